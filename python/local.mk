@@ -47,6 +47,9 @@ EXTRA_DIST += \
 	python/starling/mx/_array.py \
 	python/starling/mx/_mode.py \
 	python/starling/mx/_program.py \
+	python/starling/mx/_signatures.py \
+	python/starling/mx/_signed.py \
+	python/starling/mx/_whole.py \
 	python/starling/mx/arrays.py \
 	python/starling/mx/autograd.py \
 	python/starling/mx/base.py \
@@ -89,7 +92,10 @@ EXTRA_DIST += \
 	python/starling/mx/symbol.py \
 	python/starling/mx/test_utils.py \
 	python/starling/mx/util.py \
+	python/tests/mxnet-answers.txt \
 	python/tests/mxnet-names.txt \
+	python/tests/mxnet_cases.py \
+	python/tests/test_answers.py \
 	python/tests/test_cells.py \
 	python/tests/test_copies.py \
 	python/tests/test_creation.py \
@@ -121,4 +127,6 @@ EXTRA_DIST += \
 	tools/gluon_chapters/perceptrons.py \
 	tools/gluon_chapters/sequences.py \
 	tools/gluon_chapters/training.py \
-	tools/gluon-names.py
+	tools/gluon-names.py \
+	tools/gluon-record.py \
+	tools/gluon-signatures.py

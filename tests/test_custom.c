@@ -180,6 +180,40 @@ static void test_constant(void)
 	}
 }
 
+/* As Gluon records: a result of a call that was gone back through by another one is a constant. */
+static void test_spent(void)
+{
+	SL_SCOPE {
+		sl_tensor *x = slp_leaf(3, 1), *y, *first, *z;
+		sl_mode mode;
+		sl_mode_enter(&mode, 2, -1);
+		y = sl_mul(x, x);
+		first = sl_slice(y, 0, 0, 1, 1);
+		sl_mode_leave(&mode);
+		CHECK(!sl_grad_is_fresh(x) && !sl_grad_is_fresh(NULL) && !sl_grad_is_fresh(y));
+		CHECK_OK(sl_backward(y));
+		CHECK(sl_grad_is_fresh(x));
+		sl_grad_used(x);
+		sl_grad_used(NULL);
+		CHECK(!sl_grad_is_fresh(x));
+		sl_mode_enter(&mode, 2, -1);
+		z = sl_mul(x, first);
+		sl_mode_leave(&mode);
+		CHECK_OK(sl_backward(z));
+		CHECK(sl_grad_is_fresh(x));
+		CHECK_VALUES(sl_grad(x), 1, 1, 1); /* y[0], none by way of it */
+		CHECK_STATUS(sl_backward(z), SL_ESTATE, "released already");
+		sl_error_clear();
+		SL_RECORD {
+			y = sl_mul(x, x);
+			first = sl_slice(y, 0, 0, 1, 1);
+		}
+		CHECK_OK(sl_backward(y));
+		CHECK_STATUS(sl_backward(first), SL_ESTATE, "released already");
+		sl_error_clear();
+	}
+}
+
 static const struct slp_test tests[] = {
         {"one input, one result", test_simple},
         {"several", test_several},
@@ -187,6 +221,7 @@ static const struct slp_test tests[] = {
         {"failures", test_failures},
         {"mistakes", test_mistakes},
         {"a gradient as a constant", test_constant},
+        {"what was gone back through", test_spent},
         {0},
 };
 

@@ -349,6 +349,30 @@ static void test_adding(void)
 	sl_block_free(net);
 }
 
+static void test_replacing(void)
+{
+	SL_SCOPE {
+		sl_block *net = sl_sequential(sl_dense(2, .in_units = 3), sl_dense(4)), *first = sl_block_child(net, 0),
+		         *next;
+		sl_tensor *x = sl_ones(SL_SHAPE(1, 3));
+		CHECK_OK(sl_initialize(net));
+		CHECK_OK(sl_hybridize(net));
+		CHECK(sl_tensor_shape(sl_forward(net, x)).dim[1] == 4);
+		next = sl_block_replace(net, "1", sl_dense(5));
+		CHECK(next && sl_block_child(net, 1) == next && sl_block_child(net, 0) == first &&
+		      sl_block_children(net) == 2);
+		CHECK_OK(sl_initialize(net));
+		CHECK(sl_tensor_shape(sl_forward(net, x)).dim[1] == 5);
+		CHECK(sl_block_replace(net, "1", sl_block_retain(next)) == next); /* by itself */
+		CHECK_NULL(sl_block_replace(net, "2", sl_dense(2)), SL_EINVAL, "no child of that name");
+		CHECK_NULL(sl_block_replace(net, NULL, sl_dense(2)), SL_EINVAL, "no child of that name");
+		CHECK_NULL(sl_block_replace(net, "1", sl_block_retain(net)), SL_EINVAL, "inside itself");
+		CHECK_NULL(sl_block_replace(net, "1", NULL), SL_EINVAL, "child is NULL");
+		CHECK(sl_block_child(net, 1) == next);
+		sl_block_free(net);
+	}
+}
+
 static void test_shared(void)
 {
 	SL_SCOPE {
@@ -468,6 +492,7 @@ static const struct slp_test tests[] = {
         {"forward mistakes", test_forward_mistakes},
         {"names", test_names},
         {"adding", test_adding},
+        {"a block in the place of another", test_replacing},
         {"shared", test_shared},
         {"intermediates", test_intermediates},
         {"summary", test_summary},

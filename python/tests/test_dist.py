@@ -32,6 +32,22 @@ for epoch in range(2):
 print(mean.get(), net.find("weight").data().numpy().tobytes().hex())
 """
 
+GLUON = """
+from starling import mx
+from starling.mx import autograd, gluon, nd
+net = gluon.nn.Dense(1, in_units=4)
+net.initialize(mx.init.Normal(1 + dist.rank()))  # the trainer brings rank 0's parameters to all
+trainer = gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.1})
+rng, n = np.random.default_rng(0), 8 // dist.size()
+x, y = (rng.standard_normal((8, k)).astype("float32")[dist.rank() * n :][:n] for k in (4, 1))
+for _ in range(3):
+    with autograd.record():
+        loss = gluon.loss.L2Loss()(net(nd.array(x)), nd.array(y))
+    loss.backward()
+    trainer.step(n)
+print(*net.weight.data().asnumpy().round(5).reshape(-1))
+"""
+
 
 def launch(test, status, program, ranks=2):
     """What each rank prints, and standard error."""
@@ -82,6 +98,13 @@ class Several(unittest.TestCase):
         self.assertAlmostEqual(float(several[0][0]), float(one[0]), 5)
         weights = [np.frombuffer(bytes.fromhex(w), "float32") for w in (one[1], several[0][1])]
         np.testing.assert_allclose(weights[1], weights[0], rtol=1e-5)
+
+    def test_gluon(self):
+        """Gluon's trainer, with an optimiser that is made of calls here."""
+        (one,), _ = launch(self, 0, GLUON, 1)
+        several, _ = launch(self, 0, GLUON)
+        self.assertEqual(several[0], several[1])
+        np.testing.assert_allclose(np.array(several[0], float), np.array(one, float), atol=1e-4)
 
     def test_sums_and_broadcasts(self):
         program = """

@@ -225,7 +225,7 @@ class Metrics(unittest.TestCase):
         both.update(nd.array([1, 2]), nd.array([2, 4]))
         self.assertEqual(both.get_name_value(), [("mae", 1.5), ("mse", 2.5)])
         self.assertRaises(ValueError, lambda: mx.metric.Accuracy().update([labels], [scores, scores]))
-        self.assertRaises(NotImplementedError, lambda: mx.metric.create("pcc"))
+        self.assertRaises(NotImplementedError, lambda: mx.metric.create("auc"))
 
 
 class Training(Case):

@@ -61,6 +61,9 @@ extern pthread_mutex_t slp_tape_lock;
 
 /* Switches recording on as it was in this thread, without a change of how results are taken (sl_mode_enter). */
 void slp_record_again(void);
+
+/* Whether what sl_backward has gone through is a constant for this thread, see sl_mode_enter. */
+bool slp_spent_is_constant(void);
 /* What this thread records by where it records, the tape or a part that is only looked at; NULL: the tape.  Returns
  * what it was. */
 const struct slp_recorder *slp_record_by(const struct slp_recorder *by);

@@ -60,13 +60,27 @@ static enum sl_status no_memory(void)
 	return slp_error_set(SL_ENOMEM, "sl_backward: no memory");
 }
 
+/* Cuts a node off what was gone back through already, where that is a constant: recorded calls may take other results of
+ * the same call, whose own node is new. */
+static void cut_spent(struct slp_node *n)
+{
+	for (int i = 0; i < n->nin && !n->spent; i++) {
+		struct slp_var *v = n->in_vars[i];
+		if (!v || !v->node || !v->node->spent) continue;
+		n->in_vars[i] = NULL;
+		slp_var_release(v);
+	}
+}
+
 /* Collects all nodes behind those from first on, and sorts them with those that are still to come: the last call
  * first. */
 static enum sl_status collect(struct walk *w, int first, int coming)
 {
-	for (int n = first; n < w->count; n++)
+	for (int n = first; n < w->count; n++) {
+		if (slp_spent_is_constant()) cut_spent(w->nodes[n]);
 		for (int i = 0; i < w->nodes[n]->nin; i++)
 			if (w->nodes[n]->in_vars[i] && !meet(w, w->nodes[n]->in_vars[i])) return no_memory();
+	}
 	if (w->count > coming) qsort(w->nodes + coming, (size_t)(w->count - coming), sizeof *w->nodes, newest_first);
 	return SL_OK;
 }
@@ -242,11 +256,12 @@ static enum sl_status go_inside(struct walk *w, int i)
 static enum sl_status step(struct walk *w, int k)
 {
 	struct slp_node *n = w->nodes[k];
-	bool reached = false;
+	bool reached = false, leads = false;
 	for (int i = 0; i < n->nout; i++) reached |= n->dout[i] != NULL;
+	for (int i = 0; i < n->nin; i++) leads |= n->in_vars[i] != NULL;
 	if (!reached) return SL_OK;
 	enum sl_status s = check_saved(w, n);
-	if (s != SL_OK) return s;
+	if (s != SL_OK || !leads) return s;
 	if (slp_node_is_part(n)) return go_inside(w, k);
 	if (!n->op->grad) {
 		slp_call_fail(n->at, n->op->name, SL_EUNSUPPORTED, "has no gradient, but sl_backward at %s needs it",

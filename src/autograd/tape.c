@@ -79,6 +79,11 @@ static void node_release(struct slp_node *node)
 	free_dying(dying);
 }
 
+bool slp_spent_is_constant(void)
+{
+	return spent_is_constant;
+}
+
 /* A gradient does, too: that it is used is found out, and refused. */
 static bool wants(const sl_tensor *t)
 {
@@ -351,4 +356,21 @@ sl_tensor *sl_grad_at(const char *at, sl_tensor *t)
 void sl_grad_as_constant(sl_tensor *grad)
 {
 	if (grad) grad->gradient = false;
+}
+
+/* Whether sl_backward has written the gradient for t since it was used: by a step of a trainer, or sl_grad_used.  False
+ * for NULL and for a tensor without a gradient. */
+bool sl_grad_is_fresh(const sl_tensor *t)
+{
+	return t && t->var && t->var->fresh;
+}
+
+/* Notes that the gradient for t was used by an optimiser of the caller's own, as a step of a trainer does: it is not
+ * fresh until the next sl_backward, which begins anew where several backward passes in turn make one gradient.
+ *
+ *     if (sl_grad_is_fresh(w)) my_update(w, sl_grad(w));
+ *     sl_grad_used(w); */
+void sl_grad_used(sl_tensor *t)
+{
+	if (t && t->var) t->var->fresh = false;
 }

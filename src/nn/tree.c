@@ -57,20 +57,37 @@ static bool insert_child(sl_block *parent, const char *name, sl_block *child)
 	return true;
 }
 
-static enum sl_status check_add(const char *at, const sl_block *parent, const char *name, const sl_block *child)
+static int place_of(const sl_block *parent, const char *name)
+{
+	for (int i = 0; i < parent->base->nchildren; i++)
+		if (!strcmp(parent->base->child_names[i], name)) return i;
+	return -1;
+}
+
+static enum sl_status check_add(const char *at, const char *function, const sl_block *parent, const char *name,
+                                const sl_block *child, bool replaces)
 {
 	const char *wrong = NULL;
 	if (!parent || !child) wrong = parent ? "the child is NULL" : "the parent is NULL";
 	else if (!parent->base || !child->base) wrong = "the blocks must be made with sl_block_init first";
 	else if (is_within(parent, child)) wrong = "a block cannot be inside itself";
 	else if (name && (!*name || strchr(name, '.'))) wrong = "a name has letters, and no dots";
-	for (int i = 0; !wrong && name && i < parent->base->nchildren; i++)
-		if (!strcmp(parent->base->child_names[i], name)) wrong = "there is already a child of that name";
+	else if (name && !replaces && place_of(parent, name) >= 0) wrong = "there is already a child of that name";
+	else if (replaces && (!name || place_of(parent, name) < 0)) wrong = "there is no child of that name";
 	if (!wrong) return SL_OK;
 	if ((parent && child) || sl_error() == SL_OK)
-		slp_call_fail(at, "sl_block_add", SL_EINVAL, "%s%s%s: %s", sl_block_name(parent), name ? ", " : "",
+		slp_call_fail(at, function, SL_EINVAL, "%s%s%s: %s", sl_block_name(parent), name ? ", " : "",
 		              name ? name : "", wrong);
 	return SL_EINVAL;
+}
+
+/* Gives up a child that did not become one.  One around the parent is in use, whatever was given with it: its last
+ * reference stays. */
+static sl_block *give_up(const sl_block *parent, sl_block *child)
+{
+	bool around = parent && child && parent->base && child->base && is_within(parent, child);
+	if (!around || atomic_load(&child->base->refs) > 1) sl_block_free(child);
+	return NULL;
 }
 
 /* Makes child part of parent under a name (NULL: its number), which is what paths of parameters are made of.  Takes
@@ -84,16 +101,35 @@ static enum sl_status check_add(const char *at, const sl_block *parent, const ch
 sl_block *sl_block_add_at(const char *at, sl_block *parent, const char *name, sl_block *child)
 {
 	SLP_CALL("sl_block_add", at);
-	enum sl_status s = check_add(at, parent, name, child);
+	enum sl_status s = check_add(at, "sl_block_add", parent, name, child, false);
 	if (s == SL_OK && insert_child(parent, name, child)) {
 		slp_block_changed(parent);
 		return child;
 	}
 	if (s == SL_OK) slp_call_fail(at, "sl_block_add", SL_ENOMEM, "no memory for another child");
-	/* One around the parent is in use, whatever was given with it: its last reference stays. */
-	bool around = parent && child && parent->base && child->base && is_within(parent, child);
-	if (!around || atomic_load(&child->base->refs) > 1) sl_block_free(child);
-	return NULL;
+	return give_up(parent, child);
+}
+
+/* Puts child in the place of the parent's child of that name, which is given up: a trainer that has its parameters keeps
+ * them.  Takes the child over, as sl_block_add does, and drops plans.  Returns the child; NULL, silently, if it is NULL
+ * after an earlier mistake, or with SL_EINVAL: there is no child of that name, or the block would be inside itself.
+ *
+ *     sl_block_replace(&net->base, "output", sl_dense(5)); */
+sl_block *sl_block_replace_at(const char *at, sl_block *parent, const char *name, sl_block *child)
+{
+	SLP_CALL("sl_block_replace", at);
+	if (check_add(at, "sl_block_replace", parent, name, child, true) != SL_OK) return give_up(parent, child);
+	if (!more(&child->base->parents, child->base->nparents)) {
+		slp_call_fail(at, "sl_block_replace", SL_ENOMEM, "no memory for another parent");
+		return give_up(parent, child);
+	}
+	sl_block **place = &parent->base->children[place_of(parent, name)], *before = *place;
+	child->base->parents[child->base->nparents++] = parent;
+	*place = child;
+	slp_block_leave(parent, before);
+	sl_block_free(before);
+	slp_block_changed(parent);
+	return child;
 }
 
 /* The number of its children; 0 for NULL. */

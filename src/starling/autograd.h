@@ -21,6 +21,8 @@ SL_API sl_tensor *sl_grad_at(const char *at, sl_tensor *t);
 #define sl_grad(t) sl_grad_at(SL_HERE, t)
 
 SL_API void sl_grad_as_constant(sl_tensor *grad);
+SL_API bool sl_grad_is_fresh(const sl_tensor *t);
+SL_API void sl_grad_used(sl_tensor *t);
 
 struct sl_backward_opts {
 	sl_tensor *const *head_grads; /* one a head, or NULL for ones */

@@ -95,6 +95,8 @@ SL_API enum sl_status sl_block_init_at(const char *at, sl_block *block, const ch
 #define sl_block_init(block, type, forward, destroy) sl_block_init_at(SL_HERE, block, type, forward, destroy)
 SL_API sl_block *sl_block_add_at(const char *at, sl_block *parent, const char *name, sl_block *child);
 #define sl_block_add(parent, name, child) sl_block_add_at(SL_HERE, parent, name, child)
+SL_API sl_block *sl_block_replace_at(const char *at, sl_block *parent, const char *name, sl_block *child);
+#define sl_block_replace(parent, name, child) sl_block_replace_at(SL_HERE, parent, name, child)
 SL_API sl_block *sl_block_retain(sl_block *block);
 SL_API void sl_block_free(sl_block *block);
 SL_API const char *sl_block_name(const sl_block *block);

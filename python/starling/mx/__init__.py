@@ -10,9 +10,11 @@ or with NumPy's names, after npx.set_np():
 
 What MXNet has and this does not raises NotImplementedError, which names it.
 """
+import sys
+
 from . import ndarray as nd, symbol as sym  # before those that use them by these names
 
-from . import autograd, base, context, engine, gluon, init, lr_scheduler, metric, name, np, npx, optimizer, random, test_utils, util
+from . import autograd, base, context, contrib, engine, gluon, init, lr_scheduler, metric, name, np, npx, optimizer, random, test_utils, util
 from .base import MXNetError
 from .context import Context, cpu, cpu_pinned, current_context, gpu, num_gpus
 from .missing import missing
@@ -20,7 +22,9 @@ from ._array import NDArray
 from .name import AttrScope
 from ._program import Symbol
 
-initializer, rnd = init, random
+initializer, rnd, numpy, numpy_extension = init, random, np, npx
+for _name, _module in (("numpy", np), ("numpy_extension", npx), ("nd", nd), ("sym", sym), ("initializer", init), ("rnd", random)):
+    sys.modules[f"{__name__}.{_name}"] = _module  # import starling.mx.numpy, too
 for _module in (nd, sym):
     _module.np, _module.npx = np, npx
 __version__ = "1.9.1"  # the MXNet whose interface this is

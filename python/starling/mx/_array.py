@@ -2,18 +2,24 @@
 import numpy
 
 from .. import _ops as ops
-from .._core import ffi, here, lib, shape_of, wrong
-from .._tensor import Tensor, borrow, dtype_of, wrap
+from .._core import NULL, DTypeError, ffi, here, lib, shape_of, wrong
+from .._tensor import Tensor, array, borrow, dtype_of, dtypes, wrap
+from . import _whole
 from .context import Context, context_of
 from .missing import not_here
 
 
-def mx_shape(shape, old):
+_names = {number: name for name, number in dtypes.items()}
+
+
+def mx_shape(shape, old, reverse=False):
     """The lengths that MXNet's reshape means: 0 keeps one, -1 is computed, -2 keeps the rest, -3 joins two, -4 cuts one into
     the two that follow."""
     if len(shape) == 1 and hasattr(shape[0], "__iter__"):
         (shape,) = shape
     shape, old = [int(d) for d in shape], list(old or ())
+    if reverse:
+        return mx_shape(shape[::-1], old[::-1])[::-1]
     if not old or min(shape, default=0) >= -1 and 0 not in shape:
         return tuple(shape)
     result, at = [], 0
@@ -35,10 +41,24 @@ def mx_shape(shape, old):
     return tuple(result)
 
 
-def _remainder(a, b):
-    from . import nd
+def reshaped(t, shape, reverse=False):
+    """The same values in the shape that MXNet's numbers mean."""
+    return wrap(lib.sl_reshape_at(here(), t._p, shape_of(mx_shape(shape, t.shape, reverse))), type(t))
 
-    return nd.modulo(a, b)
+
+def _without_ones(t, key, value):
+    """What is put into a part, without axes of length 1 before those of the part, as in MXNet."""
+    if isinstance(key, slice) or any(isinstance(k, Tensor) for k in (key if isinstance(key, tuple) else (key,))):
+        part = t.ndim
+    else:
+        part = numpy.broadcast_to(numpy.int8(0), t.shape)[key].ndim
+    value = value if isinstance(value, Tensor) else numpy.asarray(value)
+    extra = value.ndim - part
+    return value.reshape(value.shape[extra:]) if extra > 0 and value.shape[:extra] == (1,) * extra else value
+
+
+def _made_again(values, dtype, context, kind):
+    return array(values, dtype, context.device, kind)
 
 
 def indices_of(key):
@@ -60,21 +80,17 @@ class NDArray(Tensor):
         return part if part.ndim or part._scalars or part.is_symbol else part.reshape((1,))
 
     def __setitem__(self, key, value):
-        Tensor.__setitem__(self, indices_of(key), value)
+        key = indices_of(key)
+        if numpy.ndim(value) if not isinstance(value, Tensor) else value.ndim:
+            value = _without_ones(self, key, value)
+        Tensor.__setitem__(self, key, value)
 
-    def __mod__(self, other):
-        return _remainder(self, other)
-
-    def __rmod__(self, other):
-        return _remainder(other, self)
-
-    def __imod__(self, other):
-        self[:] = _remainder(self, other)
-        return self
-
-    def __ipow__(self, other):
-        self[:] = self**other
-        return self
+    def __reduce__(self):
+        """How copy and pickle make another array with these values, without gradient or history."""
+        if self.is_symbol:
+            raise TypeError("copy and pickle cannot copy a symbol; use tojson and sym.load_json")
+        name = str(Tensor.dtype.fget(self))
+        return _made_again, ((self.astype("float32") if name == "bfloat16" else self).asnumpy(), name, self.context, self._array)
 
     @property
     def context(self):
@@ -145,16 +161,20 @@ class NDArray(Tensor):
     as_in_ctx = as_in_context
 
     def astype(self, dtype, copy=True):
-        """The values as another data type."""
-        return wrap(lib.sl_cast_at(here(), self._p, dtype_of(dtype)), type(self))
+        """The values as another data type; without copy the array itself, if it is of that type."""
+        number = dtype_of(dtype)
+        if not copy and number == lib.sl_tensor_dtype(self._p):
+            return self
+        return classify(_whole.cast(self, _names[number]))
 
-    def reshape(self, *shape, **options):
-        """The same values in another shape; 0 keeps a length, -1 is computed."""
-        shape = options.pop("shape", None) or shape
-        return wrap(lib.sl_reshape_at(here(), self._p, shape_of(mx_shape(shape, self.shape))), type(self))
+    def reshape(self, *several, shape=(), reverse=False):
+        """The same values in another shape; 0 keeps a length, -1 is computed; with reverse, from the last axis on."""
+        return reshaped(self, shape or several, reverse)
 
     def attach_grad(self, grad_req="write", stype=None):
         """Attaches a gradient to this array."""
+        if stype not in (None, "default"):
+            raise not_here(f"attach_grad(stype={stype!r})", "dense gradients")
         return Tensor.attach_grad(self, grad_req)
 
     @property
@@ -216,3 +236,113 @@ class NDArray(Tensor):
                 raise AttributeError(name)
             raise not_here(f"NDArray.{name}", "a function of mx.nd")
         return lambda *args, **kwargs: function(self, *args, **kwargs)
+
+
+# ---- operators: those of integers are MXNet's
+
+
+def classify(t, like=None):
+    """Gives an array the class that fits it, or another one: with a symbol among its arguments a result is one."""
+    like = t if like is None else like
+    t.__class__ = like._symbol if lib.sl_is_symbol(t._p) else like._array
+    return t
+
+
+def remainder_of_floats(a, b, swap=False):
+    """a - floor(a / b)·b in float64, which holds the quotients of float32; by 0 it is 0, as in MXNet."""
+    a, b = (b, a) if swap else (a, b)
+    t = a if isinstance(a, Tensor) else b
+    if isinstance(a, Tensor) and isinstance(b, Tensor) and Tensor.dtype.fget(a) != Tensor.dtype.fget(b):
+        return ops.sub(a, b)  # an error that names the types
+    first, second = (ops.cast(x, "float64") if isinstance(x, Tensor) else ops.full((1,), x, dtype="float64", device=t.device) for x in (a, b))
+    times = ops.floor(ops.div(first, second))
+    rest = ops.where(ops.eq_scalar(times, 0), first, ops.sub(first, ops.mul(times, second)))
+    return ops.cast(ops.masked_fill(rest, ops.eq_scalar(second, 0), 0), str(Tensor.dtype.fget(t)))
+
+
+def _numbers(a, b):
+    """What stands beside an array: an array, a number, or NumPy's array and a list as an array."""
+    if isinstance(b, (numpy.ndarray, list, tuple)) and numpy.ndim(b):
+        values, kind = numpy.asarray(b), Tensor.dtype.fget(a)
+        with numpy.errstate(all="ignore"):
+            whole = values.astype(kind)
+        if (whole != values).any():
+            raise DTypeError(f"an array of {kind} cannot hold the values beside it; convert it with astype")
+        return array(whole, dtype=str(kind), device=a.device, like=a._array)
+    return b
+
+
+def _operator(name):
+    engine = {"truediv": "div"}.get(name, name)
+    plain, back, in_place_of_floats = (getattr(Tensor, f"__{prefix}{name}__", None) for prefix in ("", "r", "i"))
+
+    def compute(a, b, swap):
+        if lib.slpy_integers(a._p, NULL):
+            b = _numbers(a, b)
+            same = isinstance(b, Tensor) and lib.sl_tensor_dtype(a._p) == lib.sl_tensor_dtype(b._p)
+            if same or not isinstance(b, Tensor) and hasattr(b, "__float__"):
+                return classify(_whole.arithmetic(engine, a, b, swap), a)
+        if plain is None:
+            return classify(remainder_of_floats(a, b, swap), a) if isinstance(b, Tensor) or hasattr(b, "__float__") else NotImplemented
+        return (back if swap else plain)(a, b)
+
+    def forward(a, b):
+        return compute(a, b, False)
+
+    def backward(a, b):
+        return compute(a, b, True)
+
+    def in_place(a, b):
+        if plain is None or engine == "pow" or lib.slpy_integers(a._p, NULL):
+            a[:] = compute(a, b, False)
+            return a
+        return in_place_of_floats(a, b)
+
+    for method, prefix in ((forward, ""), (backward, "r"), (in_place, "i")):
+        method.__name__ = f"__{prefix}{name}__"
+        setattr(NDArray, method.__name__, method)
+
+
+for _name in ("add", "sub", "mul", "truediv", "pow", "mod"):
+    _operator(_name)
+
+
+def _negative(a):
+    if lib.slpy_integers(a._p, NULL):
+        return classify(_whole.arithmetic("sub", a, 0, True))  # the smallest number is its own negative
+    return Tensor.__neg__(a)
+
+
+def _absolute(a):
+    if lib.slpy_integers(a._p, NULL):
+        return classify(_whole.absolute(a), a)
+    return Tensor.__abs__(a)
+
+
+NDArray.__neg__, NDArray.__abs__ = _negative, _absolute
+
+
+def _comparison(name):
+    plain = getattr(Tensor, name)
+
+    def method(a, b):
+        if isinstance(b, (float, numpy.floating)) and lib.slpy_integers(a._p, NULL):
+            b = _whole.number_as(b, lib.sl_tensor_dtype(a._p))  # MXNet's numbers beside integers are whole
+        return plain(a, b)
+
+    method.__name__ = name
+    setattr(NDArray, name, method)
+
+
+def _absent(name):
+    def look(self):
+        raise AttributeError(f"'NDArray' object has no attribute {name!r}")  # NumPy computes it from the values
+
+    setattr(NDArray, name, property(look))
+
+
+for _name in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"):
+    _comparison(_name)
+NDArray.__hash__ = Tensor.__hash__
+for _name in ("all", "any", "var", "std"):
+    _absent(_name)

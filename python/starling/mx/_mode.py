@@ -1,10 +1,16 @@
 """Whether blocks and loaders make arrays of mx.np (npx.set_np) or of mx.nd."""
+from .missing import not_here
+
 _np = False
 
 
 def set_np(shape=True, array=True, dtype=False):
     """Blocks, parameters and loaders make arrays of mx.np from now on."""
     global _np
+    if dtype:
+        raise not_here("npx.set_np(dtype=True)", "dtype='float64' where it is wanted")
+    if array and not shape:
+        raise ValueError("NumPy Shape semantics is required in using NumPy array semantics.")
     _np = bool(array)
 
 

@@ -8,7 +8,7 @@ from .._core import NULL, FileError, Owner, ffi, here, lib, options, raise_error
 from .._tensor import Tensor, wrap
 from .context import known
 from .missing import not_here
-from ._array import NDArray
+from ._array import NDArray, classify
 
 
 class _Fixed(_blocks.Block):
@@ -138,15 +138,19 @@ class Symbol(NDArray):
         """The value for values of the variables: a list with one array."""
         return _Graph([self]).run(known(ctx), arrays)
 
-    def bind(self, ctx=None, args=None, args_grad=None, grad_req="write", aux_states=None, **_):
+    def bind(self, ctx=None, args=None, args_grad=None, grad_req="write", aux_states=None, group2ctx=None, shared_exec=None):
         """The program with values for its variables, to be run by forward()."""
+        if group2ctx or aux_states:
+            raise not_here("Symbol.bind(group2ctx=…) or aux_states", "one context, and all values in args")
         if args_grad:
             raise not_here("Symbol.bind(args_grad=…)", "a HybridBlock under autograd.record")
         names = _Graph([self]).inputs()
         return Executor([self], known(ctx), dict(args) if isinstance(args, dict) else dict(zip(names, args or ())))
 
-    def simple_bind(self, ctx=None, grad_req="null", **shapes):
+    def simple_bind(self, ctx=None, grad_req="null", type_dict=None, **shapes):
         """bind with zeros of these shapes."""
+        if type_dict or grad_req != "null":
+            raise not_here("Symbol.simple_bind(type_dict=…) or grad_req", "float32, and a HybridBlock under autograd.record")
         return self.bind(ctx, {n: _zeros(shape) for n, shape in shapes.items()})
 
     def attr(self, key):
@@ -177,6 +181,8 @@ class Executor:
 
     def forward(self, is_train=False, **arrays):
         """Runs the program; returns the results."""
+        if is_train:
+            raise not_here("Executor.forward(is_train=True)", "a HybridBlock under autograd.record")
         self.arg_dict.update(arrays)
         self.outputs = self._graph.run(self._ctx, self.arg_dict)
         return self.outputs
@@ -201,7 +207,7 @@ class Group(list):
         """The values for values of the variables."""
         return _Graph(list(self)).run(known(ctx), arrays)
 
-    def bind(self, ctx=None, args=None, **_):
+    def bind(self, ctx=None, args=None):
         """The programs with values for their variables."""
         return Executor(list(self), known(ctx), dict(args or {}))
 
@@ -233,9 +239,3 @@ def load_json(json_str):
 
 fromjson = load_json
 NDArray._array, NDArray._symbol = NDArray, Symbol
-
-
-def classify(t):
-    """Gives an array the class that fits it: with a symbol among its arguments a result is one."""
-    t.__class__ = t._symbol if lib.sl_is_symbol(t._p) else t._array
-    return t

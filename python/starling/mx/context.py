@@ -1,7 +1,7 @@
 """Contexts: mx.cpu(i) is the CPU team i where there are several, mx.gpu(i) a GPU."""
 import threading
 
-from .._core import wrong
+from .._core import DeviceError, wrong
 from .._tensor import Device, device_count
 
 
@@ -24,7 +24,9 @@ class Context:
     def device(self):
         """The engine's device: cores that are not divided into teams are one device, whatever its number."""
         index = self.device_id
-        if self.device_type == "cpu" and index >= device_count("cpu"):
+        if self.device_type == "cpu" and index and index >= (teams := device_count("cpu")):
+            if teams > 1:
+                raise DeviceError(f"{self} is not there: the CPU has {teams} teams of cores, cpu(0) to cpu({teams - 1})")
             index = 0
         return Device(self.device_type, index)
 

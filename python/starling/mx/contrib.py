@@ -1,4 +1,4 @@
-"""mx.nd.contrib: loops."""
+"""mx.nd.contrib and mx.contrib: loops."""
 from .functions import stack
 from .missing import missing
 
@@ -7,7 +7,7 @@ def _list(value):
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
-def foreach(body, data, init_states, **_):
+def foreach(body, data, init_states):
     """Calls body(row, states) for each row; returns the outputs stacked, and the last states."""
     several, states = isinstance(data, (list, tuple)), init_states
     rows, outputs, tuples = _list(data), [], False
@@ -19,9 +19,9 @@ def foreach(body, data, init_states, **_):
     return (stacked if tuples else stacked[0]), states
 
 
-def cond(pred, then_func, else_func, **_):
+def cond(pred, then_func, else_func):
     """What one of two functions computes; waits for the condition."""
     return then_func() if bool(pred.asscalar()) else else_func()
 
 
-__getattr__ = missing("mx.nd.contrib")
+__getattr__ = missing("mx.contrib")

@@ -2,12 +2,14 @@
 import math
 
 from .. import _ops as ops
+from .._core import NULL, lib
 from .._tensor import Tensor
-from .functions import _no_scalar, into
+from . import _whole
+from .functions import _no_scalar, _place_of, _softened, along as _axes, argmax as _argmax, max as max_axis, min as min_axis, sum as sum_axis
 from .missing import not_here
 from ._program import classify
 
-__all__ = []
+__all__ = ["max_axis", "min_axis", "sum_axis"]
 
 
 def _public(function):
@@ -16,6 +18,12 @@ def _public(function):
 
 
 # ---- of one array
+
+
+def _rounded(x, up):
+    """The floor, or 1 more where what is left is (more than) one half: x + 0.5 would round large numbers."""
+    below = ops.floor(x)
+    return below + up(x - below, 0.5)
 
 
 _FUNCTIONS = {
@@ -40,8 +48,8 @@ _FUNCTIONS = {
     "rcbrt": lambda x: ops.sign(x) * ops.pow_scalar(abs(x), -1 / 3),
     "floor": ops.floor,
     "ceil": ops.ceil,
-    "round": lambda x: ops.sign(x) * ops.floor(abs(x) + 0.5),
-    "rint": lambda x: ops.ceil(x - 0.5),
+    "round": lambda x: ops.sign(x) * _rounded(abs(x), ops.ge_scalar),
+    "rint": lambda x: _rounded(x, ops.gt_scalar),
     "trunc": lambda x: ops.sign(x) * ops.floor(abs(x)),
     "fix": lambda x: ops.sign(x) * ops.floor(abs(x)),
     "degrees": lambda x: x * (180 / math.pi),
@@ -53,8 +61,8 @@ _FUNCTIONS = {
 
 
 def _unary(name, function):
-    def call(data, out=None, **_):
-        return into(function(data), out)
+    def call(data):
+        return function(data)
 
     call.__name__, call.__doc__ = name, f"{name} of each element."
     globals()[name] = _public(call)
@@ -65,15 +73,17 @@ for _name, _function in _FUNCTIONS.items():
 
 
 @_public
-def hard_sigmoid(data, alpha=0.2, beta=0.5, **_):
+def hard_sigmoid(data, alpha=0.2, beta=0.5):
     """alpha·x + beta between 0 and 1."""
     return ops.clip(data * alpha + beta, 0, 1)
 
 
 @_public
-def smooth_l1(data, scalar=1.0, **_):
+def smooth_l1(data, scalar=1.0):
     """(scalar·x)²/2 where |x| < 1/scalar², else |x| - 1/2/scalar²."""
     s = scalar * scalar
+    if s == 0:
+        return data * 0
     return ops.where(abs(data) < 1 / s, ops.square(data) * (0.5 * s), abs(data) - 0.5 / s)
 
 
@@ -81,8 +91,8 @@ def smooth_l1(data, scalar=1.0, **_):
 
 
 def modulo_of(a, b):
-    """The remainder, which has the sign of b, as NumPy's."""
-    return a - ops.floor(a / b) * b if isinstance(a, Tensor) else -ops.floor(ops.rdiv_scalar(b, a)) * b + a
+    """The remainder, which has the sign of b, as Python's."""
+    return a % b
 
 
 _BINARY = {
@@ -95,9 +105,8 @@ _BINARY = {
 
 
 def _binary(name, function):
-    def call(lhs, rhs, out=None, **_):
-        result = function(lhs, rhs)
-        return into(classify(result), out)
+    def call(lhs, rhs):
+        return classify(function(lhs, rhs))
 
     call.__name__, call.__doc__ = name, f"{name} of two arrays, or of an array and a number."
     globals()[name] = _public(call)
@@ -110,55 +119,41 @@ for _names, _function in _BINARY.items():
 # ---- along axes
 
 
-def _axes(data, axis, exclude=False):
-    if not exclude:
-        return axis if axis is None or isinstance(axis, int) else list(axis)
-    inside = {a % data.ndim for a in ([axis] if isinstance(axis, int) else axis or ())}
-    return [a for a in range(data.ndim) if a not in inside]
-
-
 @_public
-def prod(data, axis=None, keepdims=False, exclude=False, **_):
+def prod(data, axis=None, keepdims=False, exclude=False):
     """The product of the elements."""
-    return _no_scalar(ops.prod(data, _axes(data, axis, exclude), keepdims=keepdims))
+    axes = _axes(data, axis, exclude)
+    if lib.slpy_integers(data._p, NULL):
+        return _no_scalar(_whole.total("prod", data, axes, keepdims))
+    return _no_scalar(ops.prod(data, axes, keepdims=keepdims))
 
 
 @_public
-def nansum(data, axis=None, keepdims=False, exclude=False, **_):
+def nansum(data, axis=None, keepdims=False, exclude=False):
     """The sum of the elements that are numbers."""
     return _no_scalar(ops.sum(ops.masked_fill(data, ops.isnan(data), 0), _axes(data, axis, exclude), keepdims=keepdims))
 
 
 @_public
-def nanprod(data, axis=None, keepdims=False, exclude=False, **_):
+def nanprod(data, axis=None, keepdims=False, exclude=False):
     """The product of the elements that are numbers."""
     return _no_scalar(ops.prod(ops.masked_fill(data, ops.isnan(data), 1), _axes(data, axis, exclude), keepdims=keepdims))
 
 
-def _named(name, of, doc):
-    def call(data, *args, **options):
-        from . import nd
-
-        return getattr(nd, of)(data, *args, **options)
-
-    call.__name__, call.__doc__ = name, doc
-    globals()[name] = _public(call)
-
-
-for _name, _of in (("sum_axis", "sum"), ("max_axis", "max"), ("min_axis", "min"), ("argmax_channel", "argmax")):
-    _named(_name, _of, f"The same as {_of}.")
+@_public
+def argmax_channel(data):
+    """Where the largest element of each row is."""
+    return _argmax(data, 1)
 
 
 @_public
-def argmin(data, axis=None, keepdims=False, **_):
+def argmin(data, axis=None, keepdims=False):
     """Where the smallest element is, as MXNet's float32."""
-    from . import nd
-
-    return nd.argmax(-data, axis=axis, keepdims=keepdims)
+    return _place_of(lambda x, at: ops.argmax(-x, at), data, axis, keepdims)
 
 
 @_public
-def moments(data, axes=None, keepdims=False, **_):
+def moments(data, axes=None, keepdims=False):
     """The mean and the variance."""
     mean = ops.mean(data, _axes(data, axes), keepdims=True)
     var = ops.mean(ops.square(data - mean), _axes(data, axes), keepdims=keepdims)
@@ -166,7 +161,7 @@ def moments(data, axes=None, keepdims=False, **_):
 
 
 @_public
-def L2Normalization(data, eps=1e-10, mode="instance", **_):
+def L2Normalization(data, eps=1e-10, mode="instance"):
     """Divided by the root of the sum of squares: of a sample, of a channel's place, or of a place's channels."""
     axes = {"instance": list(range(1, data.ndim)), "channel": 1, "spatial": list(range(2, data.ndim))}
     if mode not in axes:
@@ -175,19 +170,20 @@ def L2Normalization(data, eps=1e-10, mode="instance", **_):
 
 
 @_public
-def cumsum(a, axis=None, dtype=None, **_):
+def cumsum(a, axis=None, dtype=None):
     """The sums of the elements so far."""
-    result = ops.cumsum(a.reshape((-1,)) if axis is None else a, 0 if axis is None else axis)
-    return result if dtype is None else result.astype(dtype)
+    a = a if dtype is None else a.astype(dtype)
+    a, axis = (a.reshape((-1,)), 0) if axis is None else (a, axis)
+    return _whole.running(a, axis) if lib.slpy_integers(a._p, NULL) else ops.cumsum(a, axis)
 
 
 @_public
-def softmin(data, axis=-1, **_):
+def softmin(data, axis=-1, temperature=None, dtype=None, use_length=False):
     """softmax of the negative."""
-    return ops.softmax(-data, axis)
+    return _softened(ops.softmax, -data, axis, None, temperature, dtype, use_length)
 
 
 @_public
-def softmax_cross_entropy(data, label, **_):
+def softmax_cross_entropy(data, label):
     """The sum of the cross-entropies of all rows, as an array of one element."""
     return _no_scalar(ops.sum(ops.softmax_cross_entropy(data, label.astype("int32"))))

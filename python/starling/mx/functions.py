@@ -1,12 +1,17 @@
 """The functions of mx.nd and mx.sym: one list for both, because operations take arrays and symbols alike."""
+import math
+import operator
+
 import numpy
 
 from .. import _ops as ops
-from .._core import pointer
+from .._core import NULL, lib, pointer
 from .._tensor import Tensor, array as _array
+from . import _whole
 from .context import known
 from .missing import not_here
-from ._array import NDArray
+from ._array import NDArray, reshaped
+from .autograd import is_recording
 from ._program import classify
 
 __all__ = []
@@ -29,20 +34,27 @@ def _made(t):
 # ---- new arrays
 
 
+def dense(stype):
+    """Refuses arrays that are not dense."""
+    if stype not in (None, "default"):
+        raise not_here(f"stype={stype!r}", "dense arrays")
+
+
 @_public
-def zeros(shape, ctx=None, dtype="float32", **_):
+def zeros(shape, ctx=None, dtype="float32", stype=None):
     """An array of zeros."""
+    dense(stype)
     return _made(ops.zeros(shape, dtype=dtype, device=_ctx(ctx)))
 
 
 @_public
-def ones(shape, ctx=None, dtype="float32", **_):
+def ones(shape, ctx=None, dtype="float32"):
     """An array of ones."""
     return _made(ops.ones(shape, dtype=dtype, device=_ctx(ctx)))
 
 
 @_public
-def full(shape, val, ctx=None, dtype="float32", **_):
+def full(shape, val, ctx=None, dtype="float32"):
     """An array of one value."""
     return _made(ops.full(shape, val, dtype=dtype, device=_ctx(ctx)))
 
@@ -65,7 +77,7 @@ def array(source_array, ctx=None, dtype=None):
 
 
 @_public
-def arange(start, stop=None, step=1.0, repeat=1, ctx=None, dtype="float32", **_):
+def arange(start, stop=None, step=1.0, repeat=1, ctx=None, dtype="float32"):
     """Numbers from start (0 if only stop is given) to stop, step apart."""
     if stop is None:
         start, stop = 0, start
@@ -74,62 +86,83 @@ def arange(start, stop=None, step=1.0, repeat=1, ctx=None, dtype="float32", **_)
 
 
 @_public
-def zeros_like(data, **_):
+def zeros_like(data):
     """Zeros in the shape of an array."""
-    return data * 0
+    if not data.is_symbol and not is_recording():
+        made = ops.zeros(data.shape, dtype=str(Tensor.dtype.fget(data)), device=data.device)
+        made.__class__ = type(data)
+        return made
+    everywhere = ops.eq(data, data) * 0 + 1  # infinities times 0 are no numbers
+    return classify(ops.masked_fill(data, everywhere, 0))
 
 
 @_public
-def ones_like(data, **_):
+def ones_like(data):
     """Ones in the shape of an array."""
-    return data * 0 + 1
+    return zeros_like(data) + 1
 
 
 # ---- element by element
 
 
-def into(result, out):
-    """The result, put into the array out if there is one."""
-    if out is None:
-        return result
-    out[:] = result
-    return out
-
-
 def _unary(name, mx=None):
     function = getattr(ops, name)
 
-    def call(data, out=None, **_):
-        return into(function(data), out)
+    def call(data):
+        return function(data)
 
     call.__name__ = mx or name
     call.__doc__ = function.__doc__
     globals()[call.__name__] = _public(call)
 
 
-for _name in ("exp", "log", "sqrt", "square", "abs", "relu", "sigmoid", "tanh", "reciprocal"):
+for _name in ("exp", "log", "sqrt", "relu", "sigmoid", "tanh", "reciprocal"):
     _unary(_name)
-_unary("neg", "negative")
 
 
 @_public
-def sign(data, **_):
+def square(data):
+    """The square of each element."""
+    return _whole.squares(data) if lib.slpy_integers(data._p, NULL) else ops.square(data)
+
+
+@_public
+def abs(data):
+    """Each element without its sign."""
+    return data.__abs__()
+
+
+@_public
+def negative(data):
+    """0 - x of each element."""
+    return -data
+
+
+@_public
+def sign(data):
     """1 where an element is positive, -1 where it is negative, else 0."""
     return ops.gt_scalar(data, 0) - ops.lt_scalar(data, 0)
 
 
-def _binary(name, *mx_names):
-    tensors, scalar = getattr(ops, name), getattr(ops, f"{name}_scalar")
-    swapped = getattr(ops, f"r{name}_scalar", scalar if name in ("add", "mul", "maximum", "minimum") else None)
+_TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 
-    def call(lhs, rhs, out=None, **_):
+
+def _binary(name, *mx_names):
+    operate = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "pow": operator.pow, "eq": operator.eq,
+               "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge}.get(name)
+    tensors, scalar = getattr(ops, name), getattr(ops, f"{name}_scalar")
+    swapped = getattr(ops, f"r{name}_scalar", getattr(ops, f"{_TURNED.get(name, name)}_scalar"))
+
+    def call(lhs, rhs):
+        if operate is not None and (isinstance(lhs, Tensor) or isinstance(rhs, Tensor)):
+            return operate(lhs, rhs)
         if isinstance(lhs, Tensor) and isinstance(rhs, Tensor):
-            return into(classify(tensors(lhs, rhs)), out)
+            return classify(tensors(lhs, rhs))
         if isinstance(lhs, Tensor):
-            return into(scalar(lhs, rhs), out)
-        if swapped is None:
-            raise TypeError(f"{mx_names[0]}: the first argument is {type(lhs).__name__}, an array is needed")
-        return into(swapped(rhs, lhs), out)
+            return scalar(lhs, rhs)
+        if not isinstance(rhs, Tensor):
+            raise TypeError(f"{mx_names[0]}: an argument is an array, these are {type(lhs).__name__} and {type(rhs).__name__}")
+        return swapped(rhs, lhs)
 
     for mx in mx_names:
         globals()[mx] = call
@@ -155,7 +188,7 @@ for _c, _names in (
 
 
 @_public
-def add_n(*args, **_):
+def add_n(*args):
     """The sum of arrays."""
     total = args[0]
     for x in args[1:]:
@@ -168,9 +201,9 @@ __all__.append("ElementWiseSum")
 
 
 @_public
-def clip(data, a_min, a_max, out=None, **_):
+def clip(data, a_min, a_max):
     """Values below a_min become a_min, those above a_max a_max."""
-    return into(ops.minimum_scalar(ops.maximum_scalar(data, a_min), a_max), out)
+    return ops.minimum_scalar(ops.maximum_scalar(data, a_min), a_max)
 
 
 # ---- along axes
@@ -181,15 +214,31 @@ def _no_scalar(result):
     return result if result.ndim or result.is_symbol or result._scalars else result.reshape((1,))
 
 
+def along(data, axis, exclude=False):
+    """Axes as the engine takes them: all if none are given; with exclude, the others."""
+    if not exclude:
+        return axis if axis is None or isinstance(axis, int) else list(axis) or None
+    inside = {a % data.ndim for a in ([axis] if isinstance(axis, int) else axis or ())}
+    return [a for a in range(data.ndim) if a not in inside] if inside else None
+
+
+def _of_integers(name, data, axes, keepdims):
+    """The sum, or the mean, an integer."""
+    total = _whole.total("sum", data, axes, keepdims)
+    if name == "mean":
+        lengths = data.shape if axes is None else [data.shape[i] for i in ([axes] if isinstance(axes, int) else axes)]
+        total = total / math.prod(lengths)
+    return total
+
+
 def _reduction(name):
     function = getattr(ops, name)
 
-    def call(data, axis=None, keepdims=False, **options):
-        if options.pop("exclude", False):
-            inside = {a % data.ndim for a in ([axis] if isinstance(axis, int) else axis or ())}
-            axis = [a for a in range(data.ndim) if a not in inside]
-        result = function(data, axis if axis is None or isinstance(axis, int) else list(axis), keepdims=keepdims)
-        return _no_scalar(result)
+    def call(data, axis=None, keepdims=False, exclude=False):
+        axes = along(data, axis, exclude)
+        if name in ("sum", "mean") and lib.slpy_integers(data._p, NULL):
+            return _no_scalar(_of_integers(name, data, axes, keepdims))
+        return _no_scalar(function(data, axes, keepdims=keepdims))
 
     call.__name__, call.__doc__ = name, function.__doc__
     globals()[name] = _public(call)
@@ -200,80 +249,93 @@ for _name in ("sum", "mean", "max", "min"):
 
 
 @_public
-def norm(data, ord=2, axis=None, keepdims=False, **_):
-    """The root of the sum of squares."""
-    axis = axis if axis is None or isinstance(axis, int) else list(axis)
-    if ord == 1:
-        return _no_scalar(ops.sum(abs(data), axis, keepdims=keepdims))
-    if ord != 2:
+def norm(data, ord=2, axis=None, out_dtype=None, keepdims=False):
+    """The root of the sum of squares, or with ord=1 the sum of absolute values."""
+    if ord not in (1, 2):
         raise not_here(f"norm(ord={ord})", "ord 1 or 2")
-    return _no_scalar(ops.norm(data, axis, keepdims=keepdims))
+    data = data if out_dtype is None else data.astype(out_dtype)
+    return _no_scalar((ops.sum(data.__abs__(), along(data, axis), keepdims=keepdims) if ord == 1 else ops.norm(data, along(data, axis), keepdims=keepdims)))
 
 
-@_public
-def argmax(data, axis=None, keepdims=False, **_):
-    """Where the largest element is, as MXNet's float32."""
+def _place_of(function, data, axis, keepdims):
+    """Where an element is, as MXNet's float32."""
     if axis is None:
-        return ops.argmax(data.reshape((-1,)), 0).astype("float32").reshape((1,))
-    result = ops.argmax(data, axis).astype("float32")
-    return result.expand_dims(axis) if keepdims else _no_scalar(result)
-
-
-def _warm(data, length, temperature):
-    if length is not None:
-        raise not_here("softmax(length=…)", "SequenceMask")
-    return data if temperature in (None, 1.0) else data / temperature
+        flat = function(data.reshape((-1,)), 0).astype("float32")
+        return flat.reshape((1,) * data.ndim if keepdims else (1,))
+    place = function(data, axis).astype("float32")
+    return place.expand_dims(axis if axis >= 0 else axis + data.ndim) if keepdims else _no_scalar(place)
 
 
 @_public
-def softmax(data, axis=-1, length=None, temperature=None, **_):
-    """exp(x) over its sum along an axis."""
-    return ops.softmax(_warm(data, length, temperature), axis)
+def argmax(data, axis=None, keepdims=False):
+    """Where the largest element is, as MXNet's float32."""
+    return _place_of(ops.argmax, data, axis, keepdims)
+
+
+def _inside_lengths(data, length, axis):
+    """1 where a place along an axis lies before the length, else 0."""
+    axis %= data.ndim
+    shape = [1] * data.ndim
+    shape[axis] = data.shape[axis]
+    places = _array(numpy.arange(data.shape[axis], dtype="int32").reshape(shape), device=data.device, like=data._array)
+    return places < length.astype("int32").expand_dims(axis)
+
+
+def _softened(function, data, axis, length, temperature, dtype, use_length):
+    if (length is not None) != bool(use_length):
+        raise ValueError("softmax: length and use_length=True belong together")
+    data = data if temperature in (None, 1.0) else data / temperature
+    data = data if dtype is None else data.astype(dtype)
+    if length is None:
+        return function(data, axis)
+    outside = _inside_lengths(data, length, axis) == 0
+    return ops.masked_fill(function(ops.masked_fill(data, outside, -1e30), axis), outside, 0)
 
 
 @_public
-def log_softmax(data, axis=-1, length=None, temperature=None, **_):
+def softmax(data, length=None, axis=-1, temperature=None, dtype=None, use_length=False):
+    """exp(x) over its sum along an axis; with use_length, over the first elements of each row, as many as length says."""
+    return _softened(ops.softmax, data, axis, length, temperature, dtype, use_length)
+
+
+@_public
+def log_softmax(data, axis=-1, temperature=None, dtype=None, use_length=False):
     """The logarithm of softmax."""
-    return ops.log_softmax(_warm(data, length, temperature), axis)
+    return _softened(ops.log_softmax, data, axis, None, temperature, dtype, use_length)
 
 
 # ---- products
 
 
 @_public
-def dot(lhs, rhs, transpose_a=False, transpose_b=False, out=None, **_):
-    """The product of matrices, or of an array and a matrix over the last and the first axis."""
-    if out is not None:
-        return into(dot(lhs, rhs, transpose_a, transpose_b), out)
+def dot(lhs, rhs, transpose_a=False, transpose_b=False):
+    """The sum of products over the last axis of lhs (the first, transposed) and the first axis of rhs (the last, transposed)."""
     for name, value in (("lhs", lhs), ("rhs", rhs)):
         pointer(f"dot: {name}", value, Tensor)
+    if lhs.shape is None or rhs.shape is None or lhs.ndim == rhs.ndim == 2:
+        return classify(ops.dot(lhs, rhs, ta=transpose_a, tb=transpose_b))
     if lhs.ndim == 1 and rhs.ndim == 1:
         return classify((lhs * rhs).sum())
-    if lhs.ndim > 2 and not transpose_a and rhs.ndim == 2:
-        rows = lhs.reshape((-1, lhs.shape[-1]))
-        y = ops.dot(rows, rhs, tb=transpose_b)
-        return classify(y.reshape(lhs.shape[:-1] + (y.shape[-1],)))
-    if lhs.ndim == 1:
-        return classify(ops.dot(lhs.reshape((1, -1)), rhs, tb=transpose_b).reshape((-1,)))
-    if rhs.ndim == 1:
-        return classify(ops.dot(lhs, rhs.reshape((-1, 1)), ta=transpose_a).reshape((-1,)))
-    return classify(ops.dot(lhs, rhs, ta=transpose_a, tb=transpose_b))
+    inner = (lhs.shape[0] if transpose_a else lhs.shape[-1], rhs.shape[-1] if transpose_b else rhs.shape[0])
+    if inner[0] != inner[1]:
+        return ops.dot(lhs, rhs, ta=transpose_a, tb=transpose_b)  # an error that names the shapes and the place
+    a = lhs.reshape((inner[0], -1) if transpose_a else (-1, inner[0]))
+    b = rhs.reshape((-1, inner[0]) if transpose_b else (inner[0], -1))
+    left, right = lhs.shape[1:] if transpose_a else lhs.shape[:-1], rhs.shape[:-1] if transpose_b else rhs.shape[1:]
+    return classify(classify(ops.dot(a, b, ta=transpose_a, tb=transpose_b)).reshape(left + right))
 
 
 @_public
-def batch_dot(lhs, rhs, transpose_a=False, transpose_b=False, **_):
+def batch_dot(lhs, rhs, transpose_a=False, transpose_b=False):
     """The products of the matrices of two batches."""
     return classify(ops.matmul(lhs, rhs, ta=transpose_a, tb=transpose_b))
-
-
-linalg_gemm2 = batch_dot
 
 
 # ---- moving elements
 
 
 @_public
-def flatten(data, **_):
+def flatten(data):
     """(n, …) as (n, elements)."""
     return ops.flatten(data)
 
@@ -283,9 +345,13 @@ __all__.append("Flatten")
 
 
 @_public
-def reshape(data, shape, **_):
-    """The same values in another shape."""
-    return data.reshape(shape)
+def reshape(data, shape=(), reverse=False, target_shape=(), keep_highest=False):
+    """The same values in another shape; with reverse, lengths are looked up from the last axis on."""
+    if target_shape:  # MXNet's old form: 0 is computed
+        wanted = [n or -1 for n in target_shape]
+        shape = [data.shape[0], *wanted[1:]] if keep_highest else wanted
+        return data.reshape(tuple(shape))
+    return reshaped(data, shape, reverse)
 
 
 Reshape = reshape
@@ -293,14 +359,14 @@ __all__.append("Reshape")
 
 
 @_public
-def transpose(data, *axes, **options):
+def transpose(data, *several, axes=()):
     """With the axes in another order, or in reverse."""
-    axes = options.get("axes") or (axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes)
-    return ops.transpose(data, axes or None)
+    axes = axes or (several[0] if len(several) == 1 and not isinstance(several[0], int) else several)
+    return ops.transpose(data, list(axes) if axes else None)
 
 
 @_public
-def expand_dims(data, axis, **_):
+def expand_dims(data, axis):
     """With one more axis, of length 1."""
     return data.expand_dims(axis)
 
@@ -312,7 +378,7 @@ def _joined(arrays, dim):
 
 
 @_public
-def concat(*data, dim=1, **_):
+def concat(*data, dim=1):
     """Arrays side by side along an axis."""
     data = data[0] if len(data) == 1 and isinstance(data[0], (list, tuple)) else data
     return _joined(data, dim)
@@ -323,20 +389,20 @@ __all__.append("Concat")
 
 
 @_public
-def concatenate(arrays, axis=0, **_):
+def concatenate(arrays, axis=0):
     """Arrays side by side along an axis."""
     return _joined(arrays, axis)
 
 
 @_public
-def stack(*data, axis=0, **_):
+def stack(*data, axis=0):
     """Arrays side by side along a new axis."""
     data = data[0] if len(data) == 1 and isinstance(data[0], (list, tuple)) else data
     return concat(*[x.expand_dims(axis) for x in data], dim=axis)
 
 
 @_public
-def swapaxes(data, dim1=0, dim2=0, **_):
+def swapaxes(data, dim1=0, dim2=0):
     """With two axes exchanged."""
     order = list(range(data.ndim))
     order[dim1], order[dim2] = order[dim2], order[dim1]
@@ -344,13 +410,13 @@ def swapaxes(data, dim1=0, dim2=0, **_):
 
 
 @_public
-def squeeze(data, axis=None, **_):
+def squeeze(data, axis=None):
     """Without axes of length 1."""
     return data.squeeze(axis)
 
 
 @_public
-def tile(data, reps, **_):
+def tile(data, reps):
     """Copies of an array side by side along its axes."""
     reps = (reps,) if isinstance(reps, int) else tuple(reps)
     data = data.reshape((1,) * (len(reps) - data.ndim) + data.shape) if len(reps) > data.ndim else data
@@ -360,9 +426,10 @@ def tile(data, reps, **_):
 
 
 @_public
-def reshape_like(lhs, rhs, **_):
-    """The values of lhs in the shape of rhs."""
-    return lhs.reshape(rhs.shape)
+def reshape_like(lhs, rhs, lhs_begin=None, lhs_end=None, rhs_begin=None, rhs_end=None):
+    """The values of lhs in the shape of rhs, or with some axes of lhs in the place of some of rhs."""
+    shape = lhs.shape[: lhs_begin or 0] + rhs.shape[rhs_begin:rhs_end] + (lhs.shape[lhs_end:] if lhs_end is not None else ())
+    return reshaped(lhs, shape)
 
 
 @_public
@@ -378,13 +445,13 @@ def linspace(start, stop, num, endpoint=True, ctx=None, dtype="float32"):
 
 
 @_public
-def slice_axis(data, axis, begin, end, **_):
+def slice_axis(data, axis, begin, end):
     """Part of an axis."""
     return data.slice_axis(axis, begin, end)
 
 
 @_public
-def cast(data, dtype, **_):
+def cast(data, dtype):
     """The values as another data type."""
     return data.astype(dtype)
 
@@ -394,22 +461,36 @@ __all__.append("Cast")
 
 
 @_public
-def broadcast_to(data, shape, **_):
-    """Repeated to a shape."""
+def broadcast_to(data, shape=()):
+    """Repeated to a shape; 0 keeps a length."""
+    if len(shape) == data.ndim and 0 in shape:
+        shape = [wanted or n for wanted, n in zip(shape, data.shape)]
     return ops.broadcast_to(data, shape)
 
 
 @_public
-def identity(data, **_):
+def identity(data):
     """The array itself."""
     return data
 
 
 @_public
-def BlockGrad(data, **_):
+def BlockGrad(data):
     """The values, without gradients: none flows back through them."""
     return data.detach()
 
 
 stop_gradient = BlockGrad
 __all__.append("stop_gradient")
+
+
+def places_inside(indices, size, mode):
+    """Indices as the engine takes them, all of them inside: an index outside becomes the nearest ("clip"), or wraps around."""
+    if mode not in ("clip", "wrap", "raise"):
+        raise ValueError(f"mode is {mode!r}; these are clip, wrap and raise")
+    whole = indices if lib.slpy_integers(indices._p, NULL) else ops.cast(indices, "int32")
+    if mode == "wrap":
+        whole = _whole.arithmetic("mod", whole, size)
+    elif mode == "clip":
+        whole = ops.minimum_scalar(ops.maximum_scalar(whole, 0), size - 1)
+    return whole if "int32" in str(whole.dtype) else ops.cast(whole, "int32")

@@ -5,6 +5,7 @@ import numpy
 
 from .. import init as _init
 from .._blocks import Initializer as _Engine
+from ._signed import as_mxnet as _as_mxnet
 from .missing import missing, not_here
 
 
@@ -39,7 +40,7 @@ def Xavier(rnd_type="uniform", factor_type="avg", magnitude=3):
     """Glorot and Bengio's."""
     if rnd_type not in ("uniform", "gaussian") or factor_type not in ("avg", "in", "out"):
         raise ValueError(f"Xavier: rnd_type is {rnd_type!r}, factor_type {factor_type!r}; these are uniform, gaussian; avg, in, out")
-    return _init.xavier(magnitude, fan=factor_type, gaussian=rnd_type == "gaussian")
+    return _init.xavier(magnitude or 1e-30, fan=factor_type, gaussian=rnd_type == "gaussian")  # 0 would be the engine's default
 
 
 def MSRAPrelu(factor_type="avg", slope=0.25):
@@ -175,4 +176,5 @@ def for_layer(value):
     return value
 
 
+_as_mxnet("init", globals())
 __getattr__ = missing("mx.init")

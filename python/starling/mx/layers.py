@@ -1,8 +1,10 @@
 """Layers as functions of mx.nd and mx.sym: their parameters are arguments."""
+import numpy
+
 from .. import _ops as ops
-from .._core import pair
+from .._core import ShapeError, pair
 from ..autograd import train_mode
-from .functions import ones_like
+from .functions import ones_like, places_inside
 from .missing import not_here
 from ._program import classify
 
@@ -15,11 +17,29 @@ def _public(function):
 
 
 @_public
-def FullyConnected(data, weight, bias=None, num_hidden=None, no_bias=False, flatten=True, **_):
+def FullyConnected(data, weight, bias=None, num_hidden=None, no_bias=False, flatten=True):
     """data·weightᵀ + bias."""
+    _agrees("FullyConnected: num_hidden", num_hidden, weight)
     if flatten and (data.ndim or 0) > 2:
         data = ops.flatten(data)
     return classify(ops.linear(data, weight, None if no_bias else bias, tw=True))
+
+
+def given(value):
+    """A setting of the engine's, of which 0 would be its default: next to 0 in its place."""
+    return value or 1e-30
+
+
+def _agrees(name, value, weight):
+    """Refuses a number of results that is not that of the weight."""
+    if value is not None and weight.shape is not None and weight.shape[0] != value:
+        raise ShapeError(f"{name} is {value}, the weight's shape {weight.shape}")
+
+
+def _same_windows(name, kernel, weight, n):
+    """Refuses a kernel that is not the weight's."""
+    if kernel and weight.shape is not None and _each(kernel, 1, n) != weight.shape[2:]:
+        raise ShapeError(f"{name}: kernel is {_each(kernel, 1, n)}, the weight's shape {weight.shape}")
 
 
 def _one(value, name):
@@ -36,42 +56,98 @@ def _axes_of_windows(data, kernel, name):
     return n
 
 
+_LAYOUTS = {1: ("NCW", "NWC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
+
+
+def _channels_last(layout, n, name):
+    """Whether a layout has the channels at the end; those that are not known are refused."""
+    if layout is not None and layout not in _LAYOUTS[n]:
+        raise ValueError(f"{name}: layout is {layout!r}; over {n} axes these are {' and '.join(_LAYOUTS[n])}")
+    return layout == _LAYOUTS[n][1]
+
+
+def _to_front(x):
+    """Channels from the end to their place before the other axes, of data and of weights alike."""
+    return ops.transpose(x, [0, x.ndim - 1, *range(1, x.ndim - 1)])
+
+
+def _to_end(x):
+    return ops.transpose(x, [0, *range(2, x.ndim), 1])
+
+
 @_public
-def Convolution(data, weight, bias=None, kernel=None, stride=1, pad=0, dilate=1, num_filter=None, num_group=1,
-                no_bias=False, layout=None, **_):
-    """The convolution of images (n, channels, height, width), or of rows (n, channels, width)."""
-    if layout not in (None, "NCHW", "NCW"):
-        raise not_here(f"Convolution(layout={layout!r})", "NCHW or NCW")
+def Convolution(data, weight, bias=None, kernel=None, stride=(), dilate=(), pad=(), num_filter=None, num_group=1, workspace=1024,
+                no_bias=False, cudnn_tune=None, cudnn_off=False, layout=None):
+    """The convolution of images (n, channels, height, width), of rows (n, channels, width), or with the channels at the end."""
+    _agrees("Convolution: num_filter", num_filter, weight)
+    n = _axes_of_windows(data, kernel, "Convolution")
+    if _channels_last(layout, n, "Convolution"):
+        return _to_end(Convolution(_to_front(data), _to_front(weight), bias, kernel, stride, dilate, pad, num_filter, num_group, no_bias=no_bias))
+    _same_windows("Convolution", kernel, weight, n)
     options = {"stride": stride or 1, "pad": pad or 0, "dilation": dilate or 1, "groups": num_group}
-    if _axes_of_windows(data, kernel, "Convolution") == 1:
-        return classify(ops.conv1d(data, weight, None if no_bias else bias, **{n: _one(v, n) for n, v in options.items() if n != "groups"},
-                                   groups=num_group))  # fmt: skip
-    return classify(ops.conv2d(data, weight, None if no_bias else bias, **options))
+    bias = None if no_bias else bias
+    if n == 1:
+        return classify(ops.conv1d(data, weight, bias, **{n: _one(v, n) for n, v in options.items() if n != "groups"}, groups=num_group))
+    return classify(ops.conv2d(data, weight, bias, **options))
 
 
 @_public
-def Deconvolution(data, weight, bias=None, kernel=None, stride=1, pad=0, adj=0, dilate=1, num_filter=None, num_group=1,
-                  no_bias=True, target_shape=None, **_):
-    """The transposed convolution of images."""
-    if target_shape or _axes_of_windows(data, kernel, "Deconvolution") != 2:
-        raise not_here("Deconvolution(target_shape=…) or over other than two axes", "adj, with images")
-    return classify(ops.conv_transpose2d(data, weight, None if no_bias else bias, stride=stride or 1, pad=pad or 0,
-                                         dilation=dilate or 1, output_pad=adj or 0, groups=num_group))  # fmt: skip
-
-
-@_public
-def Pooling(data, kernel=(1, 1), pool_type="max", global_pool=False, stride=None, pad=None,
-            pooling_convention="valid", count_include_pad=True, **_):
-    """The maximum, the mean or the sum of windows."""
-    if pool_type not in ("max", "avg", "sum"):
-        raise not_here(f"Pooling(pool_type={pool_type!r})", "max, avg or sum")
-    if _axes_of_windows(data, None if global_pool else kernel, "Pooling") == 1:  # rows as images of height 1
-        rows = [None if v is None else (k, _one(v, "kernel")) for k, v in ((1, kernel), (1, stride), (0, pad))]
-        y = Pooling(data.expand_dims(2), rows[0], pool_type, global_pool, rows[1], rows[2], pooling_convention, count_include_pad)
+def Deconvolution(data, weight, bias=None, kernel=None, stride=(), dilate=(), pad=(), adj=(), target_shape=(), num_filter=None, num_group=1,
+                  workspace=512, no_bias=True, cudnn_tune=None, cudnn_off=False, layout=None):
+    """The transposed convolution of images, or of rows; target_shape says how large the result is instead of pad and adj."""
+    n = _axes_of_windows(data, kernel, "Deconvolution")
+    if _channels_last(layout, n, "Deconvolution"):
+        raise not_here(f"Deconvolution(layout={layout!r})", _LAYOUTS[n][0])
+    _same_windows("Deconvolution", kernel, weight, n)
+    stride, dilate, pad, adj = (_each(v, d, n) for v, d in ((stride, 1), (dilate, 1), (pad, 0), (adj, 0)))
+    if target_shape:
+        pad, adj = zip(*[_around(*each) for each in zip(data.shape[2:], weight.shape[2:], stride, dilate, _each(target_shape, 1, n))])
+    if n == 1:  # rows as images of height 1
+        y = Deconvolution(data.expand_dims(2), weight.expand_dims(2), bias, (1, *weight.shape[2:]), (1, *stride), (1, *dilate), (0, *pad),
+                          (0, *adj), (), num_filter, num_group, no_bias=no_bias)  # fmt: skip
         return y.squeeze(2)
+    return classify(ops.conv_transpose2d(data, weight, None if no_bias else bias, stride=stride, pad=pad, dilation=dilate, output_pad=adj,
+                                         groups=num_group))  # fmt: skip
+
+
+def _each(value, default, n):
+    """An option of windows for each of n axes."""
+    return (value,) * n if hasattr(value, "__index__") else tuple(value or (default,) * n)
+
+
+def _around(size, kernel, stride, dilate, target):
+    """(padding, what is added at the end) of a transposed convolution whose result is as long as target."""
+    total = (size - 1) * stride + (kernel - 1) * dilate + 1 - target
+    if total < 0:
+        raise ValueError(f"Deconvolution: target_shape {target} is longer than the result can be, {total + target}")
+    return (total + 1) // 2, total % 2
+
+
+@_public
+def Pooling(data, kernel=(), pool_type="max", global_pool=False, cudnn_off=False, pooling_convention="valid", stride=(), pad=(), p_value=None,
+            count_include_pad=True, layout=None):
+    """The maximum, the mean, the sum or the p-norm of windows."""
+    if pool_type not in ("max", "avg", "sum", "lp"):
+        raise ValueError(f"Pooling: pool_type is {pool_type!r}; these are max, avg, sum, lp")
+    if pooling_convention not in ("valid", "full"):
+        raise not_here(f"Pooling(pooling_convention={pooling_convention!r})", "valid or full")
+    n = _axes_of_windows(data, None if global_pool else kernel, "Pooling")
+    rest = {"pool_type": pool_type, "global_pool": global_pool, "pooling_convention": pooling_convention, "p_value": p_value,
+            "count_include_pad": count_include_pad}  # fmt: skip
+    if _channels_last(layout, n, "Pooling"):
+        return _to_end(Pooling(_to_front(data), kernel, stride=stride, pad=pad, **rest))
+    if pool_type == "lp":
+        if p_value not in (1, 2, 3):
+            raise ValueError(f"Pooling: p_value is {p_value!r}; pool_type='lp' needs 1, 2 or 3")
+        powers = data if p_value == 1 else ops.pow_scalar(data, p_value)  # MXNet's sums have signs
+        sums = Pooling(powers, kernel, stride=stride, pad=pad, **{**rest, "pool_type": "sum", "p_value": None})
+        return sums if p_value == 1 else ops.sqrt(sums) if p_value == 2 else ops.sign(sums) * ops.pow_scalar(sums.__abs__(), 1 / 3)
+    if n == 1:  # rows as images of height 1
+        kernel, stride, pad = ((k, *_each(v, k, 1)) for k, v in ((1, kernel), (1, stride), (0, pad)))
+        return Pooling(data.expand_dims(2), kernel, stride=stride, pad=pad, **rest).squeeze(2)
     pooled = ops.pool2d(
-        data, type="max" if pool_type == "max" else "avg", kernel=kernel, stride=stride or 1, pad=pad or 0, global_=global_pool,
-        ceil=pooling_convention == "full", exclude_pad=not count_include_pad and pool_type != "sum",
+        data, type="max" if pool_type == "max" else "avg", kernel=kernel or 1, stride=stride or 1, pad=pad or 0, global_=global_pool,
+        ceil=pooling_convention == "full", exclude_pad=count_include_pad is False and pool_type != "sum",
     )  # fmt: skip
     if pool_type != "sum":
         return pooled
@@ -79,10 +155,8 @@ def Pooling(data, kernel=(1, 1), pool_type="max", global_pool=False, stride=None
     return pooled * float(size[0] * size[1])
 
 
-
-
 @_public
-def Activation(data, act_type, **_):
+def Activation(data, act_type):
     """relu, sigmoid, tanh, softrelu, softsign."""
     if act_type == "softsign":
         return data / (abs(data) + 1)
@@ -92,7 +166,7 @@ def Activation(data, act_type, **_):
 
 
 @_public
-def LeakyReLU(data, gamma=None, act_type="leaky", slope=0.25, **_):
+def LeakyReLU(data, gamma=None, act_type="leaky", slope=0.25, lower_bound=0.125, upper_bound=0.334):
     """x where it is positive; elsewhere slope·x, or what elu, selu, gelu, prelu (by gamma) have there."""
     if act_type == "leaky":
         return ops.leaky_relu(data, slope)
@@ -110,25 +184,31 @@ def LeakyReLU(data, gamma=None, act_type="leaky", slope=0.25, **_):
 
 
 @_public
-def LayerNorm(data, gamma, beta, axis=-1, eps=1e-5, **_):
-    """Normalisation over an axis."""
-    if axis % data.ndim == data.ndim - 1:
-        return classify(ops.layer_norm(data, gamma, beta, eps=eps))
+def LayerNorm(data, gamma, beta, axis=-1, eps=1e-5, output_mean_var=False):
+    """Normalisation over an axis; with output_mean_var also the means and deviations."""
+    axis %= data.ndim
+    if axis == data.ndim - 1 and not output_mean_var:
+        return classify(ops.layer_norm(data, gamma, beta, eps=given(eps)))
     mean = ops.mean(data, axis, keepdims=True)
-    var = ops.mean(ops.square(data - mean), axis, keepdims=True)
-    shape = [1] * data.ndim
-    shape[axis] = -1
-    return classify((data - mean) * ops.rsqrt(var + eps) * gamma.reshape(tuple(shape)) + beta.reshape(tuple(shape)))
+    deviation = ops.sqrt(ops.mean(ops.square(data - mean), axis, keepdims=True) + eps)
+    gamma, beta = (_along(p, axis, data.ndim) for p in (gamma, beta))
+    y = classify((data - mean) / deviation * gamma + beta)
+    return [y, mean, deviation] if output_mean_var else y
+
+
+def _along(p, axis, ndim):
+    """A vector in the shape of one axis among ndim."""
+    return p.reshape(tuple(-1 if i == axis else 1 for i in range(ndim)))
 
 
 @_public
-def InstanceNorm(data, gamma, beta, eps=1e-3, **_):
+def InstanceNorm(data, gamma, beta, eps=1e-3):
     """Normalisation of each channel of each sample."""
     return classify(_normed(ops.instance_norm, data, gamma, beta, eps=eps))
 
 
 @_public
-def GroupNorm(data, gamma, beta, num_groups=1, eps=1e-5, **_):
+def GroupNorm(data, gamma, beta, num_groups=1, eps=1e-5):
     """Normalisation of groups of channels of each sample."""
     groups = lambda x, g, b, eps: ops.group_norm(x, num_groups, g, b, eps=eps)  # noqa: E731
     if gamma.size == num_groups != data.shape[1]:  # MXNet's: one for each group
@@ -140,50 +220,71 @@ def GroupNorm(data, gamma, beta, num_groups=1, eps=1e-5, **_):
 def _normed(norm, data, gamma, beta, eps):
     """Over images; what has other axes is seen as images."""
     if data.ndim == 4:
-        return norm(data, gamma, beta, eps=eps)
+        return norm(data, gamma, beta, eps=given(eps))
     n, c = data.shape[:2]
-    return norm(data.reshape((n, c, -1, 1)), gamma, beta, eps=eps).reshape(data.shape)
+    return norm(data.reshape((n, c, -1, 1)), gamma, beta, eps=given(eps)).reshape(data.shape)
 
 
 @_public
-def Dropout(data, p=0.5, mode="training", axes=(), **_):
-    """Elements become zero with probability p in training, or always."""
-    if axes:
-        raise not_here("Dropout(axes=…)", "Dropout without axes")
+def Dropout(data, p=0.5, mode="training", axes=(), cudnn_off=False):
+    """Elements become zero with probability p in training, or always; along axes all together."""
+    if mode not in ("training", "always"):
+        raise ValueError(f"Dropout: mode is {mode!r}; these are training and always")
     if mode == "always":
         with train_mode():
-            return ops.dropout(data, p)
-    return ops.dropout(data, p)
+            return Dropout(data, p, "training", axes)
+    if not axes:
+        return ops.dropout(data, p)
+    axes = {a % data.ndim for a in ([axes] if isinstance(axes, int) else axes)}
+    mask = ops.ones(tuple(1 if i in axes else n for i, n in enumerate(data.shape)), device=data.device)
+    return classify(data * classify(ops.dropout(mask, p), data))
 
 
 @_public
-def BatchNorm(data, gamma, beta, moving_mean, moving_var, eps=1e-3, momentum=0.9, fix_gamma=True,
-              use_global_stats=False, **_):
-    """Batch normalisation."""
+def BatchNorm(data, gamma, beta, moving_mean, moving_var, eps=1e-3, momentum=0.9, fix_gamma=True, use_global_stats=False, output_mean_var=False,
+              axis=1, cudnn_off=False):
+    """Batch normalisation over all axes but one."""
+    if output_mean_var:
+        raise not_here("BatchNorm(output_mean_var=True)", "moments")
     if fix_gamma:
         gamma = ones_like(gamma)
-    y = ops.batch_norm(data, gamma, beta, moving_mean, moving_var, eps=eps, momentum=momentum,
-                       use_global_stats=use_global_stats)  # fmt: skip
-    return classify(y)
+    order = None
+    if data.ndim and axis % data.ndim != 1:
+        axis %= data.ndim
+        order = [i for i in range(data.ndim) if i != axis]
+        order.insert(1, axis)
+        data = ops.transpose(data, order)
+    y = classify(ops.batch_norm(data, gamma, beta, moving_mean, moving_var, eps=given(eps), momentum=given(momentum), use_global_stats=use_global_stats))
+    return y if order is None else ops.transpose(y, [order.index(i) for i in range(len(order))])
 
 
 @_public
-def Embedding(data, weight, input_dim=None, output_dim=None, **_):
-    """The rows of weight that data names."""
-    return classify(ops.gather(weight, data.astype("int32")))
+def Embedding(data, weight, input_dim=None, output_dim=None, dtype="float32", sparse_grad=False):
+    """The rows of weight that data names; what lies outside means the first or the last."""
+    if sparse_grad:
+        raise not_here("Embedding(sparse_grad=True)", "dense gradients")
+    _agrees("Embedding: input_dim", input_dim, weight)
+    if output_dim is not None and weight.shape is not None and weight.shape[-1] != output_dim:
+        raise ShapeError(f"Embedding: output_dim is {output_dim}, the weight's shape {weight.shape}")
+    if str(numpy.dtype(dtype)) not in ("float32", str(numpy.dtype(weight.dtype))):
+        raise not_here(f"Embedding(dtype={dtype!r})", "the data type of the weight")
+    rows = places_inside(data, weight.shape[0] if weight.shape else input_dim, "clip")
+    return classify(ops.gather(weight, rows))
 
 
 # ---- outputs
 
 
 @_public
-def SoftmaxActivation(data, mode="instance", **_):
-    """softmax over a sample, or over the channels."""
-    return ops.softmax(data, 1) if mode == "channel" else ops.softmax(data.reshape((data.shape[0], -1)), -1).reshape(data.shape)
+def SoftmaxActivation(data, mode="instance"):
+    """softmax over the last axis, or over the channels."""
+    if mode not in ("instance", "channel"):
+        raise ValueError(f"SoftmaxActivation: mode is {mode!r}; these are instance and channel")
+    return ops.softmax(data, 1 if mode == "channel" else -1)
 
 
 @_public
-def LRN(data, nsize, alpha=1e-4, beta=0.75, knorm=2.0, **_):
+def LRN(data, alpha=1e-4, beta=0.75, knorm=2.0, nsize=None):
     """Local response normalisation over channels."""
     n, c, h, w = data.shape
     squares = ops.pad(ops.square(data), 1, before=nsize // 2, after=nsize // 2)

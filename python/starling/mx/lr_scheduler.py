@@ -1,6 +1,7 @@
 """mx.lr_scheduler: learning rates by the number of updates."""
 import math
 
+from ._signed import as_mxnet as _as_mxnet
 from .missing import missing
 
 
@@ -103,4 +104,5 @@ class CosineScheduler(_Towards):
         return (1 + math.cos(math.pi * done)) / 2
 
 
+_as_mxnet("lr_scheduler", globals())
 __getattr__ = missing("mx.lr_scheduler")

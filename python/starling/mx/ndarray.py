@@ -9,9 +9,10 @@ from .linalg import gemm2 as linalg_gemm2, syrk as linalg_syrk
 from .missing import missing
 from .moving import *  # noqa: F403
 from ._array import NDArray
-from .random import normal, randint as random_randint, shuffle, uniform
-from .random import exponential as random_exponential, normal as random_normal, uniform as random_uniform
-from .random import multinomial as sample_multinomial, normal as sample_normal, uniform as sample_uniform
+from ._signed import as_mxnet as _as_mxnet
+from .random import multinomial as sample_multinomial, normal, random_exponential, random_gamma, random_negative_binomial, random_normal
+from .random import random_poisson, random_randint, random_uniform, sample_exponential, sample_gamma, sample_normal, sample_poisson, sample_uniform
+from .random import shuffle, uniform
 
 
 def waitall():
@@ -19,6 +20,8 @@ def waitall():
     _tensor.wait_all()
 
 
+for _space, _names in (("nd", globals()), ("nd.random", vars(random)), ("nd.linalg", vars(linalg)), ("nd.contrib", vars(contrib))):
+    _as_mxnet(_space, _names)
 # Methods that the engine's tensors have with another meaning.
 for _name in """exp log sqrt square abs relu sigmoid tanh sum mean max min norm argmax prod cumsum softmax log_softmax clip flatten
         transpose broadcast_to one_hot dot take""".split():

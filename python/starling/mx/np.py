@@ -4,13 +4,13 @@ import builtins
 import numpy
 
 from .. import _ops as ops
-from .._core import DTypeError
+from .._core import NULL, lib
 from .._tensor import Tensor
 from . import nd as _f
 from . import random as _random
 from ._mode import set_np
-from .functions import into
-from .missing import missing, not_here
+from ._signed import as_mxnet as _as_mxnet, into, signed as _signed
+from .missing import Space, missing, not_here
 from ._array import NDArray
 from .np_more import *  # noqa: F403
 from . import np_more as _more
@@ -67,9 +67,25 @@ class ndarray(NDArray):
         """The array itself."""
         return self
 
-    def copy(self):
+    def copy(self, order="C"):
         """An array of its own with the same values."""
+        _rows_first("ndarray.copy", order)
         return Tensor.copy(self)
+
+    def as_in_ctx(self, ctx):
+        """The array itself if it is there, else a copy."""
+        return self.as_in_context(ctx)
+
+    def astype(self, dtype, order="K", casting="unsafe", subok=True, copy=True):
+        """The values as another data type; without copy the array itself, if it is of that type."""
+        if order != "K" or casting != "unsafe" or not subok:
+            raise not_here("ndarray.astype with order, casting or subok", "order='K', casting='unsafe', subok=True")
+        return NDArray.astype(self, dtype, copy)
+
+    def reshape(self, *several, shape=(), order="C", reverse=False):
+        """The same values in another shape; -1 is computed."""
+        _rows_first("ndarray.reshape", order)
+        return NDArray.reshape(self, *several, shape=shape, reverse=reverse)
 
     def transpose(self, *axes):
         """With the axes in another order, or in reverse."""
@@ -92,45 +108,68 @@ class ndarray(NDArray):
     __hash__ = NDArray.__hash__
 
 
+_ORDER = ("bool", "uint8", "int32", "int64", "float16", "bfloat16", "float32", "float64")
+
+
 def _promoted(a, b):
-    """Arrays of two data types as the common one; numbers beside truth values and whole numbers."""
-    def kind(x):
-        name = str(x.dtype) if isinstance(x, Tensor) else "float32" if isinstance(x, float) else "int32"
-        return next(i for i, k in enumerate(("bool", "uint8", "int", "float16", "float32", "float64")) if name.startswith(k)), name
-
-    common = builtins.max(kind(a), kind(b))[1]
-    return (x.astype(common) if isinstance(x, Tensor) and str(x.dtype) != common else x for x in (a, b))
+    """Arrays of two data types as the common one, the later in _ORDER."""
+    common = builtins.max(str(a.dtype), str(b.dtype), key=_ORDER.index)
+    return tuple(x if str(x.dtype) == common else x.astype(common) for x in (a, b))
 
 
-def _mixed(name):
+def _operands(name, a, b):
+    """The operands of an operator as MXNet has them: of one type, floats for /, int64 for a bool beside a number."""
+    if isinstance(b, (list, tuple, numpy.ndarray)):
+        b = array(b, dtype=None if isinstance(b, (list, tuple)) else str(b.dtype), ctx=a.context)
+    if not isinstance(b, Tensor):
+        if name == "truediv":
+            return a.astype("float32"), b
+        return (a.astype("int64"), int(b)) if lib.slpy_truths(a._p, NULL) else (a, b)
+    if name == "truediv" and lib.slpy_whole(a._p, b._p) == 3:
+        return a.astype("float32"), b.astype("float32")
+    a, b = _promoted(a, b)
+    return (a.astype("int64"), b.astype("int64")) if lib.slpy_truths(a._p, NULL) and name not in ("add", "mul") else (a, b)
+
+
+def _mixed(name, prefix=""):
     """An operator that takes arrays of two data types."""
-    compute = getattr(NDArray, name)
+    compute = getattr(NDArray, f"__{prefix}{name}__")
 
     def method(self, other):
-        try:
-            return compute(self, other)
-        except DTypeError:
-            return compute(*_promoted(self, other))
+        array_like = isinstance(other, (Tensor, list, tuple, numpy.ndarray))
+        other_type = isinstance(other, Tensor) and lib.sl_tensor_dtype(self._p) != lib.sl_tensor_dtype(other._p)
+        whole = lib.slpy_whole(self._p, NULL) if name == "truediv" else lib.slpy_truths(self._p, NULL)
+        if whole or other_type or not isinstance(other, Tensor) and (array_like or not hasattr(other, "__float__")):
+            if not array_like and not hasattr(other, "__float__"):
+                return NotImplemented
+            self, other = _operands(name, self, other)
+            if lib.slpy_truths(self._p, NULL):  # two arrays of bools
+                return ops.logical_or(self, other) if name == "add" else ops.logical_and(self, other)
+        return compute(self, other)
 
+    method.__name__ = f"__{prefix}{name}__"
     return method
 
 
 def _in_place(name):
-    compute = getattr(NDArray, name)
+    compute = getattr(NDArray, f"__i{name}__")
 
     def method(self, other):
-        try:
-            return compute(self, other)
-        except DTypeError:
-            return compute(self, other.astype(self.dtype))
+        if isinstance(other, Tensor) and lib.sl_tensor_dtype(self._p) != lib.sl_tensor_dtype(other._p):
+            other = other.astype(self.dtype)
+        return compute(self, other)
 
     return method
 
 
 def _comparison(name):
-    compare = _mixed(name)
+    compare = getattr(NDArray, name)
 
     def method(self, other):
+        if isinstance(other, Tensor) and lib.sl_tensor_dtype(self._p) != lib.sl_tensor_dtype(other._p):
+            self, other = _promoted(self, other)
+        elif lib.slpy_truths(self._p, NULL) and isinstance(other, (int, float)):
+            other = bool(other)
         result = compare(self, other)
         return result if result is NotImplemented else result.astype("bool")
 
@@ -138,11 +177,12 @@ def _comparison(name):
 
 
 for _name in ("add", "sub", "mul", "truediv", "pow", "mod"):
-    setattr(ndarray, f"__{_name}__", _mixed(f"__{_name}__"))
-    setattr(ndarray, f"__r{_name}__", _mixed(f"__r{_name}__"))
-    setattr(ndarray, f"__i{_name}__", _in_place(f"__i{_name}__"))
+    setattr(ndarray, f"__{_name}__", _mixed(_name))
+    setattr(ndarray, f"__r{_name}__", _mixed(_name, "r"))
+    setattr(ndarray, f"__i{_name}__", _in_place(_name))
 for _name in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"):
     setattr(ndarray, _name, _comparison(_name))
+ndarray.__neg__ = lambda a: NDArray.__neg__(a.astype("int64") if lib.slpy_truths(a._p, NULL) else a)
 ndarray.__and__ = ndarray.__rand__ = lambda a, b: logical_and(a, b)
 ndarray.__or__ = ndarray.__ror__ = lambda a, b: logical_or(a, b)
 ndarray.__xor__ = ndarray.__rxor__ = lambda a, b: logical_xor(a, b)
@@ -171,6 +211,12 @@ def _place(ctx, device):
     return ctx or device
 
 
+def _rows_first(name, order):
+    """Refuses another order of elements than C's."""
+    if order != "C":
+        raise not_here(f"np.{name}(order={order!r})", "order C")
+
+
 # ---- new arrays
 
 
@@ -183,6 +229,7 @@ def _maker(name):
     make = getattr(_f, name)
 
     def call(shape, dtype=None, order="C", ctx=None, device=None):
+        _rows_first(name, order)
         return _as(make(shape, _place(ctx, device), dtype or "float32"), ndarray)
 
     call.__name__, call.__doc__ = name, make.__doc__
@@ -194,7 +241,8 @@ zeros, ones, empty = _maker("zeros"), _maker("ones"), _maker("empty")
 
 def full(shape, fill_value, dtype=None, order="C", ctx=None, device=None, out=None):
     """An array of one value."""
-    return _as(_f.full(shape, fill_value, _place(ctx, device), dtype or "float32"), ndarray)
+    _rows_first("full", order)
+    return into(_as(_f.full(shape, fill_value, _place(ctx, device), dtype or "float32"), ndarray), out)
 
 
 def arange(start, stop=None, step=1, dtype=None, ctx=None, device=None):
@@ -202,9 +250,13 @@ def arange(start, stop=None, step=1, dtype=None, ctx=None, device=None):
     return _as(_f.arange(start, stop, step, ctx=_place(ctx, device), dtype=dtype or "float32"), ndarray)
 
 
-def linspace(start, stop, num=50, endpoint=True, dtype=None, axis=0, ctx=None, device=None):
-    """num numbers from start to stop."""
-    return array(numpy.linspace(start, stop, num, endpoint), dtype, ctx, device)
+def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, ctx=None, device=None):
+    """num numbers from start to stop; with retstep also how far apart they are."""
+    if axis != 0:
+        raise not_here(f"np.linspace(axis={axis})", "axis 0")
+    numbers, step = numpy.linspace(start, stop, num, endpoint, retstep=True)
+    made = array(numbers, dtype, ctx, device)
+    return (made, float(step)) if retstep else made
 
 
 def eye(N, M=None, k=0, dtype=None, ctx=None, device=None):
@@ -217,17 +269,17 @@ def identity(n, dtype=None, ctx=None, device=None):
     return eye(n, dtype=dtype, ctx=ctx, device=device)
 
 
-def zeros_like(a, dtype=None, **_):
+def zeros_like(a, dtype=None):
     """Zeros in the shape of an array."""
     return _f.zeros_like(a) if dtype is None else _f.zeros_like(a).astype(dtype)
 
 
-def ones_like(a, dtype=None, **_):
+def ones_like(a, dtype=None):
     """Ones in the shape of an array."""
     return _f.ones_like(a) if dtype is None else _f.ones_like(a).astype(dtype)
 
 
-def full_like(a, fill_value, dtype=None, **_):
+def full_like(a, fill_value, dtype=None):
     """One value in the shape of an array."""
     return ones_like(a, dtype) * fill_value
 
@@ -241,7 +293,7 @@ abs = absolute = fabs = _f.abs
 
 
 def _operator(name, doc):
-    def call(x1, x2, out=None, **_):
+    def call(x1, x2, out=None):
         if not isinstance(x1, Tensor) and not isinstance(x2, Tensor):
             x1 = array(x1)
         if not isinstance(x1, Tensor):
@@ -261,7 +313,25 @@ divide = true_divide = _operator("truediv", "a / b.")
 power, equal, not_equal = _operator("pow", "a to the power of b."), _operator("eq", "a == b."), _operator("ne", "a != b.")
 less, less_equal = _operator("lt", "a < b."), _operator("le", "a <= b.")
 greater, greater_equal = _operator("gt", "a > b."), _operator("ge", "a >= b.")
-maximum, minimum = _f.maximum, _f.minimum
+
+
+def _chosen(name):
+    choose = getattr(_f, name)
+
+    def call(x1, x2, out=None):
+        x1, x2 = (x2, x1) if not isinstance(x1, Tensor) else (x1, x2)
+        x1 = x1 if isinstance(x1, Tensor) else array(x1)
+        if isinstance(x2, Tensor):
+            x1, x2 = _promoted(x1, x2)
+        elif lib.slpy_truths(x1._p, NULL):
+            x1 = x1.astype("int64")
+        return into(choose(x1, x2), out)
+
+    call.__name__, call.__doc__ = name, f"The {name} of two."
+    return call
+
+
+maximum, minimum = _chosen("maximum"), _chosen("minimum")
 
 
 def clip(a, a_min, a_max, out=None):
@@ -276,16 +346,19 @@ def clip(a, a_min, a_max, out=None):
 def _reduction(name):
     reduce = getattr(_f, name)
 
-    def call(a, axis=None, dtype=None, out=None, keepdims=False, **_):
+    def call(a, axis=None, dtype=None, out=None, keepdims=False):
         a = a if isinstance(a, Tensor) else array(a)
+        kind = a.dtype
         if dtype is not None:
             a = a.astype(dtype)
-        if str(a.dtype) == "bool" or a.dtype == numpy.bool_:
-            a = a.astype("float32" if name == "mean" else "int32")
-        return into(reduce(a, axis, keepdims), out)
+        elif name == "mean" and kind.kind in "iub":  # float64 holds the sum
+            return into(reduce(a.astype("float64"), axis, keepdims).astype("float32"), out)
+        elif kind.kind == "b":
+            a = a.astype("int64")
+        result = reduce(a, axis, keepdims)
+        return into(result.astype("bool") if kind.kind == "b" and name in ("max", "min") else result, out)
 
     call.__name__, call.__doc__ = name, reduce.__doc__
-    setattr(ndarray, name, call)
     return call
 
 
@@ -294,6 +367,7 @@ sum, mean, max, min = (_reduction(name) for name in ("sum", "mean", "max", "min"
 
 def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False):
     """The mean of the squared differences from the mean."""
+    a = a.astype(dtype) if dtype is not None else a if "float" in str(a.dtype) else a.astype("float32")
     n = a.size if axis is None else numpy.prod([a.shape[i] for i in ([axis] if isinstance(axis, int) else axis)])
     squares = ops.square(a - _f.mean(a, axis, True))
     return into(_f.sum(squares, axis, keepdims) / float(n - ddof), out)
@@ -301,7 +375,7 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False):
 
 def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False):
     """The root of the variance."""
-    return into(ops.sqrt(var(a, axis, None, None, ddof, keepdims)), out)
+    return into(ops.sqrt(var(a, axis, dtype, None, ddof, keepdims)), out)
 
 
 def argmax(a, axis=None, out=None, keepdims=False):
@@ -313,11 +387,8 @@ def argmax(a, axis=None, out=None, keepdims=False):
 
 def argmin(a, axis=None, out=None, keepdims=False):
     """Where the smallest element is."""
-    return argmax(-a, axis, out, keepdims)
+    return argmax(-(a.astype("int64") if lib.slpy_integers(a._p, NULL) else a), axis, out, keepdims)
 
-
-for _method in (var, std, argmax, argmin):
-    setattr(ndarray, _method.__name__, _method)
 
 
 # ---- products
@@ -345,13 +416,13 @@ def _dot(a, b, out=None):
 ndarray.dot = _dot
 
 
-class linalg:
+class linalg(metaclass=Space):
     """The available part of NumPy's linear algebra."""
 
     @staticmethod
     def norm(x, ord=None, axis=None, keepdims=False):
         """The root of the sum of squares."""
-        return _f.norm(x, ord or 2, axis, keepdims)
+        return _f.norm(x, ord or 2, axis, keepdims=keepdims)
 
 
 # ---- moving elements
@@ -362,13 +433,15 @@ def transpose(a, axes=None):
     return ops.transpose(a, axes or None)
 
 
-def reshape(a, newshape, order="C", **_):
+def reshape(a, newshape, order="C"):
     """The same values in another shape."""
+    _rows_first("reshape", order)
     return a.reshape(newshape)
 
 
 def ravel(x, order="C"):
     """The values as one axis."""
+    _rows_first("ravel", order)
     return x.reshape((-1,))
 
 
@@ -396,8 +469,9 @@ def broadcast_to(array, shape):
 
 
 def concatenate(seq, axis=0, out=None):
-    """Arrays one after the other along an axis."""
-    return into(_f.concatenate(list(seq), axis), out)
+    """Arrays one after the other along an axis; with axis=None their elements."""
+    seq = [ravel(a) for a in seq] if axis is None else list(seq)
+    return into(_f.concatenate(seq, axis or 0), out)
 
 
 concat = concatenate
@@ -433,7 +507,8 @@ def split(ary, indices_or_sections, axis=0):
 
 def take(a, indices, axis=None, mode="raise", out=None):
     """The parts of an axis that indices name."""
-    return into(_f.take(a if axis is not None else ravel(a), indices, axis or 0), out)
+    indices = indices if isinstance(indices, Tensor) else array(indices, "int32")
+    return into(_f.take(a if axis is not None else ravel(a), indices, axis or 0, mode), out)
 
 
 def shape(a):
@@ -446,7 +521,12 @@ def array_equal(a, b):
     return a.shape == b.shape and bool((a.asnumpy() == b.asnumpy()).all())
 
 
-class random:
+def _size_of(size, out):
+    """The shape of random numbers: that of out, if there is none."""
+    return size if size is not None else () if out is None else out.shape
+
+
+class random(metaclass=Space):
     """Random arrays by NumPy's names."""
 
     seed = staticmethod(_random.seed)
@@ -454,12 +534,12 @@ class random:
     @staticmethod
     def normal(loc=0.0, scale=1.0, size=None, dtype=None, ctx=None, out=None, device=None):
         """Normal numbers with mean loc and standard deviation scale."""
-        return into(_as(_random.normal(loc, scale, () if size is None else size, dtype, _place(ctx, device)), ndarray), out)
+        return into(_as(_random.normal(loc, scale, _size_of(size, out), dtype, _place(ctx, device)), ndarray), out)
 
     @staticmethod
     def uniform(low=0.0, high=1.0, size=None, dtype=None, ctx=None, out=None, device=None):
         """Uniform numbers from low to high."""
-        return into(_as(_random.uniform(low, high, () if size is None else size, dtype, _place(ctx, device)), ndarray), out)
+        return into(_as(_random.uniform(low, high, _size_of(size, out), dtype, _place(ctx, device)), ndarray), out)
 
     @staticmethod
     def randn(*size, dtype=None, ctx=None):
@@ -475,7 +555,7 @@ class random:
     def randint(low, high=None, size=None, dtype=None, ctx=None, out=None, device=None):
         """Whole numbers from low (0 if only one bound is given) to high, which is left out."""
         low, high = (0, low) if high is None else (low, high)
-        made = _random.randint(low, high, () if size is None else size, dtype, _place(ctx, device))
+        made = _random.randint(low, high, _size_of(size, out), dtype, _place(ctx, device))
         return into(_as(made, ndarray), out)
 
 
@@ -484,9 +564,15 @@ class random:
     @staticmethod
     def exponential(scale=1.0, size=None, ctx=None, out=None, device=None):
         """Exponentially distributed numbers with that mean."""
-        return into(ops.log(1 - random.uniform(0, 1, size, None, ctx, None, device)) * (-1 * scale), out)
+        return into(ops.log(1 - random.uniform(0, 1, _size_of(size, out), None, ctx, None, device)) * (-1 * scale), out)
 
 
+_as_mxnet("np", globals())
+for _method in (sum, mean, max, min, var, std, argmax, argmin):
+    setattr(ndarray, _method.__name__, _method)
+for _space in (random, linalg):
+    for _name in [n for n in vars(_space) if not n.startswith("_")]:
+        setattr(_space, _name, staticmethod(_signed(f"np.{_space.__name__}.{_name}", getattr(_space, _name))))
 for _name in ("prod", "cumsum", "any", "all", "sort", "argsort", "repeat", "diagonal", "round", "nonzero"):
     setattr(ndarray, _name, getattr(_more, _name))
 __getattr__ = missing("mx.np")

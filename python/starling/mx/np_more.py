@@ -7,7 +7,8 @@ from . import elementwise as _elements
 from . import moving as _moving
 from . import nd as _f
 from .autograd import is_recording
-from .functions import into
+from .context import known
+from ._signed import into
 from .missing import not_here
 from ._program import classify
 
@@ -34,7 +35,7 @@ def _enter(name, function, doc):
 
 
 def _unary(name, function):
-    _enter(name, lambda x, out=None, **_: into(function(_array(x)), out), f"{name} of each element.")
+    _enter(name, lambda x, out=None: into(function(_array(x)), out), f"{name} of each element.")
 
 
 for _name in """sin cos tan sinh cosh arcsin arccos arctan arcsinh arccosh arctanh expm1 log1p log2 log10 floor ceil rint trunc fix cbrt degrees radians
@@ -45,7 +46,7 @@ _unary("deg2rad", _elements.radians)
 
 
 def _truth(name, function):
-    _enter(name, lambda x1, x2=None, out=None, **_: into(function(_array(x1), x2).astype("bool"), out), f"{name}, as truth values.")
+    _enter(name, lambda x1, x2=None, out=None: into(function(_array(x1), x2).astype("bool"), out), f"{name}, as truth values.")
 
 
 _truth("logical_not", lambda a, _: a == 0)
@@ -58,7 +59,7 @@ _truth("logical_xor", lambda a, b: (a != 0).astype("int32") != (_array(b) != 0).
 
 
 def _binary(name, function):
-    _enter(name, lambda x1, x2, out=None, **_: into(classify(function(_array(x1), x2)), out), f"{name} of two arrays, or an array and a number.")
+    _enter(name, lambda x1, x2, out=None: into(classify(function(_array(x1), x2)), out), f"{name} of two arrays, or an array and a number.")
 
 
 for _name, _function in (("mod", _elements.modulo_of), ("remainder", _elements.modulo_of), ("fmod", lambda a, b: a - _elements.trunc(a / b) * b),
@@ -68,7 +69,7 @@ for _name, _function in (("mod", _elements.modulo_of), ("remainder", _elements.m
 
 
 @_public
-def around(x, decimals=0, out=None, **_):
+def around(x, decimals=0, out=None):
     """Rounds to so many decimals, ties to even."""
     scale = 10.0**decimals
     return into(ops.round(_array(x) * scale) / scale if decimals else ops.round(_array(x)), out)
@@ -97,19 +98,20 @@ def _flat(a, axis):
 
 
 @_public
-def prod(a, axis=None, dtype=None, out=None, keepdims=False, **_):
+def prod(a, axis=None, dtype=None, out=None, keepdims=False):
     """The product of the elements."""
-    return into(ops.prod(_array(a), axis if axis is None or isinstance(axis, int) else list(axis), keepdims=keepdims), out)
+    a = _array(a) if dtype is None else _array(a).astype(dtype)
+    return into(_elements.prod(a.astype("int64") if a.dtype == numpy.bool_ else a, axis, keepdims), out)
 
 
 @_public
 def cumsum(a, axis=None, dtype=None, out=None):
     """The sums of the elements so far."""
-    return into(ops.cumsum(*_flat(_array(a), axis)), out)
+    return into(_elements.cumsum(_array(a), axis, dtype), out)
 
 
 def _of_truth(name, reduce):
-    def call(a, axis=None, out=None, keepdims=False, **_):
+    def call(a, axis=None, out=None, keepdims=False):
         nonzero = (_array(a) != 0).astype("int32")
         return into(reduce(nonzero, axis if axis is None or isinstance(axis, int) else list(axis), keepdims=keepdims).astype("bool"), out)
 
@@ -123,31 +125,37 @@ _of_truth("all", ops.all)
 @_public
 def average(a, axis=None, weights=None, returned=False):
     """The mean, or the mean with weights."""
-    if returned:
-        raise not_here("np.average(returned=True)", "average, and the sum of the weights")
+    a = _array(a)
     if weights is None:
-        return ops.mean(_array(a), axis)
+        mean = ops.mean(a, axis)
+        count = mean * 0 + float(a.size / mean.size)
+        return (mean, count.reshape((-1,))[0]) if returned else mean
     weights = _array(weights)
+    count = ops.sum(weights, axis if weights.ndim == a.ndim else None)
     if weights.ndim < a.ndim:
         weights = weights.reshape(tuple(-1 if i == axis % a.ndim else 1 for i in range(a.ndim)))
-        return ops.sum(a * weights, axis) / ops.sum(weights)
-    return ops.sum(a * weights, axis) / ops.sum(weights, axis)
+    mean = ops.sum(a * weights, axis) / count
+    return (mean, count) if returned else mean
 
 
 @_public
 def sort(a, axis=-1, kind=None, order=None):
     """The elements in order."""
+    if order is not None:
+        raise not_here("np.sort(order=…)", "arrays without fields")
     return ops.sort(*_flat(_array(a), axis), descending=False)
 
 
 @_public
 def argsort(a, axis=-1, kind=None, order=None):
     """The places of the elements in order."""
+    if order is not None:
+        raise not_here("np.argsort(order=…)", "arrays without fields")
     return ops.argsort(*_flat(_array(a), axis), descending=False).astype("int64")
 
 
 @_public
-def diff(a, n=1, axis=-1, **_):
+def diff(a, n=1, axis=-1):
     """The differences between neighbours."""
     for _ in range(n):
         a = a.slice_axis(axis, 1, None) - a.slice_axis(axis, 0, -1)
@@ -158,7 +166,7 @@ def diff(a, n=1, axis=-1, **_):
 
 
 @_public
-def einsum(subscripts, *operands, out=None, **_):
+def einsum(subscripts, *operands, out=None, optimize=False):
     """Einstein's sum."""
     product = ops.einsum(subscripts, list(operands))
     product.__class__ = operands[0]._array
@@ -214,9 +222,9 @@ def triu(m, k=0):
 
 
 @_public
-def trace(a, offset=0, **_):
+def trace(a, offset=0, axis1=0, axis2=1, out=None):
     """The sum of the diagonal."""
-    return ops.sum(_moving.diag(a, offset))
+    return into(ops.sum(_moving.diag(a, offset, axis1, axis2), -1), out)
 
 
 @_public
@@ -227,8 +235,8 @@ def diag(v, k=0):
 
 @_public
 def diagonal(a, offset=0, axis1=0, axis2=1):
-    """The diagonal of a matrix."""
-    return _moving.diag(a, offset)
+    """The diagonal over two axes."""
+    return _moving.diag(a, offset, axis1, axis2)
 
 
 # ---- moving elements
@@ -292,12 +300,22 @@ def moveaxis(a, source, destination):
 
 
 @_public
-def pad(x, pad_width, mode="constant", constant_values=0, **_):
-    """More elements around."""
-    widths = numpy.broadcast_to(numpy.asarray(pad_width), (x.ndim, 2)).reshape(-1).tolist()
-    if mode not in ("constant", "edge", "reflect"):
-        raise not_here(f"np.pad(mode={mode!r})", "constant, edge, reflect")
-    return _moving.pad(x, mode, widths, constant_values)
+def pad(x, pad_width=None, mode="constant", constant_values=0):
+    """More elements around: of a value, those at the edge, those reflected there, or the largest or smallest of an axis."""
+    widths = numpy.broadcast_to(numpy.asarray(pad_width), (x.ndim, 2)).tolist()
+    if mode == "constant":
+        return _moving.pad(x, mode, sum(widths, []), constant_values)
+    if mode not in ("edge", "reflect", "symmetric", "maximum", "minimum"):
+        raise not_here(f"np.pad(mode={mode!r})", "constant, edge, reflect, symmetric, maximum, minimum")
+    for axis, (before, after) in enumerate(widths):
+        if not before and not after:
+            continue
+        if mode in ("maximum", "minimum"):
+            most = getattr(_f, mode[:3])(x, axis, True)
+            x = _f.concat(*[most] * before, x, *[most] * after, dim=axis)
+        else:
+            x = x[(slice(None),) * axis + (numpy.pad(numpy.arange(x.shape[axis]), (before, after), mode).tolist(),)]
+    return x
 
 
 @_public
@@ -358,7 +376,7 @@ _at_least(2)
 
 
 @_public
-def meshgrid(*xi, indexing="xy", **_):
+def meshgrid(*xi, indexing="xy"):
     """Coordinates of a grid."""
     shape = [x.size for x in xi]
     grids = [ops.broadcast_to(x.reshape(tuple(-1 if i == j else 1 for j in range(len(xi)))), shape) for i, x in enumerate(xi)]
@@ -374,6 +392,7 @@ def _by_numpy(name):
     def call(*args, **kwargs):
         if is_recording():
             raise not_here(f"the gradient of np.{name}", "autograd.pause around it")
+        args += tuple(kwargs.pop(n) for n in ("x1", "x2") if n in kwargs)  # NumPy's have no names
         result = function(*map(_host, args), **{k: _host(v) for k, v in kwargs.items()})
         return tuple(map(_from_host, result)) if isinstance(result, tuple) else _from_host(result)
 
@@ -420,16 +439,16 @@ __all__.append("shares_memory")
 
 def choice(a, size=None, replace=True, p=None, ctx=None, out=None):
     """Numbers below a, or elements of a, drawn at random."""
-    n = a if isinstance(a, int) else a.shape[0]
+    n, device = a if isinstance(a, int) else a.shape[0], known(ctx).device
     count = int(numpy.prod(() if size is None else size))
     if p is not None:
         if not replace:
             raise not_here("np.random.choice(p=…, replace=False)", "replace=True")
         drawn = ops.multinomial(_array(p), count)
     elif replace:
-        drawn = ops.randint((count,), 0, n, dtype="int32")
+        drawn = ops.randint((count,), 0, n, dtype="int32", device=device)
     else:
-        drawn = ops.permutation(n)[:count]
+        drawn = ops.permutation(n, device)[:count]
     drawn.__class__ = type(_array(0.0))
     shape = (size,) if isinstance(size, int) else tuple(size or ())
     return into(drawn.reshape(shape).astype("int64") if isinstance(a, int) else a[drawn].reshape(shape), out)

@@ -1,8 +1,15 @@
-"""mx.optimizer: how parameters are updated by their gradients.
+"""mx.optimizer: how parameters are updated by their gradients, by the rules of MXNet 1.9.1.
 
-SGD, NAG, Adam and AdamW are the engine's.  The others are made of operations, one parameter at a time.
+SGD, NAG, Adam and AdamW are the engine's, one call for all parameters with the same rates.  The others are made of operations, one
+parameter at a time.
 """
+import math
+import pickle
+
 from .. import _ops as ops
+from .._tensor import Tensor, borrow
+from ._array import NDArray
+from ._signed import as_mxnet as _as_mxnet
 from .missing import missing, not_here
 
 _classes = {}
@@ -11,29 +18,33 @@ _classes = {}
 class Optimizer:
     """The base of optimisers; one of your own has update(index, weight, grad, state), which changes weight in place."""
 
-    _rate = 0.01
-
-    def __init__(self, rescale_grad=1.0, param_idx2name=None, wd=0.0, clip_gradient=None, learning_rate=None, lr_scheduler=None,
-                 begin_num_update=0, **options):
-        for name in options:
-            if name not in ("multi_precision", "param_dict", "sym", "aggregate_num", "use_fused_step", "lazy_update"):
-                raise TypeError(f"{type(self).__name__} has no setting {name!r}")
+    def __init__(self, rescale_grad=1.0, param_idx2name=None, wd=0.0, clip_gradient=None, learning_rate=None, lr_scheduler=None, sym=None,
+                 begin_num_update=0, multi_precision=False, param_dict=None):
+        if sym is not None:
+            raise not_here(f"{type(self).__name__}(sym=…)", "set_lr_mult and set_wd_mult")
         self.rescale_grad, self.wd, self.clip_gradient, self.lr_scheduler = rescale_grad, wd, clip_gradient, lr_scheduler
-        self.lr = self._rate if learning_rate is None else learning_rate
-        if lr_scheduler is not None and learning_rate is not None:
-            lr_scheduler.base_lr = learning_rate
-        self.num_update, self._counts, self.lr_mult, self.wd_mult = begin_num_update, {}, {}, {}
+        self.lr = 0.01 if learning_rate is None else learning_rate
+        if lr_scheduler is not None:
+            if learning_rate is None:
+                self.lr = lr_scheduler.base_lr
+            else:
+                lr_scheduler.base_lr = learning_rate
+        self.begin_num_update = self.num_update = begin_num_update
+        self.multi_precision, self._index_update_count = multi_precision, {}
+        self.idx2name, self.param_dict = dict(param_idx2name or {}), dict(param_dict or {})
+        self.set_lr_mult({})
+        self.set_wd_mult({})
 
     @staticmethod
-    def register(kind):
+    def register(klass):
         """Makes an optimiser known by its name in lower case."""
-        _classes[kind.__name__.lower()] = kind
-        return kind
+        _classes[klass.__name__.lower()] = klass
+        return klass
 
     @staticmethod
-    def create_optimizer(name, **options):
+    def create_optimizer(name, **kwargs):
         """The optimiser of that name."""
-        return create(name, **options)
+        return create(name, **kwargs)
 
     @property
     def learning_rate(self):
@@ -48,17 +59,20 @@ class Optimizer:
         self.lr = lr
 
     def set_lr_mult(self, args_lr_mult):
-        """Factors of the learning rate by the parameters' numbers."""
+        """Factors of the learning rate by the parameters' numbers or names."""
         self.lr_mult = dict(args_lr_mult)
 
     def set_wd_mult(self, args_wd_mult):
-        """Factors of the weight decay by the parameters' numbers."""
-        self.wd_mult = dict(args_wd_mult)
+        """Factors of the weight decay by the parameters' numbers or names; biases do not decay where names are known."""
+        self.wd_mult = {name: 0.0 for name in self.idx2name.values() if not name.endswith(("_weight", "_gamma"))}
+        self.wd_mult.update(args_wd_mult)
 
     def create_state(self, index, weight):
         """What is kept for a parameter."""
 
-    create_state_multi_precision = create_state
+    def create_state_multi_precision(self, index, weight):
+        """The same as create_state."""
+        return self.create_state(index, weight)
 
     def update(self, index, weight, grad, state):
         """Changes weight in place by its gradient."""
@@ -68,34 +82,49 @@ class Optimizer:
         """The same as update."""
         self.update(index, weight, grad, state)
 
-    def engine(self):
-        """(the engine's optimiser, its settings) that does the same; None if there is none."""
+    def update_several(self, indices, weights, grads, states):
+        """Updates several parameters."""
+        for each in zip(indices, weights, grads, states):
+            self.update_multi_precision(*each)
 
     def _update_count(self, index):
         for i in index if isinstance(index, (list, tuple)) else [index]:
-            self._counts[i] = self._counts.get(i, 0) + 1
-            self.num_update = max(self.num_update, self._counts[i])
+            self._index_update_count[i] = self._index_update_count.get(i, self.begin_num_update) + 1
+            self.num_update = max(self.num_update, self._index_update_count[i])
+
+    def _factor(self, index, name):
+        parameter = self.param_dict.get(index)
+        if parameter is not None:
+            return getattr(parameter, name)
+        factors = getattr(self, name)
+        return factors[index] if index in factors else factors.get(self.idx2name.get(index), 1.0)
 
     def _get_lr(self, index):
-        return self.learning_rate * self.lr_mult.get(index, 1.0)
+        return self.learning_rate * self._factor(index, "lr_mult")
 
     def _get_wd(self, index):
-        return self.wd * self.wd_mult.get(index, 1.0)
+        return self.wd * self._factor(index, "wd_mult")
 
     def _begin(self, index):
         """(learning rate, weight decay, number of the update)."""
         self._update_count(index)
-        return self._get_lr(index), self._get_wd(index), self._counts[index]
+        return self._get_lr(index), self._get_wd(index), self._index_update_count[index]
 
-    def _given(self, grad, weight=None, wd=0.0):
-        """The gradient, scaled and clipped, and what decays."""
-        g = grad if self.rescale_grad == 1 else grad * self.rescale_grad
-        if self.clip_gradient:
-            g = ops.clip(g, -self.clip_gradient, self.clip_gradient)
-        return g + weight * wd if wd else g
+    def _clipped(self, g):
+        """What is at most clip_gradient large, if that is given."""
+        return ops.clip(g, -self.clip_gradient, self.clip_gradient) if self.clip_gradient else g
 
-    def _options(self, lr, wd):
-        return {"lr": lr, "weight_decay": wd, "rescale": self.rescale_grad, "clip_value": self.clip_gradient or 0}
+    def _scaled(self, grad):
+        return grad if self.rescale_grad == 1 else grad * self.rescale_grad
+
+    def _given(self, grad):
+        """The gradient, scaled and clipped."""
+        return self._clipped(self._scaled(grad))
+
+    def _decayed(self, grad, weight, wd):
+        """The gradient, scaled, with what decays, all of that clipped."""
+        g = self._scaled(grad)
+        return self._clipped(g + weight * wd if wd else g)
 
 
 register = Optimizer.register
@@ -106,26 +135,60 @@ def _zeros(weight, n=1):
     return made[0] if n == 1 else tuple(made)
 
 
+def _alike(rates):
+    """The places of parameters by their rates: {(learning rate, decay, number of the update): [place, …]}."""
+    groups = {}
+    for place, each in enumerate(rates):
+        groups.setdefault(each, []).append(place)
+    return groups
+
+
+class _Together(Optimizer):
+    """An optimiser of which one call of the engine updates all parameters with the same rates."""
+
+    def update(self, index, weight, grad, state):
+        self.update_several([index], [weight], [grad], [state])
+
+    def update_several(self, indices, weights, grads, states):
+        for rates, places in _alike([self._begin(index) for index in indices]).items():
+            self._update_alike(*rates, *([all_[i] for i in places] for all_ in (weights, grads, states)))
+
+
 @register
-class SGD(Optimizer):
-    """Stochastic gradient descent, with a momentum."""
+class SGD(_Together):
+    """Stochastic gradient descent, with momentum."""
 
     _nesterov = False
 
-    def __init__(self, learning_rate=None, momentum=0.0, **options):
-        super().__init__(learning_rate=learning_rate, **options)
-        self.momentum = momentum
-
-    def engine(self):
-        return "sgd", {"momentum": self.momentum, "nesterov": self._nesterov and self.momentum > 0}
+    def __init__(self, momentum=0.0, lazy_update=True, **kwargs):
+        super().__init__(**kwargs)
+        self.momentum, self.lazy_update = momentum, lazy_update
 
     def create_state(self, index, weight):
         return _zeros(weight) if self.momentum else None
 
-    def update(self, index, weight, grad, state):
-        lr, wd, _ = self._begin(index)
-        ops.sgd_update([weight], [grad], None if state is None else [state], momentum=self.momentum,
-                       nesterov=self._nesterov and self.momentum > 0, **self._options(lr, wd))  # fmt: skip
+    def _update_alike(self, lr, wd, _, weights, grads, states):
+        scale = lr * self.rescale_grad
+        if scale <= 0 or wd < 0:  # the engine's rates are positive
+            for each in zip(weights, grads, states):
+                self._by_operations(lr, wd, *each)
+            return
+        # The momentum holds the rates of its time: as if they were factors of the gradients.
+        momentum = 0 if states[0] is None else self.momentum  # set later, it has no effect, as in MXNet
+        ops.sgd_update(weights, grads, states if momentum else None, lr=1, momentum=momentum, nesterov=self._nesterov and bool(momentum),
+                       weight_decay=lr * wd, rescale=scale, clip_value=lr * self.clip_gradient if self.clip_gradient else 0)  # fmt: skip
+
+    def _by_operations(self, lr, wd, weight, grad, state):
+        change = (self._given(grad) + weight * wd) * -lr
+        if state is not None:
+            state[:] = state * self.momentum + change
+            change = state * self.momentum + change if self._nesterov else state
+        weight[:] = weight + change
+
+
+@register
+class ccSGD(SGD):
+    """The same as SGD."""
 
 
 @register
@@ -134,42 +197,76 @@ class NAG(SGD):
 
     _nesterov = True
 
+    def __init__(self, momentum=0.0, **kwargs):
+        super().__init__(momentum, **kwargs)
+
+    def _update_alike(self, lr, wd, t, weights, grads, states):
+        if not wd or not self.momentum or states[0] is None:
+            super()._update_alike(lr, wd, t, weights, grads, states)
+            return
+        for weight, grad, state in zip(weights, grads, states):
+            g, before = self._given(grad) * lr, state * self.momentum
+            weight[:] = weight + (before - g - weight * (lr * wd)) * self.momentum - g - weight * (lr * wd)
+            state[:] = before - g - weight * (lr * wd)  # MXNet's momentum holds the decay of the new weight
+
 
 @register
-class Adam(Optimizer):
-    """Adam."""
+class Adam(_Together):
+    """Adam; epsilon is added before the first steps' means are corrected, and what decays is clipped with the gradient."""
 
-    _rate, _decoupled = 0.001, False
+    _decoupled = False
 
-    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, **options):
-        super().__init__(learning_rate=learning_rate, **options)
-        self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
-
-    def engine(self):
-        return "adamw" if self._decoupled else "adam", {"beta1": self.beta1, "beta2": self.beta2, "eps": self.epsilon}
+    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, lazy_update=True, **kwargs):
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.beta1, self.beta2, self.epsilon, self.lazy_update = beta1, beta2, epsilon, lazy_update
 
     def create_state(self, index, weight):
         return _zeros(weight, 2)
 
-    def update(self, index, weight, grad, state):
-        lr, wd, t = self._begin(index)
-        ops.adam_update([weight], [grad], [state[0]], [state[1]], beta1=self.beta1, beta2=self.beta2, eps=self.epsilon,
-                        decoupled=self._decoupled, step=t, **self._options(lr, wd))  # fmt: skip
+    def _update_alike(self, lr, wd, t, weights, grads, states):
+        corrected = math.sqrt(1 - self.beta2**t)
+        if min(lr, self.beta1, self.beta2, self.epsilon, self.rescale_grad) <= 0 or wd < 0:  # the engine's settings are positive
+            for each in zip(weights, grads, states):
+                self._by_operations(lr * corrected / (1 - self.beta1**t), wd, *each)
+            return
+        rescale, clip = self.rescale_grad, self.clip_gradient or 0
+        if clip and wd and not self._decoupled:
+            grads, rescale, clip, wd = [self._decayed(g, w, wd) for g, w in zip(grads, weights)], 1, 0, 0
+        ops.adam_update(weights, grads, [m for m, _ in states], [v for _, v in states], lr=lr, beta1=self.beta1, beta2=self.beta2,
+                        eps=self.epsilon if self._decoupled else self.epsilon / corrected, weight_decay=wd, decoupled=self._decoupled,
+                        rescale=rescale, clip_value=clip, step=t)  # fmt: skip
+
+    def _by_operations(self, rate, wd, weight, grad, state):
+        mean, square = state
+        g = self._given(grad) if self._decoupled else self._decayed(grad, weight, wd)
+        mean[:] = mean * self.beta1 + g * (1 - self.beta1)
+        square[:] = square * self.beta2 + ops.square(g) * (1 - self.beta2)
+        weight[:] = weight - mean * rate / (ops.sqrt(square) + self.epsilon)
 
 
 @register
 class AdamW(Adam):
-    """Adam whose weights decay by themselves."""
+    """Adam whose weights decay by themselves, as PyTorch's: MXNet 1.9.1 has none."""
 
     _decoupled = True
 
+    def _by_operations(self, rate, wd, weight, grad, state):
+        raise not_here("AdamW with a rate, a beta or an epsilon of 0", "positive ones, or Adam")
+
+
+class _AlwaysClips(Optimizer):
+    """Those that clip to 0, too."""
+
+    def _clipped(self, g):
+        return g if self.clip_gradient is None else ops.clip(g, -self.clip_gradient, self.clip_gradient)
+
 
 @register
-class AdaGrad(Optimizer):
+class AdaGrad(_AlwaysClips):
     """Rates by the sum of squared gradients."""
 
-    def __init__(self, learning_rate=None, eps=1e-7, **options):
-        super().__init__(learning_rate=learning_rate, **options)
+    def __init__(self, eps=1e-7, **kwargs):
+        super().__init__(**kwargs)
         self.float_stable_eps = eps
 
     def create_state(self, index, weight):
@@ -178,16 +275,16 @@ class AdaGrad(Optimizer):
     def update(self, index, weight, grad, state):
         lr, wd, _ = self._begin(index)
         g = self._given(grad)
-        state += ops.square(g)
-        weight[:] = weight - (g * ops.rsqrt(state + self.float_stable_eps) + weight * wd) * lr
+        state[:] = state + ops.square(g)
+        weight[:] = weight - (g / ops.sqrt(state + self.float_stable_eps) + weight * wd) * lr
 
 
 @register
 class RMSProp(Optimizer):
     """Rates by the running mean of squared gradients; epsilon is under the root."""
 
-    def __init__(self, learning_rate=0.001, gamma1=0.9, gamma2=0.9, epsilon=1e-8, centered=False, clip_weights=None, **options):
-        super().__init__(learning_rate=learning_rate, **options)
+    def __init__(self, learning_rate=0.001, gamma1=0.9, gamma2=0.9, epsilon=1e-8, centered=False, clip_weights=None, **kwargs):
+        super().__init__(learning_rate=learning_rate, **kwargs)
         self.gamma1, self.gamma2, self.epsilon, self.centered, self.clip_weights = gamma1, gamma2, epsilon, centered, clip_weights
 
     def create_state(self, index, weight):
@@ -195,24 +292,24 @@ class RMSProp(Optimizer):
 
     def update(self, index, weight, grad, state):
         lr, wd, _ = self._begin(index)
-        g, n = self._given(grad, weight, wd), state[0]
+        g, n = self._decayed(grad, weight, wd), state[0]
         n[:] = ops.square(g) * (1 - self.gamma1) + n * self.gamma1
         if self.centered:
             mean, delta = state[1:]
             mean[:] = g * (1 - self.gamma1) + mean * self.gamma1
-            delta[:] = delta * self.gamma2 - g * ops.rsqrt(n - ops.square(mean) + self.epsilon) * lr
+            delta[:] = delta * self.gamma2 - g / ops.sqrt(n - ops.square(mean) + self.epsilon) * lr
             new = weight + delta
         else:
-            new = weight - g * ops.rsqrt(n + self.epsilon) * lr
+            new = weight - g / ops.sqrt(n + self.epsilon) * lr
         weight[:] = ops.clip(new, -self.clip_weights, self.clip_weights) if self.clip_weights else new
 
 
 @register
-class AdaDelta(Optimizer):
+class AdaDelta(_AlwaysClips):
     """Rates by the running means of squared gradients and updates."""
 
-    def __init__(self, rho=0.90, epsilon=1e-5, **options):
-        super().__init__(**options)
+    def __init__(self, rho=0.90, epsilon=1e-5, **kwargs):
+        super().__init__(**kwargs)
         self.rho, self.epsilon = rho, epsilon
 
     def create_state(self, index, weight):
@@ -222,17 +319,17 @@ class AdaDelta(Optimizer):
         _, wd, _ = self._begin(index)
         g, (squares, updates) = self._given(grad), state
         squares[:] = squares * self.rho + ops.square(g) * (1 - self.rho)
-        delta = ops.sqrt(updates + self.epsilon) * ops.rsqrt(squares + self.epsilon) * g
+        delta = ops.sqrt(updates + self.epsilon) / ops.sqrt(squares + self.epsilon) * g
         updates[:] = updates * self.rho + ops.square(delta) * (1 - self.rho)
         weight[:] = weight - delta - weight * wd
 
 
 @register
-class Adamax(Optimizer):
+class Adamax(_AlwaysClips):
     """Adam with the largest gradient in the place of the mean square."""
 
-    def __init__(self, learning_rate=0.002, beta1=0.9, beta2=0.999, **options):
-        super().__init__(learning_rate=learning_rate, **options)
+    def __init__(self, learning_rate=0.002, beta1=0.9, beta2=0.999, **kwargs):
+        super().__init__(learning_rate=learning_rate, **kwargs)
         self.beta1, self.beta2 = beta1, beta2
 
     def create_state(self, index, weight):
@@ -240,19 +337,44 @@ class Adamax(Optimizer):
 
     def update(self, index, weight, grad, state):
         lr, wd, t = self._begin(index)
-        g, (mean, most) = self._given(grad, weight, wd), state
+        g, (mean, most) = self._decayed(grad, weight, wd), state
         mean[:] = mean * self.beta1 + g * (1 - self.beta1)
         most[:] = ops.maximum(most * self.beta2, abs(g))
-        weight[:] = weight - mean / (most + 1e-8) * (lr / (1 - self.beta1**t))
+        weight[:] = weight - mean * (lr / (1 - self.beta1**t)) / most
+
+
+@register
+class Nadam(_AlwaysClips):
+    """Adam with Nesterov's momentum."""
+
+    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, schedule_decay=0.004, **kwargs):
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.beta1, self.beta2, self.epsilon, self.schedule_decay, self.m_schedule = beta1, beta2, epsilon, schedule_decay, 1.0
+
+    def create_state(self, index, weight):
+        return _zeros(weight, 2)
+
+    def _momentum(self, t):
+        return self.beta1 * (1 - 0.5 * 0.96 ** (t * self.schedule_decay))
+
+    def update(self, index, weight, grad, state):
+        lr, wd, t = self._begin(index)
+        g, (mean, square) = self._decayed(grad, weight, wd), state
+        now, then = self._momentum(t), self._momentum(t + 1)
+        self.m_schedule *= now  # of all parameters together, as in MXNet
+        mean[:] = mean * self.beta1 + g * (1 - self.beta1)
+        square[:] = square * self.beta2 + ops.square(g) * (1 - self.beta2)
+        towards = g * ((1 - now) / (1 - self.m_schedule)) + mean * (then / (1 - self.m_schedule * then))
+        weight[:] = weight - towards * lr / (ops.sqrt(square / (1 - self.beta2**t)) + self.epsilon)
 
 
 @register
 class Ftrl(Optimizer):
     """Follow the regularised leader."""
 
-    def __init__(self, lamda1=0.01, learning_rate=0.1, beta=1, **options):
-        super().__init__(learning_rate=learning_rate, **options)
-        self.lamda1, self.beta = lamda1, beta
+    def __init__(self, lamda1=0.01, learning_rate=0.1, beta=1, **kwargs):
+        super().__init__(**kwargs)
+        self.lamda1, self.beta, self.lr = lamda1, beta, learning_rate
 
     def create_state(self, index, weight):
         return _zeros(weight, 2)
@@ -267,11 +389,32 @@ class Ftrl(Optimizer):
 
 
 @register
+class FTML(Optimizer):
+    """Follow the moving leader."""
+
+    def __init__(self, beta1=0.6, beta2=0.999, epsilon=1e-8, **kwargs):
+        super().__init__(**kwargs)
+        self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
+
+    def create_state(self, index, weight):
+        return _zeros(weight, 3)
+
+    def update(self, index, weight, grad, state):
+        lr, wd, t = self._begin(index)
+        g, (before, square, z) = self._decayed(grad, weight, wd), state
+        square[:] = square * self.beta2 + ops.square(g) * (1 - self.beta2)
+        now = (ops.sqrt(square / (1 - self.beta2**t)) + self.epsilon) * ((1 - self.beta1**t) / lr if lr else math.inf)
+        z[:] = z * self.beta1 + g * (1 - self.beta1) - (now - before * self.beta1) * weight
+        before[:] = now
+        weight[:] = -z / now
+
+
+@register
 class Signum(Optimizer):
     """By the sign of the momentum."""
 
-    def __init__(self, learning_rate=0.01, momentum=0.9, wd_lh=0.0, **options):
-        super().__init__(learning_rate=learning_rate, **options)
+    def __init__(self, learning_rate=0.01, momentum=0.9, wd_lh=0.0, **kwargs):
+        super().__init__(learning_rate=learning_rate, **kwargs)
         self.momentum, self.wd_lh = momentum, wd_lh
 
     def create_state(self, index, weight):
@@ -279,12 +422,73 @@ class Signum(Optimizer):
 
     def update(self, index, weight, grad, state):
         lr, wd, _ = self._begin(index)
-        g = self._given(grad, weight, wd)
+        g = self._given(grad)
         if state is None:
-            weight[:] = weight * (1 - lr * self.wd_lh) - ops.sign(g) * lr
+            weight[:] = weight * (1 - lr * wd) - ops.sign(g) * lr
             return
-        state[:] = state * self.momentum - g * (1 - self.momentum)
+        state[:] = state * self.momentum - (g + weight * wd) * (1 - self.momentum)
         weight[:] = weight * (1 - lr * self.wd_lh) + ops.sign(state) * lr
+
+
+@register
+class LAMB(Optimizer):
+    """Adam whose steps are as long, for each parameter, as the parameter itself."""
+
+    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-6, lower_bound=None, upper_bound=None, bias_correction=True, **kwargs):
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
+        self.lower_bound, self.upper_bound, self.bias_correction = lower_bound, upper_bound, bias_correction
+
+    def create_state(self, index, weight):
+        return _zeros(weight, 2)
+
+    def update(self, index, weight, grad, state):
+        lr, wd, t = self._begin(index)
+        g, (mean, square) = self._given(grad), state
+        mean[:] = mean * self.beta1 + g * (1 - self.beta1)
+        square[:] = square * self.beta2 + ops.square(g) * (1 - self.beta2)
+        corrected = (1 - self.beta1**t, 1 - self.beta2**t) if self.bias_correction else (1, 1)
+        step = mean / corrected[0] / (ops.sqrt(square / corrected[1]) + self.epsilon) + weight * wd
+        length = ops.norm(weight)
+        if self.lower_bound:
+            length = ops.maximum_scalar(length, self.lower_bound)
+        if self.upper_bound:
+            length = ops.minimum_scalar(length, self.upper_bound)
+        other = ops.norm(step)
+        no_ratio = ops.eq_scalar(length * other, 0)
+        weight[:] = weight - step * (ops.masked_fill(length / other, no_ratio, 1) * lr)
+
+
+@register
+class DCASGD(_AlwaysClips):
+    """SGD that makes up for the age of gradients."""
+
+    def __init__(self, momentum=0.0, lamda=0.04, **kwargs):
+        super().__init__(**kwargs)
+        self.momentum, self.lamda = momentum, lamda
+
+    def create_state(self, index, weight):
+        return (_zeros(weight) if self.momentum else None, weight.copy())
+
+    def update(self, index, weight, grad, state):
+        lr, wd, _ = self._begin(index)
+        g, (momentum, before) = self._given(grad), state
+        change = (g + weight * wd + ops.square(g) * (weight - before) * self.lamda) * -lr
+        if momentum is not None:
+            momentum[:] = momentum * self.momentum + change
+            change = momentum
+        before[:] = weight
+        weight[:] = weight + change
+
+
+@register
+class SGLD(_AlwaysClips):
+    """Langevin dynamics: half a step of SGD, and noise."""
+
+    def update(self, index, weight, grad, state):
+        lr, wd, _ = self._begin(index)
+        noise = ops.normal(weight.shape, 0, math.sqrt(lr), device=weight.device)
+        weight[:] = weight - (self._given(grad) + weight * wd) * (lr / 2) + noise
 
 
 class Updater:
@@ -294,9 +498,29 @@ class Updater:
         self.optimizer, self.states = optimizer, {}
 
     def __call__(self, index, grad, weight):
-        if index not in self.states:
-            self.states[index] = self.optimizer.create_state(index, weight)
-        self.optimizer.update(index, weight, grad, self.states[index])
+        several = isinstance(index, (list, tuple))
+        indices, grads, weights = (index, grad, weight) if several else ([index], [grad], [weight])
+        grads, weights = [_plain(g) for g in grads], [_plain(w) for w in weights]
+        for i, w in zip(indices, weights):
+            if i not in self.states:
+                self.states[i] = self.optimizer.create_state_multi_precision(i, w)
+        self.optimizer.update_several(indices, weights, grads, [self.states[i] for i in indices])
+
+    def get_states(self, dump_optimizer=False):
+        """The states as bytes, for set_states."""
+        return pickle.dumps((self.states, self.optimizer) if dump_optimizer else self.states)
+
+    def set_states(self, states):
+        """Goes on from the states in such bytes."""
+        read = pickle.loads(states)
+        self.states, self.optimizer = read if isinstance(read, tuple) else (read, self.optimizer)
+
+
+def _plain(t):
+    """The same array with the meaning of mx.nd, in which optimisers are written."""
+    if not isinstance(t, Tensor):
+        raise TypeError(f"an optimizer updates arrays, not {type(t).__name__}")
+    return t if type(t) is NDArray else borrow(t._p, NDArray)
 
 
 def get_updater(optimizer):
@@ -304,13 +528,14 @@ def get_updater(optimizer):
     return Updater(optimizer)
 
 
-def create(name, **options):
+def create(name, **kwargs):
     """The optimiser of that name."""
     if isinstance(name, Optimizer):
         return name
     if str(name).lower() not in _classes:
         raise not_here(f"optimizer {name!r}", ", ".join(sorted(_classes)))
-    return _classes[name.lower()](**options)
+    return _classes[name.lower()](**kwargs)
 
 
+_as_mxnet("optimizer", globals())
 __getattr__ = missing("mx.optimizer")

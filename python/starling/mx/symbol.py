@@ -7,10 +7,11 @@ from .layers import *  # noqa: F403
 from .linalg import gemm2 as linalg_gemm2, syrk as linalg_syrk
 from .missing import missing
 from .moving import *  # noqa: F403
+from ._signed import as_mxnet as _as_mxnet
 from ._program import Group, Symbol, load, load_json
 
 
-def var(name, shape=None, dtype=None, **_):
+def var(name, shape=None, dtype=None):
     """A symbol of that name."""
     symbol = _engine.var(name, shape, dtype)
     symbol.__class__ = Symbol
@@ -18,4 +19,5 @@ def var(name, shape=None, dtype=None, **_):
 
 
 Variable = var
+_as_mxnet("sym", globals())
 __getattr__ = missing("mx.sym")

@@ -1,8 +1,10 @@
 """mx.gluon: blocks, losses, trainers, data."""
+from .._signed import as_mxnet as _as_mxnet
 from ..missing import missing
 from . import data, loss, nn, rnn, utils
 from .block import Block, HybridBlock, SymbolBlock
 from .parameter import Constant, DeferredInitializationError, Parameter, ParameterDict
 from .trainer import Trainer
 
+_as_mxnet("gluon", globals())
 __getattr__ = missing("mx.gluon")

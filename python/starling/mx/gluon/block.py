@@ -45,6 +45,20 @@ def _lists(value):
     return [_lists(v) for v in value] if isinstance(value, (list, tuple)) else value
 
 
+def _only_hints(options):
+    """Options of hybridize that say how MXNet's engine runs a program, not what it computes; others are errors."""
+    for name, value in options.items():
+        if name in ("backend", "backend_opts") and value:
+            raise not_here(f"hybridize({name}=…)", "the engine's own compiler")
+        if name not in ("backend", "backend_opts", "clear", "inline_limit", "forward_bulk_size", "backward_bulk_size"):
+            raise TypeError(f"hybridize() got an unexpected keyword argument {name!r}")
+
+
+def _as_stored(cast_dtype, dtype_source):
+    if cast_dtype or dtype_source != "current":
+        raise not_here("loading with cast_dtype or dtype_source", "parameters of the file's data type")
+
+
 class _Hook:
     """What registering a hook returns: detach() takes the hook away."""
 
@@ -72,7 +86,10 @@ class _Children(dict):
         self._block = weakref.ref(block)
 
     def __setitem__(self, name, child):
-        self._block().add_child(name, child)
+        if name in self:
+            self._block()._replace_child(name, child)
+        else:
+            self._block().add_child(name, child)
 
 
 class _Scope:
@@ -103,6 +120,9 @@ class _Scope:
         self._of_thread.current = self._before.pop()
 
 
+# Methods of MXNet's blocks that are missing, and what there is instead.
+_MISSING = {"load": "load_parameters", "save": "save_parameters", "register_op_hook": "register_forward_hook", "infer_type": "float32",
+            "optimize_for": "hybridize", "reset_ctx": "collect_params().reset_ctx"}  # fmt: skip
 _HINTS = {"conv1d": "conv", "conv2d": "conv", "conv2dtranspose": "conv", "lstmcell": "lstm", "grucell": "gru", "rnncell": "rnn"}
 
 
@@ -147,7 +167,19 @@ class Block(_blocks.Block):
             self._own_parameters[name] = value
             if value._standalone:
                 _blocks.Block.add_child(self, f"{name}_", value._block)
+        if isinstance(value, _blocks.Block) and name in self._children:
+            self._replace_child(name, value)
+            object.__setattr__(self, name, value)
+            return
         super().__setattr__(name, value)
+
+    def _replace_child(self, name, child):
+        """Another block in the place of one of this block's."""
+        if self._children[name] is child:
+            return
+        if not lib.sl_block_replace_at(here(), self._p, name.encode(), lib.sl_block_retain(child._p)):
+            _core.raise_error()
+        dict.__setitem__(self._children, name, child)
 
     def __getattr__(self, name):
         # A layer's parameters are attributes: net[0].weight.
@@ -155,6 +187,8 @@ class Block(_blocks.Block):
             found = self.params.find(name)
             if found:
                 return found
+            if name in _MISSING:
+                raise not_here(f"{type(self).__name__}.{name}", _MISSING[name])
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def register_child(self, block, name=None):
@@ -277,8 +311,9 @@ class Block(_blocks.Block):
         fn(self)
         return self
 
-    def hybridize(self, active=True, static_alloc=False, static_shape=False, **_):
+    def hybridize(self, active=True, static_alloc=False, static_shape=False, **options):
         """Compiles the hybrid blocks inside."""
+        _only_hints(options)
         for child in self._children.values():
             if isinstance(child, Block):
                 child.hybridize(active, static_alloc=static_alloc, static_shape=static_shape)
@@ -292,8 +327,9 @@ class Block(_blocks.Block):
         """Writes the parameters to a file."""
         files.write(self.save_params, filename)
 
-    def load_parameters(self, filename, ctx=None, allow_missing=False, ignore_extra=False, **_):
+    def load_parameters(self, filename, ctx=None, allow_missing=False, ignore_extra=False, cast_dtype=False, dtype_source="current"):
         """Reads parameters from a file to the contexts."""
+        _as_stored(cast_dtype, dtype_source)
         if not self._contexts or ctx is not None and _contexts(ctx) != self._contexts:
             self.initialize(ctx=ctx, force_reinit=bool(self._contexts))
         files.read(lambda path: self.load_params(path, lenient=allow_missing or ignore_extra), filename)
@@ -333,18 +369,26 @@ class HybridBlock(Block):
             params = {name: classify(p.used_for(first)) for name, p in self._own_parameters.items()}
         return self.hybrid_forward(F, *map(_classified, args), **params)
 
-    def hybridize(self, active=True, static_alloc=False, static_shape=False, **_):
+    def hybridize(self, active=True, static_alloc=False, static_shape=False, **options):
         """Runs the block as a compiled program from now on."""
+        _only_hints(options)
         self._mark_compiled(active)
         _blocks.Block.hybridize(self, active, static_alloc=static_alloc)  # static_shape would refuse a last, smaller batch; MXNet's does not
 
     def add_child(self, name, child):
+        self._is_hybrid(child)
+        return super().add_child(name, child)
+
+    def _replace_child(self, name, child):
+        self._is_hybrid(child)
+        super()._replace_child(name, child)
+
+    def _is_hybrid(self, child):
         if not isinstance(child, HybridBlock):
             raise ValueError(
                 f"Children of HybridBlock must also be HybridBlock, but {child!r} has type {type(child)}. "
                 "If you are using Sequential, please try HybridSequential instead."
             )
-        return super().add_child(name, child)
 
     def _mark_compiled(self, active):
         object.__setattr__(self, "_compiled", bool(active))

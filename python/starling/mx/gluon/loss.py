@@ -1,54 +1,72 @@
 """mx.gluon.loss: one loss for each sample."""
+import math
+
 from ... import _ops as ops
-from ..._core import pointer
+from ..._core import ShapeError, pointer
 from ..._tensor import Tensor
-from ..missing import missing, not_here
+from .._signed import as_mxnet as _as_mxnet
+from ..functions import ones_like
+from ..missing import missing
 from .._program import classify
 from .block import HybridBlock
 
 
 class Loss(HybridBlock):
-    """The base of losses: weight times what _loss computes; one of your own may have hybrid_forward instead."""
+    """The base of losses; one of your own has a hybrid_forward(self, F, pred, label, sample_weight=None).
 
-    def __init__(self, weight=None, batch_axis=0, prefix=None, params=None):
+    Those here compute _elements(pred, label), times weight and sample_weight, which has as many axes; the mean over all axes but
+    batch_axis is the loss of a sample.  Without sample_weight, _samples may compute that at once.
+    """
+
+    def __init__(self, weight, batch_axis, prefix=None, params=None):
         super().__init__(prefix, params)
-        if batch_axis != 0:
-            raise not_here(f"{type(self).__name__}(batch_axis={batch_axis})", "batch_axis 0")
+        if weight is not None and not isinstance(weight, (int, float)):
+            raise AssertionError("weight must be a number")
         object.__setattr__(self, "_weight", weight)
         object.__setattr__(self, "_batch_axis", batch_axis)
 
     def __repr__(self):
-        return f"{type(self).__name__}(batch_axis=0, w={self._weight})"
+        return f"{type(self).__name__}(batch_axis={self._batch_axis}, w={self._weight})"
 
-    def __call__(self, pred, label, *more):
+    def __call__(self, pred, label, *more, **options):
         for name, value in (("pred", pred), ("label", label)):
             pointer(f"{type(self).__name__}: {name}", value, Tensor)
-        return super().__call__(pred, label, *more)
+        return super().__call__(pred, label, *more, **options)
 
     def hybrid_forward(self, F, pred, label, sample_weight=None):
         """The loss of each sample."""
-        y = self._loss(pred, label)
-        if self._weight not in (None, 1.0):
-            y = y * self._weight
-        if sample_weight is not None:
-            if sample_weight.ndim > y.ndim:
-                sample_weight = sample_weight.reshape(y.shape)
-            y = y * sample_weight
-        return classify(y)
+        if sample_weight is None and self._batch_axis == 0:
+            return classify(self._times(self._samples(pred, label)))
+        return classify(self._means(self._weighted(self._elements(pred, label), sample_weight)))
 
-    def _loss(self, pred, label):
+    def _times(self, loss):
+        return loss if self._weight in (None, 1.0) else loss * self._weight
+
+    def _weighted(self, loss, sample_weight):
+        if sample_weight is not None:
+            if sample_weight.ndim != loss.ndim:
+                raise ShapeError(f"{type(self).__name__}: sample_weight has the shape {sample_weight.shape}, which is to fit {loss.shape}")
+            loss = loss * _like_type(sample_weight, loss)
+        return self._times(loss)
+
+    def _means(self, loss):
+        axes = [i for i in range(loss.ndim) if i != self._batch_axis % loss.ndim]
+        return ops.mean(loss, axes) if axes else loss
+
+    def _samples(self, pred, label):
+        return self._means(self._elements(pred, label))
+
+    def _elements(self, pred, label):
         raise NotImplementedError(f"{type(self).__name__} has no hybrid_forward")
 
 
+def _like_type(x, like):
+    return x if x.dtype == like.dtype else x.astype(like.dtype)
+
+
 def _like(label, pred):
-    if label.dtype != pred.dtype:
-        label = label.astype(pred.dtype)
+    label = _like_type(label, pred)
     return label if label.shape == pred.shape else label.reshape(pred.shape)
-
-
-def _each(loss):
-    """The mean over each sample."""
-    return ops.mean(loss, list(range(1, loss.ndim))) if loss.ndim > 1 else loss
 
 
 class L2Loss(Loss):
@@ -57,15 +75,24 @@ class L2Loss(Loss):
     def __init__(self, weight=1.0, batch_axis=0, **common):
         super().__init__(weight, batch_axis, **common)
 
-    def _loss(self, pred, label):
+    def _samples(self, pred, label):
         return ops.l2_loss(pred, _like(label, pred))
+
+    def _elements(self, pred, label):
+        return ops.square(_like(label, pred) - pred) * 0.5
 
 
 class L1Loss(Loss):
     """The absolute difference, the mean over a sample."""
 
-    def _loss(self, pred, label):
+    def __init__(self, weight=None, batch_axis=0, **common):
+        super().__init__(weight, batch_axis, **common)
+
+    def _samples(self, pred, label):
         return ops.l1_loss(pred, _like(label, pred))
+
+    def _elements(self, pred, label):
+        return ops.abs(_like(label, pred) - pred)
 
 
 class HuberLoss(Loss):
@@ -75,29 +102,41 @@ class HuberLoss(Loss):
         super().__init__(weight, batch_axis, **common)
         object.__setattr__(self, "_rho", rho)
 
-    def _loss(self, pred, label):
-        return ops.huber_loss(pred, _like(label, pred), delta=self._rho) / self._rho
+    def _elements(self, pred, label):
+        far = ops.abs(_like(label, pred) - pred)
+        return ops.where(far > self._rho, far - 0.5 * self._rho, ops.square(far) * (0.5 / self._rho))
 
 
 class SigmoidBinaryCrossEntropyLoss(Loss):
-    """The cross-entropy of probabilities of one class, from their logits or themselves."""
+    """The cross-entropy of probabilities of one class, from their logits or themselves; pos_weight counts for labels of 1."""
 
     def __init__(self, from_sigmoid=False, weight=None, batch_axis=0, **common):
         super().__init__(weight, batch_axis, **common)
         object.__setattr__(self, "_from_sigmoid", from_sigmoid)
 
-    def _loss(self, pred, label):
+    def hybrid_forward(self, F, pred, label, sample_weight=None, pos_weight=None):
+        if pos_weight is None:
+            return super().hybrid_forward(F, pred, label, sample_weight)
+        return classify(self._means(self._weighted(self._elements(pred, label, pos_weight), sample_weight)))
+
+    def _samples(self, pred, label):
+        return self._means(self._elements(pred, label)) if self._from_sigmoid else ops.bce_logits_loss(pred, _like(label, pred))
+
+    def _elements(self, pred, label, pos_weight=None):
         label = _like(label, pred)
-        if not self._from_sigmoid:
-            return ops.bce_logits_loss(pred, label)
-        eps = 1e-12
-        return _each((ops.log(pred + eps) * label + ops.log(1.0 - pred + eps) * (1.0 - label)) * -1)
+        if self._from_sigmoid:
+            ones = ops.log(pred + 1e-12) * label
+            return ((ones if pos_weight is None else ones * pos_weight) + ops.log(1.0 - pred + 1e-12) * (1.0 - label)) * -1
+        rest = ops.softplus(-abs(pred))
+        if pos_weight is None:
+            return ops.relu(pred) - pred * label + rest
+        return pred - pred * label + ((pos_weight - 1) * label + 1) * (rest + ops.relu(-pred))
 
 
 class SoftmaxCrossEntropyLoss(Loss):
     """The cross-entropy of softmax and a class, or of softmax and probabilities; the mean over the places of a sample.
 
-    With more than two axes, sample_weight may weigh each place: (N, T, 1) for pred (N, T, classes).
+    sample_weight weighs each place: (N, 1) for pred (N, classes), (N, T, 1) for (N, T, classes).
     """
 
     def __init__(self, axis=-1, sparse_label=True, from_logits=False, weight=None, batch_axis=0, **common):
@@ -105,16 +144,14 @@ class SoftmaxCrossEntropyLoss(Loss):
         for name, value in (("_axis", axis), ("_sparse", sparse_label), ("_from_logits", from_logits)):
             object.__setattr__(self, name, value)
 
-    def hybrid_forward(self, F, pred, label, sample_weight=None):
-        """The loss of each sample."""
-        if sample_weight is None or not sample_weight.ndim == pred.ndim > 2:
-            return super().hybrid_forward(F, pred, label, sample_weight)
-        axis = self._axis % pred.ndim
-        y = _each(self._places(pred, label) * sample_weight.reshape([n for i, n in enumerate(sample_weight.shape) if i != axis]))
-        return classify(y if self._weight in (None, 1.0) else y * self._weight)
+    def _elements(self, pred, label):
+        return self._places(pred, label).expand_dims(self._axis % pred.ndim)
 
-    def _loss(self, pred, label):
-        return _each(self._places(pred, label))
+    def _samples(self, pred, label):
+        if self._axis % pred.ndim == 0:
+            return self._means(self._elements(pred, label))
+        places = self._places(pred, label)
+        return ops.mean(places, list(range(1, places.ndim))) if places.ndim > 1 else places
 
     def _places(self, pred, label):
         axis = self._axis % pred.ndim
@@ -142,9 +179,13 @@ class KLDivLoss(Loss):
         object.__setattr__(self, "_from_logits", from_logits)
         object.__setattr__(self, "_axis", axis)
 
-    def _loss(self, pred, label):
+    def _elements(self, pred, label):
         logs = pred if self._from_logits else ops.log_softmax(pred, self._axis)
-        return ops.sum(label * (ops.log(label + 1e-12) - logs), list(range(1, pred.ndim)))
+        return label * (ops.log(label + 1e-12) - logs)
+
+    def _means(self, loss):
+        axes = [i for i in range(loss.ndim) if i != self._batch_axis % loss.ndim]
+        return ops.sum(loss, axes) if axes else loss  # MXNet's are sums
 
 
 class HingeLoss(Loss):
@@ -154,18 +195,15 @@ class HingeLoss(Loss):
         super().__init__(weight, batch_axis, **common)
         object.__setattr__(self, "_margin", margin)
 
-    def _loss(self, pred, label):
-        return _each(self._of(ops.relu(self._margin - pred * _like(label, pred))))
-
-    def _of(self, distance):
-        return distance
+    def _elements(self, pred, label):
+        return ops.relu(self._margin - pred * _like(label, pred))
 
 
 class SquaredHingeLoss(HingeLoss):
     """The square of max(0, margin - pred·label)."""
 
-    def _of(self, distance):
-        return ops.square(distance)
+    def _elements(self, pred, label):
+        return ops.square(super()._elements(pred, label))
 
 
 class LogisticLoss(Loss):
@@ -177,9 +215,10 @@ class LogisticLoss(Loss):
             raise ValueError(f"label_format can only be signed or binary, received {label_format}.")
         object.__setattr__(self, "_signed", label_format == "signed")
 
-    def _loss(self, pred, label):
+    def _elements(self, pred, label):
         label = _like(label, pred)
-        return ops.bce_logits_loss(pred, (label + 1.0) / 2.0 if self._signed else label)
+        label = (label + 1.0) / 2.0 if self._signed else label
+        return ops.relu(pred) - pred * label + ops.softplus(-abs(pred))
 
 
 class TripletLoss(Loss):
@@ -191,9 +230,8 @@ class TripletLoss(Loss):
 
     def hybrid_forward(self, F, pred, positive, negative, sample_weight=None):
         distance = ops.square(pred - _like(positive, pred)) - ops.square(pred - _like(negative, pred))
-        loss = ops.relu(ops.sum(distance, list(range(1, pred.ndim))) + self._margin)
-        loss = loss if self._weight in (None, 1.0) else loss * self._weight
-        return classify(loss if sample_weight is None else loss * sample_weight)
+        axes = [i for i in range(pred.ndim) if i != self._batch_axis % pred.ndim]
+        return classify(self._weighted(ops.relu((ops.sum(distance, axes) if axes else distance) + self._margin), sample_weight))
 
 
 class PoissonNLLLoss(Loss):
@@ -201,15 +239,17 @@ class PoissonNLLLoss(Loss):
 
     def __init__(self, weight=None, from_logits=True, batch_axis=0, compute_full=False, **common):
         super().__init__(weight, batch_axis, **common)
-        if compute_full:
-            raise not_here("PoissonNLLLoss(compute_full=True)", "without Stirling's term")
         object.__setattr__(self, "_from_logits", from_logits)
+        object.__setattr__(self, "_compute_full", compute_full)
 
     def hybrid_forward(self, F, pred, target, sample_weight=None, epsilon=1e-8):
         target = _like(target, pred)
         loss = ops.exp(pred) - target * pred if self._from_logits else pred - target * ops.log(pred + epsilon)
-        loss = loss if self._weight in (None, 1.0) else loss * self._weight
-        return F.mean(classify(loss if sample_weight is None else loss * sample_weight))
+        if self._compute_full:  # Stirling's approximation of the factorial
+            large = target > 1
+            n = ops.where(large, target, ones_like(target))
+            loss = loss + (n * ops.log(n) - n + ops.log(n * (2 * math.pi)) * 0.5) * large
+        return F.mean(classify(self._weighted(loss, sample_weight)))
 
 
 class CosineEmbeddingLoss(Loss):
@@ -224,9 +264,9 @@ class CosineEmbeddingLoss(Loss):
         cosine = cosine.reshape((-1, 1))
         label = label.reshape((-1, 1))
         loss = ops.where(label == 1, 1.0 - cosine, ops.relu(cosine - self._margin))
-        loss = loss if self._weight in (None, 1.0) else loss * self._weight
-        return classify(loss if sample_weight is None else loss * sample_weight)
+        return classify(self._weighted(loss, sample_weight))
 
 
 SoftmaxCELoss, SigmoidBCELoss = SoftmaxCrossEntropyLoss, SigmoidBinaryCrossEntropyLoss
+_as_mxnet("gluon.loss", globals())
 __getattr__ = missing("mx.gluon.loss")

@@ -142,11 +142,14 @@ class GroupNorm(_Norm):
 class BatchNormReLU(HybridBlock):
     """BatchNorm, then relu."""
 
-    def __init__(self, **options):
-        super().__init__(options.pop("prefix", None), options.pop("params", None))
+    def __init__(self, axis=1, momentum=0.9, epsilon=1e-5, center=True, scale=True, use_global_stats=False, beta_initializer="zeros",
+                 gamma_initializer="ones", running_mean_initializer="zeros", running_variance_initializer="ones", in_channels=0, prefix=None,
+                 params=None):
+        super().__init__(prefix, params)
         from .nn import BatchNorm
 
-        self.norm = BatchNorm(**options)
+        self.norm = BatchNorm(axis, momentum, epsilon, center, scale, use_global_stats, beta_initializer, gamma_initializer,
+                              running_mean_initializer, running_variance_initializer, in_channels)  # fmt: skip
 
     def hybrid_forward(self, F, x):
         return F.relu(self.norm(x))

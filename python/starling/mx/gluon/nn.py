@@ -3,7 +3,9 @@ from ... import _ops as ops
 from ... import nn as _nn
 from ..._blocks import Lambda as _Function
 from ..._core import lib, pair
+from .._signed import as_mxnet as _as_mxnet
 from ..init import for_layer
+from ..layers import given
 from ..missing import missing, not_here
 from .block import Block, HybridBlock, SymbolBlock
 
@@ -160,7 +162,7 @@ class BatchNorm(_Layer):
             raise not_here(f"BatchNorm(axis={axis})", "axis 1")
         if use_global_stats:
             raise not_here("BatchNorm(use_global_stats=True)", "autograd.predict_mode")
-        inner = _nn.BatchNorm(eps=epsilon, momentum=momentum, no_scale=not scale, no_center=not center, in_channels=in_channels)
+        inner = _nn.BatchNorm(eps=given(epsilon), momentum=given(momentum), no_scale=not scale, no_center=not center, in_channels=in_channels)
 
         def text(layer):
             known = layer.params.find("running_mean").shape[0]
@@ -182,7 +184,7 @@ class LayerNorm(_Layer):
         def text(layer):
             return f"eps={epsilon}, axis=-1, center=True, scale=True, in_channels={layer.params.find('gamma').shape[0]}"
 
-        super().__init__(_nn.LayerNorm(eps=epsilon, in_channels=in_channels), text, **common)
+        super().__init__(_nn.LayerNorm(eps=given(epsilon), in_channels=in_channels), text, **common)
 
 
 class Activation(_Layer):
@@ -329,4 +331,5 @@ class HybridLambda(HybridBlock):
 
 from .more_layers import *  # noqa: E402, F403
 
+_as_mxnet("gluon.nn", globals())
 __getattr__ = missing("mx.gluon.nn")

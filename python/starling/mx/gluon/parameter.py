@@ -45,7 +45,9 @@ class Parameter:
     """A parameter on the contexts that its block was initialised on; gluon.Parameter(name, shape=…) makes one by itself."""
 
     def __init__(self, name="weight", grad_req="write", shape=None, dtype=numpy.float32, lr_mult=1.0, wd_mult=1.0, init=None,
-                 allow_deferred_init=False, differentiable=True, **_):
+                 allow_deferred_init=False, differentiable=True, stype="default", grad_stype="default"):
+        if (stype, grad_stype) != ("default", "default"):
+            raise not_here("Parameter with another stype", "a dense one")
         if shape is None:
             raise not_here("Parameter(shape=None)", "a shape, with 0 for lengths that are not known")
         host = _Host()
@@ -114,11 +116,16 @@ class Parameter:
 
     def _attach(self):
         """Asks the engine for what grad_req says, once there are values."""
-        if self._grad_req in (None, "null"):
+        if self._grad_req is None:
             return
         try:
             t = self._inner.data()
         except _core.StateError:
+            return
+        if self._grad_req == "null":
+            if t.grad is not None:
+                t.attach_grad("null")
+                self._asked = (t._p, "null")
             return
         if self._asked != (t._p, self._grad_req) and (self._grad_req == "add" or self._asked or t.grad is None):
             t.attach_grad(self._grad_req)
@@ -134,7 +141,7 @@ class Parameter:
 
     def _settle(self):
         """What Python has to do once there are values: its initialiser, its grad_req."""
-        if self._own is None and self._grad_req != "add":
+        if self._own is None and self._grad_req in (None, "write"):
             return
         try:
             t = self._inner.data()
@@ -168,7 +175,8 @@ class Parameter:
             ctx = known[0] if len(known) == 1 else current_context()
         if not isinstance(ctx, Context):
             raise _core.wrong("ctx", ctx, "a context such as mx.cpu()")
-        if ctx not in known and ctx.device not in [c.device for c in known]:
+        # What operations make is on cpu(0), where all cores are one team, whatever number the parameter's context has.
+        if ctx not in known and (ctx.device_id or ctx.device not in [c.device for c in known]):
             raise RuntimeError(
                 f"Parameter '{self.name}' was not initialized on context {ctx}. It was only initialized on {known}."
             )
@@ -300,6 +308,8 @@ class ParameterDict:
     """The parameters of a block, by name; without one, those that were made with get."""
 
     def __init__(self, block="", shared=None, inside=True, select=None):
+        if shared is not None:
+            raise not_here("ParameterDict(shared=…)", "update, or the same layers in both blocks")
         self._prefix, self._made = "", {}
         if isinstance(block, str):
             block, self._prefix = None, block
@@ -337,8 +347,12 @@ class ParameterDict:
             lib.sl_error_clear()
         return p
 
-    def get(self, name, shape=None, init=None, dtype=None, allow_deferred_init=True, grad_req="write", lr_mult=1.0, wd_mult=1.0, **_):
+    def get(self, name, shape=None, init=None, dtype=None, allow_deferred_init=True, grad_req="write", lr_mult=1.0, wd_mult=1.0,
+            differentiable=True, stype="default", grad_stype="default"):
         """A parameter of the block itself, by the last part of its name; made if shape is given and it is not there."""
+        if (stype, grad_stype) != ("default", "default"):
+            raise not_here("parameters with another stype", "dense ones")
+        grad_req = grad_req if differentiable else "null"
         if self._block is None:
             if self._prefix + name not in self._made:
                 self._made[self._prefix + name] = Parameter(self._prefix + name, grad_req, shape, dtype or "float32", lr_mult, wd_mult, init)
@@ -394,7 +408,7 @@ class ParameterDict:
         """The contexts that parameters are on."""
         return list(dict.fromkeys(c for p in self.values() for c in p.list_ctx()))
 
-    def initialize(self, init=None, ctx=None, verbose=False, force_reinit=False, **_):
+    def initialize(self, init=None, ctx=None, verbose=False, force_reinit=False):
         """Gives the parameters their first values."""
         if self._block is not None:
             return self._block.initialize(init, ctx, force_reinit=force_reinit)
@@ -431,8 +445,10 @@ class ParameterDict:
 
         nd.save(filename, {n.removeprefix(strip_prefix): p.data(p.list_ctx()[0]) for n, p in self.items()})
 
-    def load(self, filename, ctx=None, allow_missing=False, ignore_extra=False, restore_prefix="", **_):
+    def load(self, filename, ctx=None, allow_missing=False, ignore_extra=False, restore_prefix="", cast_dtype=False, dtype_source="current"):
         """Reads the parameters from a file."""
+        if cast_dtype or dtype_source != "current":
+            raise not_here("ParameterDict.load with cast_dtype or dtype_source", "parameters of the file's data type")
         from .. import nd
 
         values = {restore_prefix + n.removeprefix("arg:").removeprefix("aux:"): v for n, v in nd.load(filename).items()}
@@ -445,6 +461,10 @@ class ParameterDict:
         for n, p in self.items():
             if n in values:
                 p.set_data(values[n])
+
+    def load_dict(self, *_, **__):
+        """Not here."""
+        raise not_here("ParameterDict.load_dict", "set_data of each parameter")
 
     def __repr__(self):
         inside = "\n".join(f"  {p!r}" for p in self.values())

@@ -1,10 +1,15 @@
 """mx.gluon.Trainer."""
-from ... import _training
-from ..._core import StateError
-from .. import optimizer as _optimizer
+import os
+
+import numpy
+
+from ... import dist
+from ..._core import FormatError, StateError, here, lib
+from ..._tensor import borrow
+from .. import nd, optimizer as _optimizer
+from ..autograd import is_training, pause
 from ..missing import missing, not_here
 from .._array import NDArray
-from . import files
 from .parameter import Parameter, ParameterDict
 
 
@@ -12,25 +17,17 @@ def _listed(params):
     """The parameters that were given."""
     if not isinstance(params, (ParameterDict, dict, list, tuple)):
         raise ValueError(f"First argument must be a list or dict of Parameters, got {type(params)}.")
-    listed = list(params) if isinstance(params, (list, tuple)) else list(params.values())
+    listed = list(params) if isinstance(params, (list, tuple)) else [params[name] for name in sorted(params.keys())]
     for p in listed:
         if not isinstance(p, Parameter):
             raise ValueError(f"First argument must be a list or dict of Parameters, got list of {type(p)}.")
     return listed
 
 
-def _block_of(params):
-    """The block that these are all parameters of; None if they are not."""
-    for block in {id(p._block): p._block for p in params}.values():
-        if len(params) == len(block.params_()) and {p.name for p in params} == {p.name for p in block.params_()}:
-            return block
-    return None
-
-
 class Trainer:
-    """Updates parameters by their gradients, which are added up over contexts.
+    """Updates parameters by their gradients, which are added up over contexts, and over processes (sl-launch).
 
-    All parameters of a block are updated by the engine's trainer; some of them, and such with factors of their own, one by one.
+    What the optimiser and the parameters say counts at each step: rates, decay, factors, grad_req.
     """
 
     def __init__(self, params, optimizer, optimizer_params=None, kvstore="device", compression_params=None, update_on_kvstore=None):
@@ -42,9 +39,10 @@ class Trainer:
         if isinstance(optimizer, _optimizer.Optimizer) and optimizer_params:
             raise AssertionError("optimizer_params must be None if optimizer is an instance of Optimizer instead of str")
         self._optimizer = _optimizer.create(optimizer, **(optimizer_params or {}))
-        self._scale, self._inner, self._states = self._optimizer.rescale_grad, None, None
-        self._whole = _block_of(self._params)  # until the first step, which decides
-        self._decided = False
+        self._optimizer.param_dict = dict(enumerate(self._params))
+        self._scale, self._states, self._shared = self._optimizer.rescale_grad, {}, False
+        if dist.size() > 1 and all(weight is not None for _, weight, _ in (self._values(here(), i, p) for i, p in enumerate(self._params))):
+            self._share()
 
     @property
     def optimizer(self):
@@ -60,68 +58,111 @@ class Trainer:
         """Sets the learning rate."""
         self._optimizer.set_learning_rate(lr)
 
-    def _decide(self):
-        """Which of the two ways it uses."""
-        self._decided = True
-        plain = self._scale == 1 and all(p.lr_mult == p.wd_mult == 1 and p.grad_req != "add" and (p.grad_req != "null" or "running_" in p.name) for p in self._params)
-        engine = self._optimizer.engine()
-        if self._whole is None or not plain or engine is None:
-            self._states = {}
-            return
-        name, settings = engine
-        settings = {**settings, "lr": self._optimizer.lr, "weight_decay": self._optimizer.wd, "clip_value": self._optimizer.clip_gradient or 0}
-        self._inner = _training.Trainer(self._whole, name, **settings)
-
     def step(self, batch_size, ignore_stale_grad=False):
-        """Updates the parameters; gradients are divided by batch_size."""
-        if not self._decided:
-            self._decide()
-        if self._inner is None:
-            self._one_by_one(batch_size)
-            return
-        o = self._optimizer
-        o.num_update += 1
-        lr = o.learning_rate
-        if lr != self._inner.lr:
-            self._inner.lr = lr
-        self._inner.step(batch_size, ignore_stale=ignore_stale_grad)
+        """Updates the parameters; gradients are divided by batch_size.  UserWarning: a gradient is that of an earlier step."""
+        at = here()
+        found = [self._values(at, i, p) for i, p in enumerate(self._params) if (p._grad_req or p.grad_req) != "null"]
+        fresh = [each for each in found if each[1] is not None and lib.sl_grad_is_fresh(each[1]._p) or self._is_stale(*each[:2], ignore_stale_grad)]
+        processes = dist.size()
+        if processes > 1:
+            self._over_processes(fresh)
+        self._optimizer.rescale_grad = self._scale / batch_size / processes
+        with pause(train_mode=is_training()):
+            self._update(fresh)
 
     update = step
 
-    def _one_by_one(self, batch_size):
+    def _values(self, at, i, p):
+        """(number, values, gradient) of a parameter; both are None before an input has come."""
+        inner = p._inner._p
+        weight = lib.sl_param_data_at(at, inner, (0, 0))
+        grad = lib.sl_param_grad_at(at, inner) if weight else weight
+        if not grad:
+            lib.sl_error_clear()
+            return i, None, None
+        return i, borrow(weight, NDArray), borrow(grad, NDArray)
+
+    def _is_stale(self, i, weight, ignore):
+        """False for a parameter that no backward pass has reached, if that is to be ignored."""
+        if ignore:
+            return False
+        p = self._params[i]
+        if weight is None:
+            p.data(p.list_ctx()[0])  # raises
+        raise UserWarning(
+            f"Gradient of Parameter `{p.name}` on context {p.list_ctx()[0]} has not been updated by backward since last `step`. This could "
+            "mean a bug in your model that made it only use a subset of the Parameters (Blocks) for this iteration. If you are "
+            "intentionally only using a subset, call step with ignore_stale_grad=True to suppress this warning and skip updating of "
+            "Parameters with stale gradient"
+        )
+
+    def _share(self):
+        """Gives all processes the parameters of the first one."""
+        for block in {id(p._block): p._block for p in self._params}.values():
+            dist.broadcast(block)
+        self._shared = True
+
+    def _compare(self, found):
+        """Looks, once, whether all processes computed their gradients by the same parameters."""
+        for i, weight, _ in found:
+            mean = dist.sum_(weight.copy()).asnumpy() / dist.size()
+            if not numpy.allclose(mean, weight.asnumpy(), rtol=1e-5, equal_nan=True):
+                raise StateError(f"Trainer.step: parameter {self._params[i].name} has other values in other processes; make the trainer "
+                                 "once the parameters have values, before the first recorded forward pass")  # fmt: skip
+        self._shared = True
+
+    def _over_processes(self, found):
+        """Adds the gradients of all processes."""
+        if not self._shared:
+            self._compare(found)
+        for _, _, grad in found:
+            dist.sum_(grad)
+
+    def _update(self, found):
         o = self._optimizer
-        o.rescale_grad = self._scale / batch_size
-        for i, p in enumerate(self._params):
-            if p.grad_req == "null":
-                continue
-            try:
-                weight, grad = p._inner.data(), p._inner.grad()
-            except StateError:
-                continue  # no input has come yet
-            o.lr_mult[i], o.wd_mult[i] = p.lr_mult, p.wd_mult
-            weight.__class__ = grad.__class__ = NDArray
+        for i, weight, _ in found:
             if i not in self._states:
-                self._states[i] = o.create_state(i, weight)
-            o.update(i, weight, grad, self._states[i])
+                self._states[i] = o.create_state_multi_precision(i, weight)
+        if found:
+            numbers, weights, grads = map(list, zip(*found))
+            o.update_several(numbers, weights, grads, [self._states[i] for i in numbers])
+        for weight in weights if found else ():
+            lib.sl_grad_used(weight._p)
 
     def allreduce_grads(self):
         """Nothing: gradients of several contexts are added by the backward passes."""
 
     def save_states(self, fname):
-        """Writes the optimiser's state to a file."""
-        if not self._decided:
-            self._decide()
-        if self._inner is None:
-            raise not_here("Trainer.save_states of some parameters, or of this optimizer", "all parameters with sgd, nag, adam, adamw")
-        files.write(self._inner.save, fname)
+        """Writes the optimiser's states to a file."""
+        o = self._optimizer
+        arrays = {"num_update": nd.array([o.num_update], dtype="int64")}
+        for i, state in self._states.items():
+            arrays[f"{i}.count"] = nd.array([o._index_update_count.get(i, 0)], dtype="int64")
+            for j, a in enumerate(state if isinstance(state, (list, tuple)) else [state]):
+                if a is not None:
+                    arrays[f"{i}.{j}"] = a
+        nd.save(os.fspath(fname), arrays)
 
     def load_states(self, fname):
-        """Reads the optimiser's state from a file."""
-        if not self._decided:
-            self._decide()
-        if self._inner is None:
-            raise not_here("Trainer.load_states of some parameters, or of this optimizer", "all parameters with sgd, nag, adam, adamw")
-        files.read(self._inner.load, fname)
+        """Reads the optimiser's states from a file that save_states wrote, for the same parameters."""
+        read, o = nd.load(os.fspath(fname)), self._optimizer
+        if not isinstance(read, dict) or "num_update" not in read:
+            raise FormatError(f"load_states: {fname} has no states of an optimizer")
+        self._states = {}
+        for i in sorted({int(name.split(".")[0]) for name in read if name != "num_update"}):
+            if i >= len(self._params):
+                raise FormatError(f"load_states: {fname} has states of {i + 1} parameters, there are {len(self._params)}")
+            _, weight, _ = self._values(here(), i, self._params[i])
+            if weight is None:
+                raise StateError(f"load_states: parameter {self._params[i].name} has no values yet")
+            state = self._states[i] = o.create_state_multi_precision(i, weight)
+            for j, a in enumerate(state if isinstance(state, (list, tuple)) else [state]):
+                if (a is not None) != (f"{i}.{j}" in read) or a is not None and read[f"{i}.{j}"].shape != a.shape:
+                    raise FormatError(f"load_states: {fname} was written by another optimizer, or for other parameters")
+                if a is not None:
+                    a[:] = read[f"{i}.{j}"]
+            o._index_update_count[i] = int(read[f"{i}.count"].asscalar())
+        o.num_update = int(read["num_update"].asscalar())
 
 
 __getattr__ = missing("mx.gluon.trainer")

@@ -1,6 +1,9 @@
 """mx.gluon.utils: batches on several contexts."""
+import warnings
+
 import numpy
 
+from .._signed import as_mxnet as _as_mxnet
 from ..missing import missing
 from .. import nd
 from .._mode import array_class
@@ -32,13 +35,17 @@ def split_and_load(data, ctx_list, batch_axis=0, even_split=True):
 
 
 def clip_global_norm(arrays, max_norm, check_isfinite=True):
-    """Scales arrays in place so that their common norm is at most max_norm; returns the norm before."""
+    """Scales arrays in place so that their common norm is at most max_norm; returns the norm before (an array, if it is not to be
+    looked at whether that is finite)."""
     norm = float(numpy.sqrt(sum(float(a.norm().asscalar()) ** 2 for a in arrays)))
+    if check_isfinite and not numpy.isfinite(norm):
+        warnings.warn(UserWarning("nan or inf is detected. Clipping results will be undefined."), stacklevel=2)
     scale = max_norm / (norm + 1e-8)
     if scale < 1:
         for a in arrays:
             a *= scale
-    return norm
+    return norm if check_isfinite else nd.array([norm])
 
 
+_as_mxnet("gluon.utils", globals())
 __getattr__ = missing("mx.gluon.utils")

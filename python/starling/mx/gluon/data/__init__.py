@@ -3,6 +3,7 @@ import numpy
 
 from ...._core import wrong
 from ...._tensor import Tensor
+from ..._signed import as_mxnet as _as_mxnet
 from ...missing import missing
 from ... import nd
 from ..._mode import array_class
@@ -111,7 +112,13 @@ def _rows(a):
     """The samples on the host, where batches are put together."""
     if isinstance(a, Tensor):
         return a.asnumpy()
-    return a if isinstance(a, numpy.ndarray) or hasattr(a, "__getitem__") and not isinstance(a, (list, tuple)) else numpy.asarray(a)
+    if isinstance(a, numpy.ndarray) or hasattr(a, "__getitem__") and not isinstance(a, (list, tuple)):
+        return a
+    try:
+        found = numpy.asarray(a)
+    except ValueError:  # samples of different lengths
+        return a
+    return found if found.dtype.kind in "fiub" else a
 
 
 def _made(values, kind):
@@ -170,4 +177,5 @@ class DataLoader:
                 yield (self._batchify or default_batchify_fn)([self._dataset[int(i)] for i in rows])
 
 
+_as_mxnet("gluon.data", globals())
 __getattr__ = missing("mx.gluon.data")

@@ -5,6 +5,7 @@ Images are NumPy arrays until batches are made of them; arrays of mx.nd and mx.n
 import numpy
 
 from ...._tensor import Tensor, array
+from ..._signed import as_mxnet as _as_mxnet
 from ...missing import missing, not_here
 
 
@@ -161,4 +162,5 @@ class RandomFlipTopBottom(RandomFlipLeftRight):
     _axis = 0
 
 
+_as_mxnet("gluon.data.vision.transforms", globals())
 __getattr__ = missing("mx.gluon.data.vision.transforms")

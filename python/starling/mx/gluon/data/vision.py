@@ -50,7 +50,7 @@ class MNIST:
         other._first = fn
         if self._both is None and getattr(fn, "takes_batches", False):
             other.rows = lambda rows: [fn(self._images[rows]), self._labels[rows]]
-        return other
+        return other if lazy else _now(other)
 
     def transform(self, fn, lazy=True):
         """The same data set with images and labels as fn(image, label) makes them."""
@@ -58,7 +58,14 @@ class MNIST:
         other.__dict__.update(self.__dict__)
         other._both = fn
         other.__dict__.pop("rows", None)
-        return other
+        return other if lazy else _now(other)
+
+
+def _now(data):
+    """The samples as they are now."""
+    from . import SimpleDataset
+
+    return SimpleDataset([data[i] for i in range(len(data))])
 
 
 class FashionMNIST(MNIST):

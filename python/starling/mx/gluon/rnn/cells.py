@@ -91,8 +91,8 @@ class LSTMCell(_Cell):
 
     _gates, _count = 4, 2
 
-    def __init__(self, hidden_size, activation="tanh", recurrent_activation="sigmoid", **options):
-        super().__init__(hidden_size, **options)
+    def __init__(self, hidden_size, *initializers, activation="tanh", recurrent_activation="sigmoid", **options):
+        super().__init__(hidden_size, *initializers, **options)
         self._activation, self._gate = activation, recurrent_activation
 
     def hybrid_forward(self, F, inputs, states, **params):
@@ -109,8 +109,8 @@ class GRUCell(_Cell):
 
     _gates = 3
 
-    def __init__(self, hidden_size, activation="tanh", recurrent_activation="sigmoid", **options):
-        super().__init__(hidden_size, **options)
+    def __init__(self, hidden_size, *initializers, activation="tanh", recurrent_activation="sigmoid", **options):
+        super().__init__(hidden_size, *initializers, **options)
         self._activation, self._gate = activation, recurrent_activation
 
     def hybrid_forward(self, F, inputs, states, **params):
