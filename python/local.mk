@@ -97,6 +97,7 @@ EXTRA_DIST += \
 	python/tests/test_registry.py \
 	python/tests/test_runs.py \
 	python/tests/test_several.py \
+	python/tests/test_sharing.py \
 	tools/bench-python \
 	tools/gluon-check \
 	tools/bench-python.c \

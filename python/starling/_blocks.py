@@ -47,17 +47,19 @@ class Parameter(_core.Owner):
 
     def data(self, device=None):
         """The values on a device: the tensor itself, not a copy."""
-        p = lib.sl_param_data_at(here(), self._p, device_of(device))
-        if not p:
-            raise_error()
-        return borrow(p, self._kind)
+        with _core.sharing:
+            p = lib.sl_param_data_at(here(), self._p, device_of(device))
+            if not p:
+                raise_error()
+            return borrow(p, self._kind)
 
     def grad(self):
         """The gradient that backward() wrote."""
-        p = lib.sl_param_grad_at(here(), self._p)
-        if not p:
-            raise_error()
-        return borrow(p, self._kind)
+        with _core.sharing:
+            p = lib.sl_param_grad_at(here(), self._p)
+            if not p:
+                raise_error()
+            return borrow(p, self._kind)
 
     def set(self, values):
         """Replaces the values."""
@@ -65,10 +67,11 @@ class Parameter(_core.Owner):
 
     def on(self, x):
         """The values on the device of the input x; for forward of a block."""
-        p = lib.sl_param_use_at(here(), self._p, x._p)
-        if not p:
-            raise_error()
-        return borrow(p, type(x))
+        with _core.sharing:
+            p = lib.sl_param_use_at(here(), self._p, x._p)
+            if not p:
+                raise_error()
+            return borrow(p, type(x))
 
     def __repr__(self):
         return f"Parameter {self.name} {self.shape}"
@@ -198,7 +201,7 @@ class Block(_core.Owner):
     def _own(self, p):
         if not p:
             raise_error()
-        object.__setattr__(self, "_p", p)
+        object.__setattr__(self, "_p", _core.owned(p, lib.sl_block_free))
         object.__setattr__(self, "_children", {})
 
     @classmethod
@@ -209,11 +212,6 @@ class Block(_core.Owner):
         for i, child in enumerate(children):
             block._children[str(i)] = child
         return block
-
-    def __del__(self, free=lib.sl_block_free):
-        p = self.__dict__.get("_p")
-        if p is not None:
-            free(p)
 
     def __setattr__(self, name, value):
         if isinstance(value, Block) and not name.startswith("__"):
@@ -362,15 +360,18 @@ class Block(_core.Owner):
             devices = devices if isinstance(devices, (list, tuple)) else [devices]
             array_ = ffi.new("sl_device[]", [device_of(d) for d in devices])
             opts.update(devices=array_, ndevices=len(devices))
-        check(lib.sl_initialize_at(here(), self._p, options("sl_initialize_opts", **opts)))
+        with _core.sharing:
+            check(lib.sl_initialize_at(here(), self._p, options("sl_initialize_opts", **opts)))
 
     def freeze(self, pattern="*"):
         """Parameters whose paths match ("features.*") are trained no longer."""
-        check(lib.sl_freeze_at(here(), self._p, text_of(pattern, "pattern")))
+        with _core.sharing:
+            check(lib.sl_freeze_at(here(), self._p, text_of(pattern, "pattern")))
 
     def unfreeze(self, pattern="*"):
         """Trains them again."""
-        check(lib.sl_unfreeze_at(here(), self._p, text_of(pattern, "pattern")))
+        with _core.sharing:
+            check(lib.sl_unfreeze_at(here(), self._p, text_of(pattern, "pattern")))
 
     def recompute(self, active=True):
         """Computes the inside of the block again in the backward pass, instead of keeping it: less memory, more work.

@@ -53,6 +53,9 @@ for _name, _class in _classes.items():
     _class.status = _name
     _class.__doc__ = f"{_name}: {ffi.string(lib.sl_status_name(getattr(lib, _name))).decode()}."
 
+# Taken between a call that returns a tensor without a reference and taking one, and around calls that replace such tensors.
+sharing = threading.RLock()
+
 callbacks = threading.local()  # .depth: how deep this thread is in callbacks from C; .failure: what one of them raised
 
 
@@ -161,6 +164,15 @@ def pointer(name, value, kind):
     return value._p
 
 
+def owned(p, free):
+    """A pointer whose object is freed with the last reference to it: a call that is under way in another thread has one."""
+    return ffi.gc(p, free) if p else p
+
+
+#: What __del__ does when it is called by hand: nothing, quickly.  The pointer frees the object.
+nothing = object.__init_subclass__
+
+
 class Owner:
     """The base of what refers to an object of the library: a second reference from a copy would free it twice.
 
@@ -169,6 +181,7 @@ class Owner:
 
     __slots__ = ()
     _instead = "make another one in the same way"
+    __del__ = nothing
 
     def __reduce__(self):
         raise TypeError(f"copy and pickle cannot copy {type(self).__name__}, a part of the engine: {self._instead}")

@@ -126,6 +126,7 @@ class Tensor(_Methods):
     def __del__(self, release=lib.sl_release):
         p = getattr(self, "_p", None)
         if p is not None:
+            self._p = None  # called by hand: it is not released twice, and there are no values any more
             release(p)
 
     # What is known without waiting
@@ -284,17 +285,19 @@ class Tensor(_Methods):
     def attach_grad(self, req="write"):
         """Attaches a gradient to this tensor: backward() writes it ("write"), or adds to it ("add")."""
         kinds = {"write": lib.SL_GRAD_WRITE, "add": lib.SL_GRAD_ADD, "null": lib.SL_GRAD_NONE, "none": lib.SL_GRAD_NONE}
-        check(lib.sl_attach_grad_at(here(), self._p, (_core.choice(kinds, req, "req"),)))
+        with _core.sharing:
+            check(lib.sl_attach_grad_at(here(), self._p, (_core.choice(kinds, req, "req"),)))
         return self
 
     @property
     def grad(self):
         """The gradient for this tensor, after attach_grad; None if none is attached."""
-        p = lib.sl_grad_at(here(), self._p)
-        if not p:
-            lib.sl_error_clear()
-            return None
-        return borrow(p, type(self))
+        with _core.sharing:
+            p = lib.sl_grad_at(here(), self._p)
+            if p:
+                return borrow(p, type(self))
+        lib.sl_error_clear()
+        return None
 
     def backward(self, head_grad=None, retain_graph=False):
         """Computes the gradients of this tensor with respect to all tensors with a gradient attached."""

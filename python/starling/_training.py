@@ -47,14 +47,10 @@ class Trainer(_core.Owner):
             if not isinstance(schedule, Schedule):
                 raise wrong("schedule", schedule, "starling.Schedule(…)")
             c["schedule"] = schedule._c
-        self._p = lib.sl_trainer_new_at(here(), pointer("block", block, Block), _terms_of("sl_optimizer", c))
+        self._p = _core.owned(lib.sl_trainer_new_at(here(), pointer("block", block, Block), _terms_of("sl_optimizer", c)), lib.sl_trainer_free)
         if not self._p:
             raise_error()
         self.block = block
-
-    def __del__(self, free=lib.sl_trainer_free):
-        if getattr(self, "_p", None):
-            free(self._p)
 
     def step(self, batch_size, *, ignore_stale=False):
         """Updates the parameters by the gradients, divided by batch_size."""
@@ -112,13 +108,9 @@ class _WholeStep(_core.Owner):
     """What holds a compiled step."""
 
     def _compiled(self, p):
-        self._p = p
+        self._p = _core.owned(p, lib.sl_step_free)
         if not p:
             raise_error()
-
-    def __del__(self, free=lib.sl_step_free):
-        if getattr(self, "_p", None):
-            free(self._p)
 
 
 class Step(_WholeStep):
@@ -214,14 +206,10 @@ class Cache(_core.Owner):
     """
 
     def __init__(self, net, steps):
-        self._p = lib.sl_cache_new_at(here(), pointer("net", net, Block), steps)
+        self._p = _core.owned(lib.sl_cache_new_at(here(), pointer("net", net, Block), steps), lib.sl_cache_free)
         if not self._p:
             raise_error()
         self.net = net
-
-    def __del__(self, free=lib.sl_cache_free):
-        if getattr(self, "_p", None):
-            free(self._p)
 
     def __len__(self):
         return lib.sl_cache_length(self._p)
@@ -251,13 +239,9 @@ class Metric(_core.Owner):
     """A running mean that tasks compute; reading it waits."""
 
     def __init__(self, p):
-        self._p = p
+        self._p = _core.owned(p, lib.sl_metric_free)
         if not p:
             raise_error()
-
-    def __del__(self, free=lib.sl_metric_free):
-        if getattr(self, "_p", None):
-            free(self._p)
 
     def add(self, values, labels=None):
         """Adds scores and their labels to an accuracy, values to a mean."""

@@ -69,13 +69,9 @@ class Dataset(_core.Owner):
     """Samples x, most with a label or target y; made by arrays, npy, csv, images, cifar10, mnist, tokens."""
 
     def __init__(self, p, *owners):
-        self._p, self._owners = p, owners
+        self._p, self._owners = _core.owned(p, lib.sl_dataset_free), owners
         if not p:
             raise_error()
-
-    def __del__(self, free=lib.sl_dataset_free):
-        if getattr(self, "_p", None):
-            free(self._p)
 
     def __len__(self):
         return lib.sl_dataset_size(self._p)
@@ -222,7 +218,7 @@ class Loader(_core.Owner):
             last = lib.SL_LAST_DISCARD if drop_last else lib.SL_LAST_KEEP
             opts = dict(batch_size=batch_size, shuffle=shuffle, seed=seed, last=last, limit=limit, prefetch=prefetch)
             opts |= dict(device=device_of(device), workers=workers, rank=rank, ranks=ranks)
-            self._p = lib.sl_loader_new_at(here(), data._p, options("sl_loader_opts", **opts))
+            self._p = _core.owned(lib.sl_loader_new_at(here(), data._p, options("sl_loader_opts", **opts)), lib.sl_loader_free)
             self._data = data
             if not self._p:
                 raise_error()
@@ -236,10 +232,6 @@ class Loader(_core.Owner):
         if len(sizes) != 1:
             raise _core.ShapeError(f"arrays of one data set have {sorted(sizes)} rows")
         self._size = min(sizes.pop(), limit or float("inf"))
-
-    def __del__(self, free=lib.sl_loader_free):
-        if getattr(self, "_p", None):
-            free(self._p)
 
     def __len__(self):
         """The number of batches in an epoch."""
