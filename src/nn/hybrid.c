@@ -301,7 +301,8 @@ static bool fall_back(const sl_block *block, struct slp_hybrid *h)
 	if (!h->opts.fallback || sl_error() == SL_ENOMEM) return false;
 	fprintf(stderr, "starling: %s runs imperatively: %s\n", sl_block_name(block), sl_error_message());
 	sl_error_clear();
-	return h->eager = true;
+	h->eager = true;
+	return true;
 }
 
 static bool call(const char *at, sl_block *block, struct slp_hybrid *h, const struct slp_filling *f,
