@@ -112,6 +112,7 @@ EXTRA_DIST += \
 	python/tests/test_registry.py \
 	python/tests/test_runs.py \
 	python/tests/test_several.py \
+	python/tests/test_sharing.py \
 	python/tests/test_unknown.py \
 	python/tests/test_values.py \
 	tools/bench-python \

@@ -8,6 +8,9 @@
 #define SLP_ALLOC_H
 
 #include <stdarg.h>
+#ifndef __cplusplus
+#include <stdatomic.h>
+#endif
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -44,19 +47,38 @@ extern _Atomic long slp_fail_alloc;
 /* The call that the calling thread's program made: the outermost one, as calls make calls.  at NULL: none. */
 struct slp_call {
 	const char *function, *at;
+	atomic_uint turn; /* counts the beginnings and ends of calls: odd within one (runtime/gate.h) */
+	bool known;       /* to the gate */
+	struct slp_call *next;
 };
 extern _Thread_local struct slp_call slp_current_call;
 
+/* Not 0: the gate is closed, or something waits for calls to end; or callers have to make a barrier themselves. */
+extern atomic_uint slp_gate;
+void slp_gate_enter(void);
+void slp_gate_leave(void);
+
+/* Who closes the gate sees the turn, or the caller sees the gate: slp_calls_stop has all threads pass a barrier. */
 static inline bool slp_call_enter(const char *function, const char *at)
 {
-	if (slp_current_call.at) return false;
-	slp_current_call = (struct slp_call){function, at ? at : "?"};
+	struct slp_call *c = &slp_current_call;
+	if (c->at) return false;
+	c->function = function;
+	c->at = at ? at : "?";
+	atomic_store_explicit(&c->turn, atomic_load_explicit(&c->turn, memory_order_relaxed) + 1, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	if (__builtin_expect(atomic_load_explicit(&slp_gate, memory_order_acquire) || !c->known, 0)) slp_gate_enter();
 	return true;
 }
 
 static inline void slp_call_leave(const bool *outermost)
 {
-	if (*outermost) slp_current_call.at = NULL;
+	struct slp_call *c = &slp_current_call;
+	if (!*outermost) return;
+	c->at = NULL;
+	atomic_store_explicit(&c->turn, atomic_load_explicit(&c->turn, memory_order_relaxed) + 1, memory_order_release);
+	atomic_signal_fence(memory_order_seq_cst);
+	if (__builtin_expect(atomic_load_explicit(&slp_gate, memory_order_relaxed) != 0, 0)) slp_gate_leave();
 }
 
 /* Stands first in a function that programs call. */

@@ -64,4 +64,4 @@ __all__ = [
     "shutdown", "split", "split_and_load", "start", "stats", "tensor", "topk", "var", "version", "wait_all", *_operations, *_creation,
 ]  # fmt: skip
 
-_atexit.register(shutdown)
+_atexit.register(_core.lib.sl_shutdown_at_exit)  # threads that go on meanwhile, daemons, do not come back from calls

@@ -49,17 +49,19 @@ class Parameter(_core.Owner):
 
     def data(self, device=None):
         """The values on a device: the tensor itself, not a copy."""
-        p = lib.sl_param_data_at(here(), self._p, device_of(device))
-        if not p:
-            raise_error()
-        return borrow(p, self._kind)
+        with _core.sharing:
+            p = lib.sl_param_data_at(here(), self._p, device_of(device))
+            if not p:
+                raise_error()
+            return borrow(p, self._kind)
 
     def grad(self):
         """The gradient that backward() wrote."""
-        p = lib.sl_param_grad_at(here(), self._p)
-        if not p:
-            raise_error()
-        return borrow(p, self._kind)
+        with _core.sharing:
+            p = lib.sl_param_grad_at(here(), self._p)
+            if not p:
+                raise_error()
+            return borrow(p, self._kind)
 
     def set(self, values):
         """Replaces the values: by a tensor of the parameter's data type, or an array or list of numbers that it has."""
@@ -80,10 +82,11 @@ class Parameter(_core.Owner):
 
     def on(self, x):
         """The values on the device of the input x; for forward of a block."""
-        p = lib.sl_param_use_at(here(), self._p, x._p)
-        if not p:
-            raise_error()
-        return borrow(p, type(x))
+        with _core.sharing:
+            p = lib.sl_param_use_at(here(), self._p, x._p)
+            if not p:
+                raise_error()
+            return borrow(p, type(x))
 
     def __repr__(self):
         return f"Parameter {self.name} {self.shape}"
@@ -437,16 +440,19 @@ class Block(_core.Owner):
             devices = devices if isinstance(devices, (list, tuple)) else [devices]
             array_ = ffi.new("sl_device[]", [device_of(d) for d in devices])
             opts.update(devices=array_, ndevices=len(devices))
-        check(lib.sl_initialize_at(here(), self._p, options("sl_initialize_opts", **opts)))
+        with _core.sharing:
+            check(lib.sl_initialize_at(here(), self._p, options("sl_initialize_opts", **opts)))
 
     def freeze(self, pattern="*"):
         """Parameters whose paths match ("features.*") are trained no longer."""
-        check(lib.sl_freeze_at(here(), self._p, text_of(pattern, "pattern")))
+        with _core.sharing:
+            check(lib.sl_freeze_at(here(), self._p, text_of(pattern, "pattern")))
         self.__dict__.setdefault("_freezes", []).append((pattern, True))
 
     def unfreeze(self, pattern="*"):
         """Trains them again."""
-        check(lib.sl_unfreeze_at(here(), self._p, text_of(pattern, "pattern")))
+        with _core.sharing:
+            check(lib.sl_unfreeze_at(here(), self._p, text_of(pattern, "pattern")))
         self.__dict__.setdefault("_freezes", []).append((pattern, False))
 
     def recompute(self, active=True):

@@ -55,6 +55,9 @@ for _name, _class in _classes.items():
     _class.status = _name
     _class.__doc__ = f"{_name}: {ffi.string(lib.sl_status_name(getattr(lib, _name))).decode()}."
 
+# Taken between a call that returns a tensor without a reference and taking one, and around calls that replace such tensors.
+sharing = threading.RLock()
+
 callbacks = threading.local()  # .depth: how deep this thread is in callbacks from C; .failure: what one of them raised
 
 
@@ -174,6 +177,10 @@ def owned(p, free, *kept):
     return ffi.gc(p, (lambda p, kept=kept: free(p)) if kept else free)
 
 
+#: What __del__ does when it is called by hand: nothing, quickly.  The pointer frees the object.
+nothing = object.__init_subclass__
+
+
 class Owner:
     """The base of what refers to an object of the library: a second reference from a copy would free it twice.
 
@@ -182,6 +189,7 @@ class Owner:
 
     __slots__ = ()
     _instead = "make another one in the same way"
+    __del__ = nothing
 
     def __reduce__(self):
         raise TypeError(f"copy and pickle cannot copy {type(self).__name__}, a part of the engine: {self._instead}")

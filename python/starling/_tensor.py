@@ -120,6 +120,7 @@ class Tensor(_Methods):
     __slots__ = ("_p", "_part", "__weakref__")
     _truths = True  # comparisons give bools
     __array_priority__ = 1000  # NumPy's operators leave mixed expressions to ours
+    __del__ = _core.nothing  # called by hand; the pointer frees the values
 
     def __init__(self, *args, **kwargs):
         raise TypeError("tensors are made by functions: starling.array(values), starling.zeros(shape), …")
@@ -284,17 +285,19 @@ class Tensor(_Methods):
     def attach_grad(self, req="write"):
         """Attaches a gradient to this tensor: backward() writes it ("write"), or adds to it ("add")."""
         kinds = {"write": lib.SL_GRAD_WRITE, "add": lib.SL_GRAD_ADD, "null": lib.SL_GRAD_NONE, "none": lib.SL_GRAD_NONE}
-        check(lib.sl_attach_grad_at(here(), self._p, (_core.choice(kinds, req, "req"),)))
+        with _core.sharing:
+            check(lib.sl_attach_grad_at(here(), self._p, (_core.choice(kinds, req, "req"),)))
         return self
 
     @property
     def grad(self):
         """The gradient for this tensor, after attach_grad; None if none is attached."""
-        p = lib.sl_grad_at(here(), self._p)
-        if not p:
-            lib.sl_error_clear()
-            return None
-        return borrow(p, type(self))
+        with _core.sharing:
+            p = lib.sl_grad_at(here(), self._p)
+            if p:
+                return borrow(p, type(self))
+        lib.sl_error_clear()
+        return None
 
     def backward(self, head_grad=None, retain_graph=False):
         """Computes the gradients of this tensor with respect to all tensors with a gradient attached."""

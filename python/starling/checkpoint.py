@@ -70,16 +70,20 @@ class Job(_core.Owner):
     @property
     def written(self):
         """Whether it is on the disk, or has failed: end() does not wait."""
-        return self._p is None or bool(lib.sl_checkpoint_written(self._p))
+        with _core.sharing:  # not while another thread ends it
+            p = self.__dict__.get("_p")
+            return p is None or bool(lib.sl_checkpoint_written(p))
 
     def end(self):
         """Waits until it is written; raises the error if it could not be."""
-        p, self._p = self._p, None
+        with _core.sharing:
+            p = self.__dict__.pop("_p", None)
         if p is not None:
             check(lib.sl_checkpoint_end_at(here(), p))
 
     def __del__(self, end=lib.sl_checkpoint_end_at, clear=lib.sl_error_clear):
-        if getattr(self, "_p", None) and end(NULL, self._p):
+        p = self.__dict__.pop("_p", None)
+        if p and end(NULL, p):
             clear()
 
 

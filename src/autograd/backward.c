@@ -5,6 +5,7 @@
 
 #include "autograd/autograd.h"
 #include "op_inner.h"
+#include "runtime/gate.h"
 #include "runtime/fxt.h"
 #include "runtime/priority.h"
 
@@ -339,9 +340,24 @@ static void drop_partials(struct walk *w)
 	free(w->inside);
 }
 
+/* Sums that have been used: some have the memory of gradients from before now, which another thread may look at. */
+struct used {
+	int count;
+	sl_tensor *list[];
+};
+
+static void free_used(void *used)
+{
+	struct used *u = used;
+	for (int i = 0; i < u->count; i++) sl_release(u->list[i]);
+	free(u);
+}
+
 /* After an error on the way only drops the sums: s is what it was. */
 static enum sl_status store_all(const struct walk *w, enum sl_status s)
 {
+	struct used *used = w->nleaves ? slp_try_malloc(sizeof *used + (size_t)w->nleaves * sizeof *used->list) : NULL;
+	if (used) used->count = 0;
 	for (int i = 0; i < w->nleaves; i++) {
 		struct slp_var *v = w->leaves[i];
 		if (v->sum && s == SL_OK && w->npartials)
@@ -354,9 +370,11 @@ static enum sl_status store_all(const struct walk *w, enum sl_status s)
 			v->gathered = gathers(v) ? v->gathered + 1 : 1;
 			v->fresh = true;
 		}
-		sl_release(v->sum);
+		if (used && v->sum) used->list[used->count++] = v->sum;
+		else sl_release(v->sum);
 		v->sum = NULL;
 	}
+	slp_later(free_used, used);
 	return s;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "autograd/autograd.h"
+#include "runtime/gate.h"
 
 pthread_mutex_t slp_tape_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -72,6 +73,17 @@ static void var_release(struct slp_var *var)
 	free_dying(dying);
 }
 
+static void release_later(void *var)
+{
+	var_release(var);
+}
+
+/* Another thread may look at the variable that it had. */
+static void set_var(sl_tensor *t, struct slp_var *var)
+{
+	slp_later(release_later, atomic_exchange(&t->var, var));
+}
+
 static void node_release(struct slp_node *node)
 {
 	struct slp_var *dying = NULL;
@@ -127,9 +139,10 @@ static bool fill_node(struct slp_node *node, sl_tensor *const *in, sl_tensor *co
 	for (int i = 0; i < node->nin; i++) {
 		node->in[i] = save(in[i], saves_input(node->op, i), &node->versions[i]);
 		if (!node->in[i]) return false;
-		if (!wants(in[i])) continue;
-		slp_var_retain(in[i]->var);
-		node->in_vars[i] = in[i]->var;
+		struct slp_var *var = in[i]->var;
+		if (!var || !wants(in[i])) continue;
+		slp_var_retain(var);
+		node->in_vars[i] = var;
 	}
 	for (int i = 0; i < node->nout; i++) {
 		node->out[i] = save(out[i], node->op->saves & SLP_OUT(i), &node->versions[node->nin + i]);
@@ -145,8 +158,7 @@ static void link_output(struct slp_node *node, int i, sl_tensor *t, struct slp_v
 	v->type = t->type;
 	v->device = t->device;
 	atomic_fetch_add(&node->refs, 1);
-	if (t->var) var_release(t->var); /* changed in place: it is another variable now */
-	t->var = v;
+	set_var(t, v); /* changed in place: it is another variable now */
 }
 
 /* No gradient flows through a gradient: as a constant it would make sums of derivatives silently wrong. */
@@ -322,8 +334,7 @@ enum sl_status sl_attach_grad_at(const char *at, sl_tensor *t, struct sl_attach_
 		}
 		v->grad->gradient = true;
 	}
-	if (t->var) var_release(t->var);
-	t->var = v;
+	set_var(t, v);
 	return SL_OK;
 }
 
@@ -334,8 +345,7 @@ enum sl_status slp_attach_symbol(sl_tensor *symbol)
 	v->req = SL_GRAD_WRITE;
 	v->type = symbol->type;
 	v->device = symbol->device;
-	if (symbol->var) var_release(symbol->var);
-	symbol->var = v;
+	set_var(symbol, v);
 	return SL_OK;
 }
 
@@ -346,7 +356,8 @@ sl_tensor *sl_grad_at(const char *at, sl_tensor *t)
 {
 	SLP_CALL("sl_grad", at);
 	if (!(t && t->symbol) && !slp_tensor_usable(at, "sl_grad", t)) return NULL;
-	if (t->var && t->var->grad) return t->var->grad;
+	const struct slp_var *var = t->var;
+	if (var && var->grad) return var->grad;
 	return slp_call_fail(at, "sl_grad", SL_ESTATE,
 	                     "no gradient is attached to the tensor; call sl_attach_grad first");
 }

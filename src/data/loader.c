@@ -13,9 +13,12 @@
 #include "dist/dist.h"
 #include "op_inner.h"
 #include "philox.h"
+#include "runtime/gate.h"
+#include "runtime/guard.h"
 #include "tensor/tensor.h"
 
 struct sl_loader {
+	struct slp_guard guard;
 	struct sl_loader_opts opts;
 	sl_dataset *dataset;
 	struct slp_reader *reader; /* NULL: operations make the batches */
@@ -249,6 +252,7 @@ enum sl_status sl_dist_share_at(const char *at, sl_loader *loader)
 {
 	SLP_CALL("sl_dist_share", at);
 	if (!slp_given(at, "sl_dist_share", "loader", loader)) return sl_error();
+	SLP_GUARD(&loader->guard, at, "sl_dist_share", SL_ESTATE);
 	if (loader->count || loader->taken || loader->reading) {
 		slp_call_fail(at, "sl_dist_share", SL_ESTATE, "the loader has returned batches already");
 		return SL_ESTATE;
@@ -268,11 +272,9 @@ static bool is_asking(const char *at, const char *function, const sl_loader *l)
 	return true;
 }
 
-/* Gives the loader up, at any time; batches that were handed out stay.  NULL is ignored.  The function that gets its
- * samples cannot do it: SL_ESTATE (sl_error()), and nothing happens. */
-void sl_loader_free(sl_loader *loader)
+static void loader_free(void *given)
 {
-	if (!loader || is_asking(NULL, "sl_loader_free", loader)) return;
+	sl_loader *loader = given;
 	drop_ring(loader);
 	forget_order(loader);
 	slp_reader_free(loader->reader);
@@ -280,6 +282,14 @@ void sl_loader_free(sl_loader *loader)
 	free(loader->numbers);
 	free(loader->ring);
 	free(loader);
+}
+
+/* Gives the loader up, at any time; batches that were handed out stay.  NULL is ignored.  The function that gets its
+ * samples cannot do it: SL_ESTATE (sl_error()), and nothing happens. */
+void sl_loader_free(sl_loader *loader)
+{
+	if (!loader || is_asking(NULL, "sl_loader_free", loader)) return;
+	slp_later(loader_free, loader);
 }
 
 /* Batches of an epoch; 0 for NULL. */
@@ -343,6 +353,7 @@ bool sl_loader_next_at(const char *at, sl_loader *loader, struct sl_batch *batch
 	}
 	*batch = (struct sl_batch){0};
 	if (!usable(at, l)) return false;
+	SLP_GUARD(&l->guard, at, "sl_loader_next", false);
 	if (l->taken == l->batches) {
 		l->taken = 0;
 		l->reading++;
@@ -368,6 +379,7 @@ enum sl_status sl_loader_end_epoch_at(const char *at, sl_loader *loader)
 	SLP_CALL("sl_loader_end_epoch", at);
 	if (!slp_given(at, "sl_loader_end_epoch", "loader", loader)) return sl_error();
 	if (is_asking(at, "sl_loader_end_epoch", loader)) return sl_error();
+	SLP_GUARD(&loader->guard, at, "sl_loader_end_epoch", SL_ESTATE);
 	if (!loader->taken) return SL_OK;
 	struct slp_loader_state next = {.seed = (int64_t)loader->opts.seed, .epoch = (int64_t)loader->reading + 1};
 	slp_loader_set(loader, &next);
@@ -379,6 +391,7 @@ enum sl_status sl_loader_end_epoch_at(const char *at, sl_loader *loader)
 bool slp_loader_get(const char *at, sl_loader *loader, struct slp_loader_state *state)
 {
 	if (is_asking(at, "a checkpoint", loader)) return false;
+	SLP_GUARD(&loader->guard, at, "a checkpoint", false);
 	if (!loader->summed && !slp_dataset_sums(loader->dataset, loader->checksums)) return false;
 	loader->summed = true;
 	*state = (struct slp_loader_state){.samples = loader->opts.limit,
@@ -393,8 +406,18 @@ bool slp_loader_get(const char *at, sl_loader *loader, struct slp_loader_state *
 	return true;
 }
 
+void slp_loader_look(sl_loader *loader, struct slp_loader_state *state)
+{
+	struct slp_guard *guard = &loader->guard;
+	if (!slp_guard_try(guard)) return;
+	state->epoch = (int64_t)loader->reading;
+	state->taken = loader->taken;
+	slp_guard_leave(&guard);
+}
+
 void slp_loader_set(sl_loader *loader, const struct slp_loader_state *state)
 {
+	SLP_GUARD_PATIENTLY(&loader->guard);
 	bool ended = state->taken == loader->batches;
 	drop_ring(loader);
 	forget_order(loader);

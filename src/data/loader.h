@@ -27,6 +27,8 @@ struct slp_loader_state {
 
 /* Where it stands, with checksums of its data set; false with an error recorded. */
 bool slp_loader_get(const char *at, sl_loader *loader, struct slp_loader_state *state);
+/* Moves the state on to where it stands now, unless another thread is working with it. */
+void slp_loader_look(sl_loader *loader, struct slp_loader_state *state);
 /* Puts it there; the position is one that it can have. */
 void slp_loader_set(sl_loader *loader, const struct slp_loader_state *state);
 

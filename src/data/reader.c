@@ -12,7 +12,9 @@
 
 #include "data/reader.h"
 #include "op.h"
+#include "runtime/gate.h"
 #include "runtime/thread.h"
+#include "runtime/uncancelled.h"
 #include "tensor/tensor.h"
 
 struct fault {
@@ -243,17 +245,18 @@ static bool report(const struct slot *s, const char *at)
 /* The calling thread works as the others do: what its samples' faults are is not its error yet. */
 static void lend_a_hand(struct slp_reader *r, const struct slot *oldest)
 {
+	SLP_UNCANCELLED();
 	struct slp_pending mine;
-	struct slp_call call = slp_current_call;
+	struct slp_paused call;
 	struct share s;
 	slp_error_set_aside(&mine);
-	slp_current_call = (struct slp_call){0};
+	slp_call_pause(&call);
 	pthread_mutex_lock(&r->lock);
 	while (oldest->done < oldest->rows)
 		if (oldest->given < oldest->rows && take(r, &s)) work(r, &s);
 		else pthread_cond_wait(&r->done, &r->lock);
 	pthread_mutex_unlock(&r->lock);
-	slp_current_call = call;
+	slp_call_resume(&call);
 	slp_error_rejoin(&mine);
 }
 
@@ -277,6 +280,7 @@ void slp_reader_drop(struct slp_reader *r)
 
 void slp_reader_clear(struct slp_reader *r)
 {
+	SLP_UNCANCELLED();
 	if (!slp_reader_is_here(r)) return;
 	pthread_mutex_lock(&r->lock);
 	for (int i = 0; i < r->count; i++) {

@@ -94,9 +94,11 @@ static enum sl_status make_unit(sl_plan *p, const char *at, const char *what, in
 	slp_code_name(u->code, "task %d of %d of the %s compiled at %s", unit + 1, p->layout.nunits, what,
 	              at ? at : "?");
 	memset(slots, 0xff, (size_t)p->graph->count * SLP_MAX_OUTPUTS * sizeof *slots);
-	for (int i = 0; i < p->graph->count; i++)
-		if (p->layout.unit[i] == unit && !add_call(p, u, i, slots))
-			return sl_error() != SL_OK ? sl_error() : slp_plan_no_memory();
+	for (int i = 0; i < p->graph->count; i++) {
+		if (p->layout.unit[i] != unit) continue;
+		if (p->graph->nodes[i].op->mutates) p->changes = true;
+		if (!add_call(p, u, i, slots)) return sl_error() != SL_OK ? sl_error() : slp_plan_no_memory();
+	}
 	if (u->nslots > p->max_slots) p->max_slots = u->nslots;
 	if (u->nfills > p->max_fills) p->max_fills = u->nfills;
 	return SL_OK;

@@ -6,6 +6,7 @@
 #include "graph/plan.h"
 #include "runtime/admission.h"
 #include "runtime/priority.h"
+#include "tensor/moment.h"
 
 /* ---- memory that stays from run to run --------------------------------------------------------------------------- */
 
@@ -179,6 +180,7 @@ static void bury(const struct run *r, int unit)
 static enum sl_status submit(const struct run *r)
 {
 	const struct slp_layout *l = &r->plan->layout;
+	if (r->plan->changes) slp_change_begin();
 	slp_lock();
 	enum sl_status s = find_memory(r);
 	for (int i = 0; i < l->nunits && s == SL_OK; i++) {
@@ -186,6 +188,7 @@ static enum sl_status submit(const struct run *r)
 		if (s == SL_OK && i < l->nunits - 1 && slp_admission_short()) bury(r, i);
 	}
 	slp_unlock();
+	if (r->plan->changes) slp_change_end();
 	return s;
 }
 

@@ -4,6 +4,7 @@
 
 #include "interop/export.h"
 #include "nn/trace.h"
+#include "tensor/moment.h"
 
 /* ---- attributes -------------------------------------------------------------------------------------------------- */
 
@@ -130,6 +131,17 @@ static struct slp_signature *signature(const char *at, const char *function, sl_
 	return s;
 }
 
+/* The parameters' values of one moment, in their places. */
+static bool copy_params(const char *at, sl_graph *g)
+{
+	bool ok = true;
+	SLP_MOMENT();
+	for (int i = 0; ok && i < g->count; i++)
+		if (g->nodes[i].kind == SLP_NODE_PARAM && g->nodes[i].tensor)
+			ok = slp_moment_copy(at, &g->nodes[i].tensor, 1);
+	return ok;
+}
+
 sl_graph *slp_export_trace(const char *at, const char *function, sl_block *block, const struct sl_export_opts *opts)
 {
 	struct slp_traced traced;
@@ -148,5 +160,7 @@ sl_graph *slp_export_trace(const char *at, const char *function, sl_block *block
 	sl_graph *g = traced.forward;
 	traced.forward = NULL;
 	slp_traced_clear(&traced);
-	return g;
+	if (copy_params(at, g)) return g;
+	sl_graph_free(g);
+	return NULL;
 }

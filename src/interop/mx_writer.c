@@ -7,6 +7,7 @@
 #include "interop/mx_writer.h"
 #include "io/params.h"
 #include "nn/nn.h"
+#include "runtime/uncancelled.h"
 
 enum { MXNET_VERSION = 10901 };
 
@@ -281,6 +282,7 @@ static enum sl_status write_files(const char *at, const char *symbol, const char
 
 static enum sl_status write_both(const char *at, const char *prefix, const sl_graph *g, int epoch)
 {
+	SLP_UNCANCELLED();
 	enum sl_status s = SL_ENOMEM;
 	json_t *json = symbol_of(at, g);
 	char *symbol = json ? slp_format("%s-symbol.json", prefix) : NULL;

@@ -284,6 +284,7 @@ static bool order_inputs(struct slp_onnx_parsing *p, const char *const *names, i
 	if (!count) return true;
 	if (count != m->ninputs) return fail(p, SL_EINVAL, "has %d inputs, %d are named", m->ninputs, count);
 	for (int i = 0; i < count; i++) {
+		if (!names[i]) return fail(p, SL_EINVAL, "the name of input %d is NULL", i);
 		int at = slp_onnx_name_find(p, 0, names[i]), k = 0;
 		if (at < 0 || m->names[at].input < 0) return fail(p, SL_EINVAL, "has no input \"%.100s\"", names[i]);
 		while (k < i && strcmp(names[k], names[i])) k++;

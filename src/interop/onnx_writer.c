@@ -5,6 +5,7 @@
 
 #include "io/elements.h"
 #include "interop/onnx_writer.h"
+#include "runtime/uncancelled.h"
 
 enum {
 	OPSET = 17,
@@ -388,6 +389,7 @@ static enum sl_status write_model(struct slp_onnx_writer *w, const char *path)
 
 enum sl_status slp_onnx_write(const char *at, const char *path, const sl_graph *g)
 {
+	SLP_UNCANCELLED();
 	struct slp_onnx_writer w = {.at = at, .g = g, .graph = SLP_ONNX__GRAPH_PROTO__INIT};
 	enum sl_status s = SL_ENOMEM;
 	w.names = get(&w, (size_t)(g->count + 1) * SLP_MAX_OUTPUTS * sizeof *w.names);

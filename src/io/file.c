@@ -6,6 +6,7 @@
 
 #include "io/file.h"
 #include "io/regular.h"
+#include "runtime/uncancelled.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "the file formats are little-endian; the machine must be, too"
@@ -45,6 +46,7 @@ static bool read_all(struct slp_file *f, FILE *file, int64_t size)
 
 bool slp_file_read(struct slp_file *f, const char *at, const char *function, const char *path)
 {
+	SLP_UNCANCELLED();
 	*f = (struct slp_file){.at = at, .function = function, .path = path ? path : "(no path)"};
 	if (!path) return slp_file_fail(f, SL_EINVAL, "the path is NULL");
 	char why[SLP_WHY];

@@ -5,6 +5,7 @@
 
 #include "ascii.h"
 #include "io/elements.h"
+#include "runtime/uncancelled.h"
 #include "starling/io.h"
 
 enum { MAGIC = 6, ALIGN = 64, TEXT = 256 };
@@ -210,6 +211,7 @@ static size_t make_header(char text[TEXT], const sl_tensor *t)
  *     sl_save_npy(y, "scores.npy"); */
 enum sl_status sl_save_npy_at(const char *at, sl_tensor *t, const char *path)
 {
+	SLP_UNCANCELLED();
 	SLP_CALL("sl_save_npy", at);
 	char text[TEXT];
 	struct slp_out o;

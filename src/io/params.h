@@ -14,7 +14,7 @@ enum sl_status slp_arrays_save(const char *at, const char *path, const char *con
 int slp_arrays_load(const char *at, const char *path, char ***names, sl_tensor ***tensors);
 void slp_arrays_free(char **names, sl_tensor **tensors, int count);
 
-/* The same for a call of another name, in messages. */
+/* The same for a call of another name, in messages.  The tensors are changed by nothing else. */
 enum sl_status slp_arrays_save_as(const char *at, const char *function, const char *path, const char *const *names,
                                   sl_tensor *const *tensors, int count);
 /* Writes them into a file that is open, as its path's ending says: false with an error recorded. */

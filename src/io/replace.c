@@ -4,12 +4,39 @@
 
 #include "io/durable.h"
 #include "io/file.h"
+#include "runtime/gate.h"
+#include "runtime/uncancelled.h"
 #include "starling/io.h"
 
 struct sl_file {
 	struct slp_durable durable;
+	struct sl_file *next;
 	char path[]; /* as the program gave it, for messages */
 };
+
+/* Those that are begun and not ended: each is ended once. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static sl_file *files_begun;
+
+static void enlist(sl_file *f)
+{
+	pthread_mutex_lock(&lock);
+	f->next = files_begun;
+	files_begun = f;
+	pthread_mutex_unlock(&lock);
+}
+
+/* The file is this thread's to end; false: another call ends it, or has done so. */
+static bool take_over(const sl_file *f)
+{
+	pthread_mutex_lock(&lock);
+	sl_file **p = &files_begun;
+	while (*p && *p != f) p = &(*p)->next;
+	bool found = *p != NULL;
+	if (found) *p = f->next;
+	pthread_mutex_unlock(&lock);
+	return found;
+}
 
 static enum sl_status fail(const char *at, const char *function, const char *path, const struct slp_durable *d)
 {
@@ -26,7 +53,7 @@ sl_file *slp_file_begin(const char *at, const char *function, const char *path)
 	sl_file *f = slp_malloc(sizeof *f + length + 1);
 	if (!f) return slp_call_fail(at, function, SL_ENOMEM, "no memory to write %s", path);
 	memcpy(f->path, path, length + 1);
-	if (slp_durable_open(&f->durable, path)) return f;
+	if (slp_durable_open(&f->durable, path)) return enlist(f), f;
 	fail(at, function, path, &f->durable);
 	free(f);
 	return NULL;
@@ -61,12 +88,33 @@ const char *sl_file_name(const sl_file *file)
 	return file->durable.part ? file->durable.part : file->durable.target;
 }
 
+static void discard(sl_file *file)
+{
+	slp_durable_discard(&file->durable);
+	slp_later(free, file);
+}
+
+/* All of them are this thread's to end, or none: those that it has taken over before it met another's are given up. */
+static bool take_all(sl_file *const *files, int count)
+{
+	int taken = 0;
+	while (taken < count && take_over(files[taken])) taken++;
+	for (int i = 0; taken < count && i < taken; i++) discard(files[i]);
+	return taken == count;
+}
+
 enum sl_status slp_file_commit(const char *at, const char *function, sl_file *const *files, int count)
 {
+	SLP_UNCANCELLED();
+	if (!take_all(files, count)) {
+		slp_call_fail(at, function, SL_ESTATE,
+		              "a file was committed or discarded already, or another thread does it");
+		return SL_ESTATE;
+	}
 	struct slp_durable **durable = slp_calloc((size_t)count + 1, sizeof *durable);
 	enum sl_status s = SL_OK;
 	if (!durable) {
-		for (int i = 0; i < count; i++) sl_file_discard(files[i]);
+		for (int i = 0; i < count; i++) discard(files[i]);
 		slp_call_fail(at, function, SL_ENOMEM, "no memory for a list of files");
 		return SL_ENOMEM;
 	}
@@ -74,7 +122,7 @@ enum sl_status slp_file_commit(const char *at, const char *function, sl_file *co
 	if (!slp_durable_commit(durable, count))
 		for (int i = 0; i < count && s == SL_OK; i++)
 			if (durable[i]->error) s = fail(at, function, files[i]->path, durable[i]);
-	for (int i = 0; i < count; i++) free(files[i]);
+	for (int i = 0; i < count; i++) slp_later(free, files[i]);
 	free(durable);
 	return s;
 }
@@ -95,9 +143,8 @@ enum sl_status sl_file_commit_all_at(const char *at, sl_file *const *files, int 
 	return sl_error();
 }
 
-/* Gives a file up: what it was to replace stays.  NULL is ignored. */
+/* Gives a file up: what it was to replace stays.  NULL is ignored, and one that is committed or discarded already. */
 void sl_file_discard(sl_file *file)
 {
-	if (file) slp_durable_discard(&file->durable);
-	free(file);
+	if (file && take_over(file)) discard(file);
 }

@@ -8,6 +8,7 @@
 enum { WARM = 2, TIMED = 6, ROUNDS = 3, MOST = 1 << 16 };
 
 struct sl_trial {
+	struct slp_guard guard;
 	int ways, way, round, steps;
 	bool decided;
 	double start;
@@ -56,6 +57,8 @@ static void turn(sl_trial *t)
 int sl_trial_next(sl_trial *trial)
 {
 	if (!trial) return 0;
+	SLP_CALL("sl_trial_next", NULL);
+	SLP_GUARD(&trial->guard, NULL, "sl_trial_next", 0);
 	if (trial->decided) return trial->way;
 	bool ends = trial->steps == WARM + TIMED;
 	if (ends || trial->steps == WARM) slp_engine_idle();

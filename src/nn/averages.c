@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "nn/trainer.h"
+#include "tensor/moment.h"
 
 void slp_trainer_drop_held(sl_trainer *t)
 {
@@ -106,6 +107,7 @@ enum sl_status sl_trainer_use_averages_at(const char *at, sl_trainer *trainer, b
 {
 	SLP_CALL("sl_trainer_use_averages", at);
 	if (!slp_given(at, "sl_trainer_use_averages", "trainer", trainer)) return sl_error();
+	SLP_GUARD(&trainer->guard, at, "sl_trainer_use_averages", SL_ESTATE);
 	if (trainer->optimizer.average == 0) {
 		slp_call_fail(at, "sl_trainer_use_averages", SL_ESTATE,
 		              "the optimiser keeps no averages; .average is 0");
@@ -113,6 +115,7 @@ enum sl_status sl_trainer_use_averages_at(const char *at, sl_trainer *trainer, b
 	}
 	if (averages == (trainer->held != NULL)) return SL_OK;
 	bool ok = false;
+	SLP_CHANGE();
 	SL_PAUSE
 		SL_SCOPE
 			ok = (averages ? stand_in(at, trainer) : go_again(at, trainer)) && spread(at, trainer);

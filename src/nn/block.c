@@ -4,6 +4,7 @@
 
 #include "ascii.h"
 #include "nn/nn.h"
+#include "runtime/gate.h"
 #include "runtime/fxt.h"
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
@@ -141,6 +142,7 @@ static void base_free(sl_block *block)
 	free(b->type);
 	free(b->name);
 	free(b->prefix);
+	free(b->hook);
 	free(b);
 }
 
@@ -174,6 +176,7 @@ enum sl_status sl_block_set_prefix_at(const char *at, sl_block *block, const cha
 		              "the block or the prefix is NULL, or the prefix has dots");
 		return SL_EINVAL;
 	}
+	SLP_TREE();
 	size_t length = strlen(prefix);
 	char *copy = slp_strdup(prefix);
 	char *name = slp_format("%.*s", (int)(length && prefix[length - 1] == '_' ? length - 1 : length), prefix);
@@ -183,10 +186,8 @@ enum sl_status sl_block_set_prefix_at(const char *at, sl_block *block, const cha
 		slp_call_fail(at, "sl_block_set_prefix", SL_ENOMEM, "no memory for a name");
 		return SL_ENOMEM;
 	}
-	free(block->base->prefix);
-	free(block->base->name);
-	block->base->prefix = copy;
-	block->base->name = name;
+	slp_later(free, atomic_exchange(&block->base->prefix, copy));
+	slp_later(free, atomic_exchange(&block->base->name, name));
 	return SL_OK;
 }
 
@@ -248,7 +249,8 @@ enum sl_status sl_also_at(const char *at, sl_tensor *result)
 static void call_hook(sl_block *block, sl_tensor *const *in, int nin, const struct slp_results *results)
 {
 	const struct slp_block *b = block->base;
-	if (b->hook && results->t[0]) b->hook(block, in, nin, results->t, results->count, b->hook_context);
+	const struct slp_hook *hook = b->hook;
+	if (hook && results->t[0]) hook->call(block, in, nin, results->t, results->count, hook->context);
 }
 
 /* Registers a function that is called after each forward pass of a block, with its inputs and results. It may compute
@@ -267,8 +269,10 @@ enum sl_status sl_block_hook_at(const char *at, sl_block *block, sl_hook *hook, 
 {
 	SLP_CALL("sl_block_hook", at);
 	if (!slp_given(at, "sl_block_hook", "block", block)) return sl_error();
-	block->base->hook = hook;
-	block->base->hook_context = context;
+	struct slp_hook *new = hook ? slp_malloc(sizeof *new) : NULL;
+	if (hook && !new) return sl_error();
+	if (new) *new = (struct slp_hook){hook, context};
+	slp_later(free, atomic_exchange(&block->base->hook, new));
 	slp_block_changed(block);
 	return SL_OK;
 }

@@ -5,6 +5,7 @@
 #include "autograd/autograd.h"
 #include "dist/dist.h"
 #include "nn/nn.h"
+#include "runtime/gate.h"
 
 /* What a device owns so far. */
 struct share {
@@ -145,6 +146,11 @@ static size_t room(const sl_tensor *t)
 	return (sl_tensor_bytes(t) + ALIGN - 1) / ALIGN * ALIGN;
 }
 
+static void release_later(void *storage)
+{
+	slp_storage_release(storage);
+}
+
 /* Moves a parameter's values into memory of several, where that is. */
 static bool move(const char *at, sl_tensor *t, sl_tensor *all, size_t offset)
 {
@@ -155,7 +161,7 @@ static bool move(const char *at, sl_tensor *t, sl_tensor *all, size_t offset)
 	slp_storage_retain(all->storage);
 	t->storage = all->storage;
 	t->offset = offset;
-	slp_storage_release(old);
+	slp_later(release_later, old);
 	return true;
 }
 

@@ -3,6 +3,7 @@
 
 #include "autograd/autograd.h"
 #include "nn/cached.h"
+#include "runtime/gate.h"
 
 /* ---- life -------------------------------------------------------------------------------------------------------- */
 
@@ -37,10 +38,9 @@ sl_cache *sl_cache_new_at(const char *at, sl_block *net, int64_t steps)
 	return c;
 }
 
-/* Frees a cache, and the network's programs for it.  NULL is ignored. */
-void sl_cache_free(sl_cache *cache)
+static void cache_free(void *given)
 {
-	if (!cache) return;
+	sl_cache *cache = given;
 	slp_hybrid_drop_cache(cache->net->base->hybrid, cache->number);
 	for (int i = 0; i < cache->count; i++) {
 		sl_release(cache->kept[i].keys);
@@ -50,6 +50,12 @@ void sl_cache_free(sl_cache *cache)
 	sl_release(cache->place);
 	sl_block_free(cache->net);
 	free(cache);
+}
+
+/* Frees a cache, and the network's programs for it.  NULL is ignored. */
+void sl_cache_free(sl_cache *cache)
+{
+	slp_later(cache_free, cache);
 }
 
 /* How many steps the cache holds; 0 for NULL. */
@@ -66,6 +72,7 @@ enum sl_status sl_cache_cut_at(const char *at, sl_cache *cache, int64_t length)
 {
 	SLP_CALL("sl_cache_cut", at);
 	if (!slp_given(at, "sl_cache_cut", "cache", cache)) return sl_error();
+	SLP_GUARD(&cache->guard, at, "sl_cache_cut", SL_ESTATE);
 	if (length < 0 || length > cache->length) {
 		slp_call_fail(at, "sl_cache_cut", SL_EINVAL, "%lld of %lld steps cannot be kept", (long long)length,
 		              (long long)cache->length);
@@ -121,6 +128,7 @@ sl_tensor *sl_cache_forward_at(const char *at, sl_cache *cache, sl_tensor *x)
 	if (!slp_given(at, "sl_cache_forward", "cache", cache) || !slp_given(at, "sl_cache_forward", "x", x))
 		return NULL;
 	if (sl_is_symbol(x)) return slp_symbol_fail(at, "sl_cache_forward", x);
+	SLP_GUARD(&cache->guard, at, "sl_cache_forward", NULL);
 	if (slp_trace_refuses(at, "sl_cache_forward", x) || !has_room(at, cache, sl_tensor_shape(x))) return NULL;
 	sl_mode mode;
 	sl_mode_enter(&mode, false, false);

@@ -12,6 +12,7 @@ struct slp_kept {
 };
 
 struct sl_cache {
+	struct slp_guard guard;
 	sl_block *net;
 	uint64_t number; /* programs of the network belong to a cache by it */
 	int64_t steps, length;

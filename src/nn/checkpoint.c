@@ -10,7 +10,10 @@
 #include "io/numbered.h"
 #include "io/params.h"
 #include "nn/state.h"
+#include "runtime/gate.h"
 #include "runtime/thread.h"
+#include "runtime/uncancelled.h"
+#include "tensor/moment.h"
 
 struct sl_checkpoint_job {
 	struct slp_state state;
@@ -18,6 +21,7 @@ struct sl_checkpoint_job {
 	int keep;
 	pthread_t thread;
 	bool elsewhere; /* another process writes it */
+	atomic_bool ended;
 	atomic_bool written;
 	enum sl_status status;
 	char message[SLP_MESSAGE_MAX];
@@ -64,6 +68,11 @@ static void job_free(sl_checkpoint_job *job)
 	free(job);
 }
 
+static void free_later(void *job)
+{
+	job_free(job);
+}
+
 static sl_checkpoint_job *job_new(const char *at, const char *function, const char *path,
                                   const struct sl_checkpoint_opts *opts)
 {
@@ -95,22 +104,15 @@ static bool gather(sl_checkpoint_job *job, const struct sl_checkpoint_opts *opts
 	return job->text != NULL;
 }
 
-/* In main memory, where they are written from. */
-static bool copy_values(sl_checkpoint_job *job)
+/* Of one moment, whatever other threads do: steps are in it as a whole or not at all. */
+static bool gather_copies(sl_checkpoint_job *job, const struct sl_checkpoint_opts *opts)
 {
-	struct slp_state *s = &job->state;
-	const sl_device there = {SL_DEVICE_CPU, -1};
-	for (int i = 0; i < s->count; i++) {
-		sl_tensor *copy = sl_retain(sl_copy_to_at(s->at, s->tensors[i], there));
-		if (!copy) return false;
-		sl_release(s->tensors[i]);
-		s->tensors[i] = copy;
-	}
-	return true;
+	SLP_MOMENT();
+	return gather(job, opts) && slp_moment_copy(job->state.at, job->state.tensors, job->state.count);
 }
 
 static sl_checkpoint_job *prepare(const char *at, const char *function, const char *path,
-                                  const struct sl_checkpoint_opts *opts, bool copies)
+                                  const struct sl_checkpoint_opts *opts)
 {
 	if (slp_engine_need(at) != SL_OK) return NULL;
 	sl_checkpoint_job *job = job_new(at, function, path, opts);
@@ -118,7 +120,7 @@ static sl_checkpoint_job *prepare(const char *at, const char *function, const ch
 	if (!job) return NULL;
 	SL_PAUSE
 		SL_SCOPE
-			ok = gather(job, opts) && (!copies || copy_values(job));
+			ok = slp_state_prepare(&job->state, opts) && gather_copies(job, opts);
 	if (ok) return job;
 	job_free(job);
 	return NULL;
@@ -172,7 +174,9 @@ static void *run_thread(void *arg)
 {
 	sl_checkpoint_job *job = arg;
 	lower_priority();
-	SLP_CALL(job->state.function, job->state.at);
+	slp_current_call.function =
+	        job->state.function; /* for messages; it is no call, for which sl_shutdown would wait */
+	slp_current_call.at = job->state.at ? job->state.at : "?";
 	job->status = job->keep ? write_numbered(job) : write_file(job, job->path);
 	if (job->status != SL_OK) snprintf(job->message, sizeof job->message, "%s", sl_error_message());
 	sl_error_clear(); /* sl_checkpoint_end reports it */
@@ -201,7 +205,7 @@ static enum sl_status tell_ranks(const char *at, enum sl_status status)
 
 static enum sl_status save_here(const char *at, const char *path, const struct sl_checkpoint_opts *opts)
 {
-	sl_checkpoint_job *job = prepare(at, "sl_checkpoint_save", path, opts, false);
+	sl_checkpoint_job *job = prepare(at, "sl_checkpoint_save", path, opts);
 	slp_trainer_drop_others(opts->trainer);
 	if (!job) return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
 	run(job);
@@ -212,7 +216,8 @@ static enum sl_status save_here(const char *at, const char *path, const struct s
 
 /* Writes all that a run needs to go on as if it had never stopped into one file, in safetensors: parameters by their
  * paths ("0.weight"), the rest under names that begin with @, figures in the metadata; with checksums, which are
- * verified when it is read.  Waits for the values.  Until the call returns SL_OK the file that was there is as it was;
+ * verified when it is read.  Waits for the values, which are those of one moment: other threads may train meanwhile, and
+ * a step is in the file as a whole or not at all.  Until the call returns SL_OK the file that was there is as it was;
  * then the new one is on the disk.  path ends in .safetensors; or, with .keep, it is a folder, made if need be, in
  * which checkpoints are numbered and all but the newest .keep removed.  Both work while others are being written. Where
  * several processes train together (dist.h), all call it and rank 0 writes; the call returns on all what it returns
@@ -224,6 +229,7 @@ static enum sl_status save_here(const char *at, const char *path, const struct s
  *     sl_checkpoint_save("run", .keep = 3, .trainer = trainer, .loader = loader, .epoch = &epoch); */
 enum sl_status sl_checkpoint_save_at(const char *at, const char *path, struct sl_checkpoint_opts opts)
 {
+	SLP_UNCANCELLED();
 	SLP_CALL("sl_checkpoint_save", at);
 	if (!slp_trainer_gather_states(at, opts.trainer)) return sl_error();
 	return tell_ranks(at, slp_dist.rank ? sl_error() : save_here(at, path, &opts));
@@ -248,12 +254,13 @@ static sl_checkpoint_job *begin_elsewhere(const char *at, const char *path, cons
  *     if (sl_checkpoint_end(job) != SL_OK) fprintf(stderr, "%s\n", sl_error_message()); */
 sl_checkpoint_job *sl_checkpoint_begin_at(const char *at, const char *path, struct sl_checkpoint_opts opts)
 {
+	SLP_UNCANCELLED();
 	SLP_CALL("sl_checkpoint_begin", at);
 	atomic_store(&slp_engine_before_stop, wait_for_writer);
 	if (!slp_trainer_gather_states(at, opts.trainer)) return NULL;
 	if (slp_dist.rank) return begin_elsewhere(at, path, &opts);
 	take_writer(); /* before the values are copied: there is memory for one copy */
-	sl_checkpoint_job *job = prepare(at, "sl_checkpoint_begin", path, &opts, true);
+	sl_checkpoint_job *job = prepare(at, "sl_checkpoint_begin", path, &opts);
 	slp_trainer_drop_others(opts.trainer);
 	int error = job ? slp_thread_create(&job->thread, run_thread, job) : 0;
 	if (job && !error) return job;
@@ -273,11 +280,16 @@ bool sl_checkpoint_written(const sl_checkpoint_job *job)
  * earlier mistake. */
 enum sl_status sl_checkpoint_end_at(const char *at, sl_checkpoint_job *job)
 {
+	SLP_UNCANCELLED();
 	SLP_CALL("sl_checkpoint_end", at);
 	if (!slp_given(at, "sl_checkpoint_end", "job", job)) return sl_error();
+	if (atomic_exchange(&job->ended, true)) {
+		slp_call_fail(at, "sl_checkpoint_end", SL_ESTATE, "another thread ends it");
+		return SL_ESTATE;
+	}
 	if (!job->elsewhere) pthread_join(job->thread, NULL);
 	enum sl_status status = job->status;
 	if (status != SL_OK) slp_error_set(status, "%s", job->message);
-	job_free(job);
+	slp_later(free_later, job);
 	return status;
 }

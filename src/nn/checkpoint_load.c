@@ -9,8 +9,11 @@
 #include "io/numbered.h"
 #include "io/params.h"
 #include "nn/state.h"
+#include "runtime/uncancelled.h"
+#include "tensor/moment.h"
 
 struct sl_checkpoint {
+	struct slp_guard guard;
 	char *path;
 	struct slp_state state;
 };
@@ -149,6 +152,7 @@ static sl_checkpoint *open_together(const char *at, const char *path)
  *     puts(sl_checkpoint_note(c)); */
 sl_checkpoint *sl_checkpoint_open_at(const char *at, const char *path)
 {
+	SLP_UNCANCELLED();
 	SLP_CALL("sl_checkpoint_open", at);
 	if (!path) return slp_call_fail(at, "sl_checkpoint_open", SL_EINVAL, "the path is NULL");
 	if (slp_engine_need(at) != SL_OK) return NULL;
@@ -182,12 +186,14 @@ enum sl_status sl_checkpoint_restore_at(const char *at, sl_checkpoint *checkpoin
 {
 	SLP_CALL("sl_checkpoint_restore", at);
 	if (!slp_given(at, "sl_checkpoint_restore", "checkpoint", checkpoint)) return sl_error();
+	SLP_GUARD(&checkpoint->guard, at, "sl_checkpoint_restore", SL_ESTATE);
 	struct slp_state *s = &checkpoint->state;
 	bool ok = false;
 	s->at = at;
 	s->function = "sl_checkpoint_restore";
 	s->opts = &opts;
 	s->ndifferent = 0;
+	SLP_CHANGE();
 	SL_PAUSE
 		SL_SCOPE
 			ok = slp_state_restore(s, checkpoint->path);

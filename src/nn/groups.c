@@ -69,6 +69,7 @@ enum sl_status sl_trainer_group_at(const char *at, sl_trainer *trainer, const ch
 	if (!slp_given(at, "sl_trainer_group", "trainer", trainer) ||
 	    !slp_given(at, "sl_trainer_group", "pattern", pattern))
 		return sl_error();
+	SLP_GUARD(&trainer->guard, at, "sl_trainer_group", SL_ESTATE);
 	const char *wrong = wrong_group(&opts);
 	if (!wrong) return change_group(at, trainer, pattern, &opts);
 	slp_call_fail(at, "sl_trainer_group", SL_EINVAL, "%s", wrong);

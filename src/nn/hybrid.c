@@ -4,6 +4,7 @@
 
 #include "nn/filling.h"
 #include "nn/trace.h"
+#include "runtime/gate.h"
 #include "runtime/room.h"
 
 enum { MAX_ENTRIES = 16, MAX_BUCKETED = 64 }; /* plans a block keeps; the one not used for longest goes */
@@ -22,12 +23,13 @@ struct entry {
 };
 
 struct slp_hybrid {
-	pthread_mutex_t lock; /* of the list; plans run without it */
+	struct slp_guard guard; /* of the list; plans run without it */
+	atomic_bool stale;      /* the block was changed by another thread while one was here */
 	struct sl_hybridize_opts opts;
 	struct entry *entries;
 	int count;
 	uint64_t calls;
-	bool eager; /* could not be traced, and falls back */
+	atomic_bool eager; /* could not be traced, and falls back */
 };
 
 /* ---- entries ----------------------------------------------------------------------------------------------------- */
@@ -147,12 +149,17 @@ static bool shape_allowed(const char *at, const sl_block *block, const struct sl
 	return false;
 }
 
-/* The entry for these inputs, held; NULL with an error. */
-static struct entry *entry_for(const char *at, sl_block *block, const struct slp_filling *f, sl_tensor *const *in,
-                               int nin)
+static void drop_all(struct slp_hybrid *h)
 {
-	struct slp_hybrid *h = block->base->hybrid;
-	pthread_mutex_lock(&h->lock);
+	while (h->entries) forget_oldest(h);
+}
+
+/* The entry for these inputs, held; NULL with an error. */
+static struct entry *entry_for(const char *at, sl_block *block, struct slp_hybrid *h, const struct slp_filling *f,
+                               sl_tensor *const *in, int nin)
+{
+	SLP_GUARD_PATIENTLY(&h->guard);
+	if (atomic_exchange(&h->stale, false)) drop_all(h);
 	struct entry *e = known(h, f->which, in, nin);
 	if (!e && shape_allowed(at, block, h, in, nin)) {
 		e = entry_new(at, block, h, f, in, nin);
@@ -162,7 +169,6 @@ static struct entry *entry_for(const char *at, sl_block *block, const struct slp
 		e->used = ++h->calls;
 		atomic_fetch_add(&e->refs, 1);
 	}
-	pthread_mutex_unlock(&h->lock);
 	return e;
 }
 
@@ -290,22 +296,22 @@ static bool inputs_usable(const char *at, const sl_block *block, sl_tensor *cons
 }
 
 /* The block runs imperatively from now on, and says so once. */
-static bool fall_back(sl_block *block)
+static bool fall_back(const sl_block *block, struct slp_hybrid *h)
 {
-	struct slp_hybrid *h = block->base->hybrid;
 	if (!h->opts.fallback || sl_error() == SL_ENOMEM) return false;
 	fprintf(stderr, "starling: %s runs imperatively: %s\n", sl_block_name(block), sl_error_message());
 	sl_error_clear();
-	return h->eager = true;
+	h->eager = true;
+	return true;
 }
 
-static bool call(const char *at, sl_block *block, const struct slp_filling *f, sl_tensor *const *in, int nin,
-                 struct slp_results *results, bool *eager)
+static bool call(const char *at, sl_block *block, struct slp_hybrid *h, const struct slp_filling *f,
+                 sl_tensor *const *in, int nin, struct slp_results *results, bool *eager)
 {
 	struct slp_pending before;
 	slp_error_set_aside(&before);
-	struct entry *e = entry_for(at, block, f, in, nin);
-	if (!e) *eager = fall_back(block);
+	struct entry *e = entry_for(at, block, h, f, in, nin);
+	if (!e) *eager = fall_back(block, h);
 	slp_error_rejoin(&before);
 	if (!e) return false;
 	bool ok = run_entry(at, e, in, nin, results);
@@ -316,14 +322,14 @@ static bool call(const char *at, sl_block *block, const struct slp_filling *f, s
 }
 
 /* The same with inputs that are filled up first: by operations, so that gradients flow back. */
-static bool call_filled(const char *at, sl_block *block, const struct slp_filling *f, sl_tensor *const *in, int nin,
-                        struct slp_results *results, bool *eager)
+static bool call_filled(const char *at, sl_block *block, struct slp_hybrid *h, const struct slp_filling *f,
+                        sl_tensor *const *in, int nin, struct slp_results *results, bool *eager)
 {
 	bool ok = false;
 	sl_tensor **filled = slp_malloc((size_t)nin * sizeof *filled);
 	if (!filled) return slp_call_fail(at, "sl_forward", SL_ENOMEM, "no memory for the inputs") != NULL;
 	SL_SCOPE {
-		ok = slp_fill(at, f, nin, in, filled) && call(at, block, f, filled, nin, results, eager);
+		ok = slp_fill(at, f, nin, in, filled) && call(at, block, h, f, filled, nin, results, eager);
 		for (int i = 0; ok && i < results->count; i++) sl_retain(results->t[i]);
 	}
 	for (int i = 0; ok && i < results->count; i++) results->t[i] = slp_scope_add(results->t[i]);
@@ -336,13 +342,13 @@ bool slp_hybrid_call(const char *at, sl_block *block, sl_tensor *const *in, int 
 {
 	struct slp_hybrid *h = block->base->hybrid;
 	struct slp_filling f = {0};
-	*eager = h->eager ||
+	*eager = !h || h->eager ||
 	         (slp_cache_is_on() && !slp_cache_is_of(block)); /* a cache does not know the programs in its network */
 	if (*eager || !inputs_usable(at, block, in, nin)) return false;
 	/* What a cache is given comes after what it has. */
 	if (!slp_cache_is_on() && !slp_filling_of(at, sl_block_name(block), &h->opts.buckets, nin, in, &f))
 		return false;
-	return (f.which ? call_filled : call)(at, block, &f, in, nin, results, eager);
+	return (f.which ? call_filled : call)(at, block, h, &f, in, nin, results, eager);
 }
 
 /* ---- switching on and off ---------------------------------------------------------------------------------------- */
@@ -350,16 +356,21 @@ bool slp_hybrid_call(const char *at, sl_block *block, sl_tensor *const *in, int 
 void slp_hybrid_drop_plans(struct slp_hybrid *h)
 {
 	if (!h) return;
-	pthread_mutex_lock(&h->lock);
-	while (h->entries) forget_oldest(h);
 	h->eager = false;
-	pthread_mutex_unlock(&h->lock);
+	if (!slp_guard_try(&h->guard)) {
+		h->stale = true; /* the next call drops them: to wait for a thread that traces could be for ever */
+		return;
+	}
+	struct slp_guard *guard = &h->guard;
+	if (guard->depth > 1) h->stale = true;
+	drop_all(h);
+	slp_guard_leave(&guard);
 }
 
 void slp_hybrid_drop_cache(struct slp_hybrid *h, uint64_t cache)
 {
 	if (!h) return;
-	pthread_mutex_lock(&h->lock);
+	SLP_GUARD_PATIENTLY(&h->guard);
 	for (struct entry **p = &h->entries; *p;) {
 		struct entry *e = *p;
 		if (e->signature->cache != cache) {
@@ -370,15 +381,18 @@ void slp_hybrid_drop_cache(struct slp_hybrid *h, uint64_t cache)
 		h->count--;
 		entry_release(e);
 	}
-	pthread_mutex_unlock(&h->lock);
 }
 
 void slp_hybrid_free(struct slp_hybrid *h)
 {
 	if (!h) return;
-	slp_hybrid_drop_plans(h);
-	pthread_mutex_destroy(&h->lock);
+	drop_all(h);
 	free(h);
+}
+
+static void free_later(void *hybrid)
+{
+	slp_hybrid_free(hybrid);
 }
 
 /* From now on the block runs as a compiled program: its forward is called once with symbols for each signature (shapes,
@@ -403,14 +417,10 @@ enum sl_status sl_hybridize_at(const char *at, sl_block *block, struct sl_hybrid
 		return slp_call_fail(at, "sl_hybridize", SL_EINVAL,
 		                     ".static_shape has one shape, and .buckets several"),
 		       SL_EINVAL;
-	slp_hybrid_free(block->base->hybrid);
-	block->base->hybrid = NULL;
-	if (opts.off) return SL_OK;
-	struct slp_hybrid *h = slp_calloc(1, sizeof *h);
-	if (!h) return slp_error_set(SL_ENOMEM, "sl_hybridize: no memory");
-	pthread_mutex_init(&h->lock, NULL);
-	h->opts = opts;
-	block->base->hybrid = h;
+	struct slp_hybrid *h = opts.off ? NULL : slp_calloc(1, sizeof *h);
+	if (!opts.off && !h) return slp_error_set(SL_ENOMEM, "sl_hybridize: no memory");
+	if (h) h->opts = opts;
+	slp_later(free_later, atomic_exchange(&block->base->hybrid, h)); /* other threads may be running it */
 	return SL_OK;
 }
 
@@ -418,8 +428,12 @@ enum sl_status sl_hybridize_at(const char *at, sl_block *block, struct sl_hybrid
  * and lives until that changes, or is given other shapes often enough. */
 const sl_plan *sl_block_plan(const sl_block *block, int i)
 {
-	const struct slp_hybrid *h = block ? block->base->hybrid : NULL;
-	const struct entry *e = h ? h->entries : NULL;
+	SLP_CALL("sl_block_plan", NULL);
+	struct slp_hybrid *h = block ? block->base->hybrid : NULL;
+	if (!h) return NULL;
+	SLP_GUARD_PATIENTLY(&h->guard);
+	if (atomic_exchange(&h->stale, false)) drop_all(h);
+	const struct entry *e = h->entries;
 	while (e && i-- > 0) e = e->next;
 	return e ? e->forward : NULL;
 }

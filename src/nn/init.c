@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "nn/nn.h"
+#include "runtime/gate.h"
+#include "tensor/moment.h"
 
 /* ---- kinds ------------------------------------------------------------------------------------------------------- */
 
@@ -112,8 +114,8 @@ static enum sl_status set_devices(const char *at, sl_param *param, const struct 
 		if (!devices) return slp_call_fail(at, "sl_initialize", SL_ENOMEM, "no memory for devices"), SL_ENOMEM;
 		memcpy(devices, opts->devices, (size_t)opts->ndevices * sizeof *devices);
 	}
-	free(param->devices);
-	param->devices = devices;
+	param->ndevices = opts->ndevices < param->ndevices ? opts->ndevices : param->ndevices;
+	slp_later(free, atomic_exchange(&param->devices, devices));
 	param->ndevices = opts->ndevices;
 	param->gather = opts->gather;
 	return SL_OK;
@@ -127,9 +129,6 @@ static enum sl_status initialize(const char *at, sl_param *param, const struct s
 	param->init = param->opts.init.kind != SL_INIT_DEFAULT ? param->opts.init : opts->init;
 	param->dtype = slp_dtype_or(param->opts.dtype, slp_dtype_or(opts->dtype, SL_FLOAT32));
 	if (param->statistics) param->dtype = slp_promoted(param->dtype);
-	if (param->data) slp_block_changed(param->block);
-	sl_release(param->data);
-	param->data = NULL;
 	param->waiting = true;
 	return slp_shape_known(param->shape) ? slp_param_materialize(at, param) : SL_OK;
 }
@@ -165,11 +164,14 @@ static enum sl_status initialize_all(const char *at, sl_block *block, const stru
 	enum sl_status s = SL_OK;
 	sl_param **params = slp_block_all_params(at, block, &count), *first = NULL;
 	if (!params) return sl_error();
+	SLP_CHANGE();
+	slp_params_lock();
 	for (int i = 0; i < count && s == SL_OK; i++) {
 		bool skip = params[i]->data && !opts->force;
 		if (skip && !skipped++) first = params[i];
 		if (!skip) s = initialize(at, params[i], opts);
 	}
+	slp_params_unlock();
 	free(params);
 	say_skipped(at, first, skipped);
 	return s;

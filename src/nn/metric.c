@@ -4,8 +4,11 @@
 
 #include "dist/dist.h"
 #include "nn/nn.h"
+#include "runtime/gate.h"
+#include "tensor/moment.h"
 
 struct sl_metric {
+	struct slp_guard guard;
 	int top;        /* a hit is among so many; 0: a mean of values */
 	sl_tensor *sum; /* float64, on no device in particular; NULL: nothing added yet */
 	int64_t count;
@@ -88,6 +91,8 @@ enum sl_status sl_metric_add_at(const char *at, sl_metric *metric, sl_tensor *va
 		slp_call_fail(at, "sl_metric_add", SL_ESTATE, "a metric counts values, and a program has none yet");
 		return SL_ESTATE;
 	}
+	SLP_GUARD(&metric->guard, at, "sl_metric_add", SL_ESTATE);
+	SLP_CHANGE();
 	SL_PAUSE
 		SL_SCOPE {
 			if (metric->top) values = hits(at, metric, values, labels);
@@ -102,6 +107,7 @@ double sl_metric_get_at(const char *at, sl_metric *metric)
 {
 	SLP_CALL("sl_metric_get", at);
 	if (!metric) return NAN;
+	SLP_GUARD(&metric->guard, at, "sl_metric_get", NAN);
 	double sums[2] = {metric->count ? sl_item_at(at, metric->sum) : 0, (double)metric->count};
 	if (slp_dist_sum_now(at, "sl_metric_get", sums, 2, SL_FLOAT64) != SL_OK) return NAN;
 	return sums[1] > 0 ? sums[0] / sums[1] : NAN;
@@ -111,16 +117,22 @@ double sl_metric_get_at(const char *at, sl_metric *metric)
 void sl_metric_reset(sl_metric *metric)
 {
 	if (!metric) return;
+	SLP_GUARD_PATIENTLY(&metric->guard);
 	sl_release(metric->sum);
 	metric->sum = NULL;
 	metric->count = 0;
 }
 
-/* Frees a metric. NULL is ignored. */
-void sl_metric_free(sl_metric *metric)
+static void metric_free(void *metric)
 {
 	sl_metric_reset(metric);
 	free(metric);
+}
+
+/* Frees a metric. NULL is ignored. */
+void sl_metric_free(sl_metric *metric)
+{
+	slp_later(metric_free, metric);
 }
 
 struct slp_metric_state slp_metric_get(const sl_metric *metric)
@@ -130,6 +142,7 @@ struct slp_metric_state slp_metric_get(const sl_metric *metric)
 
 bool slp_metric_set(const char *at, sl_metric *metric, sl_tensor *sum, int64_t count)
 {
+	SLP_GUARD_PATIENTLY(&metric->guard);
 	sl_tensor *copy = sum ? sl_retain(sl_copy_to_at(at, sum, sl_auto())) : NULL;
 	if (sum && !copy) return false;
 	sl_metric_reset(metric);

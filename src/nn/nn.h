@@ -3,50 +3,71 @@
 #define SLP_NN_H
 
 #include "graph/graph.h"
+#include "runtime/guard.h"
 #include "starling/nn.h"
 
 struct slp_hybrid; /* plans of a hybridised block (hybrid.c) */
 
 struct sl_param {
 	sl_block *block;
-	const char *name; /* within the block: "weight" */
-	char *full_name;  /* with the block's name before it: "dense0_weight" */
-	sl_shape shape;   /* -1: not known yet */
+	const char *name;        /* within the block: "weight" */
+	char *_Atomic full_name; /* with the block's name before it: "dense0_weight" */
+	sl_shape shape;          /* -1: not known yet */
 	struct sl_param_opts opts;
-	sl_tensor *data; /* with a gradient attached unless opts.no_grad; NULL: not initialised */
+	sl_tensor *_Atomic data; /* with a gradient attached unless opts.no_grad; NULL: not initialised */
 	struct sl_initializer init;
-	enum sl_dtype dtype; /* as initialised */
-	bool waiting;        /* to be initialised once its shape is known */
-	bool frozen;         /* by sl_freeze: no gradient is wanted */
-	char *shared;        /* its path, if its first values are to be those of rank 0; NULL: its own */
-	bool statistics;     /* gathered over many batches: float32 where the others are of a half type */
-	sl_device *devices;  /* that may use it; NULL: any */
-	int ndevices;
+	enum sl_dtype dtype;        /* as initialised */
+	bool waiting;               /* to be initialised once its shape is known */
+	bool frozen;                /* by sl_freeze: no gradient is wanted */
+	char *shared;               /* its path, if its first values are to be those of rank 0; NULL: its own */
+	bool statistics;            /* gathered over many batches: float32 where the others are of a half type */
+	sl_device *_Atomic devices; /* that may use it; NULL: any */
+	atomic_int ndevices;
 	int gather;         /* gradients of so many backward passes in turn are added */
 	sl_tensor **spares; /* what shards after the first write instead of it; NULL: not made yet */
 	int nspares;
 };
 
+/* Other threads read it while one changes it (slp_tree_lock): lists and names are replaced, and freed later (gate.h). */
 struct slp_block {
 	atomic_int refs;
-	char *type;         /* "Dense" */
-	char *name;         /* "dense0": type and a number, or the prefix without its last "_" */
-	char *prefix;       /* what names of parameters begin with: "dense0_" */
-	bool layer;         /* the library's: its operations are named after it alone */
-	sl_block **parents; /* not held; one for each place that it has in a block */
-	int nparents;
-	sl_block **children;
-	char **child_names; /* "hidden", or the place: "0" */
-	int nchildren;
-	sl_param **params; /* its own */
-	int nparams;
-	struct slp_hybrid *hybrid; /* NULL: imperative */
-	unsigned changes;          /* of it and what it holds, which programs have to follow */
-	sl_hook *hook;             /* called after each forward; NULL: none */
-	void *hook_context;
-	bool synchronised; /* needs all shards of a batch together in training */
-	bool recompute;    /* its inside is computed again in the backward pass */
+	char *type;                 /* "Dense" */
+	char *_Atomic name;         /* "dense0": type and a number, or the prefix without its last "_" */
+	char *_Atomic prefix;       /* what names of parameters begin with: "dense0_" */
+	bool layer;                 /* the library's: its operations are named after it alone */
+	sl_block **_Atomic parents; /* not held; one for each place that it has in a block */
+	atomic_int nparents;
+	sl_block **_Atomic children;
+	char **_Atomic child_names; /* "hidden", or the place: "0" */
+	atomic_int nchildren;
+	sl_param **_Atomic params; /* its own */
+	atomic_int nparams;
+	struct slp_hybrid *_Atomic hybrid; /* NULL: imperative */
+	atomic_uint changes;               /* of it and what it holds, which programs have to follow */
+	struct slp_hook *_Atomic hook;     /* called after each forward; NULL: none */
+	bool synchronised;                 /* needs all shards of a batch together in training */
+	bool recompute;                    /* its inside is computed again in the backward pass */
 };
+
+struct slp_hook {
+	sl_hook *call;
+	void *context;
+};
+
+/* Around changes of blocks, and walks from block to block that are not a forward: no function of the program's is called
+ * in between. */
+void slp_tree_lock(void);
+void slp_tree_unlock(void);
+static inline void slp_tree_leave(const char *unused)
+{
+	(void)unused;
+	slp_tree_unlock();
+}
+#define SLP_TREE()                                                                                                     \
+	__attribute__((cleanup(slp_tree_leave), unused)) const char slp_tree_ = 0;                                     \
+	slp_tree_lock()
+/* A new list with one more item; NULL without memory. */
+void **slp_list_with(void **list, int count, void *item);
 
 /* block.c */
 /* As sl_block_init, with the word that names begin with ("conv" of a Conv2D). */
@@ -120,6 +141,9 @@ sl_param **slp_block_all_params(const char *at, sl_block *block, int *count);
 char *slp_param_path(const sl_block *block, const sl_param *param);
 
 /* param.c */
+/* Around what gives parameters values, or other ones. */
+void slp_params_lock(void);
+void slp_params_unlock(void);
 static inline bool slp_shape_known(sl_shape shape)
 {
 	for (int i = 0; i < shape.ndim; i++)

@@ -4,8 +4,25 @@
 
 #include "autograd/autograd.h"
 #include "nn/nn.h"
+#include "runtime/gate.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* two threads may run a block for the first time */
+/* Two threads may run a block for the first time; a change may need another one. */
+static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
+void slp_params_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void slp_params_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+static void release_later(void *tensor)
+{
+	sl_release(tensor);
+}
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */
 
@@ -35,8 +52,8 @@ bool slp_params_prefix(sl_param *const *params, int n, const char *prefix)
 	while (names && made < n && (names[made] = slp_format("%s%s", prefix, params[made]->name))) made++;
 	bool all = names && made == n;
 	for (int i = 0; i < made; i++) {
-		free(all ? params[i]->full_name : names[i]);
-		if (all) params[i]->full_name = names[i];
+		if (all) slp_later(free, atomic_exchange(&params[i]->full_name, names[i]));
+		else free(names[i]);
 	}
 	free(names);
 	return all;
@@ -65,13 +82,18 @@ sl_param *sl_block_param_at(const char *at, sl_block *block, const char *name, s
                             struct sl_param_opts opts)
 {
 	SLP_CALL("sl_block_param", at);
+	SLP_TREE();
 	if (check_new(at, block, name, shape) != SL_OK) return NULL;
 	struct slp_block *b = block->base;
-	sl_param **list = slp_realloc(b->params, ((size_t)b->nparams + 1) * sizeof *list);
-	if (list) b->params = list;
-	sl_param *p = list ? param_new(block, name, shape, opts) : NULL;
-	if (!p) return slp_call_fail(at, "sl_block_param", SL_ENOMEM, "no memory for %s", name);
-	b->params[b->nparams++] = p;
+	sl_param *p = param_new(block, name, shape, opts);
+	void **old = (void **)b->params, **list = p ? slp_list_with(old, b->nparams, p) : NULL;
+	if (!list) {
+		if (p) slp_param_free(p);
+		return slp_call_fail(at, "sl_block_param", SL_ENOMEM, "no memory for %s", name);
+	}
+	b->params = (sl_param **)list;
+	b->nparams++;
+	slp_later(free, old);
 	slp_block_changed(block);
 	return p;
 }
@@ -109,8 +131,7 @@ static enum sl_status take(const char *at, sl_param *param, sl_tensor *t)
 	if (s != SL_OK) return s;
 	if (t->var) t->var->gather = param->gather;
 	if (param->data) slp_block_changed(param->block);
-	sl_release(param->data);
-	param->data = sl_retain(t);
+	slp_later(release_later, atomic_exchange(&param->data, sl_retain(t))); /* another thread may look at it */
 	param->waiting = false;
 	return SL_OK;
 }
@@ -171,9 +192,9 @@ enum sl_status sl_param_fit_at(const char *at, sl_param *param, sl_shape shape)
 	SLP_CALL("sl_param_fit", at);
 	if (!slp_given(at, "sl_param_fit", "parameter", param)) return sl_error();
 	if (param->data && sl_shape_equal(param->shape, shape)) return SL_OK;
-	pthread_mutex_lock(&lock);
+	slp_params_lock();
 	enum sl_status s = fit(at, param, shape);
-	pthread_mutex_unlock(&lock);
+	slp_params_unlock();
 	return s;
 }
 
@@ -238,7 +259,8 @@ sl_tensor *sl_param_use_at(const char *at, sl_param *param, sl_tensor *x)
 		        param->full_name);
 	if (!param->data) return no_values(at, "sl_param_use", param);
 	if (!slp_param_allows(at, "sl_param_use", param, sl_tensor_device(x))) return NULL;
-	return symbol ? slp_symbol_of(at, param->data, param->full_name) : param->data;
+	sl_tensor *data = param->data;
+	return symbol ? slp_symbol_of(at, data, param->full_name) : data;
 }
 
 /* ---- shards ------------------------------------------------------------------------------------------------------ */
@@ -282,9 +304,9 @@ sl_tensor *slp_param_use_written(const char *at, sl_param *param, sl_tensor *x)
 	bool writes = used && param->data && sl_is_training();
 	int shard = writes ? shard_of(param, x) + slp_repeating : 0; /* what is repeated was written the first time */
 	if (!shard) return used;
-	pthread_mutex_lock(&lock);
+	slp_params_lock();
 	sl_tensor *t = spare(at, param, shard);
-	pthread_mutex_unlock(&lock);
+	slp_params_unlock();
 	return t && sl_is_symbol(x) ? slp_symbol_of(at, t, param->full_name) : t;
 }
 
@@ -352,6 +374,11 @@ static enum sl_status check_values(const char *at, const sl_param *param, sl_ten
 	return SL_EDTYPE;
 }
 
+static void release_storage_later(void *storage)
+{
+	slp_storage_release(storage);
+}
+
 /* A value that lies beside those of other parameters (buckets.c), spoilt with them, gets memory of its own: writing a
  * part would not mend the whole. */
 static bool leave_spoilt(sl_tensor *t)
@@ -365,7 +392,7 @@ static bool leave_spoilt(sl_tensor *t)
 	if (!own) return slp_error_set(SL_ENOMEM, "sl_param_set: no memory") == SL_OK;
 	t->storage = own;
 	t->offset = 0;
-	slp_storage_release(old);
+	slp_later(release_storage_later, old);
 	return true;
 }
 
@@ -400,10 +427,12 @@ enum sl_status sl_param_set_at(const char *at, sl_param *param, sl_tensor *value
 		slp_call_fail(at, "sl_param_set", SL_EINVAL, "the %s NULL", param ? "values are" : "parameter is");
 		return SL_EINVAL;
 	}
+	slp_params_lock();
 	enum sl_status s = check_values(at, param, values);
-	if (s != SL_OK) return s;
-	SL_PAUSE
-		SL_SCOPE
-			s = set(at, param, values);
+	if (s == SL_OK)
+		SL_PAUSE
+			SL_SCOPE
+				s = set(at, param, values);
+	slp_params_unlock();
 	return s;
 }

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "nn/param_names.h"
+#include "runtime/uncancelled.h"
+#include "tensor/moment.h"
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
 
@@ -32,28 +34,40 @@ static enum sl_status named_init(const char *at, sl_block *block, struct named *
 
 /* ---- saving ------------------------------------------------------------------------------------------------------ */
 
+/* Copies of all values, of one moment; false with an error. */
+static bool gather(const char *at, const struct named *n, sl_tensor **tensors)
+{
+	bool ok = true;
+	SLP_MOMENT();
+	for (int i = 0; ok && i < n->count; i++)
+		ok = (tensors[i] = sl_retain(sl_param_data_at(at, n->params[i], (sl_device){SL_DEVICE_DEFAULT, 0}))) !=
+		     NULL;
+	return ok && slp_moment_copy(at, tensors, n->count);
+}
+
 static enum sl_status save(const char *at, const struct named *n, const char *path)
 {
 	sl_tensor **tensors = slp_calloc((size_t)n->count + 1, sizeof *tensors);
-	bool ok = tensors != NULL;
-	if (!ok) slp_call_fail(at, "sl_save_params", SL_ENOMEM, "no memory for the list");
-	for (int i = 0; ok && i < n->count; i++)
-		ok = (tensors[i] = sl_param_data_at(at, n->params[i], (sl_device){SL_DEVICE_DEFAULT, 0})) != NULL;
+	if (!tensors) return slp_call_fail(at, "sl_save_params", SL_ENOMEM, "no memory for the list"), SL_ENOMEM;
+	bool ok = gather(at, n, tensors);
 	enum sl_status s =
 	        ok ? slp_arrays_save_as(at, "sl_save_params", path, (const char *const *)n->paths, tensors, n->count)
 	           : sl_error();
+	for (int i = 0; i < n->count; i++) sl_release(tensors[i]);
 	free(tensors);
 	return s;
 }
 
 /* Writes all parameters of the block and its children to a file, named by their paths ("0.weight", "hidden.bias"); one
- * that is shared under its first.  Waits for their values.  The extension chooses the format: .params is MXNet's,
+ * that is shared under its first.  Waits for their values, which are those of one moment: other threads may train
+ * meanwhile, and a step is in the file as a whole or not at all.  The extension chooses the format: .params is MXNet's,
  * .safetensors that of the safetensors library. SL_ESTATE: a parameter has no values yet; SL_EINVAL: another
  * extension; SL_EIO and others as in io.h.
  *
  *     sl_save_params(net, "mlp.params"); */
 enum sl_status sl_save_params_at(const char *at, sl_block *block, const char *path)
 {
+	SLP_UNCANCELLED();
 	SLP_CALL("sl_save_params", at);
 	struct named n = {0};
 	enum sl_status s = named_init(at, block, &n);
@@ -141,6 +155,7 @@ static sl_tensor *values_for(const char *at, const struct named *n, const struct
 /* Those that had no values first: where memory ends, these have some, and the others are as they were. */
 static enum sl_status set_all(const char *at, const struct named *n, const struct slp_named_arrays *f)
 {
+	SLP_CHANGE();
 	sl_tensor **values = slp_calloc((size_t)n->count + 1, sizeof *values);
 	bool ok = values != NULL;
 	for (int i = 0; ok && i < n->count; i++)
@@ -203,6 +218,7 @@ static enum sl_status load(const char *at, const char *path, const struct named 
  *                    SL_PARAM_NAMES({"_orig_mod.*", "*"}, {"fc1.*", "0.*"}, {"fc2.*", "1.*"}, {"*.num_batches_tracked"})); */
 enum sl_status sl_load_params_at(const char *at, sl_block *block, const char *path, struct sl_load_opts opts)
 {
+	SLP_UNCANCELLED();
 	SLP_CALL("sl_load_params", at);
 	struct named n = {0};
 	struct slp_named_arrays f = {0};

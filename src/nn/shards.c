@@ -15,6 +15,7 @@ static const double drift = 0.05;
 static const double least = 0.25;
 
 struct sl_balance {
+	struct slp_guard guard;
 	int n;
 	struct member {
 		sl_device device;
@@ -90,8 +91,10 @@ static void restrain(double *speeds, const double *old, int n)
  * the work are left to sl_wait_all. */
 bool sl_balance_update(sl_balance *b)
 {
+	SLP_CALL("sl_balance_update", NULL);
 	double *speeds = b ? slp_malloc(2 * (size_t)b->n * sizeof *speeds) : NULL, *old = speeds ? speeds + b->n : NULL;
 	if (!speeds) return false;
+	SLP_GUARD_PATIENTLY(&b->guard);
 	slp_engine_idle();
 	bool changed = false, known = measure(b, speeds);
 	for (int i = 0; i < b->n; i++) old[i] = b->list[i].speed > 0 ? b->list[i].speed : 1;

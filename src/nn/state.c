@@ -160,6 +160,11 @@ static bool save_part(struct slp_state *s, const struct slp_state_part *p)
 	return p->save(s, figures);
 }
 
+bool slp_state_prepare(struct slp_state *s, const struct sl_checkpoint_opts *opts)
+{
+	return !opts->loader || slp_loader_get(s->at, opts->loader, &s->loader);
+}
+
 bool slp_state_save(struct slp_state *s)
 {
 	if (!check_opts(s)) return false;

@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "nn/nn.h"
+#include "data/loader.h"
 #include "starling/checkpoint.h"
 
 struct slp_state {
@@ -15,8 +16,9 @@ struct slp_state {
 	sl_tensor **tensors; /* retained */
 	bool *used;          /* restoring: a part has claimed it */
 	int count, capacity;
-	FILE *differences;     /* restoring: what does not fit, a line each */
-	int ndifferent, shown; /* in all; of the part that is being looked at */
+	struct slp_loader_state loader; /* where it stood before the moment that is saved */
+	FILE *differences;              /* restoring: what does not fit, a line each */
+	int ndifferent, shown;          /* in all; of the part that is being looked at */
 };
 
 void slp_state_clear(struct slp_state *s);
@@ -57,6 +59,9 @@ bool slp_state_save_trainer(struct slp_state *s, json_t *figures);
 void slp_state_check_trainer(struct slp_state *s, const json_t *figures);
 bool slp_state_restore_trainer(struct slp_state *s, const json_t *figures);
 
+/* What takes long, before the values of a moment are gathered: the checksums of a data set.  False with an error
+ * recorded. */
+bool slp_state_prepare(struct slp_state *s, const struct sl_checkpoint_opts *opts);
 /* Gathers all parts; checks all; restores all.  False with an error recorded. */
 bool slp_state_save(struct slp_state *s);
 bool slp_state_restore(struct slp_state *s, const char *path);

@@ -86,8 +86,8 @@ static bool has_loader(const struct sl_checkpoint_opts *o)
 
 static bool save_loader(struct slp_state *s, json_t *figures)
 {
-	struct slp_loader_state l;
-	if (!slp_loader_get(s->at, s->opts->loader, &l)) return false;
+	struct slp_loader_state l = s->loader;
+	slp_loader_look(s->opts->loader, &l);
 #define X(name, what) json_object_set_new(figures, #name, json_integer((json_int_t)l.name));
 	SLP_LOADER_SAME(X)
 	SLP_LOADER_MOVES(X)

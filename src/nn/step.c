@@ -5,6 +5,7 @@
 
 #include "nn/step.h"
 #include "nn/trace.h"
+#include "runtime/gate.h"
 
 enum { MAX_PLANS = 64 };
 
@@ -88,13 +89,18 @@ static void drop_plans(sl_step *step)
 	step->count = 0;
 }
 
-/* Frees a step; runs under way still complete.  NULL is ignored. */
-void sl_step_free(sl_step *step)
+static void step_free(void *given)
 {
-	if (!step) return;
+	sl_step *step = given;
 	drop_plans(step);
 	sl_block_free(step->net);
 	free(step);
+}
+
+/* Frees a step; runs under way still complete.  NULL is ignored. */
+void sl_step_free(sl_step *step)
+{
+	slp_later(step_free, step);
 }
 
 /* ---- tracing ----------------------------------------------------------------------------------------------------- */
@@ -373,11 +379,17 @@ const struct slp_compiled *slp_step_plan(const struct slp_step_run *r, int shard
 /* The result of compiling the newest plan; zeros before the first run. */
 struct sl_plan_info sl_step_info(const sl_step *step)
 {
-	return step && step->plans ? sl_plan_info(step->plans->plan) : (struct sl_plan_info){0};
+	if (!step) return (struct sl_plan_info){0};
+	struct slp_guard *guard = &((sl_step *)(uintptr_t)step)->guard; /* looking changes nothing else */
+	SLP_GUARD_PATIENTLY(guard);
+	return step->plans ? sl_plan_info(step->plans->plan) : (struct sl_plan_info){0};
 }
 
 /* The program of the newest plan; NULL before the first run. */
 const sl_graph *sl_step_graph(const sl_step *step)
 {
-	return step && step->plans ? sl_plan_graph(step->plans->plan) : NULL;
+	if (!step) return NULL;
+	struct slp_guard *guard = &((sl_step *)(uintptr_t)step)->guard;
+	SLP_GUARD_PATIENTLY(guard);
+	return step->plans ? sl_plan_graph(step->plans->plan) : NULL;
 }

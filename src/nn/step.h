@@ -19,6 +19,7 @@ struct slp_compiled {
 };
 
 struct sl_step {
+	struct slp_guard guard;
 	sl_block *net;               /* held */
 	sl_loss *loss;               /* of one result and one target; NULL: the other one */
 	sl_loss_of_all *loss_of_all; /* is given the context, which is the caller's */

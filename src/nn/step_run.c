@@ -5,7 +5,9 @@
 
 #include "nn/step.h"
 #include "nn/trace.h"
+#include "nn/trainer.h"
 #include "runtime/fxt.h"
+#include "tensor/moment.h"
 
 static uint64_t bits(double x)
 {
@@ -49,6 +51,7 @@ static bool compile(const struct slp_step_run *r)
 static enum sl_status prepare(const struct slp_step_run *r)
 {
 	if (!fits(r)) return sl_error();
+	SLP_GUARD(&r->step->guard, r->at, r->function, sl_error());
 	if (!slp_step_is_alone(r->step) && slp_block_synchronised(r->step->net)) return SL_OK; /* there is no program */
 	return slp_step_filled(r, compile) ? SL_OK : sl_error();
 }
@@ -81,6 +84,8 @@ static bool run_whole(const struct slp_step_run *r)
 	const struct slp_compiled *c = slp_step_plan(r, 0, true);
 	if (!c) return false;
 	sl_trainer *t = r->step->trainer;
+	SLP_GUARD_PATIENTLY(&t->guard);
+	SLP_CHANGE();
 	struct slp_hyper h = slp_trainer_advance(t, NULL, slp_step_divisor(r->step, slp_step_rows(r, 0)));
 	struct slp_setting settings[] = {{"lr", bits(h.lr)}, {"rescale", bits(h.rescale)}, {"step", (uint64_t)h.step}};
 	if (slp_plan_run(r->at, c->plan, r->batch, slp_step_inputs(r, 0), settings, 3, NULL, heads) != SL_OK)
@@ -95,7 +100,9 @@ static sl_tensor *run(const struct slp_step_run *r)
 {
 	sl_step *step = r->step;
 	slp_step_clear(r);
-	if (!fits(r) || slp_trainer_is_averaged(r->at, r->function, step->trainer)) return NULL;
+	if (!fits(r)) return NULL;
+	SLP_GUARD(&step->guard, r->at, r->function, NULL);
+	if (slp_trainer_is_averaged(r->at, r->function, step->trainer)) return NULL;
 	bool whole = is_whole(step) && slp_step_is_alone(step);
 	return (whole ? slp_step_filled(r, run_whole) : slp_step_run_shards(r)) ? *r->losses : NULL;
 }
@@ -164,10 +171,15 @@ sl_tensor *sl_step_run_all_at(const char *at, sl_step *step, sl_tensor *const *i
 	return losses;
 }
 
+static bool run_cut(const struct slp_step_run *r)
+{
+	SLP_GUARD(&r->step->guard, r->at, r->function, false);
+	return !slp_trainer_is_averaged(r->at, r->function, r->step->trainer) && slp_step_run_shards(r);
+}
+
 static enum sl_status run_shards(struct slp_step_run *r, sl_tensor *const *in, sl_tensor *const *targets)
 {
-	bool ok = join(r, in, targets) && !slp_trainer_is_averaged(r->at, r->function, r->step->trainer) &&
-	          slp_step_run_shards(r);
+	bool ok = join(r, in, targets) && run_cut(r);
 	free(r->owned);
 	return ok ? SL_OK : sl_error();
 }

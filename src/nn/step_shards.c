@@ -8,6 +8,7 @@
 #include "nn/trainer.h"
 #include "runtime/fxt.h"
 #include "runtime/priority.h"
+#include "tensor/moment.h"
 
 /* Those that so many other processes draw for their n shards, so that all of them draw what one with all shards
  * would. */
@@ -201,6 +202,8 @@ static bool update(const struct slp_step_run *r, const sl_device *owners, sl_ten
 {
 	const char *at = r->at;
 	sl_step *step = r->step;
+	SLP_GUARD_PATIENTLY(&step->trainer->guard);
+	SLP_CHANGE();
 	int n = r->n;
 	struct update u = {.at = at,
 	                   .shards = shards,
@@ -230,6 +233,7 @@ static const sl_device *gather(const char *at, sl_step *step)
 {
 	int count;
 	sl_param *const *params = slp_trainer_params(at, step->trainer, &count);
+	SLP_GUARD_PATIENTLY(&step->trainer->guard);
 	const sl_device *owners = slp_trainer_owners(step->trainer);
 	bool ok = true;
 	SL_PAUSE
@@ -275,6 +279,8 @@ static bool run_programs(const struct slp_step_run *r)
 /* The same by the gradients that sl_backward has left. */
 static bool update_eagerly(const char *at, sl_step *step, int64_t rows)
 {
+	SLP_GUARD_PATIENTLY(&step->trainer->guard);
+	SLP_CHANGE();
 	size_t count = (size_t)slp_step_params(step);
 	sl_tensor **data = slp_calloc(2 * count, sizeof *data);
 	if (!data) return slp_call_fail(at, "sl_step_run_shards", SL_ENOMEM, "no memory for a step") != NULL;

@@ -7,6 +7,8 @@
 #include "nn/ranks.h"
 #include "nn/trainer.h"
 #include "runtime/fxt.h"
+#include "runtime/gate.h"
+#include "tensor/moment.h"
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */
 
@@ -127,11 +129,9 @@ sl_trainer *sl_trainer_new_at(const char *at, sl_block *block, struct sl_optimiz
 	return NULL;
 }
 
-/* Gives a trainer up, with its state; the block and its parameters stay.  NULL is ignored. */
-void sl_trainer_free(sl_trainer *trainer)
+static void trainer_free(void *given)
 {
-	if (!trainer) return;
-	slp_ranks_known(trainer);
+	sl_trainer *trainer = given;
 	for (int i = 0; i < SLP_TRAINER_STATES; i++) {
 		for (int k = 0; trainer->states[i] && k < trainer->count; k++) sl_release(trainer->states[i][k]);
 		free(trainer->states[i]);
@@ -148,6 +148,14 @@ void sl_trainer_free(sl_trainer *trainer)
 	slp_trainer_drop_held(trainer);
 	sl_block_free(trainer->block);
 	free(trainer);
+}
+
+/* Gives a trainer up, with its state; the block and its parameters stay.  NULL is ignored. */
+void sl_trainer_free(sl_trainer *trainer)
+{
+	if (!trainer) return;
+	slp_ranks_known(trainer);
+	slp_later(trainer_free, trainer);
 }
 
 int slp_trainer_size(const sl_trainer *trainer)
@@ -237,7 +245,9 @@ void sl_trainer_set_lr(sl_trainer *trainer, double lr)
 {
 	bool fits = is_amount(lr);
 	if (!fits) slp_call_fail(NULL, "sl_trainer_set_lr", SL_EINVAL, "lr must not be negative, got %g", lr);
-	if (fits && trainer) trainer->optimizer.lr = lr;
+	if (!fits || !trainer) return;
+	SLP_GUARD_PATIENTLY(&trainer->guard);
+	trainer->optimizer.lr = lr;
 }
 
 /* How many steps it has made, those before sl_trainer_load included; 0 for NULL. */
@@ -350,6 +360,7 @@ static enum sl_status step(const char *at, sl_trainer *t, int64_t batch_size, bo
 	if (!params) return slp_call_fail(at, "sl_trainer_step", SL_ENOMEM, "no memory for the update"), SL_ENOMEM;
 	sl_tensor **grads = params + t->count;
 	enum sl_status s = SL_OK;
+	SLP_CHANGE();
 	SL_PAUSE
 		SL_SCOPE {
 			double scale;
@@ -388,6 +399,7 @@ enum sl_status sl_trainer_step_at(const char *at, sl_trainer *trainer, int64_t b
 		              trainer ? "the batch size must be positive" : "the trainer is NULL");
 		return SL_EINVAL;
 	}
+	SLP_GUARD(&trainer->guard, at, "sl_trainer_step", SL_ESTATE);
 	if (slp_trainer_is_averaged(at, "sl_trainer_step", trainer)) return SL_ESTATE;
 	return step(at, trainer, batch_size, opts.ignore_stale);
 }

@@ -18,6 +18,7 @@ static inline bool slp_group_equal(struct slp_group a, struct slp_group b)
 }
 
 struct sl_trainer {
+	struct slp_guard guard;
 	sl_block *block; /* held */
 	struct sl_optimizer optimizer;
 	sl_param **params;

@@ -5,6 +5,8 @@
 
 #include "io/params.h"
 #include "nn/trainer.h"
+#include "runtime/uncancelled.h"
+#include "tensor/moment.h"
 
 /* Names and tensors: "0.weight.momentum", …, FIGURES, and SKIPPED if a step has left a parameter alone. */
 struct list {
@@ -36,7 +38,10 @@ static int count_params(sl_trainer *t)
 
 static void list_free(struct list *l)
 {
-	for (int i = 0; i < l->count; i++) free(l->names[i]);
+	for (int i = 0; i < l->count; i++) {
+		free(l->names[i]);
+		sl_release(l->tensors[i]);
+	}
 	free(l->names);
 	free(l->tensors);
 }
@@ -48,7 +53,7 @@ static bool add(struct list *l, char *name, sl_tensor *t)
 		return false;
 	}
 	l->names[l->count] = name;
-	l->tensors[l->count++] = t;
+	l->tensors[l->count++] = sl_retain(t);
 	return true;
 }
 
@@ -99,17 +104,26 @@ static bool list_all(const char *at, sl_trainer *t, struct list *l)
 	return ok;
 }
 
+/* Copies, of one moment; false with an error. */
+static bool gather(const char *at, sl_trainer *t, struct list *l)
+{
+	SLP_MOMENT();
+	return list_all(at, t, l) && slp_moment_copy(at, l->tensors, l->count);
+}
+
 /* Writes what a trainer needs to go on as if it had never stopped, beside the parameters themselves (sl_save_params):
  * the state of its optimiser, moving averages, the learning rate, the loss scale, the number of steps.  Waits for the
- * values.  The ending of path is that of sl_save_params.  SL_EINVAL: another ending; SL_ESTATE: processes share the
+ * values, which are those of one moment, between two steps.  The ending of path is that of sl_save_params.  SL_EINVAL: another ending; SL_ESTATE: processes share the
  * states; SL_EIO and others as io.h says.
  *
  *     sl_save_params(net, "net.params");
  *     sl_trainer_save(trainer, "trainer.params"); */
 enum sl_status sl_trainer_save_at(const char *at, sl_trainer *trainer, const char *path)
 {
+	SLP_UNCANCELLED();
 	SLP_CALL("sl_trainer_save", at);
 	if (!slp_given(at, "sl_trainer_save", "trainer", trainer)) return sl_error();
+	SLP_GUARD(&trainer->guard, at, "sl_trainer_save", SL_ESTATE);
 	if (slp_trainer_is_averaged(at, "sl_trainer_save", trainer)) return SL_ESTATE;
 	if (slp_trainer_shares(trainer)) {
 		slp_call_fail(at, "sl_trainer_save", SL_ESTATE,
@@ -120,7 +134,7 @@ enum sl_status sl_trainer_save_at(const char *at, sl_trainer *trainer, const cha
 	enum sl_status s = SL_OK;
 	SL_PAUSE
 		SL_SCOPE
-			s = !list_all(at, trainer, &l)
+			s = !gather(at, trainer, &l)
 			            ? sl_error()
 			            : slp_arrays_save_as(at, "sl_trainer_save", path, (const char *const *)l.names,
 			                                 l.tensors, l.count);
@@ -251,13 +265,16 @@ static bool load(const char *at, const char *path, sl_trainer *t, const struct l
  * SL_EINVAL: the file does not fit the trainer; SL_EIO, SL_EFORMAT and others as io.h says. */
 enum sl_status sl_trainer_load_at(const char *at, sl_trainer *trainer, const char *path)
 {
+	SLP_UNCANCELLED();
 	SLP_CALL("sl_trainer_load", at);
 	if (!slp_given(at, "sl_trainer_load", "trainer", trainer)) return sl_error();
+	SLP_GUARD(&trainer->guard, at, "sl_trainer_load", SL_ESTATE);
 	if (slp_trainer_is_averaged(at, "sl_trainer_load", trainer)) return SL_ESTATE;
 	struct list l = {0};
 	l.count = slp_arrays_load_as(at, "sl_trainer_load", path, &l.names, &l.tensors);
 	if (l.count < 0) return sl_error();
 	bool ok = false;
+	SLP_CHANGE();
 	SL_PAUSE
 		SL_SCOPE
 			ok = load(at, path, trainer, &l);

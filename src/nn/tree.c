@@ -4,18 +4,33 @@
 #include <string.h>
 
 #include "nn/nn.h"
+#include "runtime/gate.h"
 
 /* ---- changes ----------------------------------------------------------------------------------------------------- */
 
+static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
+void slp_tree_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void slp_tree_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
 void slp_block_changed(sl_block *block)
 {
+	SLP_TREE();
 	block->base->changes++;
-	if (block->base->hybrid) slp_hybrid_drop_plans(block->base->hybrid);
+	slp_hybrid_drop_plans(block->base->hybrid);
 	for (int i = 0; i < block->base->nparents; i++) slp_block_changed(block->base->parents[i]);
 }
 
 void slp_block_leave(sl_block *parent, sl_block *child)
 {
+	SLP_TREE();
 	struct slp_block *b = child->base;
 	for (int i = 0; i < b->nparents; i++)
 		if (b->parents[i] == parent) {
@@ -32,12 +47,13 @@ static bool is_within(const sl_block *block, const sl_block *other)
 	return false;
 }
 
-/* Room for one more in a list that is never long. */
-static bool more(void *list, int count)
+void **slp_list_with(void **list, int count, void *item)
 {
-	void **p = slp_realloc(*(void **)list, ((size_t)count + 1) * sizeof(void *));
-	if (p) *(void **)list = p;
-	return p != NULL;
+	void **longer = slp_malloc(((size_t)count + 1) * sizeof *longer);
+	if (!longer) return NULL;
+	if (count) memcpy(longer, list, (size_t)count * sizeof *longer);
+	longer[count] = item;
+	return longer;
 }
 
 static bool insert_child(sl_block *parent, const char *name, sl_block *child)
@@ -46,14 +62,21 @@ static bool insert_child(sl_block *parent, const char *name, sl_block *child)
 	char number[16];
 	snprintf(number, sizeof number, "%d", p->nchildren);
 	char *copy = slp_strdup(name ? name : number);
-	if (!copy || !more(&p->children, p->nchildren) || !more(&p->child_names, p->nchildren) ||
-	    !more(&c->parents, c->nparents)) {
+	void **children = slp_list_with((void **)p->children, p->nchildren, child);
+	void **names = slp_list_with((void **)p->child_names, p->nchildren, copy);
+	void **parents = slp_list_with((void **)c->parents, c->nparents, parent);
+	if (!copy || !children || !names || !parents) {
 		free(copy);
+		free(children);
+		free(names);
+		free(parents);
 		return false;
 	}
-	c->parents[c->nparents++] = parent;
-	p->child_names[p->nchildren] = copy;
-	p->children[p->nchildren++] = child;
+	slp_later(free, atomic_exchange(&c->parents, (sl_block **)parents));
+	slp_later(free, atomic_exchange(&p->child_names, (char **)names));
+	slp_later(free, atomic_exchange(&p->children, (sl_block **)children));
+	c->nparents++;
+	p->nchildren++;
 	return true;
 }
 
@@ -101,6 +124,7 @@ static sl_block *give_up(const sl_block *parent, sl_block *child)
 sl_block *sl_block_add_at(const char *at, sl_block *parent, const char *name, sl_block *child)
 {
 	SLP_CALL("sl_block_add", at);
+	SLP_TREE();
 	enum sl_status s = check_add(at, "sl_block_add", parent, name, child, false);
 	if (s == SL_OK && insert_child(parent, name, child)) {
 		slp_block_changed(parent);
@@ -108,6 +132,11 @@ sl_block *sl_block_add_at(const char *at, sl_block *parent, const char *name, sl
 	}
 	if (s == SL_OK) slp_call_fail(at, "sl_block_add", SL_ENOMEM, "no memory for another child");
 	return give_up(parent, child);
+}
+
+static void free_block(void *block)
+{
+	sl_block_free(block);
 }
 
 /* Puts child in the place of the parent's child of that name, which is given up: a trainer that has its parameters keeps
@@ -118,16 +147,20 @@ sl_block *sl_block_add_at(const char *at, sl_block *parent, const char *name, sl
 sl_block *sl_block_replace_at(const char *at, sl_block *parent, const char *name, sl_block *child)
 {
 	SLP_CALL("sl_block_replace", at);
+	SLP_TREE();
 	if (check_add(at, "sl_block_replace", parent, name, child, true) != SL_OK) return give_up(parent, child);
-	if (!more(&child->base->parents, child->base->nparents)) {
+	struct slp_block *c = child->base;
+	void **parents = slp_list_with((void **)c->parents, c->nparents, parent);
+	if (!parents) {
 		slp_call_fail(at, "sl_block_replace", SL_ENOMEM, "no memory for another parent");
 		return give_up(parent, child);
 	}
+	slp_later(free, atomic_exchange(&c->parents, (sl_block **)parents));
+	c->nparents++;
 	sl_block **place = &parent->base->children[place_of(parent, name)], *before = *place;
-	child->base->parents[child->base->nparents++] = parent;
 	*place = child;
 	slp_block_leave(parent, before);
-	sl_block_free(before);
+	slp_later(free_block, before); /* other threads may be within it */
 	slp_block_changed(parent);
 	return child;
 }
@@ -148,7 +181,7 @@ sl_block *sl_block_child(const sl_block *block, int i)
 
 struct list {
 	sl_param **params;
-	int count;
+	int count, capacity;
 	bool failed;
 };
 
@@ -163,7 +196,9 @@ static void collect(struct list *l, const sl_block *block)
 {
 	for (int i = 0; i < block->base->nparams; i++) {
 		if (is_listed(l, block->base->params[i])) return; /* the whole block has been met */
-		if (!more(&l->params, l->count)) l->failed = true;
+		void *list = l->params;
+		if (!slp_grow(&list, &l->capacity, l->count + 1, sizeof *l->params)) l->failed = true;
+		l->params = list;
 		if (l->failed) return;
 		l->params[l->count++] = block->base->params[i];
 	}
@@ -172,7 +207,8 @@ static void collect(struct list *l, const sl_block *block)
 
 sl_param **slp_block_all_params(const char *at, sl_block *block, int *count)
 {
-	struct list l = {slp_calloc(1, sizeof *l.params), 0, false};
+	SLP_TREE();
+	struct list l = {slp_calloc(1, sizeof *l.params), 0, 1, false};
 	*count = 0;
 	if (!block || !block->base) {
 		free(l.params);
@@ -211,6 +247,7 @@ static char *joined(const char *name, char *rest)
 
 char *slp_param_path(const sl_block *block, const sl_param *param)
 {
+	SLP_TREE();
 	if (param->block == block) return slp_strdup(param->name);
 	for (int i = 0; i < block->base->nchildren; i++) {
 		char *rest = slp_param_path(block->base->children[i], param);
@@ -258,6 +295,7 @@ sl_param *sl_block_find_at(const char *at, sl_block *block, const char *path)
 		if (sl_error() != SL_OK) return NULL;
 		return slp_call_fail(at, "sl_block_find", SL_EINVAL, "the block or the path is NULL");
 	}
+	SLP_TREE();
 	sl_param *param = find(block, path);
 	if (param) return param;
 	list_paths(at, block, text, sizeof text);

@@ -9,7 +9,6 @@
 #include "runtime/runtime.h"
 
 _Atomic long slp_fail_alloc;
-_Thread_local struct slp_call slp_current_call;
 
 static bool told_to_fail(void)
 {

@@ -11,11 +11,13 @@
 #include "runtime/finite.h"
 #include "runtime/fuzz.h"
 #include "runtime/fxt.h"
+#include "runtime/gate.h"
 #include "runtime/priority.h"
 #include "runtime/processes.h"
 #include "runtime/room.h"
 #include "runtime/simulate.h"
 #include "runtime/thread.h"
+#include "runtime/uncancelled.h"
 #include "runtime/watch.h"
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -264,8 +266,7 @@ static void report_missing_shutdown(void)
 {
 	if (!sl_is_initialized()) return;
 	fprintf(stderr, "starling: the program ended without sl_shutdown()\n");
-	atomic_store(&slp_engine.users, 1);
-	sl_shutdown();
+	sl_shutdown_at_exit();
 }
 
 /* In the child of a fork: StarPU's threads are not here, and locks may be held by threads that are not. */
@@ -277,6 +278,7 @@ static void forked(void)
 	atomic_store(&slp_engine.users, 0);
 	pthread_mutex_init(&slp_engine.lock, NULL);
 	pthread_mutex_init(&start_lock, NULL);
+	slp_gate_forked();
 	slp_fault_forked();
 }
 
@@ -367,6 +369,7 @@ static enum sl_status refuse_child(const char *at)
  * before.  After an error the engine does not run. */
 enum sl_status sl_init_at(const char *at, const struct sl_config *config)
 {
+	SLP_UNCANCELLED();
 	SLP_CALL("sl_init", at);
 	pthread_mutex_lock(&start_lock);
 	enum sl_status s = SL_OK;
@@ -418,6 +421,7 @@ static void flush(void)
 
 void slp_engine_idle(void)
 {
+	SLP_UNCANCELLED();
 	struct slp_wait wait;
 	flush();
 	if (slp_watch_deadline > 0) slp_watch_wait(&wait);
@@ -431,6 +435,7 @@ void slp_engine_idle(void)
 
 bool slp_engine_poll(double seconds)
 {
+	SLP_UNCANCELLED();
 	flush();
 	double end = sl_time() + seconds;
 	slp_wait_all_begin();
@@ -467,18 +472,67 @@ static void stop(void)
 	slp_engine.nteams = slp_engine.ngpus = slp_engine.nslaves = 0;
 }
 
+static bool refused(const char *function, bool outermost)
+{
+	if (slp_worker_refused("?", function)) return true;
+	if (!outermost)
+		slp_call_fail("?", function, SL_ESTATE, "called within %s at %s", slp_current_call.function,
+		              slp_current_call.at);
+	return !outermost;
+}
+
+/* How many still use the engine after one has given it up; the last one stays until it has stopped. */
+static int give_up_use(void)
+{
+	SLP_UNCANCELLED();
+	pthread_mutex_lock(&start_lock);
+	int users = atomic_load(&slp_engine.users);
+	if (users > 1) atomic_fetch_sub(&slp_engine.users, 1);
+	pthread_mutex_unlock(&start_lock);
+	return users - 1;
+}
+
+/* No call of another thread is under way. */
+static void stop_for_last(bool of_all)
+{
+	SLP_UNCANCELLED();
+	pthread_mutex_lock(&start_lock);
+	int users = atomic_load(&slp_engine.users);
+	if (users == 1 || (users && of_all)) {
+		stop();
+		users = 1;
+		atomic_store(&slp_engine.users, 1);
+	}
+	if (users) atomic_fetch_sub(&slp_engine.users, 1);
+	pthread_mutex_unlock(&start_lock);
+}
+
 /* Undoes one sl_init; the last call waits for all work, stops StarPU, and prints on stderr an error that was not
  * reported. Tensors that still exist lose their values: they can be released, and anything else with them is
- * SL_ESTATE. */
+ * SL_ESTATE.  Calls of other threads that are under way end first; those that begin meanwhile wait until the engine has
+ * stopped, and then find their tensors without values, or start it again.  In a function that another call has called,
+ * a forward for example, it is SL_ESTATE (sl_error), and the engine goes on. */
 void sl_shutdown(void)
 {
 	SLP_CALL("sl_shutdown", NULL);
-	if (slp_worker_refused("?", "sl_shutdown")) return;
-	pthread_mutex_lock(&start_lock);
-	int users = atomic_load(&slp_engine.users);
-	if (users == 1) stop();
-	if (users > 0) atomic_fetch_sub(&slp_engine.users, 1);
-	pthread_mutex_unlock(&start_lock);
+	if (refused("sl_shutdown", slp_outermost_) || give_up_use()) return;
+	if (!slp_calls_stop("sl_shutdown", 0)) return;
+	stop_for_last(false);
+	slp_calls_go_on();
+}
+
+/* sl_shutdown for the end of a process, however often sl_init was called: calls of other threads that begin from now on
+ * never return, so that threads which go on while the process ends do no harm.  It waits ten seconds for calls that are
+ * under way; if one has not returned then, the engine goes on, and sl_error is SL_ESTATE.  The end of a program that
+ * forgot sl_shutdown does the same.
+ *
+ *     atexit(sl_shutdown_at_exit); */
+void sl_shutdown_at_exit(void)
+{
+	const double patience = 10; /* seconds */
+	SLP_CALL("sl_shutdown_at_exit", NULL);
+	if (refused("sl_shutdown_at_exit", slp_outermost_) || !sl_is_initialized()) return;
+	if (slp_calls_stop("sl_shutdown_at_exit", patience)) stop_for_last(true);
 }
 
 /* Waits for all work, of all threads. Returns the first error of the calling thread, or of an operation whose failure

@@ -2,6 +2,7 @@
  * Waiting keeps the engine locked, so that the order of submission stays that of the calls; what ends on the workers
  * never takes that lock.  Locks are StarPU's, which in simulation let simulated time pass. */
 #include "runtime/fxt.h"
+#include "runtime/uncancelled.h"
 #include "runtime/watch.h"
 
 static struct {
@@ -41,6 +42,7 @@ static bool wait_a_while(uint64_t start)
 /* Waits until at most `target` segments are pending.  Several may wait: all are woken for the first, and wait again. */
 static void wait_below(int target)
 {
+	SLP_UNCANCELLED();
 	uint64_t start = now_ns();
 	struct slp_wait wait;
 	bool watched = slp_watch_deadline > 0, in_time = true;

@@ -143,6 +143,7 @@ extern "C++" inline enum sl_status sl_init_at(const char *at, const sl_config &c
 #endif
 #define sl_init(...) sl_init_at(SL_HERE, __VA_ARGS__) /* a config written in place has commas */
 SL_API void sl_shutdown(void);
+SL_API void sl_shutdown_at_exit(void);
 SL_API bool sl_is_initialized(void);
 SL_API void sl_seed(uint64_t seed);
 /* The state of random numbers. */

@@ -9,15 +9,16 @@ struct slp_symbol; /* a result that is only described (src/graph) */
 
 struct sl_tensor {
 	atomic_int refs;
-	struct slp_storage *storage; /* NULL: only the type is known */
-	size_t offset;               /* in bytes */
-	struct slp_type type;        /* of a symbol, shape.ndim may be -1: not known */
+	struct slp_storage
+	        *_Atomic storage; /* NULL: only the type is known; another one, what was there goes later (gate.h) */
+	size_t offset;            /* in bytes */
+	struct slp_type type;     /* of a symbol, shape.ndim may be -1: not known */
 	sl_device device;
-	struct slp_var *var;       /* NULL: no gradient is asked for */
-	struct slp_symbol *symbol; /* NULL: concrete; else there is no storage */
-	int output;                /* of the symbol */
-	bool gradient;             /* what sl_grad gives: nothing knows how it was computed */
-	bool part;                 /* a copy that stands for a view: changes of it would be lost */
+	struct slp_var *_Atomic var; /* NULL: no gradient is asked for; another one, as the storage */
+	struct slp_symbol *symbol;   /* NULL: concrete; else there is no storage */
+	int output;                  /* of the symbol */
+	bool gradient;               /* what sl_grad gives: nothing knows how it was computed */
+	bool part;                   /* a copy that stands for a view: changes of it would be lost */
 };
 
 /* A new tensor over a storage (one reference to it is taken over); not in any scope.  NULL without memory. */

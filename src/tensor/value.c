@@ -8,6 +8,7 @@
 #include "runtime/fxt.h"
 #include "runtime/room.h"
 #include "runtime/simulate.h"
+#include "runtime/uncancelled.h"
 #include "runtime/watch.h"
 #include "tensor/tensor.h"
 
@@ -41,6 +42,7 @@ static bool comes_in_time(struct slp_buffer *b, enum starpu_data_access_mode mod
 /* Sleeps until StarPU hands it over; false: it does not, or not in time, which is an error then. */
 static bool sleep_until_acquired(struct slp_buffer *b, int node, enum starpu_data_access_mode mode)
 {
+	SLP_UNCANCELLED();
 	struct slp_wait wait;
 	bool watched = slp_watch_deadline > 0;
 	if (watched) slp_watch_wait(&wait);
@@ -100,12 +102,38 @@ static void find_lost_again(struct slp_storage *s)
 /* write: how its values were computed will not matter any more. */
 static struct slp_buffer *buffer_of(sl_tensor *t, bool write)
 {
+	struct slp_storage *s = t->storage; /* sl_backward in another thread may give a gradient another one */
 	slp_lock();
-	slp_storage_materialize(t->storage);
-	if (write) slp_explain_forget(t->storage);
-	if (write && is_whole(t)) find_lost_again(t->storage);
-	struct slp_buffer *b = t->storage->buffer;
+	slp_storage_materialize(s);
+	if (write) slp_explain_forget(s);
+	if (write && is_whole(t)) find_lost_again(s);
+	struct slp_buffer *b = s->buffer;
 	slp_unlock();
+	return b;
+}
+
+/* Which buffers this thread holds, of which tensors: a tensor's may be another one when it is given back. */
+enum { MOST_HELD = 8 };
+static _Thread_local struct {
+	const sl_tensor *tensor;
+	struct slp_buffer *buffer;
+} held[MOST_HELD];
+static _Thread_local int nheld;
+
+static void hold(const sl_tensor *t, struct slp_buffer *b)
+{
+	if (nheld < MOST_HELD) held[nheld].tensor = t, held[nheld].buffer = b;
+	nheld++;
+}
+
+static struct slp_buffer *give_up(const sl_tensor *t)
+{
+	int i = (nheld < MOST_HELD ? nheld : MOST_HELD) - 1;
+	while (i >= 0 && held[i].tensor != t) i--;
+	nheld--;
+	if (i < 0) return t->storage->buffer;
+	struct slp_buffer *b = held[i].buffer;
+	for (; i < nheld && i < MOST_HELD - 1; i++) held[i] = held[i + 1];
 	return b;
 }
 
@@ -126,12 +154,13 @@ void *slp_host_begin(const char *at, const char *function, sl_tensor *t, bool wr
 		return NULL;
 	}
 	if (write) atomic_fetch_add(&t->storage->version, 1);
+	hold(t, b);
 	return p + t->offset;
 }
 
 void slp_host_end(sl_tensor *t)
 {
-	release(t->storage->buffer, STARPU_MAIN_RAM);
+	release(give_up(t), STARPU_MAIN_RAM);
 }
 
 bool slp_host_wait(const char *at, const char *function, sl_tensor *t)

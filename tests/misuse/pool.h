@@ -106,8 +106,9 @@ void try_checkpoint_job(sl_checkpoint_job *j);
 /* ---- around the calls -------------------------------------------------------------------------------------------- */
 
 void pool_seed(uint64_t seed);
-void pool_make(void);  /* tensors that calls share */
-void pool_sweep(void); /* frees what the last call was given */
+extern bool pool_sensible; /* numbers within limits: arrays are as long as they say */
+void pool_make(void);      /* tensors that calls share */
+void pool_sweep(void);     /* frees what the last call was given */
 void pool_free(void);
 void check_pending(const char *when); /* reports what is pending, until nothing is */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -7,7 +7,7 @@
 #include "pool.h"
 #include "inner.h"
 
-static uint64_t state;
+static _Thread_local uint64_t state;
 
 void pool_seed(uint64_t seed)
 {
@@ -39,9 +39,11 @@ bool sometimes(void)
 {
 	return below(5) < 2;
 }
+bool pool_sensible;
+
 bool often(void)
 {
-	return below(20) > 0;
+	return below(20) > 0 || pool_sensible;
 }
 int any_int(void)
 {

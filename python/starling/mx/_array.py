@@ -180,12 +180,10 @@ class NDArray(Tensor):
     @property
     def grad(self):
         """The gradient for this array, after attach_grad: a constant in recorded operations, as in MXNet."""
-        p = lib.sl_grad_at(here(), self._p)
-        if not p:
-            lib.sl_error_clear()
-            return None
-        lib.sl_grad_as_constant(p)
-        return borrow(p, type(self))
+        grad = Tensor.grad.__get__(self)
+        if grad is not None:
+            lib.sl_grad_as_constant(grad._p)
+        return grad
 
     def backward(self, out_grad=None, retain_graph=False, train_mode=True):
         """Computes the gradients of this array by all that asked for one."""

@@ -4,7 +4,7 @@ import os
 import tempfile
 
 from .. import _blocks, _engine
-from .._core import NULL, FileError, Owner, ffi, here, lib, options, raise_error, shape_of, wrong
+from .._core import NULL, FileError, Owner, ffi, here, lib, options, owned, raise_error, shape_of, wrong
 from .._tensor import Tensor, wrap
 from .context import known
 from .missing import not_here
@@ -27,13 +27,10 @@ class _Graph(Owner):
 
     def __init__(self, heads):
         self._heads = heads  # they hold what the graph refers to
-        self._p = lib.sl_graph_define_at(here(), ffi.new("sl_tensor *[]", [h._p for h in heads]), len(heads))
-        if not self._p:
+        p = lib.sl_graph_define_at(here(), ffi.new("sl_tensor *[]", [h._p for h in heads]), len(heads))
+        if not p:
             raise_error()
-
-    def __del__(self, free=lib.sl_graph_free):
-        if getattr(self, "_p", None):
-            free(self._p)
+        self._p = owned(p, lib.sl_graph_free)
 
     def inputs(self):
         """The names of the variables."""

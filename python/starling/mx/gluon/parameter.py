@@ -230,11 +230,11 @@ class Parameter:
     def zero_grad(self):
         """Makes the gradient zero."""
         if self.grad_req != "null":
-            g = lib.sl_param_grad_at(_core.here(), self._inner._p)
-            if g:
-                borrow(g, array_class())[:] = 0
-            else:
-                lib.sl_error_clear()
+            with _core.sharing:
+                g = lib.sl_param_grad_at(_core.here(), self._inner._p)
+                g = borrow(g, array_class()) if g else lib.sl_error_clear()
+            if g is not None:
+                g[:] = 0
 
     def set_data(self, data):
         """Replaces the values on all contexts."""
