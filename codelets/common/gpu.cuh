@@ -10,6 +10,7 @@
 enum { SLP_MOST_THREADS = 256 };
 
 #ifdef SLP_EMULATE
+#define SLP_IN_PLACE const
 #include "emu.h" /* tests/emu: defines both macros and the CUDA built-ins for host C++ */
 #ifndef SLP_EMU_BLOCK
 #define SLP_EMU_BLOCK 64 /* where a thread that meets a barrier takes long */
@@ -20,6 +21,7 @@ enum { SLP_BLOCK = SLP_EMU_BLOCK };
 #define SLP_LAUNCH(kernel, grid, block, shmem, stream, ...)                                                            \
 	(kernel)<<<(grid), (block), (shmem), (cudaStream_t)(stream)>>>(__VA_ARGS__)
 #define SLP_DYN_SHARED(T, name) extern __shared__ T name[]
+#define SLP_IN_PLACE const __grid_constant__ /* an argument whose arrays are indexed where it is, not copied first */
 enum { SLP_BLOCK = 256 };
 #endif
 
