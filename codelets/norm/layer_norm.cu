@@ -1,5 +1,5 @@
 /* Layer normalisation on a GPU: a group of threads a row; for gamma and beta a tile of threads sums columns of a part
- * of the rows, and a thread a column joins the parts.  The order of all sums is fixed. */
+ * of the rows, and another joins the parts.  The order of all sums is fixed. */
 #include "common/lanes.cuh"
 #include "layer_norm.h"
 
@@ -75,19 +75,25 @@ template <class S, class T> __global__ void grad_parts(slp_layer_rows s, const S
 	sums[(2 * blockIdx.y + 1) * s.n + i] = sum;
 }
 
+/* A block so many neighbouring columns again, of so many parts at a time. */
 template <class T>
 __global__ void join_parts(slp_layer_rows s, const double *sums, slp_vector<T> dgamma, slp_vector<T> dbeta)
 {
-	SLP_GRID_STRIDE(i, s.n)
-	{
-		double product = 0, sum = 0;
-		for (int64_t part = 0; part < s.parts; part++) {
-			product += sums[2 * part * s.n + i];
-			sum += sums[(2 * part + 1) * s.n + i];
-		}
-		dgamma.set(i, product);
-		dbeta.set(i, sum);
+	__shared__ double products[ROWS][COLUMNS + 1], plain[ROWS][COLUMNS + 1];
+	int column = threadIdx.x % COLUMNS, row = threadIdx.x / COLUMNS;
+	int64_t i = blockIdx.x * (int64_t)COLUMNS + column;
+	double product = 0, sum = 0;
+	for (int64_t part = row; i < s.n && part < s.parts; part += ROWS) {
+		product += sums[2 * part * s.n + i];
+		sum += sums[(2 * part + 1) * s.n + i];
 	}
+	products[row][column] = product;
+	plain[row][column] = sum;
+	__syncthreads();
+	if (row > 0 || i >= s.n) return;
+	for (int l = 1; l < ROWS; l++) product += products[l][column], sum += plain[l][column];
+	dgamma.set(i, product);
+	dbeta.set(i, sum);
 }
 
 template <class S> static const S *in(const slp_kernel *k, int i)
@@ -138,8 +144,8 @@ template <class S> static void launch_grad(const slp_kernel *k, slp_layer_rows s
 		SLP_LAUNCH((grad_parts<S, T>), tiles, SLP_BLOCK, 0, k->stream, s, in<S>(k, 0), in<S>(k, 1), means,
 		           invstds, sums);
 	}
-	SLP_LAUNCH(join_parts<T>, slp_grid(s.n), SLP_BLOCK, 0, k->stream, s, (const double *)sums,
-	           vector<T>(k, k->nin + 1), vector<T>(k, k->nin + 2));
+	SLP_LAUNCH(join_parts<T>, tiles.x, SLP_BLOCK, 0, k->stream, s, (const double *)sums, vector<T>(k, k->nin + 1),
+	           vector<T>(k, k->nin + 2));
 }
 
 extern "C" sl_status slp_cuda_layer_norm_grad(const slp_kernel *k)
