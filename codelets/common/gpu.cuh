@@ -29,7 +29,7 @@ enum { SLP_BLOCK = 256 };
 static inline unsigned slp_blocks(int64_t shares, int64_t most)
 {
 #ifdef SLP_EMULATE
-	most = 2; /* so that they do, in small cases, too */
+	most = emu_blocks(most); /* few, so that they do, in small cases, too */
 #endif
 	return (unsigned)(shares < 1 ? 1 : shares > most ? most : shares);
 }

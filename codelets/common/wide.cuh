@@ -59,4 +59,54 @@ template <int W, class S, class T> static __device__ inline void slp_put(S *p, c
 	else slp_wide_store(p, W, v);
 }
 
+/* Functions of elements: a thread takes some side by side, at once where the tensors begin at multiples of so many
+ * bytes.  No more than four, or there would be too much machine code: each is a copy of the function. */
+template <class S> constexpr int slp_some_count = sizeof(S) > 4 ? 2 : 4;
+
+template <class S> struct alignas(slp_some_count<S> * sizeof(S)) slp_some {
+	S at[slp_some_count<S>];
+};
+
+template <class S> static inline bool slp_is_some(const void *p)
+{
+	return (uintptr_t)p % sizeof(slp_some<S>) == 0;
+}
+
+/* The n elements at p; step 0: the same one in all places. */
+template <class S, class T>
+static __device__ inline void slp_some_load(const S *p, int64_t n, bool at_once, int64_t step, T *v)
+{
+	constexpr int W = slp_some_count<S>;
+	if (at_once && n >= W && step == 1) {
+		slp_some<S> s = *(const slp_some<S> *)p;
+#pragma unroll
+		for (int l = 0; l < W; l++) v[l] = (T)s.at[l];
+	} else {
+#pragma unroll
+		for (int l = 0; l < W; l++) v[l] = l < n ? (T)p[l * step] : T();
+	}
+}
+
+template <class S> static __device__ inline void slp_some_store(S *p, int64_t n, bool at_once, const slp_some<S> &s)
+{
+	constexpr int W = slp_some_count<S>;
+	if (at_once && n >= W) {
+		*(slp_some<S> *)p = s;
+	} else {
+#pragma unroll
+		for (int l = 0; l < W; l++)
+			if (l < n) p[l] = s.at[l];
+	}
+}
+
+/* Blocks for n elements so taken; the first of them that thread `i` of the grid takes is i * slp_some_count<S>. */
+template <class S> static inline unsigned slp_some_grid(int64_t n)
+{
+	return slp_grid((n + slp_some_count<S> - 1) / slp_some_count<S>);
+}
+
+#define SLP_SOME_STRIDE(S, i, n)                                                                                       \
+	for (int64_t i = (blockIdx.x * (int64_t)blockDim.x + threadIdx.x) * slp_some_count<S>; i < (n);                \
+	     i += (int64_t)gridDim.x * blockDim.x * slp_some_count<S>)
+
 #endif

@@ -95,11 +95,14 @@ static int width_for(int64_t n, int most)
 	return w;
 }
 
+/* Large tensors are of floats. */
+template <class T> constexpr int most_at_once = std::is_integral<T>::value ? 1 : slp_wide_count<T>;
+
 /* Whether all rows and their parts begin at multiples of 16 bytes. */
 template <class T> static bool are_wide(const slp_reduce_plan &p, const void *x)
 {
-	constexpr int W = slp_wide_count<T>;
-	bool wide = slp_is_wide(x) && p.inner % W == 0 && p.length % W == 0;
+	constexpr int W = most_at_once<T>;
+	bool wide = W > 1 && slp_is_wide(x) && p.inner % W == 0 && p.length % W == 0;
 	for (int i = 0; i < p.kept.n; i++) wide = wide && p.kept.stride[i] % W == 0;
 	for (int i = 0; i < p.gone.n; i++) wide = wide && p.gone.stride[i] % W == 0;
 	return wide;
@@ -110,9 +113,9 @@ template <slp_reduction K, class T, int W> static void launch_rows(const slp_ker
 	int64_t tasks = p.kept.size * p.parts;
 	int64_t work = (p.rows < p.gone.size ? p.rows : p.gone.size) * p.length;
 	slp_with_lanes(work, [&](auto lanes) {
-		constexpr int LANES = decltype(lanes)::value;
-		SLP_LAUNCH((rows<K, T, LANES, W>), slp_group_grid(tasks, LANES), SLP_BLOCK, 0, k->stream, p, tasks,
-		           width_for(p.length / W, LANES), (const T *)k->in[0].ptr, (T *)k->out[0].ptr,
+		constexpr int LANES = decltype(lanes)::value, M = LANES == 1 ? 1 : W;
+		SLP_LAUNCH((rows<K, T, LANES, M>), slp_group_grid(tasks, LANES), SLP_BLOCK, 0, k->stream, p, tasks,
+		           width_for(p.length / M, LANES), (const T *)k->in[0].ptr, (T *)k->out[0].ptr,
 		           (double *)k->scratch);
 	});
 }
@@ -130,7 +133,7 @@ template <slp_reduction K, class T> static void launch(const slp_kernel *k)
 	slp_reduce_plan p = slp_reduce_plan_of(k->in[0].type.shape, (const slp_reduce_attrs *)k->attrs);
 	if (p.nout == 0) return;
 	if (p.columns) launch_columns<K, T>(k, p);
-	else if (are_wide<T>(p, k->in[0].ptr)) launch_rows<K, T, slp_wide_count<T>>(k, p);
+	else if (are_wide<T>(p, k->in[0].ptr)) launch_rows<K, T, most_at_once<T>>(k, p);
 	else launch_rows<K, T, 1>(k, p);
 	if (p.parts == 1) return;
 	slp_with_lanes(p.nout < 4096 ? p.parts : 1, [&](auto lanes) {
