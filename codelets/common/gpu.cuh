@@ -21,7 +21,12 @@ enum { SLP_BLOCK = SLP_EMU_BLOCK };
 #define SLP_LAUNCH(kernel, grid, block, shmem, stream, ...)                                                            \
 	(kernel)<<<(grid), (block), (shmem), (cudaStream_t)(stream)>>>(__VA_ARGS__)
 #define SLP_DYN_SHARED(T, name) extern __shared__ T name[]
-#define SLP_IN_PLACE const __grid_constant__ /* an argument whose arrays are indexed where it is, not copied first */
+/* An argument whose arrays are indexed where it is, not copied first. */
+#if CUDART_VERSION >= 11070 && (!defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 700)
+#define SLP_IN_PLACE const __grid_constant__
+#else
+#define SLP_IN_PLACE const
+#endif
 enum { SLP_BLOCK = 256 };
 #endif
 

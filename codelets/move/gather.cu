@@ -161,11 +161,6 @@ __global__ void join_pieces(S *dx, order o, pieces<T> sums, int32_t count, int64
 	}
 }
 
-template <class T> __global__ void zero(T *x, int64_t n)
-{
-	SLP_GRID_STRIDE(i, n) x[i] = 0;
-}
-
 /* The sorted positions, in the scratch memory. */
 static order sorted(const struct slp_kernel *k, int32_t count)
 {
@@ -207,7 +202,7 @@ template <class T> static enum sl_status run_gather_grad(const struct slp_kernel
 	T *dx = (T *)k->out[0].ptr;
 	int64_t n = slp_size(&k->in[0]), count = slp_size(&k->in[1]), size = slp_size(&k->out[0]);
 	if (count > INT32_MAX) return slp_kernel_fail(k, SL_EUNSUPPORTED, "more than %d indices", INT32_MAX);
-	if (size) SLP_LAUNCH(zero<T>, slp_grid(size), SLP_BLOCK, 0, k->stream, dx, size);
+	if (size) cudaMemsetAsync(dx, 0, (size_t)size * sizeof(T), (cudaStream_t)k->stream);
 	if (size && n) add_rows<T>(k, (int32_t)count, row_size(k->out[0].type.shape));
 	return slp_launched(k);
 }
