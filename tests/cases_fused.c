@@ -55,6 +55,8 @@
 /* Dense layers and short planes (walked by columns), long ones, some for several threads. */
 #define SHAPES(name, a, n, INPUTS) \
 	NORM_CASE(name, "with relu, dense", a, n, INPUTS(3, 8, 3), .tolerance = 1e-4), \
+	NORM_CASE(name, "with relu, planes of fours", a, n, INPUTS(3, 2, 3, 4, 8), .tolerance = 1e-4), \
+	NORM_CASE(name, "with relu, dense, channels in eights", a, n, INPUTS(24, 75, 24), .tolerance = 1e-4), \
 	NORM_CASE(name, "with relu, planes", a, n, INPUTS(3, 2, 3, 4, 5), .tolerance = 1e-4), \
 	NORM_CASE(name, "with relu, dense, many channels", a, n, INPUTS(2101, 37, 2101), .tolerance = 1e-4), \
 	NORM_CASE(name, "with relu, planes, large", a, n, INPUTS(17, 16, 17, 19, 21), .tolerance = 1e-4), \
@@ -79,6 +81,10 @@ const struct slp_case slp_cases_fused[] = {
 	CASE("a function of a scalar, then of both", PROGRAM((0), DO(exp, 1, 1), DO(mul, R(0), 0), DO(add, R(1), 0)), 2, (REAL(5, 300), ONE)),
 	CASE("size 1", AFFINE, 3, (REAL(1, 1), REAL(1), REAL(1, 1, 1))),
 	CASE("rows", AFFINE, 3, (REAL(40, 123), REAL(123), REAL(1, 123))),
+	CASE("rows of fours", AFFINE, 3, (REAL(5, 8), REAL(8), REAL(5, 1))),
+	CASE("rows of fours, row by row", AFFINE, 3, (REAL(3, 5, 8), REAL(3, 1, 8), REAL(5, 1))),
+	CASE("planes of fours", AFFINE, 3, (REAL(2, 3, 4, 4), POSITIVE(1, 3, 1, 1), REAL(1, 3, 1, 1))),
+	CASE("long, small", LONG, 1, (REAL(7, 9))),
 	CASE("long rows", AFFINE, 3, (REAL(3, 5001), REAL(5001), REAL(3, 1))),
 	CASE("columns", AFFINE, 3, (REAL(2000, 2), REAL(2000, 1), REAL(1, 2))),
 	CASE("channels", AFFINE, 3, (REAL(3, 5, 7, 9), POSITIVE(1, 5, 1, 1), REAL(1, 5, 1, 1))),

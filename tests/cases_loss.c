@@ -31,6 +31,7 @@
 	WAY(op, "one element", 0, true, DIMS(1)), WAY(op, "size 1", 1, true, DIMS(3, 1, 2)),                           \
 		WAY(op, "middle axis", 1, true, DIMS(2, 3, 4)), WAY(op, "first axis", -3, true, DIMS(4, 1, 3)),        \
 		WAY(op, "scores", 1, false, DIMS(5001, 10)), WAY(op, "long rows", 1, false, DIMS(3, 40001)),           \
+		WAY(op, "rows of a warp", 1, false, DIMS(5, 48)), WAY(op, "rows of a block", 1, false, DIMS(3, 640)),   \
 		WAY(op, "columns", 1, false, DIMS(3, 21, 1003)), WAY(op, "empty", 1, true, DIMS(0, 3)),                \
 		WAY(op, "empty axis", 1, true, DIMS(3, 0)),                                                            \
 		{op, "no such axis", AXIS(2), 1, {RANDOM(DIMS(2, 3))}, 0, true, SL_EINVAL, {0}, 0},                    \
@@ -44,6 +45,7 @@
 #define BACK(op, label, axis, shape) {op, label, AXIS(axis), 2, {RANDOM(shape), RANDOM(shape)}, 0, true, SL_OK, {0}, 0}
 #define BACKS(op)                                                                                                      \
 	BACK(op, "middle axis", 1, DIMS(2, 3, 4)), BACK(op, "scores", 1, DIMS(5001, 10)),                              \
+		BACK(op, "rows of a warp", 1, DIMS(5, 48)), BACK(op, "rows of a block", 1, DIMS(3, 640)),               \
 		BACK(op, "columns", 1, DIMS(3, 21, 1003)), BACK(op, "empty", 0, DIMS(0, 3)),                           \
 		{op, "shapes differ", AXIS(0), 2, {RANDOM(DIMS(3)), RANDOM(DIMS(3, 1))}, 0, true, SL_ESHAPE, {0}, 0}
 

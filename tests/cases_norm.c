@@ -42,6 +42,8 @@
 	SHAPE(name, "dense", a, none, INPUTS(3, 8, 3)), \
 	SHAPE(name, "planes", a, none, INPUTS(2, 3, 2, 4, 5)), \
 	SHAPE(name, "one axis after the channels", a, none, INPUTS(2, 4, 2, 7)), \
+	SHAPE(name, "planes of fours", a, none, INPUTS(2, 3, 2, 4, 8)), \
+	SHAPE(name, "dense, channels in eights", a, true, INPUTS(24, 75, 24)), \
 	SHAPE(name, "no channels", a, none, INPUTS(0, 4, 0, 2)), \
 	SHAPE(name, "dense, large", a, true, INPUTS(301, 331, 301)), \
 	SHAPE(name, "dense, many channels", a, true, INPUTS(2101, 37, 2101)), \
@@ -157,6 +159,8 @@ const struct slp_case slp_cases_norm[] = {
 	LAYER_SHAPE("no samples", false, (0), (0, 5), 5),
 	LAYER_SHAPE("no elements", false, (4), (4, 0), 0),
 	LAYER_SHAPE("words", true, (3, 401), (3, 401, 96), 96),
+	LAYER_SHAPE("rows of a warp", true, (5), (5, 64), 64),
+	LAYER_SHAPE("rows of a block", true, (2), (2, 1104), 1104),
 	LAYER_SHAPE("many short rows", true, (20011), (20011, 9), 9),
 	LAYER_SHAPE("long rows", true, (45), (45, 5003), 5003),
 	{LAYER("layer_norm_grad", "known values", NULL, 5, DYL, XL, THREE_OF(1.5, -.5, 2),

@@ -111,6 +111,8 @@ const struct slp_case slp_cases_pool2d[] = {
 	ADDED(avg_pool2d, "channels last", (.pool = AVG_(.kernel = {2}), .last = true), (COUNTING(1, 2, 2, 2)), EXPECT(4, 5)),
 	ADDED(max_pool2d, "channels last, overlapping", (.pool = MAX_(.kernel = {3}, .stride = {2}, .pad = {1, 1}, .ceil = true), .last = true), (REAL(3, 5, 8, 7))),
 	ADDED(avg_pool2d, "channels last, overlapping", (.pool = AVG_(.kernel = {3}, .stride = {2}, .pad = {1, 1}, .ceil = true), .last = true), (REAL(3, 5, 8, 7))),
+	ADDED(max_pool2d, "channels last, eights", (.pool = MAX_(.kernel = {3}, .stride = {2}, .pad = {1, 1}), .last = true), (REAL(2, 16, 6, 7))),
+	ADDED(avg_pool2d, "channels last, eights", (.pool = AVG_(.kernel = {3}, .stride = {2}, .pad = {1, 1}), .last = true), (REAL(2, 16, 6, 7))),
 	ADDED(avg_pool2d, "channels last, whole image", (.pool = AVG_(.global = true), .last = true), (REAL(3, 40, 7, 5))),
 	ADDED(max_pool2d, "channels last, NaN", (.pool = MAX_(.kernel = {2, 3}), .last = true), (NANS(2, 3, 5, 9))),
 	ADDED(max_pool2d, "channels last, no images", (.pool = MAX_(.kernel = {2}), .last = true), (REAL(0, 3, 4, 4))),

@@ -147,6 +147,8 @@ const struct slp_case slp_cases_products[] = {
 	GRAD("relu", BACK(false, true, SL_RELU), 4, (A(3, 4), B(4, 2), B(3, 2), A(3, 2)),
 	     EXPECT(1, -1, -0.5, 3, 0, 5, 1, -1, 0.125, 0.5, 0.0625, 0.25)),
 	GRAD("without dx", BACK(false, false, SL_RELU), 4, (SIZES(3, 4, 2))),
+	GRAD("columns in parts", BACK(false, true, SL_RELU), 4, (SIZES(70, 3, 4))),
+	GRAD("columns in parts, as they are", BACK(false, true, 0), 3, (A(70, 3), B(3, 4), B(70, 4))),
 	GRAD("sigmoid", BACK(false, true, SL_SIGMOID), 4, (SIZES(70, 30, 20)), .tolerance = 1e-4),
 	GRAD("tanh", BACK(false, true, SL_TANH), 4, (SIZES(64, 300, 100)), .tolerance = 1e-4),
 	GRAD("gelu", BACK(false, true, SL_GELU), 4, (SIZES(5, 7, 1100))),

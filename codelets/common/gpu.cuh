@@ -10,6 +10,7 @@
 enum { SLP_MOST_THREADS = 256 };
 
 #ifdef SLP_EMULATE
+#define SLP_IN_PLACE const
 #include "emu.h" /* tests/emu: defines both macros and the CUDA built-ins for host C++ */
 #ifndef SLP_EMU_BLOCK
 #define SLP_EMU_BLOCK 64 /* where a thread that meets a barrier takes long */
@@ -20,6 +21,12 @@ enum { SLP_BLOCK = SLP_EMU_BLOCK };
 #define SLP_LAUNCH(kernel, grid, block, shmem, stream, ...)                                                            \
 	(kernel)<<<(grid), (block), (shmem), (cudaStream_t)(stream)>>>(__VA_ARGS__)
 #define SLP_DYN_SHARED(T, name) extern __shared__ T name[]
+/* An argument whose arrays are indexed where it is, not copied first. */
+#if CUDART_VERSION >= 11070 && (!defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 700)
+#define SLP_IN_PLACE const __grid_constant__
+#else
+#define SLP_IN_PLACE const
+#endif
 enum { SLP_BLOCK = 256 };
 #endif
 
@@ -27,7 +34,7 @@ enum { SLP_BLOCK = 256 };
 static inline unsigned slp_blocks(int64_t shares, int64_t most)
 {
 #ifdef SLP_EMULATE
-	most = 2; /* so that they do, in small cases, too */
+	most = emu_blocks(most); /* few, so that they do, in small cases, too */
 #endif
 	return (unsigned)(shares < 1 ? 1 : shares > most ? most : shares);
 }

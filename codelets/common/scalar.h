@@ -26,6 +26,8 @@
 
 #include <cmath>
 
+#include "power.cuh"
+
 #define SLP_SCALAR_FN template <class T> static __host__ __device__ inline T
 
 /* X(name): the C library's functions of one number, for both types. */
@@ -54,7 +56,7 @@ SLP_SCALAR_FN m_abs(T x)
 
 SLP_SCALAR_FN m_pow(T x, T y)
 {
-	return std::pow(x, y);
+	return slp_pow(x, y);
 }
 
 #define X(name, value)                                                                                                 \

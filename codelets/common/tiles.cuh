@@ -3,10 +3,42 @@
 #ifndef SLP_TILES_CUH
 #define SLP_TILES_CUH
 
-#include "gpu.cuh"
+#include "divide.cuh"
 #include "strided.h"
 
-enum { SLP_TILE = 32, SLP_TILE_ROWS = 8 }; /* a tile is a square of the first, its block has so many rows of threads */
+/* A tile has about so many elements, with one side of so many where the matrix is as large, else all of that side: of a
+ * narrow matrix a tile has whole rows. */
+enum { SLP_TILE_SIZE = 1024, SLP_TILE = 32 };
+
+/* Tiles of ta × tb elements of the matrices, in shared memory with rows of `pitch`. */
+struct slp_tiles {
+	int64_t count;
+	uint32_t ta, tb, pitch;
+	slp_quick by_ta, by_tb;
+	int64_t across, down;
+};
+
+/* The side of a tile along an axis of n elements beside one of `other`. */
+static inline int64_t slp_tile_side(int64_t n, int64_t other)
+{
+	const int64_t side = SLP_TILE;
+	int64_t most = other < side ? SLP_TILE_SIZE / other / side * side : side;
+	return n < most ? n : most;
+}
+
+static inline struct slp_tiles slp_tiles_of(const struct slp_tiling &t)
+{
+	int64_t ta = slp_tile_side(t.na, t.nb), tb = slp_tile_side(t.nb, t.na);
+	int64_t across = (t.na + ta - 1) / ta, down = (t.nb + tb - 1) / tb;
+	return {t.nouter * across * down,
+	        (uint32_t)ta,
+	        (uint32_t)tb,
+	        (uint32_t)tb | 1,
+	        slp_divisor<uint32_t>::of(ta),
+	        slp_divisor<uint32_t>::of(tb),
+	        across,
+	        down};
+}
 
 /* Where outer element i begins, in the source and in the result. */
 static __device__ inline void slp_tile_offsets(const struct slp_tiling &t, int64_t i, int64_t *in, int64_t *out)
@@ -14,28 +46,33 @@ static __device__ inline void slp_tile_offsets(const struct slp_tiling &t, int64
 	*in = t.outer.base;
 	*out = 0;
 	for (int a = t.outer.ndim - 1; a >= 0; a--) {
-		*in += i % t.outer.dim[a] * t.outer.stride[a];
-		*out += i % t.outer.dim[a] * t.out_stride[a];
-		i /= t.outer.dim[a];
+		int64_t next = i / t.outer.dim[a], at = i - next * t.outer.dim[a];
+		*in += at * t.outer.stride[a];
+		*out += at * t.out_stride[a];
+		i = next;
 	}
 }
 
 /* Elements are stored as To. */
 template <class From, class To>
-__global__ static void slp_copy_tiles(To *out, const From *in, int64_t tiles, struct slp_tiling t)
+__global__ static void slp_copy_tiles(To *out, const From *in, struct slp_tiles z, struct slp_tiling t)
 {
-	__shared__ From part[SLP_TILE][SLP_TILE + 1]; /* one more, or a column would lie in one bank */
-	int64_t across = (t.na + SLP_TILE - 1) / SLP_TILE, down = (t.nb + SLP_TILE - 1) / SLP_TILE;
-	for (int64_t i = blockIdx.x; i < tiles; i += gridDim.x) {
-		int64_t a0 = i % across * SLP_TILE, b0 = i / across % down * SLP_TILE, from, to;
-		slp_tile_offsets(t, i / across / down, &from, &to);
-		for (int r = threadIdx.y; r < SLP_TILE; r += SLP_TILE_ROWS)
-			if (a0 + r < t.na && b0 + threadIdx.x < t.nb)
-				part[r][threadIdx.x] = in[from + (a0 + r) * t.in_a + b0 + threadIdx.x];
+	__shared__ From part[SLP_TILE_SIZE + SLP_TILE_SIZE / 2]; /* odd pitches, or a column would lie in one bank */
+	for (int64_t i = blockIdx.x; i < z.count; i += gridDim.x) {
+		int64_t strip = i / z.across, a0 = (i - strip * z.across) * z.ta, outer = strip / z.down,
+		        b0 = (strip - outer * z.down) * z.tb, from, to;
+		slp_tile_offsets(t, outer, &from, &to);
+		for (uint32_t at = threadIdx.x; at < z.ta * z.tb; at += blockDim.x) {
+			uint32_t b, a = slp_divided(at, z.by_tb, &b);
+			if (a0 + a < t.na && b0 + b < t.nb)
+				part[a * z.pitch + b] = in[from + (a0 + a) * t.in_a + b0 + b];
+		}
 		__syncthreads();
-		for (int r = threadIdx.y; r < SLP_TILE; r += SLP_TILE_ROWS)
-			if (b0 + r < t.nb && a0 + threadIdx.x < t.na)
-				out[to + (b0 + r) * t.out_b + a0 + threadIdx.x] = (To)part[threadIdx.x][r];
+		for (uint32_t at = threadIdx.x; at < z.ta * z.tb; at += blockDim.x) {
+			uint32_t a, b = slp_divided(at, z.by_ta, &a);
+			if (a0 + a < t.na && b0 + b < t.nb)
+				out[to + (b0 + b) * t.out_b + a0 + a] = (To)part[a * z.pitch + b];
+		}
 		__syncthreads();
 	}
 }
@@ -44,9 +81,8 @@ __global__ static void slp_copy_tiles(To *out, const From *in, int64_t tiles, st
 template <class From, class To>
 static void slp_by_tiles(const struct slp_kernel *k, const From *from, To *to, const struct slp_tiling &t)
 {
-	int64_t tiles = t.nouter * ((t.na + SLP_TILE - 1) / SLP_TILE) * ((t.nb + SLP_TILE - 1) / SLP_TILE);
-	SLP_LAUNCH((slp_copy_tiles<From, To>), slp_blocks(tiles, 65536), dim3(SLP_TILE, SLP_TILE_ROWS), 0, k->stream,
-	           to, from, tiles, t);
+	struct slp_tiles z = slp_tiles_of(t);
+	SLP_LAUNCH((slp_copy_tiles<From, To>), slp_blocks(z.count, 65536), SLP_BLOCK, 0, k->stream, to, from, z, t);
 }
 
 #endif

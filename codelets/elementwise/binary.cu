@@ -1,44 +1,68 @@
 /* Functions of two tensors, or of a tensor and a number, on GPUs, from binary.def. */
 #include "common/operands.h"
-#include "common/element.cuh"
+#include "common/divide.cuh"
+#include "common/wide.cuh"
 #include "fill/fill.h"
 #include "common/scalar.h"
 #include "whole.h"
 
 /* Both operands have the shape of the result, or one element (step 0). */
-template <class S, class F>
-__global__ void flat_kernel(const S *a, int64_t step_a, const S *b, int64_t step_b, S *out, int64_t n, F f)
+template <class S, class F> __global__ void flat_kernel(const S *a, int64_t step_a, const S *b, int64_t step_b, S *out,
+                                                        int64_t n, bool at_once, F f)
 {
 	typedef typename slp_exact<S>::type T;
-	SLP_GRID_STRIDE(i, n) out[i] = slp_stored<S>::of(f.of((T)a[i * step_a], (T)b[i * step_b]));
+	SLP_SOME_STRIDE(S, i, n)
+	{
+		T va[slp_some_count<S>], vb[slp_some_count<S>];
+		slp_some<S> v;
+		slp_some_load(a + i * step_a, n - i, at_once, step_a, va);
+		slp_some_load(b + i * step_b, n - i, at_once, step_b, vb);
+#pragma unroll
+		for (int l = 0; l < slp_some_count<S>; l++) v.at[l] = slp_stored<S>::of(f.of(va[l], vb[l]));
+		slp_some_store(out + i, n - i, at_once, v);
+	}
 }
+
+/* How the axes of the operands are walked, and what indices are divided by. */
+template <class Index> struct walk {
+	struct slp_broadcast_plan p;
+	typename slp_divisor<Index>::type by[SL_MAX_NDIM];
+	walk(const struct slp_broadcast_plan &plan) : p(plan)
+	{
+		for (int i = 0; i < p.ndim; i++) by[i] = slp_divisor<Index>::of(p.dim[i]);
+	}
+};
 
 /* Index is 32 bits wide where that is enough: divisions take long. */
 template <class Index, class S, class F>
-__global__ void broadcast_kernel(const S *a, const S *b, S *out, int64_t n, struct slp_broadcast_plan p, F f)
+__global__ void broadcast_kernel(const S *a, const S *b, S *out, int64_t n, SLP_IN_PLACE struct walk<Index> w, F f)
 {
 	typedef typename slp_exact<S>::type T;
 	SLP_GRID_STRIDE(i, n)
 	{
-		Index rest = (Index)i;
+		Index rest = (Index)i, index;
 		int64_t from_a = 0, from_b = 0;
-		for (int axis = p.ndim - 1; axis >= 0; axis--) {
-			Index dim = (Index)p.dim[axis], index = rest % dim;
-			rest /= dim;
-			from_a += (int64_t)index * p.a[axis];
-			from_b += (int64_t)index * p.b[axis];
+		for (int axis = w.p.ndim - 1; axis >= 0; axis--) {
+			rest = slp_divided(rest, w.by[axis], &index);
+			from_a += (int64_t)index * w.p.a[axis];
+			from_b += (int64_t)index * w.p.b[axis];
 		}
 		out[i] = slp_stored<S>::of(f.of((T)a[from_a], (T)b[from_b]));
 	}
 }
 
 template <class S, class T, class F>
-__global__ void scalar_kernel(const S *x, T s, bool swapped, S *out, int64_t n, F f)
+__global__ void scalar_kernel(const S *x, T s, bool swapped, S *out, int64_t n, bool at_once, F f)
 {
-	SLP_GRID_STRIDE(i, n)
+	SLP_SOME_STRIDE(S, i, n)
 	{
-		T v = (T)x[i];
-		out[i] = slp_stored<S>::of(f.of(swapped ? s : v, swapped ? v : s));
+		T vx[slp_some_count<S>];
+		slp_some<S> v;
+		slp_some_load(x + i, n - i, at_once, 1, vx);
+#pragma unroll
+		for (int l = 0; l < slp_some_count<S>; l++)
+			v.at[l] = slp_stored<S>::of(f.of(swapped ? s : vx[l], swapped ? vx[l] : s));
+		slp_some_store(out + i, n - i, at_once, v);
 	}
 }
 
@@ -49,11 +73,14 @@ template <class S, class F> static void launch_binary(const struct slp_kernel *k
 	struct slp_broadcast_plan p =
 	        slp_broadcast_plan(k->in[0].type.shape, k->in[1].type.shape, k->out[0].type.shape);
 	if (p.ndim == 1)
-		SLP_LAUNCH((flat_kernel<S, F>), slp_grid(n), SLP_BLOCK, 0, k->stream, a, p.a[0], b, p.b[0], out, n, f);
-	else if (n <= UINT32_MAX)
-		SLP_LAUNCH((broadcast_kernel<uint32_t, S, F>), slp_grid(n), SLP_BLOCK, 0, k->stream, a, b, out, n, p,
-		           f);
-	else SLP_LAUNCH((broadcast_kernel<uint64_t, S, F>), slp_grid(n), SLP_BLOCK, 0, k->stream, a, b, out, n, p, f);
+		SLP_LAUNCH((flat_kernel<S, F>), slp_some_grid<S>(n), SLP_BLOCK, 0, k->stream, a, p.a[0], b, p.b[0], out,
+		           n, slp_is_some<S>(a) && slp_is_some<S>(b) && slp_is_some<S>(out), f);
+	else if (n <= INT32_MAX)
+		SLP_LAUNCH((broadcast_kernel<uint32_t, S, F>), slp_grid(n), SLP_BLOCK, 0, k->stream, a, b, out, n,
+		           walk<uint32_t>(p), f);
+	else
+		SLP_LAUNCH((broadcast_kernel<int64_t, S, F>), slp_grid(n), SLP_BLOCK, 0, k->stream, a, b, out, n,
+		           walk<int64_t>(p), f);
 }
 
 template <unsigned TYPES, class F> static enum sl_status binary(const struct slp_kernel *k, F f)
@@ -81,8 +108,8 @@ template <class S, class F> static void launch_scalar(const struct slp_kernel *k
 	typedef typename slp_exact<S>::type T;
 	T s;
 	number_as(((const struct slp_value *)k->attrs)->value, &s);
-	SLP_LAUNCH((scalar_kernel<S, T, F>), slp_grid(n), SLP_BLOCK, 0, k->stream, (const S *)k->in[0].ptr, s, swapped,
-	           (S *)k->out[0].ptr, n, f);
+	SLP_LAUNCH((scalar_kernel<S, T, F>), slp_some_grid<S>(n), SLP_BLOCK, 0, k->stream, (const S *)k->in[0].ptr, s,
+	           swapped, (S *)k->out[0].ptr, n, slp_is_some<S>(k->in[0].ptr) && slp_is_some<S>(k->out[0].ptr), f);
 }
 
 template <class F> static enum sl_status scalar(const struct slp_kernel *k, F f, bool swapped)

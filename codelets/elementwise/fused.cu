@@ -1,17 +1,36 @@
-/* Expressions of elementwise functions on GPUs: each thread interprets the expression for its elements. */
+/* Expressions of elementwise functions on GPUs.  Each thread interprets a step for several elements at a time; a result
+ * that the next step alone uses stays in registers, others wait in shared memory. */
 #include "fused.h"
+#include "common/divide.cuh"
 #include "common/lanes.cuh"
 #include "common/operands.h"
 #include "common/scalar.h"
+#include "common/wide.cuh"
+
+/* Where a step finds an operand: the result of the step before, input i, slot i of shared memory, number i. */
+enum { LAST, INPUT, SLOT = 32, NUMBER = 64 };
+/* How a thread reads an input: as it writes its elements, all at once or one by one; along a row, all at once; one for
+ * all of them; one after the other. */
+enum reading { GAPLESS, GAPLESS_SINGLE, ROW, SPLAT, SINGLE };
+/* Threads of a block where shared memory would not do for more. */
+enum { FEW = 64, SLOTS_OF_MANY = 5 };
+
+struct step {
+	uint8_t code, a, b, keep; /* keep: 1 + the slot that the result goes into, or 0 */
+};
 
 template <class S> struct expression {
 	typedef typename slp_number<S>::type T;
-	int nsteps, nin, ndim;
-	slp_fused_step step[SLP_FUSED_STEPS];
+	static constexpr int W = sizeof(T) == 8 ? 2 : 4; /* elements of a thread */
+	int nsteps, nin, ndim, slots;
+	bool aligned; /* the result, for all elements of a thread at once */
+	struct step step[SLP_FUSED_STEPS];
+	enum reading how[SLP_FUSED_INPUTS];
 	T number[SLP_FUSED_NUMBERS];
 	const S *in[SLP_FUSED_INPUTS];
 	S *out;
 	int64_t n, dim[SL_MAX_NDIM], stride[SLP_FUSED_INPUTS][SL_MAX_NDIM];
+	struct slp_quick quick[SL_MAX_NDIM];
 	/* Tells the emulated devices of the tests which pointers are in here. */
 	template <class F> void emu_pointers(F f)
 	{
@@ -20,14 +39,20 @@ template <class S> struct expression {
 	}
 };
 
-template <class T> __device__ inline T evaluate(int code, T p, T q)
+/* The function of a step, of W elements. */
+template <int W, class T> __device__ inline void evaluate(int code, const T *x_, const T *y_, T *result)
 {
 	switch (code) {
 #define FUNCTION(name, value, ...)                                                                                     \
-	case SLP_FUSED_##name: {                                                                                       \
-		__VA_ARGS__;                                                                                           \
-		return value;                                                                                          \
-	}
+	case SLP_FUSED_##name:                                                                                         \
+		_Pragma("unroll") for (int l = 0; l < W; l++)                                                          \
+		{                                                                                                      \
+			const T p = x_[l], q = y_[l];                                                                  \
+			__VA_ARGS__;                                                                                   \
+			(void)q;                                                                                       \
+			result[l] = value;                                                                             \
+		}                                                                                                      \
+		break;
 #define LINEAR(name, dtypes, value, doc) FUNCTION(name, value, const T x = p)
 #define FLAT LINEAR
 #define UNARY(name, dtypes, saved, value, slope, doc)                                                                  \
@@ -37,32 +62,108 @@ template <class T> __device__ inline T evaluate(int code, T p, T q)
 #define BINARY(name, saves, scalar_saves, value, doc) PART(name, value, doc)
 #define COMPARE(name, value, doc) PART(name, (value) ? 1 : 0, doc)
 #include "binary.def"
+	default: break;
 	}
-	return p;
 }
 
-/* Index is 32 bits wide where that is enough: divisions take long. */
-template <class Index, class S> __global__ void fused_kernel(struct expression<S> p)
+/* Where element e of the result finds input i. */
+template <class S> __device__ inline int64_t offset(const expression<S> &p, int i, int64_t e)
+{
+	int64_t from = 0;
+	if (p.n <= INT32_MAX) { /* divisions take long */
+		uint32_t rest = (uint32_t)e, index;
+		for (int axis = p.ndim - 1; axis > 0; axis--) {
+			rest = slp_divided(rest, p.quick[axis], &index);
+			from += (int64_t)index * p.stride[i][axis];
+		}
+		return from + (int64_t)rest * p.stride[i][0];
+	}
+	for (int axis = p.ndim - 1; axis > 0; axis--) {
+		from += e % p.dim[axis] * p.stride[i][axis];
+		e /= p.dim[axis];
+	}
+	return from + e * p.stride[i][0];
+}
+
+/* Elements e … of input i; there are n of them. */
+template <int W, class S, class T> __device__ inline void fetch(const expression<S> &p, int i, int64_t e, int n, T *v)
+{
+	const S *in = p.in[i];
+	struct alignas(W * sizeof(S)) several {
+		S at[W];
+	};
+	enum reading how = p.how[i];
+	if (n == W && (how == GAPLESS || how == ROW)) {
+		several s = *(const several *)(in + (how == GAPLESS ? e : offset(p, i, e)));
+#pragma unroll
+		for (int l = 0; l < W; l++) v[l] = (T)s.at[l];
+	} else if (how == SPLAT) {
+		T one = (T)in[offset(p, i, e)];
+#pragma unroll
+		for (int l = 0; l < W; l++) v[l] = one;
+	} else {
+		bool flat = how == GAPLESS || how == GAPLESS_SINGLE;
+#pragma unroll
+		for (int l = 0; l < W; l++)
+			if (l < n) v[l] = (T)in[flat ? e + l : offset(p, i, e + l)];
+	}
+}
+
+/* An operand of a step. */
+template <int W, class S, class T>
+__device__ inline void operand(const expression<S> &p, int at, int64_t e, int n, const T *last, const T *slots, T *v)
+{
+	if (at >= NUMBER) {
+#pragma unroll
+		for (int l = 0; l < W; l++) v[l] = p.number[at - NUMBER];
+	} else if (at >= SLOT) {
+#pragma unroll
+		for (int l = 0; l < W; l++) v[l] = slots[((at - SLOT) * W + l) * blockDim.x];
+	} else if (at >= INPUT) {
+		fetch<W>(p, at - INPUT, e, n, v);
+	} else {
+#pragma unroll
+		for (int l = 0; l < W; l++) v[l] = last[l];
+	}
+}
+
+template <int W, class S, class T> __device__ inline void put(const expression<S> &p, int64_t e, int n, const T *v)
+{
+	struct alignas(W * sizeof(S)) several {
+		S at[W];
+	} s;
+	if (n == W && p.aligned) {
+#pragma unroll
+		for (int l = 0; l < W; l++) s.at[l] = v[l];
+		*(several *)(p.out + e) = s;
+	} else {
+#pragma unroll
+		for (int l = 0; l < W; l++)
+			if (l < n) p.out[e + l] = v[l];
+	}
+}
+
+template <class S> __global__ void fused_kernel(SLP_IN_PLACE struct expression<S> p)
 {
 	typedef typename slp_number<S>::type T;
-	SLP_GRID_STRIDE(e, p.n)
+	constexpr int W = expression<S>::W;
+	SLP_DYN_SHARED(double, shared);
+	T *slots = (T *)shared + threadIdx.x;
+	SLP_GRID_STRIDE(group, (p.n + W - 1) / W)
 	{
-		T value[SLP_FUSED_VALUES];
-		int64_t from[SLP_FUSED_INPUTS] = {0};
-		Index rest = (Index)e;
-		for (int axis = p.ndim - 1; axis > 0; axis--) {
-			Index dim = (Index)p.dim[axis], index = rest % dim;
-			rest /= dim;
-			for (int i = 0; i < p.nin; i++) from[i] += (int64_t)index * p.stride[i][axis];
-		}
-		for (int i = 0; i < p.nin; i++) value[i] = p.in[i][from[i] + (int64_t)rest * p.stride[i][0]];
+		int64_t e = group * W;
+		int n = p.n - e < W ? (int)(p.n - e) : W;
+		T last[W] = {0}, a[W] = {0}, b[W] = {0};
 		for (int i = 0; i < p.nsteps; i++) {
-			slp_fused_step s = p.step[i];
-			T a = s.a < SLP_FUSED_NUMBER ? value[s.a] : p.number[s.a - SLP_FUSED_NUMBER];
-			T b = s.b < SLP_FUSED_NUMBER ? value[s.b] : p.number[s.b - SLP_FUSED_NUMBER];
-			value[SLP_FUSED_RESULT + i] = evaluate<T>(s.code, a, b);
+			struct step s = p.step[i];
+			operand<W>(p, s.a, e, n, last, slots, a);
+			operand<W>(p, s.b, e, n, last, slots, b);
+			evaluate<W>(s.code, a, b, last);
+			if (s.keep)
+#pragma unroll
+				for (int l = 0; l < W; l++) slots[((s.keep - 1) * W + l) * blockDim.x] = last[l];
 		}
-		p.out[e] = value[SLP_FUSED_RESULT + p.nsteps - 1];
+		put<W>(p, e, n, last);
 	}
 }
 
@@ -91,21 +192,77 @@ template <class S> static void plan(expression<S> *p, const struct slp_kernel *k
 	for (int j = 0; p->ndim == 0 && j < k->nin; j++) p->stride[j][0] = 0;
 }
 
+/* The last step that reads value v of fused.h: -1 where none does. */
+static int last_use(const slp_fused_attrs *f, int nsteps, int v)
+{
+	for (int i = nsteps - 1; i >= 0; i--)
+		if (slp_fused_step_at(f, i).a == v || slp_fused_step_at(f, i).b == v) return i;
+	return -1;
+}
+
+/* Operand v of step i, with the slots that results are in. */
+static uint8_t place_of(int v, int i, const int *slot)
+{
+	if (v >= SLP_FUSED_NUMBER) return (uint8_t)(NUMBER + v - SLP_FUSED_NUMBER);
+	if (v < SLP_FUSED_RESULT) return (uint8_t)(INPUT + v);
+	return v == SLP_FUSED_RESULT + i - 1 ? (uint8_t)LAST : (uint8_t)(SLOT + slot[v - SLP_FUSED_RESULT]);
+}
+
+/* A slot is free again after the last step that reads it. */
+template <class S> static void arrange(expression<S> *p, const slp_fused_attrs *f)
+{
+	int slot[SLP_FUSED_STEPS], until[SLP_FUSED_STEPS];
+	p->slots = 0;
+	for (int i = 0; i < p->nsteps; i++) {
+		slp_fused_step s = slp_fused_step_at(f, i);
+		p->step[i] = {(uint8_t)s.code, place_of(s.a, i, slot), place_of(s.b, i, slot), 0};
+		int last = last_use(f, p->nsteps, SLP_FUSED_RESULT + i), free = 0;
+		if (last <= i + 1) continue;
+		while (free < p->slots && until[free] > i) free++;
+		if (free == p->slots) p->slots++;
+		slot[i] = free;
+		until[free] = last;
+		p->step[i].keep = (uint8_t)(free + 1);
+	}
+}
+
+/* How input i is read, in elements of W. */
+template <class S> static enum reading reading_of(const expression<S> &p, int i)
+{
+	constexpr int W = expression<S>::W;
+	bool aligned = (uintptr_t)p.in[i] % (W * sizeof(S)) == 0, flat = true, rows = true;
+	int64_t gapless = 1, step = p.ndim ? p.stride[i][p.ndim - 1] : 0;
+	for (int axis = p.ndim - 1; axis >= 0; axis--) {
+		flat = flat && p.stride[i][axis] == gapless;
+		rows = rows && (axis == p.ndim - 1 || p.stride[i][axis] % W == 0);
+		gapless *= p.dim[axis];
+	}
+	if (p.ndim == 0) return SPLAT;
+	if (flat) return aligned && p.aligned ? GAPLESS : GAPLESS_SINGLE;
+	if (step == 0 && (p.ndim == 1 || p.dim[p.ndim - 1] % W == 0)) return SPLAT;
+	return step == 1 && aligned && rows && p.dim[p.ndim - 1] % W == 0 ? ROW : SINGLE;
+}
+
 template <class S> static void launch(const struct slp_kernel *k, int64_t n)
 {
 	typedef typename slp_number<S>::type T;
+	constexpr int W = expression<S>::W;
 	const slp_fused_attrs *f = (const slp_fused_attrs *)k->attrs;
 	expression<S> p;
 	p.nsteps = slp_fused_count(f);
 	p.nin = k->nin;
 	p.n = n;
 	p.out = (S *)k->out[0].ptr;
-	for (int i = 0; i < p.nsteps; i++) p.step[i] = slp_fused_step_at(f, i);
+	p.aligned = (uintptr_t)p.out % (W * sizeof(S)) == 0;
 	for (int i = 0; i < SLP_FUSED_NUMBERS; i++) p.number[i] = (T)f->number[i];
 	for (int i = 0; i < k->nin; i++) p.in[i] = (const S *)k->in[i].ptr;
+	arrange(&p, f);
 	plan(&p, k);
-	if (n <= INT32_MAX) SLP_LAUNCH((fused_kernel<uint32_t, S>), slp_grid(n), SLP_BLOCK, 0, k->stream, p);
-	else SLP_LAUNCH((fused_kernel<int64_t, S>), slp_grid(n), SLP_BLOCK, 0, k->stream, p);
+	for (int i = 0; i < p.ndim; i++) p.quick[i] = slp_divisor<uint32_t>::of(p.dim[i] <= INT32_MAX ? p.dim[i] : 1);
+	for (int i = 0; i < k->nin; i++) p.how[i] = reading_of(p, i);
+	unsigned threads = p.slots > SLOTS_OF_MANY ? (unsigned)FEW : (unsigned)SLP_BLOCK;
+	SLP_LAUNCH(fused_kernel<S>, slp_grid((n + W - 1) / W * SLP_BLOCK / threads), threads,
+	           p.slots * W * threads * sizeof(T), k->stream, p);
 }
 
 extern "C" enum sl_status slp_cuda_fused(const struct slp_kernel *k)

@@ -32,6 +32,23 @@ static inline struct slp_linear_size slp_linear_size_of(sl_shape x, sl_shape w, 
 	return z;
 }
 
+/* A GPU sums the columns of g in parts of `share` rows each, if there are not too many.  No kernel has smaller shares
+ * than SLP_LINEAR_SHARE. */
+enum { SLP_LINEAR_PARTS = 16, SLP_LINEAR_SHARE = 16 };
+
+static inline int64_t slp_linear_parts(int64_t rows, int64_t share)
+{
+	int64_t parts = rows / share;
+	return parts < 1 ? 1 : parts < SLP_LINEAR_PARTS ? parts : (int64_t)SLP_LINEAR_PARTS;
+}
+
+/* Where in the scratch memory the sums of these parts lie: behind g, which is there if there is an activation. */
+static inline size_t slp_linear_parts_at(const struct slp_linear_grad_attrs *a, const struct slp_type *dy)
+{
+	size_t g = a->activation ? (size_t)sl_shape_size(dy->shape) * sl_dtype_size(dy->dtype) : 0;
+	return (g + 7) / 8 * 8;
+}
+
 /* The rule for x and w: SL_EDTYPE or SL_ESHAPE if they do not fit; *out is the shape of y. */
 enum sl_status slp_linear_check(const struct slp_infer *c, const struct slp_type *x, const struct slp_type *w, bool tw,
                                 sl_shape *out);

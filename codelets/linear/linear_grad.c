@@ -89,12 +89,16 @@ static double flops(const struct slp_infer *c)
 	return (a->data ? 4.0 : 2.0) * (double)z.rows * (double)z.inputs * (double)z.units;
 }
 
-/* For g, where it is not dy. */
+/* For g, where it is not dy; behind it a GPU keeps the sums of parts of the columns. */
 static size_t scratch(const struct slp_infer *c)
 {
 	const struct slp_linear_grad_attrs *a = c->attrs;
-	const struct slp_type *dy = &c->in[operand_order_of(c->op).dy];
-	return a->activation ? (size_t)sl_shape_size(dy->shape) * sl_dtype_size(dy->dtype) : 0;
+	struct operand_order at = operand_order_of(c->op);
+	struct slp_linear_size z = slp_linear_size_of(c->in[at.x].shape, c->in[at.w].shape, a->tw);
+	size_t parts = slp_linear_parts(z.rows, SLP_LINEAR_SHARE) > 1
+	                       ? SLP_LINEAR_PARTS * (size_t)z.units * sizeof(double)
+	                       : 0;
+	return slp_linear_parts_at(a, &c->in[at.dy]) + parts;
 }
 
 /* ---- gradients of activations ----------------------------------------------------------------------------------- */

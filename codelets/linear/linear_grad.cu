@@ -24,27 +24,84 @@ template <class T> static __device__ inline T taken_back(T d, T v, int activatio
 	}
 }
 
-enum { WIDE = 32, DEEP = SLP_BLOCK / WIDE }; /* columns of a block; rows that it takes at a time */
+/* Columns of a block; rows that it takes at a time, of which a thread holds some. */
+enum { WIDE = 8, DEEP = SLP_BLOCK / WIDE, HELD = 4 };
+#ifdef SLP_EMULATE
+enum { SHARE = SLP_LINEAR_SHARE }; /* so that small cases have parts, too */
+#else
+enum { SHARE = 512 }; /* rows of a part */
+#endif
 
-/* to = alpha (sums of the columns of g) + beta to; g too, where there is an activation.  The order is fixed. */
-template <class S> __global__ static void columns(const S *dy, const S *v, S *g, S *to, int64_t rows, int64_t units,
-                                                  int activation, double alpha, double beta)
+/* Row i of column j of g: stored, too, where there is an activation. */
+template <class S, class T> static __device__ inline T take_back(S *g, T d, const S *v, int64_t at, int activation)
+{
+	if (v) g[at] = d = taken_back<T>(d, v[at], activation);
+	return d;
+}
+
+/* How the sum of a column becomes what is wanted: to = alpha sum + beta to. */
+template <class S> struct target {
+	typedef typename slp_number<S>::type T;
+	S *to;
+	double alpha, beta;
+	__device__ void put(int64_t j, double sum) const
+	{
+		to[j] = (T)(alpha * sum + (beta == 0 ? 0 : beta * (T)to[j]));
+	}
+	template <class F> void emu_pointers(F f)
+	{
+		f(to);
+	}
+};
+
+/* Grid (units / WIDE, parts): the sums of the columns of g, or partial[part][unit] where there are several parts; g too,
+ * where there is an activation.  The order is fixed. */
+template <class S> __global__ static void columns(const S *dy, const S *v, S *g, double *partial, int64_t rows,
+                                                  int64_t units, int activation, target<S> result)
 {
 	typedef typename slp_number<S>::type T;
 	__shared__ double part[DEEP][WIDE];
 	int lane = (int)(threadIdx.x % WIDE), depth = (int)(threadIdx.x / WIDE);
-	int64_t j = blockIdx.x * (int64_t)WIDE + lane;
+	int64_t j = blockIdx.x * (int64_t)WIDE + lane, i = rows * blockIdx.y / gridDim.y + depth,
+	        end = rows * (blockIdx.y + 1) / gridDim.y;
 	double sum = 0;
-	for (int64_t i = depth; j < units && i < rows; i += DEEP) {
-		T d = dy[i * units + j];
-		if (v) g[i * units + j] = d = taken_back<T>(d, v[i * units + j], activation);
-		sum += d;
+	for (; j < units && i + (HELD - 1) * DEEP < end; i += HELD * DEEP) {
+		T d[HELD];
+#pragma unroll
+		for (int r = 0; r < HELD; r++) d[r] = dy[(i + r * DEEP) * units + j];
+#pragma unroll
+		for (int r = 0; r < HELD; r++) sum += take_back(g, d[r], v, (i + r * DEEP) * units + j, activation);
 	}
+	for (; j < units && i < end; i += DEEP) sum += take_back(g, (T)dy[i * units + j], v, i * units + j, activation);
 	part[depth][lane] = sum;
 	__syncthreads();
 	if (depth || j >= units) return;
-	for (int i = 1; i < DEEP; i++) sum += part[i][lane];
-	to[j] = (T)(alpha * sum + (beta == 0 ? 0 : beta * (T)to[j]));
+	for (int r = 1; r < DEEP; r++) sum += part[r][lane];
+	if (gridDim.y > 1) partial[blockIdx.y * units + j] = sum;
+	else result.put(j, sum);
+}
+
+template <class S> __global__ static void join(const double *partial, int64_t units, int parts, target<S> result)
+{
+	SLP_GRID_STRIDE(j, units)
+	{
+		double sum = 0;
+		for (int i = 0; i < parts; i++) sum += partial[i * units + j];
+		result.put(j, sum);
+	}
+}
+
+/* partial: for SLP_LINEAR_PARTS sums of each column. */
+template <class S> static void sum_columns(const struct slp_kernel *k, const S *dy, const S *v, S *g, double *partial,
+                                           const slp_linear_size &z, int activation, target<S> result)
+{
+	int64_t parts = slp_linear_parts(z.rows, SHARE);
+	if (z.units == 0) return;
+	SLP_LAUNCH(columns<S>, dim3((unsigned)((z.units + WIDE - 1) / WIDE), (unsigned)parts), SLP_BLOCK, 0, k->stream,
+	           dy, v, g, partial, z.rows, z.units, activation, result);
+	if (parts > 1)
+		SLP_LAUNCH(join<S>, slp_blocks((z.units + 63) / 64, 4096), 64, 0, k->stream, (const double *)partial,
+		           z.units, (int)parts, result);
 }
 
 /* Where the operands and results of each operation stand. */
@@ -61,9 +118,8 @@ template <class T> static enum sl_status run(const struct slp_kernel *k, const o
 	const T *v = a->activation ? (const T *)k->in[o.dy + 1].ptr : NULL;
 	T *g = a->activation ? (T *)k->scratch : (T *)dy;
 	int64_t in = z.inputs, out = z.units, rows = z.rows, step = a->tw ? in : out;
-	if (out)
-		SLP_LAUNCH(columns<T>, (unsigned)((out + WIDE - 1) / WIDE), SLP_BLOCK, 0, k->stream, dy, v, g, to_b,
-		           rows, out, a->activation, o.alpha, o.beta);
+	sum_columns<T>(k, dy, v, g, (double *)((char *)k->scratch + slp_linear_parts_at(a, &k->in[o.dy].type)), z,
+	               a->activation, {to_b, o.alpha, o.beta});
 	enum sl_status s = slp_launched(k);
 	struct slp_cuda_gemm data = {false, !a->tw, rows, in, out, out, step, 0, 0, 1, 0};
 	struct slp_cuda_gemm weights = {true, false, in, out, rows, in, out, 0, 0, 1, o.beta, o.alpha};

@@ -1,6 +1,7 @@
 /* softmax, log_softmax and their gradients on a GPU: a group of threads a row, or, along other axes than the last, a
  * thread a column, so that neighbouring threads read neighbours. */
 #include "common/lanes.cuh"
+#include "common/wide.cuh"
 #include "softmax.h"
 
 /* The rules of softmax.c. */
@@ -51,12 +52,66 @@ template <slp_softmax_kind K, class S, int LANES> __global__ void rows(slp_split
 		row<K, S, LANES>(s, r * s.n, 1, slp_lane<LANES>(), a, b, out);
 }
 
+/* Elements of a row that a thread can hold. */
+enum { HELD = 16 };
+
+/* The same for rows that a group holds, 16 bytes of a thread at a time: each element is read once. */
+template <slp_softmax_kind K, class S, int LANES> __global__ void held_rows(slp_split s, const S *a, const S *b, S *out)
+{
+	typedef typename slp_number<S>::type T;
+	typedef rule<K, T> R;
+	constexpr int W = slp_wide_count<S>, UNITS = HELD / W;
+	int lane = slp_lane<LANES>() * W;
+	for (int64_t r = slp_group<LANES>(); r < s.outer; r += slp_groups<LANES>()) {
+		T va[HELD], vb[HELD], max = -INFINITY;
+		double sum = 0;
+#pragma unroll
+		for (int u = 0; u < UNITS; u++) {
+			int64_t i = lane + u * LANES * W, left = s.n - i;
+			slp_wide_load(a + r * s.n + i, left < 0 ? 0 : left, va + u * W, T(-INFINITY));
+			if (!R::forward) slp_wide_load(b + r * s.n + i, left < 0 ? 0 : left, vb + u * W, T(0));
+		}
+#pragma unroll
+		for (int l = 0; l < HELD; l++) {
+			if (R::forward) vb[l] = va[l], max = slp_max_of()(max, va[l]);
+		}
+		if (R::forward) max = slp_group_reduce<LANES>(max, slp_max_of(), T(-INFINITY));
+#pragma unroll
+		for (int l = 0; l < HELD; l++)
+			if (lane + l / W * LANES * W < s.n) sum += R::term(va[l], vb[l], max);
+		T f = R::factor(slp_group_reduce<LANES>(sum, slp_sum_of(), 0.0));
+#pragma unroll
+		for (int u = 0; u < UNITS; u++) {
+			int64_t i = lane + u * LANES * W;
+			if (i >= s.n) break;
+#pragma unroll
+			for (int l = u * W; l < u * W + W; l++) va[l] = R::result(va[l], vb[l], max, f);
+			slp_wide_store(out + r * s.n + i, W, va + u * W);
+		}
+	}
+}
+
 template <slp_softmax_kind K, class S> __global__ void columns(slp_split s, const S *a, const S *b, S *out)
 {
 	SLP_GRID_STRIDE(c, s.outer * s.inner)
 	{
 		row<K, S, 1>(s, c / s.inner * s.n * s.inner + c % s.inner, s.inner, 0, a, b, out);
 	}
+}
+
+/* Rows that begin at multiples of 16 bytes and that a group can hold; false: they are not. */
+template <slp_softmax_kind K, class T>
+static bool launch_held(const slp_kernel *k, slp_split s, const T *a, const T *b, T *out)
+{
+	if (s.n % slp_wide_count<T> || s.n > HELD * SLP_BLOCK || s.n < SLP_WARP) return false;
+	if (!slp_is_wide(a) || !slp_is_wide(b) || !slp_is_wide(out)) return false;
+	if (s.n <= HELD * SLP_WARP)
+		SLP_LAUNCH((held_rows<K, T, SLP_WARP>), slp_group_grid(s.outer, SLP_WARP), SLP_BLOCK, 0, k->stream, s,
+		           a, b, out);
+	else
+		SLP_LAUNCH((held_rows<K, T, SLP_BLOCK>), slp_group_grid(s.outer, SLP_BLOCK), SLP_BLOCK, 0, k->stream, s,
+		           a, b, out);
+	return true;
 }
 
 template <slp_softmax_kind K, class T> static void launch(const slp_kernel *k, slp_split s)
@@ -67,6 +122,7 @@ template <slp_softmax_kind K, class T> static void launch(const slp_kernel *k, s
 		SLP_LAUNCH((columns<K, T>), slp_grid(s.outer * s.inner), SLP_BLOCK, 0, k->stream, s, a, b, out);
 		return;
 	}
+	if (launch_held<K, T>(k, s, a, b, out)) return;
 	slp_with_lanes(s.n, [&](auto lanes) {
 		constexpr int LANES = decltype(lanes)::value;
 		SLP_LAUNCH((rows<K, T, LANES>), slp_group_grid(s.outer, LANES), SLP_BLOCK, 0, k->stream, s, a, b, out);

@@ -148,10 +148,12 @@ static double gather_grad_flops(const struct slp_infer *c)
 	return (double)sl_shape_size(c->in[0].shape);
 }
 
-/* On a GPU: for each position, the next one with the same index, and whether it is the first. */
+/* On a GPU: positions and their indices twice, to sort them, and sums of pieces of 16 positions or more, two of each. */
 static size_t gather_grad_scratch(const struct slp_infer *c)
 {
-	return (size_t)sl_shape_size(c->in[1].shape) * 2 * sizeof(int32_t);
+	size_t count = (size_t)sl_shape_size(c->in[1].shape), elements = (size_t)sl_shape_size(c->in[0].shape);
+	size_t pieces = elements / 16 + (count ? elements / count : 0), wide = c->in[0].dtype == SL_FLOAT64 ? 8 : 4;
+	return count * 4 * sizeof(int32_t) + 2 * pieces * wide;
 }
 
 static struct rows gather_grad_rows(const struct slp_kernel *k)

@@ -1,6 +1,6 @@
 /* gather, gather_grad and one_hot on a GPU.  A kernel cannot report a wrong index: it gives a row of NaN instead. */
+#include "common/divide.cuh"
 #include "common/element.cuh"
-#include "common/gpu.cuh"
 
 /* Elements after axis 0. */
 static int64_t row_size(sl_shape shape)
@@ -49,53 +49,161 @@ extern "C" enum sl_status slp_cuda_gather(const struct slp_kernel *k)
 
 /* ---- gather_grad ------------------------------------------------------------------------------------------------ */
 
-/* Chains the positions with the same index, in their order: next[p] is the one after p or -1, head[p] says that there
- * is none before.  Every position looks at the others until it meets its like. */
-__global__ void chain(int32_t *next, int32_t *head, const int32_t *index, int32_t count)
+/* Positions are sorted by their index, in their order where that is the same: chunks by counting, then runs are merged,
+ * twice as long each time.  Sorted positions are summed up in pieces: a piece ends where the index changes, and after so
+ * many positions.  The first piece of an index becomes the row, the sums of others are added to it. */
+#ifdef SLP_EMULATE
+enum { CHUNK = 32, PIECE = 16 }; /* so that small cases have several, too */
+#else
+enum { CHUNK = 1024, PIECE = 64 };
+#endif
+enum { SORTERS = CHUNK / 4 }; /* threads of a block, each with a position; four blocks a chunk */
+
+/* Positions and their indices. */
+struct order {
+	int32_t *key, *position;
+	template <class F> void emu_pointers(F f)
+	{
+		f(key), f(position);
+	}
+};
+
+__global__ void sort_chunks(const int32_t *index, int32_t count, order to)
+{
+	__shared__ int32_t chunk[CHUNK];
+	int64_t p = blockIdx.x * (int64_t)SORTERS + threadIdx.x, first = p / CHUNK * CHUNK;
+	int n = count - first < CHUNK ? (int)(count - first) : (int)CHUNK, me = (int)(p - first), before = 0;
+	for (int i = threadIdx.x; i < n; i += SORTERS) chunk[i] = index[first + i];
+	__syncthreads();
+	if (p >= count) return;
+	int32_t mine = chunk[me];
+#pragma unroll 8
+	for (int i = 0; i < n; i++) before += chunk[i] < mine || (chunk[i] == mine && i < me);
+	to.key[first + before] = mine;
+	to.position[first + before] = (int32_t)p;
+}
+
+/* How many of n sorted keys come before `key`; with `equal`, those that are equal do. */
+static __device__ inline int64_t keys_before(const int32_t *keys, int64_t n, int32_t key, bool equal)
+{
+	int64_t low = 0;
+	while (n > 0) {
+		int64_t half = n / 2;
+		if (keys[low + half] < key || (equal && keys[low + half] == key)) low += half + 1, n -= half + 1;
+		else n = half;
+	}
+	return low;
+}
+
+/* Each two runs of `run` become one. */
+__global__ void merge_runs(order from, int32_t count, int64_t run, order to)
 {
 	SLP_GRID_STRIDE(p, (int64_t)count)
 	{
-		int32_t me = index[p], after = (int32_t)p + 1, before = (int32_t)p - 1;
-		while (after < count && index[after] != me) after++;
-		while (before >= 0 && index[before] != me) before--;
-		next[p] = after < count ? after : -1;
-		head[p] = before < 0;
+		int64_t pair = p / (2 * run) * (2 * run), middle = pair + run, end = middle + run;
+		bool second = p >= middle;
+		if (end > count) end = count;
+		int64_t other = second ? pair : middle, n = second ? run : end - middle,
+		        self = second ? p - middle : p - pair;
+		int32_t key = from.key[p];
+		int64_t at = pair + self + (n > 0 ? keys_before(from.key + other, n, key, second) : 0);
+		to.key[at] = key;
+		to.position[at] = from.position[p];
 	}
 }
 
-template <class S> __global__ void add_chains(S *dx, const S *dy, const int32_t *index, const int32_t *next,
-                                              const int32_t *head, int64_t n, int64_t rows, int64_t width)
+/* Sums of pieces in the type that is computed in: of those that go on with the index of the piece before, and of those
+ * that the next piece goes on with. */
+template <class T> struct pieces {
+	T *further, *first;
+	template <class F> void emu_pointers(F f)
+	{
+		f(further), f(first);
+	}
+};
+
+template <class S, class T, class I> __global__ void add_pieces(S *dx, const S *dy, order o, pieces<T> sums,
+                                                                int32_t count, int64_t rows, I width,
+                                                                typename slp_divisor<I>::type by_width)
 {
-	typedef typename slp_number<S>::type T;
+	SLP_GRID_STRIDE(i, count * (int64_t)width)
+	{
+		I column;
+		int64_t p = slp_divided((I)i, by_width, &column), piece = p / PIECE;
+		int32_t row = o.key[p];
+		bool further = p > 0 && o.key[p - 1] == row;
+		if ((further && p % PIECE) || row < 0 || row >= rows) continue;
+		int64_t end = (piece + 1) * PIECE < count ? (piece + 1) * PIECE : count, q = p;
+		T sum = 0;
+		for (; q < end && o.key[q] == row; q++) sum += (T)dy[(int64_t)o.position[q] * width + column];
+		if (further) sums.further[piece * width + column] = sum;
+		else if (q == end && q < count && o.key[q] == row) sums.first[piece * width + column] = sum;
+		else dx[(int64_t)row * width + column] = sum;
+	}
+}
+
+/* The rows of indices with several pieces: the first of them is the last of its PIECE positions. */
+template <class S, class T>
+__global__ void join_pieces(S *dx, order o, pieces<T> sums, int32_t count, int64_t rows, int64_t width)
+{
+	int64_t n = (count - 1) / PIECE * width;
 	SLP_GRID_STRIDE(i, n)
 	{
-		int64_t p = i / width, column = i - p * width;
-		if (!head[p] || index[p] < 0 || index[p] >= rows) continue;
-		T sum = 0;
-		for (int64_t q = p; q >= 0; q = next[q]) sum += (T)dy[q * width + column];
-		dx[index[p] * width + column] = sum;
+		int64_t piece = i / width, column = i - piece * width, next = (piece + 1) * PIECE;
+		int32_t row = o.key[next];
+		bool goes_on = o.key[next - 1] == row, here = piece == 0 || o.key[piece * PIECE - 1] != row;
+		here = here || o.key[piece * PIECE] != row;
+		if (!goes_on || !here || row < 0 || row >= rows) continue;
+		T sum = sums.first[i];
+		for (; next < count && o.key[next] == row; next += PIECE)
+			sum += sums.further[next / PIECE * width + column];
+		dx[(int64_t)row * width + column] = sum;
 	}
 }
 
-template <class T> __global__ void zero(T *x, int64_t n)
+/* The sorted positions, in the scratch memory. */
+static order sorted(const struct slp_kernel *k, int32_t count)
 {
-	SLP_GRID_STRIDE(i, n) x[i] = 0;
+	int32_t *space = (int32_t *)k->scratch;
+	order from = {space, space + count}, to = {space + 2 * (int64_t)count, space + 3 * (int64_t)count};
+	SLP_LAUNCH(sort_chunks, (unsigned)((count + (int64_t)SORTERS - 1) / SORTERS), SORTERS, 0, k->stream,
+	           (const int32_t *)k->in[1].ptr, count, from);
+	for (int64_t run = CHUNK; run < count; run *= 2) {
+		SLP_LAUNCH(merge_runs, slp_grid(count), SLP_BLOCK, 0, k->stream, from, count, run, to);
+		order last = from;
+		from = to;
+		to = last;
+	}
+	return from;
+}
+
+template <class S> static void add_rows(const struct slp_kernel *k, int32_t count, int64_t width)
+{
+	typedef typename slp_number<S>::type T;
+	S *dx = (S *)k->out[0].ptr;
+	const S *dy = (const S *)k->in[0].ptr;
+	int64_t rows = k->out[0].type.shape.dim[0], n = count * width, npieces = (count - 1) / PIECE + 1;
+	order o = sorted(k, count);
+	T *space = (T *)((int32_t *)k->scratch + 4 * (int64_t)count);
+	pieces<T> sums = {space, space + npieces * width};
+	if (n <= INT32_MAX)
+		SLP_LAUNCH((add_pieces<S, T, uint32_t>), slp_grid(n), SLP_BLOCK, 0, k->stream, dx, dy, o, sums, count,
+		           rows, (uint32_t)width, slp_divisor<uint32_t>::of(width));
+	else
+		SLP_LAUNCH((add_pieces<S, T, int64_t>), slp_grid(n), SLP_BLOCK, 0, k->stream, dx, dy, o, sums, count,
+		           rows, width, slp_divisor<int64_t>::of(width));
+	if (npieces > 1)
+		SLP_LAUNCH((join_pieces<S, T>), slp_grid((npieces - 1) * width), SLP_BLOCK, 0, k->stream, dx, o, sums,
+		           count, rows, width);
 }
 
 template <class T> static enum sl_status run_gather_grad(const struct slp_kernel *k)
 {
 	T *dx = (T *)k->out[0].ptr;
-	const T *dy = (const T *)k->in[0].ptr;
-	const int32_t *index = (const int32_t *)k->in[1].ptr;
 	int64_t n = slp_size(&k->in[0]), count = slp_size(&k->in[1]), size = slp_size(&k->out[0]);
-	int32_t *next = (int32_t *)k->scratch, *head = next + count;
 	if (count > INT32_MAX) return slp_kernel_fail(k, SL_EUNSUPPORTED, "more than %d indices", INT32_MAX);
-	if (size) SLP_LAUNCH(zero<T>, slp_grid(size), SLP_BLOCK, 0, k->stream, dx, size);
-	if (size && n) {
-		SLP_LAUNCH(chain, slp_grid(count), SLP_BLOCK, 0, k->stream, next, head, index, (int32_t)count);
-		SLP_LAUNCH(add_chains<T>, slp_grid(n), SLP_BLOCK, 0, k->stream, dx, dy, index, next, head, n,
-		           k->out[0].type.shape.dim[0], row_size(k->out[0].type.shape));
-	}
+	if (size) cudaMemsetAsync(dx, 0, (size_t)size * sizeof(T), (cudaStream_t)k->stream);
+	if (size && n) add_rows<T>(k, (int32_t)count, row_size(k->out[0].type.shape));
 	return slp_launched(k);
 }
 

@@ -1,8 +1,9 @@
-/* Batch normalisation on a GPU: partial sums by several blocks a channel, one thread a channel that joins them, one
- * thread an element that applies them.  The order of all sums is fixed.  Where each element of an image is a channel of its own,
+/* Batch normalisation on a GPU: partial sums by several blocks a channel, one warp a channel that joins them,
+ * threads that apply them to 16 bytes each.  The order of all sums is fixed.  Where each element of an image is a channel of its own,
  * as in all images with channels last, neighbouring threads have neighbouring channels. */
-#include "common/element.cuh"
+#include "common/divide.cuh"
 #include "common/lanes.cuh"
+#include "common/wide.cuh"
 #include "common/activation.h"
 #include "common/lane_order.h"
 #include "batch_norm.h"
@@ -21,60 +22,87 @@ template <class T> static struct space<T> space_of(const struct slp_kernel *k, i
 	return {p, p + c, p + 2 * c, p + 3 * c, p + 4 * c};
 }
 
-/* Elements [begin, end) of a channel are part `part` of `parts`. */
-static __device__ int64_t
-part_begin(struct slp_norm_size z, int part, int parts)
+/* The elements as threads take them: units of W elements that lie side by side, in planes of a channel or, where planes
+ * are single elements, along the channels. */
+template <class I>
+struct places {
+	typedef typename slp_divisor<I>::type D;
+	int64_t c, s, units; /* channels; elements of a plane; units of a channel */
+	bool blocks, rows;
+	D by_plane, by_channels; /* units of a plane and planes of an image; of rows, 1 and units of a row */
+
+	places(struct slp_norm_size z, int width)
+	    : c(z.c), s(z.s), units(z.n * z.s), blocks(z.blocks), rows(z.s == 1 && !z.blocks)
+	{
+		if (!rows) units /= width;
+		by_plane = slp_divisor<I>::of(rows ? 1 : blocks ? z.s * SLP_ORDER_BLOCK : z.s / width);
+		by_channels = slp_divisor<I>::of(rows ? z.c / width : blocks ? z.c / SLP_ORDER_BLOCK : z.c);
+	}
+};
+
+/* Units [begin, end) of a channel are part `part` of `parts`. */
+static __device__ int64_t part_begin(int64_t units, int part, int parts)
 {
-	return z.n * z.s * part / parts;
+	return units * part / parts;
 }
 
-/* Element i of channel c, counted over images and within planes. */
-template <class I> static __device__ int64_t element(struct slp_norm_size z, int64_t c, int64_t i)
+/* The first element of unit i of channel c, counted over images and within planes. */
+template <int W, class I> static __device__ inline int64_t element(const places<I> &p, int64_t c, int64_t i)
 {
-	I n = (I)i / (I)z.s, at = (I)i - n * (I)z.s;
-	if (z.blocks) return slp_order_in_blocks(z.c, z.s, n, c, at);
-	return ((int64_t)n * z.c + c) * z.s + at;
+	I at, n;
+	if (p.blocks) {
+		n = (I)i / (I)p.s;
+		return slp_order_in_blocks(p.c, p.s, n, c, (I)i - n * (I)p.s);
+	}
+	n = slp_divided((I)i, p.by_plane, &at);
+	return ((int64_t)n * p.c + c) * p.s + (int64_t)at * W;
 }
 
 /* ---- sums ------------------------------------------------------------------------------------------------------- */
 
 enum { CHUNK = 8 }; /* elements that a thread holds at a time */
 
-/* Mean and sum of squared deviations of what a thread meets, a chunk at a time: joined as in batch_norm_cpu.c. */
+/* Mean and sum of squared deviations of what a thread meets, N elements at a time: joined as in batch_norm_cpu.c. */
 template <class T> struct moments {
 	T count, mean, squares;
-	__device__ void join(T n, T m, T m2)
-	{
-		T total = count + n, delta = m - mean;
-		mean += delta * (n / total);
-		squares += m2 + delta * delta * (count * n / total);
-		count = total;
-	}
-	__device__ void add(const T *v, int n)
+	template <int N> __device__ void add(const T *v)
 	{
 		T sum = 0, m2 = 0;
-		for (int i = 0; i < n; i++) sum += v[i];
-		T m = sum / T(n);
-		for (int i = 0; i < n; i++) m2 += (v[i] - m) * (v[i] - m);
-		join(T(n), m, m2);
+#pragma unroll
+		for (int i = 0; i < N; i++) sum += v[i];
+		T m = sum * (T(1) / T(N));
+#pragma unroll
+		for (int i = 0; i < N; i++) m2 += (v[i] - m) * (v[i] - m);
+		T total = count + T(N), delta = m - mean;
+		mean += delta * (T(N) / total);
+		squares += m2 + delta * delta * (count * T(N) / total);
+		count = total;
 	}
 };
 
 /* grid (channels, parts).  part[channel][part] = {mean, squares}, of the differences to the channel's first element:
  * they lose less in rounding where the mean is large against the deviation. */
-template <class S, class T, class I> __global__ void stat_parts(const S *x, struct slp_norm_size z, struct space<T> w)
+template <int W, class S, class T, class I> __global__ void stat_parts(const S *x, places<I> p, struct space<T> w)
 {
-	int64_t c = blockIdx.x, begin = part_begin(z, blockIdx.y, gridDim.y),
-	        end = part_begin(z, blockIdx.y + 1, gridDim.y);
+	constexpr int UNITS = CHUNK / W;
+	int64_t c = blockIdx.x, begin = part_begin(p.units, blockIdx.y, gridDim.y),
+	        end = part_begin(p.units, blockIdx.y + 1, gridDim.y), i = begin + threadIdx.x;
 	moments<T> m = {0, 0, 0};
-	T first = x[element<I>(z, c, 0)];
-	for (int64_t i = begin + threadIdx.x; i < end;) {
-		T v[CHUNK];
-		int n = 0;
-		for (; n < CHUNK && i < end; n++, i += blockDim.x) v[n] = (T)x[element<I>(z, c, i)] - first;
-		m.add(v, n);
+	T v[CHUNK], first = x[element<W>(p, c, 0)];
+	for (; i + (UNITS - 1) * (int64_t)blockDim.x < end; i += UNITS * (int64_t)blockDim.x) {
+#pragma unroll
+		for (int u = 0; u < UNITS; u++) slp_take<W>(x + element<W>(p, c, i + u * blockDim.x), v + u * W);
+#pragma unroll
+		for (int l = 0; l < CHUNK; l++) v[l] -= first;
+		m.template add<CHUNK>(v);
 	}
-	T mean = slp_block_reduce(m.count * m.mean, slp_sum_of(), T(0)) / T(end - begin);
+	for (; i < end; i += blockDim.x) {
+		slp_take<W>(x + element<W>(p, c, i), v);
+#pragma unroll
+		for (int l = 0; l < W; l++) v[l] -= first;
+		m.template add<W>(v);
+	}
+	T mean = slp_block_reduce(m.count * m.mean, slp_sum_of(), T(0)) / T((end - begin) * W);
 	T squares = slp_block_reduce(m.squares + m.count * (m.mean - mean) * (m.mean - mean), slp_sum_of(), T(0));
 	if (threadIdx.x) return;
 	T *part = w.part + (c * gridDim.y + blockIdx.y) * 2;
@@ -82,54 +110,93 @@ template <class S, class T, class I> __global__ void stat_parts(const S *x, stru
 	part[1] = squares;
 }
 
-enum { WIDE = 16, DEEP = SLP_BLOCK / WIDE }; /* channels of a block; rows that it takes at a time */
+/* Units of a row that a block takes; rows that it takes at a time; of these a thread holds some. */
+template <int W> constexpr int wide = W == 1 ? 16 : 4;
+template <int W> constexpr int deep = SLP_BLOCK / wide<W>;
+enum { HELD = 4 };
 
-/* The same for planes of an element, grid (channels / WIDE, parts). */
-template <class S, class T> __global__ void stat_rows(const S *x, struct slp_norm_size z, struct space<T> w)
+/* The same for planes of an element, grid (channels / wide / W, parts). */
+template <int W, class S, class T, class I> __global__ void stat_rows(const S *x, places<I> p, struct space<T> w)
 {
-	__shared__ T all[3][DEEP][WIDE];
-	int lane = (int)(threadIdx.x % WIDE), depth = (int)(threadIdx.x / WIDE);
-	int64_t c = blockIdx.x * (int64_t)WIDE + lane, i = part_begin(z, blockIdx.y, gridDim.y) + depth,
-	        end = part_begin(z, blockIdx.y + 1, gridDim.y);
-	moments<T> m = {0, 0, 0};
-	T first = c < z.c ? (T)x[c] : T(0);
-	while (c < z.c && i < end) {
-		T v[CHUNK];
-		int n = 0;
-		for (; n < CHUNK && i < end; n++, i += DEEP) v[n] = (T)x[i * z.c + c] - first;
-		m.add(v, n);
+	constexpr int WIDE = wide<W>, DEEP = deep<W>;
+	__shared__ T means[DEEP][WIDE * W], squares[DEEP][WIDE * W];
+	int lane = (int)(threadIdx.x % WIDE) * W, depth = (int)(threadIdx.x / WIDE);
+	int64_t c0 = blockIdx.x * (int64_t)(WIDE * W), c = c0 + lane,
+	        begin = part_begin(p.units, blockIdx.y, gridDim.y),
+	        end = part_begin(p.units, blockIdx.y + 1, gridDim.y), i = begin + depth;
+	moments<T> m[W];
+	T first[W] = {0};
+	if (c < p.c) slp_take<W>(x + c, first);
+#pragma unroll
+	for (int l = 0; l < W; l++) m[l] = {0, 0, 0};
+	for (; c < p.c && i + (HELD - 1) * DEEP < end; i += HELD * DEEP) {
+		T v[HELD][W];
+#pragma unroll
+		for (int r = 0; r < HELD; r++) slp_take<W>(x + (i + r * DEEP) * p.c + c, v[r]);
+#pragma unroll
+		for (int l = 0; l < W; l++) {
+			T column[HELD];
+#pragma unroll
+			for (int r = 0; r < HELD; r++) column[r] = v[r][l] - first[l];
+			m[l].template add<HELD>(column);
+		}
 	}
-	all[0][depth][lane] = m.count;
-	all[1][depth][lane] = m.mean;
-	all[2][depth][lane] = m.squares;
+	for (; c < p.c && i < end; i += DEEP) {
+		T v[W];
+		slp_take<W>(x + i * p.c + c, v);
+#pragma unroll
+		for (int l = 0; l < W; l++) {
+			v[l] -= first[l];
+			m[l].template add<1>(v + l);
+		}
+	}
+#pragma unroll
+	for (int l = 0; l < W; l++) means[depth][lane + l] = m[l].mean, squares[depth][lane + l] = m[l].squares;
 	__syncthreads();
-	if (depth || c >= z.c) return;
-	for (int d = 1; d < DEEP; d++)
-		if (all[0][d][lane] > 0) m.join(all[0][d][lane], all[1][d][lane], all[2][d][lane]);
-	T *part = w.part + (c * gridDim.y + blockIdx.y) * 2;
-	part[0] = m.mean;
-	part[1] = m.squares;
+	for (int t = threadIdx.x; t < WIDE * W && c0 + t < p.c; t += SLP_BLOCK) {
+		T sum = 0, all = 0;
+		for (int d = 0; d < DEEP; d++) sum += T((end - begin - d + DEEP - 1) / DEEP) * means[d][t];
+		T mean = sum / T(end - begin);
+		for (int d = 0; d < DEEP; d++) {
+			T off = means[d][t] - mean;
+			all += squares[d][t] + T((end - begin - d + DEEP - 1) / DEEP) * off * off;
+		}
+		T *part = w.part + ((c0 + t) * gridDim.y + blockIdx.y) * 2;
+		part[0] = mean;
+		part[1] = all;
+	}
 }
 
-/* Element i of dy, back through relu where its result y is given. */
-template <class S> static __device__ inline typename slp_number<S>::type dy_at(const S *dy, const S *y, int64_t i)
+/* W elements of dy, back through relu where its result y is given. */
+template <int W, class S, class T> static __device__ inline void take_dy(const S *dy, const S *y, int64_t i, T *d)
 {
-	typedef typename slp_number<S>::type T;
-	return y && (T)y[i] <= 0 ? T(0) : (T)dy[i];
+	slp_take<W>(dy + i, d);
+	if (!y) return;
+	T v[W];
+	slp_take<W>(y + i, v);
+#pragma unroll
+	for (int l = 0; l < W; l++)
+		if (v[l] <= 0) d[l] = 0;
 }
 
 /* part[channel][part] = {Σ dy, Σ dy (x - center)}. */
-template <class S, class T, class I> __global__ void
-grad_parts(const S *dy, const S *y, const S *x, slp_vector<T> center, struct slp_norm_size z, struct space<T> w)
+template <int W, class S, class T, class I>
+__global__ void grad_parts(const S *dy, const S *y, const S *x, slp_vector<T> center, places<I> p, struct space<T> w)
 {
-	int64_t c = blockIdx.x, begin = part_begin(z, blockIdx.y, gridDim.y),
-	        end = part_begin(z, blockIdx.y + 1, gridDim.y);
+	int64_t c = blockIdx.x, begin = part_begin(p.units, blockIdx.y, gridDim.y),
+	        end = part_begin(p.units, blockIdx.y + 1, gridDim.y);
 	T sum = 0, product = 0, mean = center[c];
+#pragma unroll 2
 	for (int64_t i = begin + threadIdx.x; i < end; i += blockDim.x) {
-		int64_t e = element<I>(z, c, i);
-		T d = dy_at(dy, y, e);
-		sum += d;
-		product += d * ((T)x[e] - mean);
+		int64_t e = element<W>(p, c, i);
+		T d[W], v[W];
+		take_dy<W>(dy, y, e, d);
+		slp_take<W>(x + e, v);
+#pragma unroll
+		for (int l = 0; l < W; l++) {
+			sum += d[l];
+			product += d[l] * (v[l] - mean);
+		}
 	}
 	sum = slp_block_reduce(sum, slp_sum_of(), T(0));
 	product = slp_block_reduce(product, slp_sum_of(), T(0));
@@ -140,26 +207,38 @@ grad_parts(const S *dy, const S *y, const S *x, slp_vector<T> center, struct slp
 }
 
 /* The same for planes of an element, as stat_rows. */
-template <class S, class T> __global__ void grad_rows(const S *dy, const S *y, const S *x, slp_vector<T> center,
-                                                      struct slp_norm_size z, struct space<T> w)
+template <int W, class S, class T, class I>
+__global__ void grad_rows(const S *dy, const S *y, const S *x, slp_vector<T> center, places<I> p, struct space<T> w)
 {
-	__shared__ T all[2][DEEP][WIDE];
-	int lane = (int)(threadIdx.x % WIDE), depth = (int)(threadIdx.x / WIDE);
-	int64_t c = blockIdx.x * (int64_t)WIDE + lane, end = part_begin(z, blockIdx.y + 1, gridDim.y);
-	T sum = 0, product = 0, mean = c < z.c ? center[c] : T(0);
-	for (int64_t i = part_begin(z, blockIdx.y, gridDim.y) + depth; c < z.c && i < end; i += DEEP) {
-		T d = dy_at(dy, y, i * z.c + c);
-		sum += d;
-		product += d * ((T)x[i * z.c + c] - mean);
+	constexpr int WIDE = wide<W>, DEEP = deep<W>;
+	__shared__ T sums[DEEP][WIDE * W], products[DEEP][WIDE * W];
+	int lane = (int)(threadIdx.x % WIDE) * W, depth = (int)(threadIdx.x / WIDE);
+	int64_t c0 = blockIdx.x * (int64_t)(WIDE * W), c = c0 + lane,
+	        end = part_begin(p.units, blockIdx.y + 1, gridDim.y);
+	T sum[W] = {0}, product[W] = {0}, mean[W];
+#pragma unroll
+	for (int l = 0; l < W; l++) mean[l] = c + l < p.c ? center[c + l] : T(0);
+#pragma unroll 2
+	for (int64_t i = part_begin(p.units, blockIdx.y, gridDim.y) + depth; c < p.c && i < end; i += DEEP) {
+		T d[W], v[W];
+		take_dy<W>(dy, y, i * p.c + c, d);
+		slp_take<W>(x + i * p.c + c, v);
+#pragma unroll
+		for (int l = 0; l < W; l++) {
+			sum[l] += d[l];
+			product[l] += d[l] * (v[l] - mean[l]);
+		}
 	}
-	all[0][depth][lane] = sum;
-	all[1][depth][lane] = product;
+#pragma unroll
+	for (int l = 0; l < W; l++) sums[depth][lane + l] = sum[l], products[depth][lane + l] = product[l];
 	__syncthreads();
-	if (depth || c >= z.c) return;
-	for (int d = 1; d < DEEP; d++) sum += all[0][d][lane], product += all[1][d][lane];
-	T *part = w.part + (c * gridDim.y + blockIdx.y) * 2;
-	part[0] = sum;
-	part[1] = product;
+	for (int t = threadIdx.x; t < WIDE * W && c0 + t < p.c; t += SLP_BLOCK) {
+		T all = 0, all_products = 0;
+		for (int d = 0; d < DEEP; d++) all += sums[d][t], all_products += products[d][t];
+		T *part = w.part + ((c0 + t) * gridDim.y + blockIdx.y) * 2;
+		part[0] = all;
+		part[1] = all_products;
+	}
 }
 
 /* ---- coefficients ----------------------------------------------------------------------------------------------- */
@@ -182,21 +261,27 @@ template <class T> struct forward {
 	}
 };
 
-template <class S, class T> __global__ void finish_training(struct forward<T> v, const S *x, struct slp_norm_size z,
-                                                            int parts, struct slp_norm_attrs a, struct space<T> w)
+/* A warp a channel: its lanes take the parts.  Units have W elements. */
+template <int W, class S, class T, class I> __global__ void
+finish_training(struct forward<T> v, const S *x, places<I> p, int parts, struct slp_norm_attrs a, struct space<T> w)
 {
-	SLP_GRID_STRIDE(c, z.c)
-	{
-		double count = 0, mean = 0, squares = 0;
-		for (int i = 0; i < parts; i++) {
-			const T *part = w.part + (c * parts + i) * 2;
-			double n = (double)(part_begin(z, i + 1, parts) - part_begin(z, i, parts)),
-			       delta = part[0] - mean;
-			mean += delta * n / (count + n);
-			squares += part[1] + delta * delta * count * n / (count + n);
-			count += n;
+	for (int64_t c = slp_group<SLP_WARP>(); c < p.c; c += slp_groups<SLP_WARP>()) {
+		const T *part = w.part + c * parts * 2;
+		int width = p.rows ? 1 : W, lane = slp_lane<SLP_WARP>();
+		double sum = 0, squares = 0, count = (double)(p.units * width);
+		for (int i = lane; i < parts; i += SLP_WARP)
+			sum += (double)((part_begin(p.units, i + 1, parts) - part_begin(p.units, i, parts)) * width) *
+			       part[2 * i];
+		double mean = slp_group_reduce<SLP_WARP>(sum, slp_sum_of(), 0.0) / count;
+		for (int i = lane; i < parts; i += SLP_WARP) {
+			double n = (double)((part_begin(p.units, i + 1, parts) - part_begin(p.units, i, parts)) *
+			                    width),
+			       off = part[2 * i] - mean;
+			squares += part[2 * i + 1] + n * off * off;
 		}
-		mean += x[element<int64_t>(z, c, 0)];
+		squares = slp_group_reduce<SLP_WARP>(squares, slp_sum_of(), 0.0);
+		if (lane) continue;
+		mean += x[element<W>(p, c, 0)];
 		double var = squares / count, invstd = 1 / sqrt(var + a.eps);
 		v.mean.set(c, mean);
 		v.invstd.set(c, invstd);
@@ -223,13 +308,16 @@ template <class T> struct backward {
 template <class T>
 __global__ void finish_grad(struct backward<T> v, struct slp_norm_size z, int parts, bool global, struct space<T> w)
 {
-	SLP_GRID_STRIDE(c, z.c)
-	{
-		double sum = 0, product = 0, invstd = v.invstd[c], scale = v.gamma[c] * invstd;
-		for (int i = 0; i < parts; i++) {
+	for (int64_t c = slp_group<SLP_WARP>(); c < z.c; c += slp_groups<SLP_WARP>()) {
+		double sum = 0, product = 0;
+		for (int i = slp_lane<SLP_WARP>(); i < parts; i += SLP_WARP) {
 			sum += w.part[(c * parts + i) * 2];
 			product += w.part[(c * parts + i) * 2 + 1];
 		}
+		sum = slp_group_reduce<SLP_WARP>(sum, slp_sum_of(), 0.0);
+		product = slp_group_reduce<SLP_WARP>(product, slp_sum_of(), 0.0);
+		if (slp_lane<SLP_WARP>()) continue;
+		double invstd = v.invstd[c], scale = v.gamma[c] * invstd;
 		double share = global ? 0 : scale / (double)(z.n * z.s);
 		v.dgamma.set(c, product * invstd);
 		v.dbeta.set(c, sum);
@@ -242,49 +330,82 @@ __global__ void finish_grad(struct backward<T> v, struct slp_norm_size z, int pa
 
 /* ---- elements --------------------------------------------------------------------------------------------------- */
 
-/* Of element i. */
-template <class I> static __device__ I channel(struct slp_norm_size z, I i)
+/* The channel of unit i of the tensor, its first one where it goes along the channels. */
+template <int W, class I> static __device__ inline I channel(const places<I> &p, I i)
 {
-	const I block = SLP_ORDER_BLOCK;
-	if (z.blocks) return i / (block * (I)z.s) % ((I)z.c / block) * block + i % block;
-	return i / (I)z.s % (I)z.c;
+	I rest, c;
+	if (p.rows) {
+		slp_divided(i, p.by_channels, &c);
+		return c * W;
+	}
+	slp_divided(slp_divided(i, p.by_plane, &rest), p.by_channels, &c);
+	return p.blocks ? c * SLP_ORDER_BLOCK + i % SLP_ORDER_BLOCK : c;
 }
 
-template <class S, class T, class I> __global__ void apply(S *out, const S *x, const S *dy, const S *y, int64_t size,
-                                                           struct slp_norm_size z, int activation, struct space<T> w)
+/* The coefficients of W channels, or of one. */
+template <int W, class T> static __device__ inline void coefficients(bool rows, const T *k, int64_t c, T *v)
 {
-	SLP_GRID_STRIDE(i, size)
-	{
-		I c = channel<I>(z, (I)i);
-		T v = ((T)x[i] - w.center[c]) * w.k1[c] + w.k2[c];
-		out[i] = dy ? dy_at(dy, y, i) * w.k0[c] + v : slp_activated<T>(v, activation);
+	constexpr int N = W < slp_wide_count<T> ? W : slp_wide_count<T>;
+	if (rows) {
+#pragma unroll
+		for (int l = 0; l < W; l += N) slp_take<N>(k + c + l, v + l);
+	} else {
+		T one = k[c];
+#pragma unroll
+		for (int l = 0; l < W; l++) v[l] = one;
 	}
 }
 
-template <class S, class I> struct runner {
+/* n: units of the tensor. */
+template <int W, class S, class T, class I> __global__ void
+apply(S *out, const S *x, const S *dy, const S *y, int64_t n, places<I> p, int activation, struct space<T> w)
+{
+	SLP_GRID_STRIDE(i, n)
+	{
+		int64_t c = channel<W>(p, (I)i);
+		T v[W], center[W], k1[W], k2[W];
+		slp_take<W>(x + i * W, v);
+		coefficients<W>(p.rows, w.center, c, center);
+		coefficients<W>(p.rows, w.k1, c, k1);
+		coefficients<W>(p.rows, w.k2, c, k2);
+#pragma unroll
+		for (int l = 0; l < W; l++) v[l] = (v[l] - center[l]) * k1[l] + k2[l];
+		if (dy) {
+			T d[W], k0[W];
+			take_dy<W>(dy, y, i * W, d);
+			coefficients<W>(p.rows, w.k0, c, k0);
+#pragma unroll
+			for (int l = 0; l < W; l++) v[l] = d[l] * k0[l] + v[l];
+		} else if (activation) {
+#pragma unroll
+			for (int l = 0; l < W; l++) v[l] = slp_activated<T>(v[l], activation);
+		}
+		slp_put<W>(out + i * W, v);
+	}
+}
+
+/* W: elements of a unit. */
+template <int W, class S, class I> struct runner {
 	typedef typename slp_number<S>::type T;
 	const struct slp_kernel *k;
 	struct slp_norm_size z;
+	places<I> p;
 	struct space<T> w;
 	int64_t size;
 	int parts;
 
 	/* Enough blocks to fill a GPU, none with little to do. */
-	runner(const struct slp_kernel *k, const struct slp_view *x)
-	    : k(k), z(slp_norm_size_of(x->type.shape, k->op, k->attrs)), w(space_of<T>(k, z.c)), size(slp_size(x))
+	runner(const struct slp_kernel *k, const struct slp_view *x, struct slp_norm_size z)
+	    : k(k), z(z), p(z, W), w(space_of<T>(k, z.c)), size(slp_size(x))
 	{
-		int64_t fill = (2048 + groups() - 1) / groups(),
-		        most = z.n * z.s / (CHUNK * (rows() ? (int)DEEP : (int)SLP_BLOCK));
+		int64_t fill = (1024 + groups() - 1) / groups(),
+		        most = p.rows ? p.units / (HELD * deep<W>) : z.n * z.s / (CHUNK * (int64_t)SLP_BLOCK);
 		int64_t n = fill < most ? fill : most;
 		parts = (int)(n < 1 ? 1 : n > SLP_NORM_PARTS ? (int)SLP_NORM_PARTS : n);
 	}
-	bool rows() const
-	{
-		return z.s == 1 && !z.blocks;
-	}
 	int64_t groups() const
 	{
-		return rows() ? (z.c + WIDE - 1) / WIDE : z.c;
+		return p.rows ? (z.c + wide<W> * W - 1) / (wide<W> * W) : z.c;
 	}
 	dim3 grid() const
 	{
@@ -304,8 +425,8 @@ template <class S, class I> struct runner {
 	}
 	void finish(const S *x, const S *dy, const S *y, int activation) const
 	{
-		SLP_LAUNCH((apply<S, T, I>), slp_grid(size), SLP_BLOCK, 0, k->stream, (S *)k->out[0].ptr, x, dy, y,
-		           size, z, activation, w);
+		SLP_LAUNCH((apply<W, S, T, I>), slp_grid(size / W), SLP_BLOCK, 0, k->stream, (S *)k->out[0].ptr, x, dy,
+		           y, size / W, p, activation, w);
 	}
 	const struct slp_norm_attrs &attrs() const
 	{
@@ -316,10 +437,10 @@ template <class S, class I> struct runner {
 		struct forward<T> v = {
 			vector(1), vector(2), vector(3), vector(4), result(1), result(2)
 		};
-		if (rows()) SLP_LAUNCH((stat_rows<S, T>), grid(), SLP_BLOCK, 0, k->stream, in(0), z, w);
-		else SLP_LAUNCH((stat_parts<S, T, I>), grid(), SLP_BLOCK, 0, k->stream, in(0), z, w);
-		SLP_LAUNCH((finish_training<S, T>), slp_grid(z.c), SLP_BLOCK, 0, k->stream, v, in(0), z, parts, attrs(),
-		           w);
+		if (p.rows) SLP_LAUNCH((stat_rows<W, S, T, I>), grid(), SLP_BLOCK, 0, k->stream, in(0), p, w);
+		else SLP_LAUNCH((stat_parts<W, S, T, I>), grid(), SLP_BLOCK, 0, k->stream, in(0), p, w);
+		SLP_LAUNCH((finish_training<W, S, T, I>), slp_group_grid(z.c, SLP_WARP), SLP_BLOCK, 0, k->stream, v,
+		           in(0), p, parts, attrs(), w);
 		finish(in(0), nullptr, nullptr, attrs().activation);
 		return slp_launched(k);
 	}
@@ -339,14 +460,27 @@ template <class S, class I> struct runner {
 		};
 		const struct slp_norm_grad_attrs *a = (const struct slp_norm_grad_attrs *)k->attrs;
 		const S *y = a->relu ? in(5) : nullptr;
-		if (rows())
-			SLP_LAUNCH((grad_rows<S, T>), grid(), SLP_BLOCK, 0, k->stream, in(0), y, in(1), v.mean, z, w);
-		else SLP_LAUNCH((grad_parts<S, T, I>), grid(), SLP_BLOCK, 0, k->stream, in(0), y, in(1), v.mean, z, w);
-		SLP_LAUNCH(finish_grad<T>, slp_grid(z.c), SLP_BLOCK, 0, k->stream, v, z, parts, a->global, w);
+		if (p.rows)
+			SLP_LAUNCH((grad_rows<W, S, T, I>), grid(), SLP_BLOCK, 0, k->stream, in(0), y, in(1), v.mean, p,
+			           w);
+		else
+			SLP_LAUNCH((grad_parts<W, S, T, I>), grid(), SLP_BLOCK, 0, k->stream, in(0), y, in(1), v.mean,
+			           p, w);
+		SLP_LAUNCH(finish_grad<T>, slp_group_grid(z.c, SLP_WARP), SLP_BLOCK, 0, k->stream, v, z, parts,
+		           a->global, w);
 		if (size) finish(in(1), in(0), y, SL_IDENTITY);
 		return slp_launched(k);
 	}
 };
+
+/* Whether all images of a call begin at multiples of 16 bytes; they have the size of x. */
+static bool all_wide(const struct slp_kernel *k, const struct slp_view *x)
+{
+	bool wide = slp_is_wide(k->out[0].ptr);
+	for (int i = 0; i < k->nin; i++)
+		if (slp_size(&k->in[i]) == slp_size(x)) wide = wide && slp_is_wide(k->in[i].ptr);
+	return wide;
+}
 
 /* 32-bit division is several times as fast. */
 #define RUN(step, x)                                                                                                   \
@@ -354,8 +488,12 @@ template <class S, class I> struct runner {
 		enum sl_status status = SL_EINTERNAL;                                                                  \
 		slp_with_float((x)->type.dtype, [&](auto zero) {                                                       \
 			typedef decltype(zero) S;                                                                      \
-			if (slp_size(x) <= INT32_MAX) status = runner<S, uint32_t>(k, x).step();                       \
-			else status = runner<S, int64_t>(k, x).step();                                                 \
+			constexpr int W = slp_wide_count<S>;                                                           \
+			struct slp_norm_size z = slp_norm_size_of((x)->type.shape, k->op, k->attrs);                   \
+			bool wide = (z.s == 1 ? z.c : z.s) % W == 0 && !z.blocks && all_wide(k, x);                    \
+			if (slp_size(x) > INT32_MAX) status = runner<1, S, int64_t>(k, x, z).step();                   \
+			else if (wide) status = runner<W, S, uint32_t>(k, x, z).step();                                \
+			else status = runner<1, S, uint32_t>(k, x, z).step();                                          \
 		});                                                                                                    \
 		return status;                                                                                         \
 	} while (0)

@@ -44,7 +44,7 @@ static inline struct slp_norm_size slp_norm_size_of(sl_shape x, const struct sl_
 }
 
 /* Blocks of a channel for each of which a GPU keeps two partial sums. */
-enum { SLP_NORM_PARTS = 64 };
+enum { SLP_NORM_PARTS = 128 };
 
 /* The fast CPU kernels (batch_norm_cpu.c) and their scratch memory, on CPUs and GPUs. */
 enum sl_status slp_cpu_batch_norm(const struct slp_kernel *k);

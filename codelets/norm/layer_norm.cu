@@ -1,6 +1,7 @@
 /* Layer normalisation on a GPU: a group of threads a row; for gamma and beta a tile of threads sums columns of a part
- * of the rows, and a thread a column joins the parts.  The order of all sums is fixed. */
+ * of the rows, and another joins the parts.  The order of all sums is fixed. */
 #include "common/lanes.cuh"
+#include "common/wide.cuh"
 #include "layer_norm.h"
 
 template <class S, class T, int LANES> __global__ void
@@ -47,6 +48,103 @@ template <class S, class T, int LANES> __global__ void grad_rows(slp_layer_rows 
 	}
 }
 
+/* The same for rows that a group holds, UNITS times 16 bytes of a thread: each element is read once. */
+template <class S, int LANES, int UNITS> struct held {
+	typedef typename slp_number<S>::type T;
+	static constexpr int W = slp_wide_count<S>, COUNT = UNITS * W;
+	/* Where unit u of this thread begins. */
+	static __device__ int64_t at(int u)
+	{
+		return (slp_lane<LANES>() + u * LANES) * (int64_t)W;
+	}
+	static __device__ void load(const S *row, int64_t n, T *v)
+	{
+#pragma unroll
+		for (int u = 0; u < UNITS; u++) slp_wide_load(row + at(u), at(u) < n ? W : 0, v + u * W, T(0));
+	}
+	/* f(element of the row, element of the thread) */
+	template <class F> static __device__ void each(int64_t n, F f)
+	{
+#pragma unroll
+		for (int u = 0; u < UNITS; u++)
+			if (at(u) < n)
+#pragma unroll
+				for (int l = 0; l < W; l++) f(at(u) + l, u * W + l);
+	}
+	static __device__ void store(S *row, int64_t n, const T *v)
+	{
+#pragma unroll
+		for (int u = 0; u < UNITS; u++)
+			if (at(u) < n) slp_wide_store(row + at(u), W, v + u * W);
+	}
+};
+
+template <class S, class T, int LANES, int UNITS> __global__ void forward_held(slp_layer_rows s, double eps, const S *x,
+                                                                               slp_vector<T> gamma, slp_vector<T> beta,
+                                                                               S *y, T *means, T *invstds)
+{
+	typedef held<S, LANES, UNITS> H;
+	for (int64_t r = slp_group<LANES>(); r < s.rows; r += slp_groups<LANES>()) {
+		T v[H::COUNT];
+		double sum = 0, squares = 0;
+		H::load(x + r * s.n, s.n, v);
+		H::each(s.n, [&](int64_t, int j) { sum += v[j]; });
+		double mean = slp_group_reduce<LANES>(sum, slp_sum_of(), 0.0) / s.n;
+		T center = (T)mean;
+		H::each(s.n, [&](int64_t, int j) {
+			v[j] -= center;
+			squares += (double)v[j] * v[j];
+		});
+		double rest = mean - center; /* what the centre loses in rounding */
+		double var = slp_group_reduce<LANES>(squares, slp_sum_of(), 0.0) / s.n - rest * rest;
+		double invstd = 1 / sqrt((var < 0 ? 0 : var) + eps);
+		T scale = (T)invstd, shift = (T)(-rest * invstd);
+		H::each(s.n, [&](int64_t i, int j) { v[j] = (v[j] * scale + shift) * gamma[i] + beta[i]; });
+		H::store(y + r * s.n, s.n, v);
+		if (slp_lane<LANES>() == 0) {
+			means[r] = center;
+			invstds[r] = scale;
+		}
+	}
+}
+
+template <class S, class T, int LANES, int UNITS>
+__global__ void grad_rows_held(slp_layer_rows s, const S *dy, const S *x, slp_vector<T> gamma, slp_vector<T> means,
+                               slp_vector<T> invstds, S *dx)
+{
+	typedef held<S, LANES, UNITS> H;
+	for (int64_t r = slp_group<LANES>(); r < s.rows; r += slp_groups<LANES>()) {
+		T d[H::COUNT], v[H::COUNT], mean = means[r], invstd = invstds[r];
+		double sum = 0, product = 0;
+		H::load(dy + r * s.n, s.n, d);
+		H::load(x + r * s.n, s.n, v);
+		H::each(s.n, [&](int64_t i, int j) {
+			d[j] *= gamma[i];
+			v[j] -= mean;
+			sum += d[j];
+			product += d[j] * v[j];
+		});
+		T a = (T)(slp_group_reduce<LANES>(sum, slp_sum_of(), 0.0) / s.n);
+		T b = (T)(slp_group_reduce<LANES>(product, slp_sum_of(), 0.0) / s.n * invstd * invstd);
+		H::each(s.n, [&](int64_t, int j) { d[j] = invstd * (d[j] - a - b * v[j]); });
+		H::store(dx + r * s.n, s.n, d);
+	}
+}
+
+/* Elements of a row that a thread can hold. */
+enum { HELD = 32 };
+
+/* Calls f with the lanes of a group that can hold a row, if rows begin at multiples of 16 bytes; false: none can. */
+template <class S, class F> static bool with_held(const slp_kernel *k, slp_layer_rows s, F f)
+{
+	bool wide = s.n % slp_wide_count<S> == 0 && slp_is_wide(k->in[0].ptr) && slp_is_wide(k->in[1].ptr) &&
+	            slp_is_wide(k->out[0].ptr);
+	if (!wide || s.n > HELD * SLP_BLOCK || s.n < SLP_WARP) return false;
+	if (s.n <= HELD * SLP_WARP) f(std::integral_constant<int, SLP_WARP>());
+	else f(std::integral_constant<int, SLP_BLOCK>());
+	return true;
+}
+
 /* A block: so many neighbouring columns, with so many rows at a time. */
 enum { COLUMNS = 32, ROWS = SLP_BLOCK / COLUMNS };
 
@@ -75,19 +173,25 @@ template <class S, class T> __global__ void grad_parts(slp_layer_rows s, const S
 	sums[(2 * blockIdx.y + 1) * s.n + i] = sum;
 }
 
+/* A block so many neighbouring columns again, of so many parts at a time. */
 template <class T>
 __global__ void join_parts(slp_layer_rows s, const double *sums, slp_vector<T> dgamma, slp_vector<T> dbeta)
 {
-	SLP_GRID_STRIDE(i, s.n)
-	{
-		double product = 0, sum = 0;
-		for (int64_t part = 0; part < s.parts; part++) {
-			product += sums[2 * part * s.n + i];
-			sum += sums[(2 * part + 1) * s.n + i];
-		}
-		dgamma.set(i, product);
-		dbeta.set(i, sum);
+	__shared__ double products[ROWS][COLUMNS + 1], plain[ROWS][COLUMNS + 1];
+	int column = threadIdx.x % COLUMNS, row = threadIdx.x / COLUMNS;
+	int64_t i = blockIdx.x * (int64_t)COLUMNS + column;
+	double product = 0, sum = 0;
+	for (int64_t part = row; i < s.n && part < s.parts; part += ROWS) {
+		product += sums[2 * part * s.n + i];
+		sum += sums[(2 * part + 1) * s.n + i];
 	}
+	products[row][column] = product;
+	plain[row][column] = sum;
+	__syncthreads();
+	if (row > 0 || i >= s.n) return;
+	for (int l = 1; l < ROWS; l++) product += products[l][column], sum += plain[l][column];
+	dgamma.set(i, product);
+	dbeta.set(i, sum);
 }
 
 template <class S> static const S *in(const slp_kernel *k, int i)
@@ -113,6 +217,13 @@ extern "C" sl_status slp_cuda_layer_norm(const slp_kernel *k)
 	slp_with_float(k->in[0].type.dtype, [&](auto zero) {
 		typedef decltype(zero) S;
 		typedef typename slp_number<S>::type T;
+		bool done = with_held<S>(k, s, [&](auto lanes) {
+			constexpr int LANES = decltype(lanes)::value;
+			SLP_LAUNCH((forward_held<S, T, LANES, HELD / slp_wide_count<S>>), slp_group_grid(s.rows, LANES),
+			           SLP_BLOCK, 0, k->stream, s, eps, in<S>(k, 0), vector<T>(k, 1), vector<T>(k, 2),
+			           out<S>(k, 0), out<T>(k, 1), out<T>(k, 2));
+		});
+		if (done) return;
 		slp_with_lanes(s.n, [&](auto lanes) {
 			constexpr int LANES = decltype(lanes)::value;
 			SLP_LAUNCH((forward<S, T, LANES>), slp_group_grid(s.rows, LANES), SLP_BLOCK, 0, k->stream, s,
@@ -130,16 +241,23 @@ template <class S> static void launch_grad(const slp_kernel *k, slp_layer_rows s
 	slp_vector<T> gamma = vector<T>(k, 2), means = vector<T>(k, 3), invstds = vector<T>(k, 4);
 	dim3 tiles((unsigned)((s.n + COLUMNS - 1) / COLUMNS), (unsigned)s.parts);
 	if (s.rows > 0) {
-		slp_with_lanes(s.n, [&](auto lanes) {
+		bool done = with_held<S>(k, s, [&](auto lanes) {
 			constexpr int LANES = decltype(lanes)::value;
-			SLP_LAUNCH((grad_rows<S, T, LANES>), slp_group_grid(s.rows, LANES), SLP_BLOCK, 0, k->stream, s,
-			           in<S>(k, 0), in<S>(k, 1), gamma, means, invstds, out<S>(k, 0));
+			SLP_LAUNCH((grad_rows_held<S, T, LANES, HELD / slp_wide_count<S>>),
+			           slp_group_grid(s.rows, LANES), SLP_BLOCK, 0, k->stream, s, in<S>(k, 0), in<S>(k, 1),
+			           gamma, means, invstds, out<S>(k, 0));
 		});
+		if (!done)
+			slp_with_lanes(s.n, [&](auto lanes) {
+				constexpr int LANES = decltype(lanes)::value;
+				SLP_LAUNCH((grad_rows<S, T, LANES>), slp_group_grid(s.rows, LANES), SLP_BLOCK, 0,
+				           k->stream, s, in<S>(k, 0), in<S>(k, 1), gamma, means, invstds, out<S>(k, 0));
+			});
 		SLP_LAUNCH((grad_parts<S, T>), tiles, SLP_BLOCK, 0, k->stream, s, in<S>(k, 0), in<S>(k, 1), means,
 		           invstds, sums);
 	}
-	SLP_LAUNCH(join_parts<T>, slp_grid(s.n), SLP_BLOCK, 0, k->stream, s, (const double *)sums,
-	           vector<T>(k, k->nin + 1), vector<T>(k, k->nin + 2));
+	SLP_LAUNCH(join_parts<T>, tiles.x, SLP_BLOCK, 0, k->stream, s, (const double *)sums, vector<T>(k, k->nin + 1),
+	           vector<T>(k, k->nin + 2));
 }
 
 extern "C" sl_status slp_cuda_layer_norm_grad(const slp_kernel *k)

@@ -1,66 +1,131 @@
 /* Pooling on GPUs.  Forwards a thread makes an element of y; backwards a thread makes an element of x from all windows
- * that cover it, so that nothing is added up in an order of chance. */
+ * that cover it, so that nothing is added up in an order of chance.  With channels last a thread takes as many channels
+ * as 16 bytes hold. */
+#include "common/divide.cuh"
 #include "common/lanes.cuh"
+#include "common/wide.cuh"
 #include "pool2d.h"
 
-/* A position in a tensor of planes of `rows` × `columns`. */
-struct position {
-	int64_t plane, i, j;
+/* The sizes in 32 bits where those do, with what indices are divided by.  Of both tensors, element `at` of a plane is
+ * element base + at * step. */
+template <class I> struct pooling {
+	typedef typename std::make_signed<I>::type N;
+	typedef typename slp_divisor<I>::type D;
+	N ih, iw, oh, ow, kh, kw, sh, sw, ph, pw;
+	I channels, x_step, y_step;
+	D by_channels, by_rows, by_columns, by_sh, by_sw, by_lanes; /* rows and columns of what a launch walks over */
+	bool exclude_pad, x_lanes, y_lanes, last;
+
+	pooling(const struct slp_pool &p, int64_t rows, int64_t columns, int width)
+	    : ih((N)p.ih), iw((N)p.iw), oh((N)p.oh), ow((N)p.ow), kh((N)p.kh), kw((N)p.kw), sh((N)p.sh), sw((N)p.sw),
+	      ph((N)p.ph), pw((N)p.pw), channels((I)p.channels), x_step(p.last      ? (I)p.channels
+	                                                                : p.x_lanes ? SLP_ORDER_LANES
+	                                                                            : 1),
+	      y_step(p.last      ? (I)p.channels
+	             : p.y_lanes ? SLP_ORDER_LANES
+	                         : 1),
+	      by_channels(slp_divisor<I>::of(p.channels / width)), by_rows(slp_divisor<I>::of(rows)),
+	      by_columns(slp_divisor<I>::of(columns)), by_sh(slp_divisor<I>::of(p.sh)), by_sw(slp_divisor<I>::of(p.sw)),
+	      by_lanes(slp_divisor<I>::of(SLP_ORDER_LANES)), exclude_pad(p.exclude_pad), x_lanes(p.x_lanes),
+	      y_lanes(p.y_lanes), last(p.last)
+	{
+	}
 };
 
-/* Of the index-th thread: elements that lie side by side in memory belong to threads that do. */
-__device__ static inline struct position position_of(const struct slp_pool &p, int64_t index, int64_t rows,
-                                                     int64_t columns)
+/* A position in a plane, and where in x and y the plane begins. */
+template <class I> struct position {
+	typename pooling<I>::N i, j;
+	I x, y;
+};
+
+template <class I> __device__ static inline I base_of(const pooling<I> &p, bool lanes, I size, I image, I channel)
 {
-	struct position r;
-	if (p.last) {
-		int64_t place = index / p.channels, image = place / (rows * columns);
-		r.j = place % columns;
-		r.i = place / columns % rows;
-		r.plane = image * p.channels + index % p.channels;
-		return r;
-	}
-	r.j = index % columns;
-	r.i = index / columns % rows;
-	r.plane = index / columns / rows;
+	if (p.last) return image * size * p.channels + channel;
+	if (!lanes) return (image * p.channels + channel) * size;
+	I lane, group = slp_divided(image, p.by_lanes, &lane);
+	return (group * p.channels + channel) * size * SLP_ORDER_LANES + lane;
+}
+
+/* Of the index-th thread: elements that lie side by side in memory belong to threads that do. */
+template <int W, class I> __device__ static inline position<I> position_of(const pooling<I> &p, I index)
+{
+	I channel = 0, i, j, image;
+	if (p.last) index = slp_divided(index, p.by_channels, &channel);
+	index = slp_divided(index, p.by_columns, &j);
+	index = slp_divided(index, p.by_rows, &i);
+	image = index;
+	if (!p.last) image = slp_divided(index, p.by_channels, &channel);
+	channel *= W;
+	typedef typename pooling<I>::N N;
+	return {(N)i, (N)j, base_of(p, p.x_lanes, (I)(p.ih * p.iw), image, channel),
+	        base_of(p, p.y_lanes, (I)(p.oh * p.ow), image, channel)};
+}
+
+/* As slp_window. */
+template <class N> struct window {
+	N h0, h1, w0, w1, count;
+};
+
+template <class I> __device__ static inline window<typename pooling<I>::N>
+window_of(const pooling<I> &p, typename pooling<I>::N i, typename pooling<I>::N j)
+{
+	typedef typename pooling<I>::N N;
+	N h = i * p.sh - p.ph, w = j * p.sw - p.pw, hk = h + p.kh, wk = w + p.kw;
+	window<N> r = {h < 0 ? 0 : h, hk < p.ih ? hk : p.ih, w < 0 ? 0 : w, wk < p.iw ? wk : p.iw, 0};
+	/* Padding counts, what lies beyond it does not. */
+	N rows = (hk < p.ih + p.ph ? hk : p.ih + p.ph) - h, columns = (wk < p.iw + p.pw ? wk : p.iw + p.pw) - w;
+	r.count = p.exclude_pad ? (r.h1 - r.h0) * (r.w1 - r.w0) : rows * columns;
 	return r;
 }
 
-/* Where in x the first largest element under a window of a plane is. */
-template <class S>
-__device__ static int64_t largest(const struct slp_pool &p, const S *x, int64_t plane, const struct slp_window &r)
+/* Where in the plane the first largest element under a window is, and it, of W channels. */
+template <int W, class S, class I, class T> __device__ static inline void
+largest(const pooling<I> &p, const S *plane, const window<typename pooling<I>::N> &r, I *best, T *value)
 {
-	typedef typename slp_number<S>::type T;
-	int64_t best = slp_pool_x(&p, plane, r.h0 * p.iw + r.w0);
-	for (int64_t h = r.h0; h < r.h1; h++)
-		for (int64_t w = r.w0; w < r.w1; w++) {
-			int64_t at = slp_pool_x(&p, plane, h * p.iw + w);
-			if (SLP_POOL_BEATS((T)x[at], (T)x[best])) best = at;
+	typedef typename pooling<I>::N N;
+	slp_take<W>(plane + (I)(r.h0 * p.iw + r.w0) * p.x_step, value);
+#pragma unroll
+	for (int l = 0; l < W; l++) best[l] = (I)(r.h0 * p.iw + r.w0);
+	for (N h = r.h0; h < r.h1; h++)
+		for (N w = r.w0; w < r.w1; w++) {
+			I at = (I)(h * p.iw + w);
+			T v[W];
+			slp_take<W>(plane + at * p.x_step, v);
+#pragma unroll
+			for (int l = 0; l < W; l++)
+				if (SLP_POOL_BEATS(v[l], value[l])) value[l] = v[l], best[l] = at;
 		}
-	return best;
 }
 
-template <class S> __global__ static void max_forward(struct slp_pool p, const S *x, S *y, int64_t n)
+template <int W, class S, class I> __global__ static void max_forward(pooling<I> p, const S *x, S *y, int64_t n)
 {
 	SLP_GRID_STRIDE(index, n)
 	{
-		struct position at = position_of(p, index, p.oh, p.ow);
-		y[slp_pool_y(&p, at.plane, at.i * p.ow + at.j)] =
-		        x[largest(p, x, at.plane, slp_pool_window(&p, at.i, at.j))];
+		position<I> at = position_of<W>(p, (I)index);
+		typename slp_number<S>::type value[W];
+		I best[W];
+		largest<W>(p, x + at.x, window_of(p, at.i, at.j), best, value);
+		slp_put<W>(y + at.y + (I)(at.i * p.ow + at.j) * p.y_step, value);
 	}
 }
 
-template <class S> __global__ static void avg_forward(struct slp_pool p, const S *x, S *y, int64_t n)
+template <int W, class S, class I> __global__ static void avg_forward(pooling<I> p, const S *x, S *y, int64_t n)
 {
 	typedef typename slp_number<S>::type T;
 	SLP_GRID_STRIDE(index, n)
 	{
-		struct position at = position_of(p, index, p.oh, p.ow);
-		struct slp_window r = slp_pool_window(&p, at.i, at.j);
-		T sum = 0;
-		for (int64_t h = r.h0; h < r.h1; h++)
-			for (int64_t w = r.w0; w < r.w1; w++) sum += (T)x[slp_pool_x(&p, at.plane, h * p.iw + w)];
-		y[slp_pool_y(&p, at.plane, at.i * p.ow + at.j)] = sum / (T)r.count;
+		position<I> at = position_of<W>(p, (I)index);
+		auto r = window_of(p, at.i, at.j);
+		T sum[W] = {0}, v[W];
+		for (auto h = r.h0; h < r.h1; h++)
+			for (auto w = r.w0; w < r.w1; w++) {
+				slp_take<W>(x + at.x + (I)(h * p.iw + w) * p.x_step, v);
+#pragma unroll
+				for (int l = 0; l < W; l++) sum[l] += v[l];
+			}
+#pragma unroll
+		for (int l = 0; l < W; l++) sum[l] /= (T)r.count;
+		slp_put<W>(y + at.y + (I)(at.i * p.ow + at.j) * p.y_step, sum);
 	}
 }
 
@@ -77,125 +142,170 @@ template <class S> __global__ static void avg_image(const S *x, S *y, int64_t pl
 }
 
 /* Windows [*first, *end) along an axis that cover element `at`. */
-__device__ static inline void covering(int64_t at, int64_t kernel, int64_t stride, int64_t pad, int64_t windows,
-                                       int64_t *first, int64_t *end)
+template <class I, class N, class D>
+__device__ static inline void covering(N at, N kernel, N stride, N pad, N windows, D by_stride, N *first, N *end)
 {
-	int64_t low = at + pad - kernel + 1;
-	*first = low <= 0 ? 0 : (low + stride - 1) / stride;
-	*end = (at + pad) / stride + 1;
+	N low = at + pad - kernel + 1;
+	*first = low <= 0 ? 0 : (N)slp_quotient((I)(low + stride - 1), by_stride);
+	*end = (N)slp_quotient((I)(at + pad), by_stride) + 1;
 	if (*end > windows) *end = windows;
 }
 
-/* share(window, its element of y) is what an element gets from a window that covers it; the sum over all of them. */
-template <class S, class F>
-__device__ static typename slp_number<S>::type gather(const struct slp_pool &p, const struct position &at, F share)
+/* share(window, plane's element of y, sum) adds what elements get from a window that covers them. */
+template <class I, class F> __device__ static inline void gather(const pooling<I> &p, const position<I> &at, F share)
 {
-	int64_t i0, i1, j0, j1;
-	covering(at.i, p.kh, p.sh, p.ph, p.oh, &i0, &i1);
-	covering(at.j, p.kw, p.sw, p.pw, p.ow, &j0, &j1);
-	typename slp_number<S>::type sum = 0;
-	for (int64_t i = i0; i < i1; i++)
-		for (int64_t j = j0; j < j1; j++)
-			sum += share(slp_pool_window(&p, i, j), slp_pool_y(&p, at.plane, i * p.ow + j));
-	return sum;
+	typename pooling<I>::N i0, i1, j0, j1;
+	covering<I>(at.i, p.kh, p.sh, p.ph, p.oh, p.by_sh, &i0, &i1);
+	covering<I>(at.j, p.kw, p.sw, p.pw, p.ow, p.by_sw, &j0, &j1);
+	for (auto i = i0; i < i1; i++)
+		for (auto j = j0; j < j1; j++) share(window_of(p, i, j), (I)(i * p.ow + j));
 }
 
-template <class S> struct max_share {
+template <int W, class S, class I> struct max_share {
 	typedef typename slp_number<S>::type T;
-	const struct slp_pool &p;
-	const S *x, *dy;
-	int64_t plane, self;
-	__device__ T operator()(const struct slp_window &r, int64_t y) const
+	const pooling<I> &p;
+	const S *x, *dy; /* of the plane */
+	I self;
+	T *sum;
+	__device__ void operator()(const window<typename pooling<I>::N> &r, I y) const
 	{
-		return largest(p, x, plane, r) == self ? (T)dy[y] : (T)0;
+		T value[W], d[W];
+		I best[W];
+		largest<W>(p, x, r, best, value);
+		slp_take<W>(dy + y * p.y_step, d);
+#pragma unroll
+		for (int l = 0; l < W; l++) sum[l] += best[l] == self ? d[l] : (T)0;
 	}
 };
 
-template <class S> struct avg_share {
+template <int W, class S, class I> struct avg_share {
 	typedef typename slp_number<S>::type T;
+	const pooling<I> &p;
 	const S *dy;
-	__device__ T operator()(const struct slp_window &r, int64_t y) const
+	T *sum;
+	__device__ void operator()(const window<typename pooling<I>::N> &r, I y) const
 	{
-		return (T)dy[y] / (T)r.count;
+		T d[W];
+		slp_take<W>(dy + y * p.y_step, d);
+#pragma unroll
+		for (int l = 0; l < W; l++) sum[l] += d[l] / (T)r.count;
 	}
 };
 
-/* relu, if not NULL, has the order of dx: the gradient vanishes where it is not positive. */
-template <class S>
-__global__ static void max_backward(struct slp_pool p, const S *x, const S *dy, const S *relu, S *dx, int64_t n)
+/* The gradient vanishes where relu, which has the order of dx, is not positive. */
+template <int W, class S, class T> __device__ static inline void store_back(const S *relu, S *dx, T *sum)
 {
-	typedef typename slp_number<S>::type T;
+	if (relu) {
+		T v[W];
+		slp_take<W>(relu, v);
+#pragma unroll
+		for (int l = 0; l < W; l++)
+			if (v[l] <= 0) sum[l] = 0;
+	}
+	slp_put<W>(dx, sum);
+}
+
+/* relu may be NULL. */
+template <int W, class S, class I>
+__global__ static void max_backward(pooling<I> p, const S *x, const S *dy, const S *relu, S *dx, int64_t n)
+{
 	SLP_GRID_STRIDE(index, n)
 	{
-		struct position at = position_of(p, index, p.ih, p.iw);
-		int64_t self = slp_pool_x(&p, at.plane, at.i * p.iw + at.j);
-		max_share<S> share = {p, x, dy, at.plane, self};
-		dx[self] = relu && (T)relu[self] <= 0 ? (T)0 : gather<S>(p, at, share);
+		position<I> at = position_of<W>(p, (I)index);
+		I self = (I)(at.i * p.iw + at.j), place = at.x + self * p.x_step;
+		typename slp_number<S>::type sum[W] = {0};
+		gather(p, at, max_share<W, S, I>{p, x + at.x, dy + at.y, self, sum});
+		store_back<W>(relu ? relu + place : NULL, dx + place, sum);
 	}
 }
 
-template <class S> __global__ static void avg_backward(struct slp_pool p, const S *dy, const S *relu, S *dx, int64_t n)
+template <int W, class S, class I>
+__global__ static void avg_backward(pooling<I> p, const S *dy, const S *relu, S *dx, int64_t n)
 {
-	typedef typename slp_number<S>::type T;
 	SLP_GRID_STRIDE(index, n)
 	{
-		struct position at = position_of(p, index, p.ih, p.iw);
-		int64_t self = slp_pool_x(&p, at.plane, at.i * p.iw + at.j);
-		avg_share<S> share = {dy};
-		dx[self] = relu && (T)relu[self] <= 0 ? (T)0 : gather<S>(p, at, share);
+		position<I> at = position_of<W>(p, (I)index);
+		I place = at.x + (I)(at.i * p.iw + at.j) * p.x_step;
+		typename slp_number<S>::type sum[W] = {0};
+		gather(p, at, avg_share<W, S, I>{p, dy + at.y, sum});
+		store_back<W>(relu ? relu + place : NULL, dx + place, sum);
 	}
 }
 
 /* ---- the four operations ---------------------------------------------------------------------------------------- */
-
-struct run_max_forward {
-	template <class T> static void run(const struct slp_kernel *k, const struct slp_pool &p, int64_t n)
-	{
-		SLP_LAUNCH(max_forward<T>, slp_grid(n), SLP_BLOCK, 0, k->stream, p, (const T *)k->in[0].ptr,
-		           (T *)k->out[0].ptr, n);
-	}
-};
-
-struct run_avg_forward {
-	template <class T> static void run(const struct slp_kernel *k, const struct slp_pool &p, int64_t n)
-	{
-		const T *x = (const T *)k->in[0].ptr;
-		T *y = (T *)k->out[0].ptr;
-		bool image = p.oh == 1 && p.ow == 1 && p.kh == p.ih && p.kw == p.iw && p.ph == 0 && p.pw == 0;
-		if (image && !p.x_lanes && !p.y_lanes && !p.last && p.ih * p.iw >= 32)
-			SLP_LAUNCH(avg_image<T>, slp_grid(n * SLP_BLOCK), p.ih * p.iw < 1024 ? 64 : SLP_BLOCK, 0,
-			           k->stream, x, y, p.planes, p.ih * p.iw);
-		else SLP_LAUNCH(avg_forward<T>, slp_grid(n), SLP_BLOCK, 0, k->stream, p, x, y, n);
-	}
-};
 
 template <class T> static const T *relu_of(const struct slp_kernel *k)
 {
 	return slp_pool_has_relu(k) ? (const T *)k->in[0].ptr : NULL;
 }
 
-struct run_max_backward {
-	template <class T> static void run(const struct slp_kernel *k, const struct slp_pool &p, int64_t n)
+struct run_max_forward {
+	template <int W, class T, class I> static void run(const struct slp_kernel *k, const pooling<I> &p, int64_t n)
 	{
-		SLP_LAUNCH(max_backward<T>, slp_grid(n), SLP_BLOCK, 0, k->stream, p, (const T *)k->in[0].ptr,
+		SLP_LAUNCH((max_forward<W, T, I>), slp_grid(n), SLP_BLOCK, 0, k->stream, p, (const T *)k->in[0].ptr,
+		           (T *)k->out[0].ptr, n);
+	}
+};
+
+struct run_avg_forward {
+	template <int W, class T, class I> static void run(const struct slp_kernel *k, const pooling<I> &p, int64_t n)
+	{
+		const T *x = (const T *)k->in[0].ptr;
+		T *y = (T *)k->out[0].ptr;
+		int64_t size = (int64_t)p.ih * p.iw;
+		bool image = p.oh == 1 && p.ow == 1 && p.kh == p.ih && p.kw == p.iw && p.ph == 0 && p.pw == 0;
+		if (image && !p.x_lanes && !p.y_lanes && !p.last && size >= 32)
+			SLP_LAUNCH(avg_image<T>, slp_grid(n * SLP_BLOCK), size < 1024 ? 64 : SLP_BLOCK, 0, k->stream, x,
+			           y, n, size);
+		else SLP_LAUNCH((avg_forward<W, T, I>), slp_grid(n), SLP_BLOCK, 0, k->stream, p, x, y, n);
+	}
+};
+
+struct run_max_backward {
+	template <int W, class T, class I> static void run(const struct slp_kernel *k, const pooling<I> &p, int64_t n)
+	{
+		SLP_LAUNCH((max_backward<W, T, I>), slp_grid(n), SLP_BLOCK, 0, k->stream, p, (const T *)k->in[0].ptr,
 		           (const T *)k->in[1].ptr, relu_of<T>(k), (T *)k->out[0].ptr, n);
 	}
 };
 
 struct run_avg_backward {
-	template <class T> static void run(const struct slp_kernel *k, const struct slp_pool &p, int64_t n)
+	template <int W, class T, class I> static void run(const struct slp_kernel *k, const pooling<I> &p, int64_t n)
 	{
-		SLP_LAUNCH(avg_backward<T>, slp_grid(n), SLP_BLOCK, 0, k->stream, p, (const T *)k->in[k->nin - 1].ptr,
-		           relu_of<T>(k), (T *)k->out[0].ptr, n);
+		SLP_LAUNCH((avg_backward<W, T, I>), slp_grid(n), SLP_BLOCK, 0, k->stream, p,
+		           (const T *)k->in[k->nin - 1].ptr, relu_of<T>(k), (T *)k->out[0].ptr, n);
 	}
 };
+
+static bool all_wide(const struct slp_kernel *k)
+{
+	for (int i = 0; i < k->nin; i++)
+		if (!slp_is_wide(k->in[i].ptr)) return false;
+	return slp_is_wide(k->out[0].ptr);
+}
+
+template <class R, class T, class I> static void run_sized(const struct slp_kernel *k, const struct slp_pool &p)
+{
+	constexpr int W = slp_wide_count<T>;
+	int64_t n = slp_size(&k->out[0]), rows = slp_pool_is_back(k) ? p.ih : p.oh,
+	        columns = slp_pool_is_back(k) ? p.iw : p.ow;
+	if (p.last && p.channels % W == 0 && all_wide(k))
+		R::template run<W, T, I>(k, pooling<I>(p, rows, columns, W), n / W);
+	else R::template run<1, T, I>(k, pooling<I>(p, rows, columns, 1), n);
+}
 
 template <class R> static enum sl_status run(const struct slp_kernel *k)
 {
 	struct slp_pool p = slp_pool_of(k);
-	int64_t n = slp_size(&k->out[0]);
-	if (n == 0) return SL_OK;
-	slp_with_float(k->in[0].type.dtype, [&](auto zero) { R::template run<decltype(zero)>(k, p, n); });
+	if (slp_size(&k->out[0]) == 0) return SL_OK;
+	const int64_t most = INT32_MAX / 2;
+	bool small = p.planes * p.ih * p.iw <= most && p.planes * p.oh * p.ow <= most &&
+	             p.ih + p.kh + p.ph + p.sh <= most && p.iw + p.kw + p.pw + p.sw <= most;
+	slp_with_float(k->in[0].type.dtype, [&](auto zero) {
+		typedef decltype(zero) T;
+		if (small) run_sized<R, T, uint32_t>(k, p);
+		else run_sized<R, T, int64_t>(k, p);
+	});
 	return slp_launched(k);
 }
 

@@ -1,5 +1,6 @@
 /* Reductions over axes on a GPU: the parts of reduce_plan.h, by groups of threads that suit their lengths. */
 #include "common/lanes.cuh"
+#include "common/wide.cuh"
 #include "reduce_whole.h"
 
 template <slp_reduction K> struct merge_of {
@@ -25,8 +26,8 @@ __device__ inline void put(const slp_reduce_plan &p, T *y, double *parts, int64_
 	else y[output] = stored<T>(slp_reduce_finish(K, a, (double)p.count));
 }
 
-/* A group a part; `width` of its threads go along a row, the others take further rows. */
-template <slp_reduction K, class T, int LANES>
+/* A group a part; `width` of its threads go along a row, W elements at a time, the others take further rows. */
+template <slp_reduction K, class T, int LANES, int W>
 __global__ void rows(slp_reduce_plan p, int64_t tasks, int width, const T *x, T *y, double *parts)
 {
 	int across = slp_lane<LANES>() % width, down = slp_lane<LANES>() / width;
@@ -36,8 +37,13 @@ __global__ void rows(slp_reduce_plan p, int64_t tasks, int width, const T *x, T 
 		double a = slp_reduce_start(K);
 		for (int64_t r = s.row + down; r < s.end_row; r += LANES / width) {
 			const T *row = base + slp_axes_offset(&p.gone, r);
-			for (int64_t i = s.column + across; i < s.end_column; i += width)
-				a = slp_reduce_step(K, a, (double)row[i]);
+#pragma unroll 4
+			for (int64_t i = s.column + across * W; i < s.end_column; i += width * W) {
+				double v[W];
+				slp_take<W>(row + i, v);
+#pragma unroll
+				for (int l = 0; l < W; l++) a = slp_reduce_step(K, a, v[l]);
+			}
 		}
 		a = slp_group_reduce<LANES>(a, merge_of<K>(), slp_reduce_start(K));
 		if (slp_lane<LANES>() == 0) put<K>(p, y, parts, s.part, s.output, a);
@@ -89,14 +95,27 @@ static int width_for(int64_t n, int most)
 	return w;
 }
 
-template <slp_reduction K, class T> static void launch_rows(const slp_kernel *k, const slp_reduce_plan &p)
+/* Large tensors are of floats. */
+template <class T> constexpr int most_at_once = std::is_integral<T>::value ? 1 : slp_wide_count<T>;
+
+/* Whether all rows and their parts begin at multiples of 16 bytes. */
+template <class T> static bool are_wide(const slp_reduce_plan &p, const void *x)
+{
+	constexpr int W = most_at_once<T>;
+	bool wide = W > 1 && slp_is_wide(x) && p.inner % W == 0 && p.length % W == 0;
+	for (int i = 0; i < p.kept.n; i++) wide = wide && p.kept.stride[i] % W == 0;
+	for (int i = 0; i < p.gone.n; i++) wide = wide && p.gone.stride[i] % W == 0;
+	return wide;
+}
+
+template <slp_reduction K, class T, int W> static void launch_rows(const slp_kernel *k, const slp_reduce_plan &p)
 {
 	int64_t tasks = p.kept.size * p.parts;
 	int64_t work = (p.rows < p.gone.size ? p.rows : p.gone.size) * p.length;
 	slp_with_lanes(work, [&](auto lanes) {
-		constexpr int LANES = decltype(lanes)::value;
-		SLP_LAUNCH((rows<K, T, LANES>), slp_group_grid(tasks, LANES), SLP_BLOCK, 0, k->stream, p, tasks,
-		           width_for(p.length, LANES), (const T *)k->in[0].ptr, (T *)k->out[0].ptr,
+		constexpr int LANES = decltype(lanes)::value, M = LANES == 1 ? 1 : W;
+		SLP_LAUNCH((rows<K, T, LANES, M>), slp_group_grid(tasks, LANES), SLP_BLOCK, 0, k->stream, p, tasks,
+		           width_for(p.length / M, LANES), (const T *)k->in[0].ptr, (T *)k->out[0].ptr,
 		           (double *)k->scratch);
 	});
 }
@@ -114,7 +133,8 @@ template <slp_reduction K, class T> static void launch(const slp_kernel *k)
 	slp_reduce_plan p = slp_reduce_plan_of(k->in[0].type.shape, (const slp_reduce_attrs *)k->attrs);
 	if (p.nout == 0) return;
 	if (p.columns) launch_columns<K, T>(k, p);
-	else launch_rows<K, T>(k, p);
+	else if (are_wide<T>(p, k->in[0].ptr)) launch_rows<K, T, most_at_once<T>>(k, p);
+	else launch_rows<K, T, 1>(k, p);
 	if (p.parts == 1) return;
 	slp_with_lanes(p.nout < 4096 ? p.parts : 1, [&](auto lanes) {
 		constexpr int LANES = decltype(lanes)::value;

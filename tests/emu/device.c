@@ -81,6 +81,7 @@ static void start(void)
 		emu_memory_init(&emu_devices[i]);
 	}
 	if (emu_settings.stats) atexit(emu_counts_print);
+	if (emu_settings.kernels) atexit(emu_kernels_print);
 }
 
 bool emu_start(void)

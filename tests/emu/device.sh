@@ -8,6 +8,7 @@ tests/emu/test_device
 for order in forward backward random; do SL_EMU_ORDER=$order tests/emu/test_threads; done
 tests/emu/test_convolutions
 tests/emu/test_halves
+tests/emu/test_kernels
 tests/emu/test_last
 STARPU_NCPU=0 SL_EMU_DEVICES=1 tests/emu/test_cache
 tests/emu/test_parallel

@@ -85,6 +85,7 @@ inline void run(void *p)
 		run_block(b);
 	}
 	b.running = nullptr;
+	emu_kernel_ran(c->name, order.n * b.total);
 }
 
 inline void drop(void *p)
@@ -171,6 +172,17 @@ template <class T> T shuffle(T value, unsigned source, unsigned width, place at)
 }
 
 } // namespace emu
+
+/* As inaccurate as a GPU's may be: a unit in the last place too small, except where every pow is exact. */
+namespace emu
+{
+template <class T> T pow(T x, T y)
+{
+	T v = std::pow(x, y);
+	return x == 1 || y == 0 || v == 0 || !std::isfinite(v) ? v : std::nextafter(v, (T)0);
+}
+} // namespace emu
+#define SLP_LIBRARY_POW emu::pow
 
 #define EMU_PLACE const char *file = __builtin_FILE(), int line = __builtin_LINE()
 inline void __syncthreads(EMU_PLACE)

@@ -22,7 +22,9 @@ extern "C" {
 	X(copy_us, "SL_EMU_COPY_US", 0)     /* ... copy and memset ... */                                              \
 	X(jitter_us, "SL_EMU_JITTER_US", 0) /* ... and up to so much more before either; with async only */            \
 	X(peer, "SL_EMU_PEER", 1)           /* whether devices reach one another's memory */                           \
-	X(stats, "SL_EMU_STATS", 0)         /* print the counters at the end */
+	X(stats, "SL_EMU_STATS", 0)         /* print the counters at the end */                                        \
+	X(kernels, "SL_EMU_KERNELS", 0)     /* print the kernels at the end */                                         \
+	X(all_blocks, "SL_EMU_BLOCKS", 0)   /* launches have as many blocks as on a GPU */
 
 enum { EMU_MAX_DEVICES = 8, EMU_HOST = EMU_MAX_DEVICES, EMU_PLACES };
 
@@ -78,6 +80,24 @@ void emu_counts_reset(void); /* all but used */
 /* Copies of exactly so many bytes since the last reset. */
 uint64_t emu_copies(int from, int to, size_t bytes);
 
+/* ---- kernels (kernels.c) ---------------------------------------------------------------------------------------- */
+
+/* A kernel, as its launch names it, and its launches.  Bytes of device memory are counted in builds with EMU_RACES: all
+ * that threads accessed, in turn; as many as that were different ones in their launch.  alone: the most of these of a
+ * launch of at most 256 threads. */
+struct emu_kernel {
+	const char *name;
+	uint64_t launches, fewest; /* threads */
+	uint64_t moved, least, alone;
+};
+
+void emu_kernels_each(void (*f)(const struct emu_kernel *k, void *arg), void *arg);
+void emu_kernels_reset(void);
+/* A launch of so many threads has run in this thread. */
+void emu_kernel_ran(const char *name, uint64_t threads);
+/* The most blocks of a launch that may have `most`. */
+int64_t emu_blocks(int64_t most);
+
 /* ---- failures (fail.c) ------------------------------------------------------------------------------------------ */
 
 /* X(name, text in SL_EMU_FAIL, what it returns) */
@@ -122,6 +142,8 @@ enum emu_order emu_order(unsigned *seed);
 
 /* A kernel begins to run in this thread. */
 void emu_race_launch(const char *kernel);
+/* What its threads have accessed since; 0 in builds without EMU_RACES. */
+void emu_race_bytes(uint64_t *moved, uint64_t *least);
 
 #ifdef __cplusplus
 }

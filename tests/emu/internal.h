@@ -92,6 +92,7 @@ void emu_count_wait(enum emu_wait wait);
 void emu_count_copy(int from, int to, size_t bytes);
 void emu_count_memory(int device, size_t used, bool refused);
 void emu_counts_print(void);
+void emu_kernels_print(void);
 
 /* fail.c */
 void emu_fail_init(void);

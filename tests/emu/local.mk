@@ -41,6 +41,7 @@ emu_programs = \
 	tests/emu/test_explain \
 	tests/emu/test_graphs \
 	tests/emu/test_halves \
+	tests/emu/test_kernels \
 	tests/emu/test_larger \
 	tests/emu/test_last \
 	tests/emu/test_ops \
@@ -60,7 +61,7 @@ if EMULATION
 emulation = yes
 emulated = $(emu_programs) tests/emu/libnccl.la $(emu_library)
 log = sh.log
-tests/emu/device.$(log): tests/emu/test_cache tests/emu/test_convolutions tests/emu/test_device tests/emu/test_halves tests/emu/test_last tests/emu/test_parallel tests/emu/test_threads tests/emu/test_waits
+tests/emu/device.$(log): tests/emu/test_cache tests/emu/test_convolutions tests/emu/test_device tests/emu/test_halves tests/emu/test_kernels tests/emu/test_last tests/emu/test_parallel tests/emu/test_threads tests/emu/test_waits
 tests/emu/device-long.$(log): tests/emu/test_convolutions tests/emu/test_halves tests/emu/test_parallel tests/emu/test_waits
 tests/emu/dist.$(log): tests/emu/dist tests/emu/libnccl.la tools/sl-launch
 tests/emu/dist-long.$(log): tests/emu/dist tests/emu/libnccl.la tools/sl-launch
@@ -104,6 +105,7 @@ tests_emu_libgpu_la_SOURCES = \
 	tests/emu/graph.c \
 	tests/emu/half_types.h \
 	tests/emu/internal.h \
+	tests/emu/kernels.c \
 	tests/emu/memory.c \
 	tests/emu/races.cc \
 	tests/emu/stream.c
@@ -241,6 +243,11 @@ tests_emu_test_larger_LDFLAGS = $(emu_ldflags)
 tests_emu_test_larger_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
 EXTRA_tests_emu_test_larger_DEPENDENCIES = $(emu_stubs)
 
+tests_emu_test_kernels_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/tests
+tests_emu_test_kernels_SOURCES = tests/emu/test_kernels.c
+tests_emu_test_kernels_LDFLAGS = $(emu_ldflags)
+tests_emu_test_kernels_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
+EXTRA_tests_emu_test_kernels_DEPENDENCIES = $(emu_stubs)
 tests_emu_test_last_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/models -I$(top_srcdir)/tests
 tests_emu_test_last_SOURCES = models/networks.c models/networks.h tests/emu/test_last.c
 tests_emu_test_last_LDFLAGS = $(emu_ldflags)

@@ -11,6 +11,10 @@
 extern "C" void emu_race_launch(const char *)
 {
 }
+extern "C" void emu_race_bytes(uint64_t *moved, uint64_t *least)
+{
+	*moved = *least = 0;
+}
 #else
 
 #include <atomic>
@@ -48,7 +52,8 @@ struct region {
 
 thread_local unsigned launch;
 thread_local bool watched;
-thread_local region shared; /* the thread's thread-local variables, which shared memory is among */
+thread_local uint64_t moved, least; /* bytes of device memory that the launch has accessed */
+thread_local region shared;         /* the thread's thread-local variables, which shared memory is among */
 region devices[EMU_MAX_DEVICES];
 
 cell *cells_for(size_t bytes)
@@ -144,6 +149,7 @@ void visit_bytes(const void *address, size_t n, bool write)
 	bool of_block = c;
 	if (c && is_built_in(p)) return;
 	for (int i = 0; !c && i < emu_settings.devices; i++) c = cell_of(devices[i], p);
+	for (size_t i = 0; c && !of_block && i < n; i++) moved++, least += c[i].launch != launch;
 	for (size_t i = 0; c && i < n; i++) look(c + i, p + i, write, of_block, me);
 }
 
@@ -164,7 +170,14 @@ void emu_race_launch(const char *kernel)
 	pthread_once(&once, find_devices);
 	if (!shared.cells) dl_iterate_phdr(find_shared, NULL);
 	launch = ++launches;
+	moved = least = 0;
 	watched = !is_harmless(kernel);
+}
+
+void emu_race_bytes(uint64_t *all, uint64_t *different)
+{
+	*all = moved;
+	*different = least;
 }
 
 #define ACCESS(size)                                                                                                   \

@@ -16,6 +16,9 @@ FORWARD(product, sl_dot(in[0], in[1]))
 FORWARD(pool, sl_pool2d(in[0], .type = SL_POOL_AVG, .kernel = {2, 2}, .stride = {2, 2}))
 FORWARD(relu, sl_relu(in[0]))
 FORWARD(linear, sl_linear(in[0], in[1], in[2]))
+FORWARD(layer_norm, sl_layer_norm(in[0], in[1], in[2]))
+FORWARD(turned, sl_transpose(in[0], SL_AXES(0, 2, 1)))
+FORWARD(rows_of, sl_gather(in[0], in[1]))
 FORWARD(cross_entropy, sl_softmax_cross_entropy(in[0], in[1]))
 
 static sl_tensor *batch_norm(sl_tensor *const *in)
@@ -239,6 +242,36 @@ const struct bench_case bench_parts[] = {
          MILLISECONDS(""),
          TRAFFIC(4 * 4194.3, 4194.3),
          OP_BACK(batch_norm, IN_GRAD(64, 64, 32, 32), IN_GRAD(64), IN_GRAD(64), IN(64), IN(64))},
+        {.name = "layer-norm",
+         .doc = "layer normalisation of 8192 x 768",
+         MILLISECONDS(""),
+         TRAFFIC(6291.5, 6291.5),
+         .no_peer = true,
+         OP(layer_norm, IN(8192, 768), IN(768), IN(768))},
+        {.name = "layer-norm-back",
+         .doc = "... back",
+         MILLISECONDS(""),
+         TRAFFIC(2 * 6291.5, 6291.5),
+         .no_peer = true,
+         OP_BACK(layer_norm, IN_GRAD(8192, 768), IN_GRAD(768), IN_GRAD(768))},
+        {.name = "batch-norm-bf16",
+         .doc = "batch-norm in bfloat16",
+         MILLISECONDS(""),
+         TRAFFIC(4194.3, 2097.2),
+         .no_peer = true,
+         OP(batch_norm, IN_HALF(64, 64, 32, 32), IN(64), IN(64), IN(64), IN(64))},
+        {.name = "turn-weights",
+         .doc = "512 x 512 kernels of 3 x 3 with channels last",
+         MILLISECONDS(""),
+         TRAFFIC(2359.3, 2359.3),
+         .no_peer = true,
+         OP(turned, IN(512, 512, 9))},
+        {.name = "embedding-back",
+         .doc = "the gradient of 4096 rows of 768, of which 8192 are taken, ten different ones",
+         MILLISECONDS(""),
+         TRAFFIC(6291.5, 3145.7),
+         .no_peer = true,
+         OP_BACK(rows_of, IN_GRAD(4096, 768), IN_CLASSES(8192))},
 };
 
 const int bench_parts_count = sizeof bench_parts / sizeof *bench_parts;
