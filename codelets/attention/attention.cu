@@ -187,7 +187,7 @@ extern "C" enum sl_status slp_cuda_attention_grad(const struct slp_kernel *k)
 	return slp_launched(k);
 }
 
-/* Rows (heads, t, width) into a cache (heads, s, width), from a place on. */
+/* As in attention_kept.cu. */
 template <class T> __global__ void append(const T *rows, T *cache, slp_attention a, const int32_t *place, int64_t width)
 {
 	if (!slp_attention_has_room(&a, *place)) return;
@@ -200,12 +200,15 @@ template <class T> __global__ void append(const T *rows, T *cache, slp_attention
 
 extern "C" enum sl_status slp_cuda_cached_attention(const struct slp_kernel *k)
 {
+	slp_attention sizes = slp_attention_of((const slp_attention_attrs *)k->attrs, k->in[0].type.shape,
+	                                       k->in[3].type.shape, k->in[4].type.shape, NULL);
+	if (slp_attention_by_parts(k, &sizes)) return slp_launched(k);
+	if (slp_is_half(k->in[0].type.dtype)) return SL_EUNSUPPORTED; /* in float32, then */
 	slp_with<SLP_FLOATS>(k->in[0].type.dtype, [&](auto zero) {
 		typedef decltype(zero) T;
 		operands<T> w = {};
 		T *keys = (T *)k->in[3].ptr, *values = (T *)k->in[4].ptr;
-		w.a = slp_attention_of((const slp_attention_attrs *)k->attrs, k->in[0].type.shape, k->in[3].type.shape,
-		                       k->in[4].type.shape, NULL);
+		w.a = sizes;
 		w.q = (const T *)k->in[0].ptr, w.k = keys, w.v = values;
 		w.place = (const int32_t *)k->in[5].ptr;
 		w.out = (T *)k->out[0].ptr;

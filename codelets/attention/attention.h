@@ -147,9 +147,19 @@ static inline size_t slp_attention_sums_bytes(int64_t queries)
 	return ((size_t)queries * sizeof(float) + 255) / 256 * 256;
 }
 
+/* Parts of the keys of a query, where the queries alone are too few for a GPU (attention_kept.cu). */
+static inline int64_t slp_attention_parts(const struct slp_attention *a)
+{
+	int64_t queries = a->heads * a->t, most = (a->s + 63) / 64, parts = queries > 0 ? 528 / queries : 1;
+	parts = parts < most ? parts : most;
+	return parts < 1 ? 1 : parts;
+}
+
 #ifdef __cplusplus
 extern "C" {
 #endif
+/* Attention over kept keys.  Whether it takes such sizes and types: then it is queued. */
+bool slp_attention_by_parts(const struct slp_kernel *k, const struct slp_attention *a);
 /* SL_EUNSUPPORTED, without a message: a query at a time, then. */
 enum sl_status slp_attention_by_products(const struct slp_kernel *k, const struct slp_attention *a, bool back);
 /* Whether cuDNN has it: then it is queued. */

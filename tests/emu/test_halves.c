@@ -301,6 +301,32 @@ static void test_attention(void)
 	slp_end_well();
 }
 
+/* Working memory of attention and its gradients. */
+static size_t memory_of(int64_t steps)
+{
+	struct sl_stats stats;
+	start();
+	SL_SCOPE {
+		sl_tensor *q = sl_normal(SL_SHAPE(1, steps, 8), 0, 1), *y = NULL;
+		CHECK_OK(sl_attach_grad(q));
+		SL_RECORD
+			y = sl_sum(sl_scaled_dot_product_attention(q, q, q, .causal = true));
+		CHECK_OK(sl_backward(y));
+		CHECK_OK(sl_wait_all());
+	}
+	sl_stats_get(&stats);
+	slp_end_well();
+	return stats.scratch_bytes;
+}
+
+/* It grows as the steps do, not as pairs of them. */
+static void test_memory(void)
+{
+	size_t few = memory_of(200), many = memory_of(600);
+	CHECK_SAYING(many <= 4 * few && many < 600 * 600 * sizeof(float), "%zu bytes for 200 steps, %zu for 600", few,
+	             many);
+}
+
 static const struct slp_test tests[] = {
         {"products", test_products},
         {"gradients", test_gradients},
@@ -308,6 +334,7 @@ static const struct slp_test tests[] = {
         {"refused by cuDNN", test_refused},
         {"views", test_views},
         {"attention", test_attention},
+        {"memory of attention", test_memory},
         {0},
 };
 
