@@ -113,12 +113,7 @@ static inline size_t slp_attention_score_bytes(enum sl_dtype dtype, bool back)
 
 /* cuDNN's memory for so many heads: back, what goes to their scores, in the half type, of multiples of 128; and what
  * its engines may want besides. */
-#ifdef SLP_EMULATE
-enum { SLP_ATTENTION_MOST = 100 << 10 }; /* small cases have several parts, too */
-#else
-enum { SLP_ATTENTION_MOST = 64 << 20 };
-#endif
-enum { SLP_ATTENTION_ROOM = 64 << 10 };
+enum { SLP_ATTENTION_MOST = 64 << 20, SLP_ATTENTION_ROOM = 64 << 10 };
 static inline size_t slp_attention_graph_bytes(const struct slp_attention *a, bool back, int64_t heads)
 {
 	double t = (double)((a->t + 127) / 128 * 128), s = (double)((a->s + 127) / 128 * 128);
@@ -132,8 +127,9 @@ static inline int64_t slp_attention_graph_heads(const struct slp_attention *a, b
 	size_t each = slp_attention_graph_bytes(a, back, 1) - SLP_ATTENTION_ROOM;
 	int64_t most = each ? SLP_ATTENTION_MOST / (int64_t)each : a->heads;
 	if (most < 1 || a->heads < 1) return 0;
-	int64_t parts = (a->heads + most - 1) / most;
-	return (a->heads + parts - 1) / parts;
+	int64_t parts = (a->heads + most - 1) / most, one = (a->heads + parts - 1) / parts;
+	int64_t aligned = (one + 3) / 4 * 4; /* so that logs of each part begin at multiples of 16 bytes */
+	return aligned <= most && aligned <= a->heads ? aligned : one;
 }
 
 static inline size_t slp_attention_graph_work(const struct slp_attention *a, bool back)
