@@ -94,6 +94,7 @@ bool slp_tf32_convolutions(void);
 bool slp_cudnn_graph(void);
 /* The calling thread drops its plans (conv2d_graph.cu): before it destroys the handle that they were made with. */
 void slp_cudnn_forget(void);
+void slp_attention_forget(void); /* those of attention_graph.cu */
 #ifdef __cplusplus
 }
 #endif

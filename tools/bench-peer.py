@@ -1,12 +1,17 @@
 """The cases of tools/bench in PyTorch.
 
-Usage: bench-peer.py THREADS [DEVICE [float32 | tf32]].  Writes a line that says what it is; then answers each line "NUMBER CASE TIMES" with
-"NUMBER SECONDS [HOW]", the seconds of one repetition and the way it was done, where that was the fastest of several, or
-"NUMBER none" for a case that it has not got.
+Usage: bench-peer.py THREADS [DEVICE [float32 | tf32 [deterministic]]].  Writes a line that says what it is; then answers
+each line "NUMBER CASE TIMES" with "NUMBER SECONDS [HOW]", the seconds of one repetition and the way it was done, where
+there are several, or "NUMBER none" for a case that it has not got.  On a GPU whole steps are captured as CUDA graphs.
+With "deterministic" only algorithms are used that give the same bits each time.
 """
+import os
 import sys
 import time
 import warnings
+
+if "deterministic" in sys.argv:
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # cuBLAS reads it when it starts
 
 import torch
 import torch.nn.functional as F
@@ -17,8 +22,67 @@ warnings.filterwarnings("ignore")  # that torch.jit is old
 
 def wait():
     """Until the device has done what it was asked for.  CPUs do that at once."""
-    if torch.get_default_device().type == "cuda":
+    if on_gpu():
         torch.cuda.synchronize()
+
+
+def on_gpu():
+    return torch.get_default_device().type == "cuda"
+
+
+def tf32():
+    return torch.backends.cuda.matmul.allow_tf32
+
+
+# ---- whole steps ----
+
+def captured(step):
+    """The step as a CUDA graph, after some without, in which libraries choose their algorithms."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(5):
+            step()
+    torch.cuda.current_stream().wait_stream(stream)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step()
+    return graph
+
+
+def again(step, how="", before=None):
+    """Runs a step again and again; before each run of several, what `before` does."""
+    def run(times):
+        if before:
+            before()
+        for _ in range(times):
+            step()
+    run.how = how
+    return run
+
+
+def whole(step, before=None):
+    """The fastest way without compiling: on a GPU as a CUDA graph, if it can be captured."""
+    if not on_gpu():
+        return again(step, "", before)
+    try:
+        return again(captured(step).replay, "graph", before)
+    except RuntimeError as error:
+        print(f"bench-peer: no CUDA graph: {error}", file=sys.stderr)
+        torch.cuda.synchronize()
+        return again(step, "calls", before)
+
+
+def training_step(optimizer, loss, half):
+    """Forward, in bfloat16 where it is safe with `half`, back, and the update."""
+    def step():
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(torch.get_default_device().type, torch.bfloat16, enabled=half, cache_enabled=False):
+            value = loss()
+        value.backward()
+        optimizer.step()
+    return step
 
 
 # ---- the engine ----
@@ -165,17 +229,13 @@ def resnet18():
     return torch.nn.Sequential(*layers, torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(512, 10))
 
 
-def resnet_step(batch):
+def resnet_step(batch, half=False):
     def make():
         net, x, y = resnet18().train(), torch.rand(batch, 1, 28, 28), classes(batch)()
+        if on_gpu() and (half or tf32()):  # tensor cores take channels last
+            net, x = net.to(memory_format=torch.channels_last), x.to(memory_format=torch.channels_last)
         optimizer = torch.optim.SGD(net.parameters(), lr=0.05 / batch)
-
-        def run(times):
-            for _ in range(times):
-                optimizer.zero_grad()
-                F.cross_entropy(net(x), y, reduction="sum").backward()
-                optimizer.step()
-        return run
+        return whole(training_step(optimizer, lambda: F.cross_entropy(net(x), y, reduction="sum"), half))
     return make
 
 
@@ -221,19 +281,41 @@ class GPT(torch.nn.Module):
         return F.linear(h, self.words.weight)
 
 
-def gpt_step(rows, words, steps, width, layers, heads, compiled=False):
+def gpt_step(rows, words, steps, width, layers, heads, compiled=False, half=False):
     def make():
         net = GPT(words, steps, width, layers, heads)
         model = torch.compile(net) if compiled else net
         x, y = torch.randint(words, (rows, steps)), torch.randint(words, (rows, steps))
-        optimizer = torch.optim.AdamW(net.parameters(), lr=1e-3, weight_decay=0.1)
+        options = {"capturable": True, "fused": True} if on_gpu() else {}
+        optimizer = torch.optim.AdamW(net.parameters(), lr=1e-3, weight_decay=0.1, **options)
+        step = training_step(optimizer, lambda: F.cross_entropy(model(x).flatten(0, 1), y.flatten()), half)
+        return again(step) if compiled else whole(step)
+    return make
 
-        def run(times):
-            for _ in range(times):
-                optimizer.zero_grad()
-                F.cross_entropy(model(x).flatten(0, 1), y.flatten()).backward()
-                optimizer.step()
-        return run
+
+def writing(words, steps, width, layers, heads, prompt):
+    """A GPT writes the likeliest word again and again; keys and values of those before are kept."""
+    def make():
+        torch.set_grad_enabled(False)
+        net = GPT(words, steps, width, layers, heads).eval()
+        kept = [[torch.zeros(1, heads, steps, width // heads) for _ in range(2)] for _ in range(layers)]
+        word, place, all_places = torch.zeros(1, 1, dtype=torch.long), torch.full((1,), prompt), torch.arange(steps)
+
+        def attend(attention, h, keys, values, mask):
+            q, k, v = (p.view(1, 1, heads, -1).transpose(1, 2) for p in attention.qkv(h).split(width, 2))
+            keys.index_copy_(2, place, k)
+            values.index_copy_(2, place, v)
+            y = F.scaled_dot_product_attention(q, keys, values, attn_mask=mask)
+            return attention.out(y.transpose(1, 2).reshape(1, 1, width))
+
+        def one():
+            h, mask = net.words(word) + net.places(place), (all_places <= place).view(1, 1, 1, steps)
+            for layer, (keys, values) in zip(net.body[:-1], kept):
+                h = h + attend(layer.attention[1], layer.attention[0](h), keys, values, mask)
+                h = h + layer.dense(h)
+            word.copy_(F.linear(net.body[-1](h), net.words.weight)[:, -1].argmax(-1, keepdim=True))
+            place.add_(1).clamp_(max=steps - 1)
+        return whole(one, lambda: place.fill_(prompt))
     return make
 
 
@@ -257,17 +339,15 @@ def parameters(shapes):
     return [(torch.randn(s) * 0.01 if len(s) > 1 else torch.zeros(s)).requires_grad_() for s in shapes]
 
 
-def training(net, shapes, batch, lr, update_only=False, compiled=False, wait_for_each=False):
+def training(net, shapes, batch, lr, update_only=False, compiled=False, wait_for_each=False, one_program=False, half=False):
     def make():
         forward = torch.compile(net) if compiled else net
         params = parameters(shapes)
         x, y = torch.rand(batch, 1, 28, 28), classes(batch)()
         optimizer = torch.optim.SGD(params, lr=lr / batch)
-
-        def step():
-            optimizer.zero_grad()
-            F.cross_entropy(forward(x, params), y, reduction="sum").backward()
-            optimizer.step()
+        step = training_step(optimizer, lambda: F.cross_entropy(forward(x, params), y, reduction="sum"), half)
+        if one_program:
+            return whole(step)
         step()
 
         def run(times):
@@ -344,16 +424,8 @@ def half(make_one):
     return make
 
 
-def autocast(make):
-    """The same under autocast to bfloat16."""
-    def made():
-        inner = make()
-
-        def run(times):
-            with torch.autocast(torch.get_default_device().type, dtype=torch.bfloat16):
-                inner(times)
-        return run
-    return made
+def causal_attention(q, k, v):
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
 def conv_padded(x, w, b):
@@ -375,6 +447,9 @@ CASES = {
     "nanogpt-step": gpt_step(12, 65, 64, 128, 4, 4),
     "gpt2-step": gpt_step(4, 50257, 64, 768, 12, 12),
     "gpt2-step-compiled": gpt_step(4, 50257, 64, 768, 12, 12, compiled=True),
+    "gpt2-step-bf16": gpt_step(4, 50257, 64, 768, 12, 12, half=True),
+    "gpt2-step-long": gpt_step(8, 50257, 1024, 768, 12, 12, half=True),
+    "generate": writing(50257, 1024, 768, 12, 12, 512),
     "lenet-step": training(lenet, LENET, 256, 0.2),
     "lenet-step-sync": training(lenet, LENET, 256, 0.2, wait_for_each=True),
     "lenet-update": training(lenet, LENET, 256, 0.2, update_only=True),
@@ -383,21 +458,24 @@ CASES = {
     "row-mlp-eager": row_eager,
     "row-mlp-hybrid": row_best,
     "row-mlp-latency": row_best,
-    "mlp5-step": training(mlp, MLP5, 64, 0.05),
+    "mlp5-step": training(mlp, MLP5, 64, 0.05, one_program=True),
     "mlp5-step-compiled": training(mlp, MLP5, 64, 0.05, compiled=True),
-    "lenet-step-hybrid": training(lenet, LENET, 256, 0.2),
+    "lenet-step-hybrid": training(lenet, LENET, 256, 0.2, one_program=True),
     "lenet-step-compiled": training(lenet, LENET, 256, 0.2, compiled=True),
     "resnet18-step": resnet_step(32),
     "resnet18-step-256": resnet_step(256),
     "gemm-bf16": forward(torch.mm, half(normal(2048, 2048)), half(normal(2048, 2048))),
     "conv-bf16": forward(conv_padded, *[half(normal(*s)) for s in CONV_BF16]),
     "conv-bf16-back": backward(conv_padded, *[half(grad(*s)) for s in CONV_BF16]),
-    "resnet18-step-bf16": autocast(resnet_step(32)),
-    "mlp5-step-bf16": autocast(training(mlp, MLP5, 64, 0.05)),
-    "nanogpt-step-bf16": autocast(gpt_step(12, 65, 64, 128, 4, 4)),
-    "lenet-step-bf16": autocast(training(lenet, LENET, 256, 0.2)),
+    "resnet18-step-bf16": resnet_step(32, half=True),
+    "resnet18-step-256-bf16": resnet_step(256, half=True),
+    "mlp5-step-bf16": training(mlp, MLP5, 64, 0.05, one_program=True, half=True),
+    "nanogpt-step-bf16": gpt_step(12, 65, 64, 128, 4, 4, half=True),
+    "lenet-step-bf16": training(lenet, LENET, 256, 0.2, one_program=True, half=True),
     "lstm-step": back_from(lambda: torch.nn.LSTM(256, 256), normal(35, 32, 256)),
     "attention": back_from(lambda: F.scaled_dot_product_attention, *[normal(4, 12, 1024, 64)] * 3),
+    "attention-bf16": back_from(lambda: F.scaled_dot_product_attention, *[half(normal(4, 12, 1024, 64))] * 3),
+    "attention-bf16-causal": back_from(lambda: causal_attention, *[half(normal(4, 12, 1024, 64))] * 3),
     "conv1": forward(F.conv2d, normal(256, 1, 28, 28), normal(20, 1, 3, 3), normal(20)),
     "conv1-back": backward(F.conv2d, normal(256, 1, 28, 28), grad(20, 1, 3, 3), grad(20)),
     "relu1": forward(torch.relu, normal(256, 20, 26, 26)),
@@ -421,6 +499,18 @@ CASES = {
 }
 
 
+def made(name):
+    """How a case runs; None for a case that there is not, or that does not work here."""
+    if on_gpu():
+        torch.cuda.empty_cache()
+    torch.set_grad_enabled(True)
+    try:
+        return CASES[name]() if name in CASES else None
+    except RuntimeError as error:
+        print(f"bench-peer: {name}: {error}", file=sys.stderr)
+        return None
+
+
 def measure(run, times):
     if times < 1000:  # else warming up does not matter
         run(1)
@@ -435,20 +525,22 @@ def main():
     torch.set_num_threads(int(sys.argv[1]))
     if len(sys.argv) > 2:
         torch.set_default_device(sys.argv[2])
-    tf32 = len(sys.argv) > 3 and sys.argv[3] == "tf32"  # as in Starling
-    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = tf32
+    allowed = len(sys.argv) > 3 and sys.argv[3] == "tf32"  # as in Starling
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = allowed
     torch.backends.cudnn.benchmark = True
-    print(f"PyTorch {torch.__version__} with {torch.get_num_threads()} threads on {torch.get_default_device()}", flush=True)
+    same_bits = "deterministic" in sys.argv
+    if same_bits:
+        torch.use_deterministic_algorithms(True)
+        torch.backends.cudnn.deterministic = True
+    print(f"PyTorch {torch.__version__} with {torch.get_num_threads()} threads on {torch.get_default_device()}"
+          f"{', deterministic' if same_bits else ''}", flush=True)
     name, run = None, None
     for line in sys.stdin:
         number, wanted, times = line.split()
-        if wanted not in CASES:
-            print(number, "none", flush=True)
-            continue
         if wanted != name:
-            name, run = None, None  # frees what the last one held
-            name, run = wanted, CASES[wanted]()
-        print(number, measure(run, int(times)), getattr(run, "how", ""), flush=True)
+            name, run = wanted, None  # frees what the last one held
+            run = made(wanted)
+        print(number, measure(run, int(times)) if run else "none", getattr(run, "how", ""), flush=True)
 
 
 if __name__ == "__main__":

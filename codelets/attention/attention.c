@@ -413,8 +413,13 @@ static size_t products_scratch(const struct slp_infer *c, bool back)
 #if defined HAVE_CUDA || defined SLP_SIMULATION
 	const struct slp_type *q = &c->in[back];
 	struct slp_attention a = slp_attention_of(c->attrs, q[0].shape, q[1].shape, q[2].shape, NULL);
+	if (q->dtype == SL_FLOAT32 && a.d <= SLP_ATTENTION_TILE && a.dv <= SLP_ATTENTION_TILE) return 0;
 	size_t bytes = slp_attention_score_bytes(q->dtype, back);
-	return (size_t)(slp_attention_heads_at_once(&a, bytes) * a.t * a.s) * bytes;
+	size_t products = (size_t)(slp_attention_heads_at_once(&a, bytes) * a.t * a.s) * bytes, graph = 0;
+	if (slp_is_half(q->dtype) && slp_attention_graph_heads(&a, back) > 0)
+		graph = slp_attention_graph_work(&a, back) +
+		        (back ? slp_attention_sums_bytes(slp_attention_graph_heads(&a, back) * a.t) : 0);
+	return products > graph ? products : graph;
 #else
 	(void)c;
 	(void)back;

@@ -1,5 +1,6 @@
-/* Attention on a GPU where products of matrices will not do (attention_products.cu): in double precision, with more
- * keys than their scores have room, or cached.  A block a query, or a key in the backward pass; scores are made anew
+/* Attention on a GPU: half types by cuDNN (attention_graph.cu), or else by products of matrices (attention_products.cu),
+ * float32 by tiles (attention_tiles.cu), and here what these do not take: double precision, vectors that are wide, no
+ * queries or keys, a cache.  A block a query, or a key in the backward pass; scores are made anew
  * for as many keys as a block has threads. */
 #include "attention.h"
 #include "common/element.cuh"
@@ -140,8 +141,16 @@ static slp_attention sizes_of(const struct slp_kernel *k, int q, int mask)
 /* SL_OK: it is done.  Half types have no other way here: they are declined. */
 static bool by_products(const struct slp_kernel *k, const slp_attention &a, bool back, enum sl_status *status)
 {
+	enum sl_dtype type = k->in[0].type.dtype;
+	if (slp_attention_by_graph(k, &a, back) || (type == SL_FLOAT32 && slp_attention_by_tiles(k, &a, back))) {
+		*status = slp_launched(k);
+		return true;
+	}
+	if (type == SL_FLOAT32 && a.d <= SLP_ATTENTION_TILE && a.dv <= SLP_ATTENTION_TILE) return false;
 	*status = slp_attention_by_products(k, &a, back);
-	return *status != SL_EUNSUPPORTED || slp_is_half(k->in[0].type.dtype);
+	if (*status == SL_EUNSUPPORTED && slp_is_half(type) && slp_attention_by_tiles(k, &a, back))
+		*status = slp_launched(k);
+	return *status != SL_EUNSUPPORTED || slp_is_half(type);
 }
 
 extern "C" enum sl_status slp_cuda_attention(const struct slp_kernel *k)
@@ -178,7 +187,7 @@ extern "C" enum sl_status slp_cuda_attention_grad(const struct slp_kernel *k)
 	return slp_launched(k);
 }
 
-/* Rows (heads, t, width) into a cache (heads, s, width), from a place on. */
+/* As in attention_kept.cu. */
 template <class T> __global__ void append(const T *rows, T *cache, slp_attention a, const int32_t *place, int64_t width)
 {
 	if (!slp_attention_has_room(&a, *place)) return;
@@ -191,12 +200,15 @@ template <class T> __global__ void append(const T *rows, T *cache, slp_attention
 
 extern "C" enum sl_status slp_cuda_cached_attention(const struct slp_kernel *k)
 {
+	slp_attention sizes = slp_attention_of((const slp_attention_attrs *)k->attrs, k->in[0].type.shape,
+	                                       k->in[3].type.shape, k->in[4].type.shape, NULL);
+	if (slp_attention_by_parts(k, &sizes)) return slp_launched(k);
+	if (slp_is_half(k->in[0].type.dtype)) return SL_EUNSUPPORTED; /* in float32, then */
 	slp_with<SLP_FLOATS>(k->in[0].type.dtype, [&](auto zero) {
 		typedef decltype(zero) T;
 		operands<T> w = {};
 		T *keys = (T *)k->in[3].ptr, *values = (T *)k->in[4].ptr;
-		w.a = slp_attention_of((const slp_attention_attrs *)k->attrs, k->in[0].type.shape, k->in[3].type.shape,
-		                       k->in[4].type.shape, NULL);
+		w.a = sizes;
 		w.q = (const T *)k->in[0].ptr, w.k = keys, w.v = values;
 		w.place = (const int32_t *)k->in[5].ptr;
 		w.out = (T *)k->out[0].ptr;

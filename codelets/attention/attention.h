@@ -15,10 +15,17 @@ struct slp_attention_attrs {
 	bool causal;  /* query i sees keys 0 to i */
 };
 
+/* Elements from a batch's heads to the next one's, from a head to the next, from a place to the next. */
+struct slp_head_steps {
+	int64_t batch, head, row;
+};
+
 /* q (heads, t, d), k (heads, s, d), v (heads, s, dv); the mask by its steps along the axes before, along t. */
 struct slp_attention {
 	int64_t heads, t, s, d, dv;
-	int64_t before; /* causal: the place of query 0 among the keys */
+	int64_t inner;                    /* heads of a batch */
+	struct slp_head_steps q, k, v, y; /* of gradients, too */
+	int64_t before;                   /* causal: the place of query 0 among the keys */
 	double scale;
 	bool causal, masked;
 	int nlead;
@@ -36,6 +43,20 @@ SLP_ATTENTION_FN int64_t slp_attention_mask(const struct slp_attention *a, int64
 	return at;
 }
 
+/* Where the vector of a head's place begins. */
+SLP_ATTENTION_FN int64_t slp_attention_at(const struct slp_attention *a, const struct slp_head_steps *o, int64_t head,
+                                          int64_t place)
+{
+	return head / a->inner * o->batch + head % a->inner * o->head + place * o->row;
+}
+
+/* One head after the other. */
+static inline struct slp_head_steps slp_heads_in_turn(int64_t places, int64_t width)
+{
+	struct slp_head_steps o = {places * width, 0, width};
+	return o;
+}
+
 /* How many keys query i sees. */
 SLP_ATTENTION_FN int64_t slp_attention_seen(const struct slp_attention *a, int64_t i)
 {
@@ -47,7 +68,7 @@ static inline struct slp_attention slp_attention_of(const struct slp_attention_a
 {
 	struct slp_attention a;
 	int64_t step = 1;
-	a.heads = 1;
+	a.heads = a.inner = 1;
 	a.nlead = q.ndim - 2;
 	a.t = q.dim[a.nlead], a.d = q.dim[a.nlead + 1], a.s = k.dim[a.nlead], a.dv = v.dim[a.nlead + 1];
 	a.before = 0;
@@ -63,6 +84,8 @@ static inline struct slp_attention slp_attention_of(const struct slp_attention_a
 		a.mask_step[i] = dim > 1 ? step : 0;
 		step *= dim;
 	}
+	a.q = slp_heads_in_turn(a.t, a.d), a.k = slp_heads_in_turn(a.s, a.d);
+	a.v = slp_heads_in_turn(a.s, a.dv), a.y = slp_heads_in_turn(a.t, a.dv);
 	return a;
 }
 
@@ -88,12 +111,61 @@ static inline size_t slp_attention_score_bytes(enum sl_dtype dtype, bool back)
 	return (sizeof(float) + (slp_is_half(dtype) ? sl_dtype_size(dtype) : 0)) * (back ? 2 : 1);
 }
 
+/* cuDNN's memory for so many heads: back, what goes to their scores, in the half type, of multiples of 128; and what
+ * its engines may want besides. */
+enum { SLP_ATTENTION_MOST = 64 << 20, SLP_ATTENTION_ROOM = 64 << 10 };
+static inline size_t slp_attention_graph_bytes(const struct slp_attention *a, bool back, int64_t heads)
+{
+	double t = (double)((a->t + 127) / 128 * 128), s = (double)((a->s + 127) / 128 * 128);
+	double bytes = back ? 2 * t * s * (double)heads : 0;
+	return bytes < 1e15 ? (size_t)bytes + SLP_ATTENTION_ROOM : (size_t)1 << 50;
+}
+
+/* cuDNN computes so many heads at once (attention_graph.cu), all parts alike; 0: there is no room. */
+static inline int64_t slp_attention_graph_heads(const struct slp_attention *a, bool back)
+{
+	size_t each = slp_attention_graph_bytes(a, back, 1) - SLP_ATTENTION_ROOM;
+	int64_t most = each ? SLP_ATTENTION_MOST / (int64_t)each : a->heads;
+	if (most < 1 || a->heads < 1) return 0;
+	int64_t parts = (a->heads + most - 1) / most, one = (a->heads + parts - 1) / parts;
+	int64_t aligned = (one + 3) / 4 * 4; /* so that logs of each part begin at multiples of 16 bytes */
+	return aligned <= most && aligned <= a->heads ? aligned : one;
+}
+
+static inline size_t slp_attention_graph_work(const struct slp_attention *a, bool back)
+{
+	return slp_attention_graph_bytes(a, back, slp_attention_graph_heads(a, back));
+}
+
+/* A sum for each query, before that. */
+static inline size_t slp_attention_sums_bytes(int64_t queries)
+{
+	return ((size_t)queries * sizeof(float) + 255) / 256 * 256;
+}
+
+/* Parts of the keys of a query, where the queries alone are too few for a GPU (attention_kept.cu). */
+static inline int64_t slp_attention_parts(const struct slp_attention *a)
+{
+	int64_t queries = a->heads * a->t, most = (a->s + 63) / 64, parts = queries > 0 ? 528 / queries : 1;
+	parts = parts < most ? parts : most;
+	return parts < 1 ? 1 : parts;
+}
+
 #ifdef __cplusplus
-extern "C"
+extern "C" {
 #endif
-        /* SL_EUNSUPPORTED, without a message: a query at a time, then. */
-        enum sl_status
-        slp_attention_by_products(const struct slp_kernel *k, const struct slp_attention *a, bool back);
+/* Attention over kept keys.  Whether it takes such sizes and types: then it is queued. */
+bool slp_attention_by_parts(const struct slp_kernel *k, const struct slp_attention *a);
+/* SL_EUNSUPPORTED, without a message: a query at a time, then. */
+enum sl_status slp_attention_by_products(const struct slp_kernel *k, const struct slp_attention *a, bool back);
+/* Whether cuDNN has it: then it is queued. */
+bool slp_attention_by_graph(const struct slp_kernel *k, const struct slp_attention *a, bool back);
+enum { SLP_ATTENTION_TILE = 128 }; /* no wider vectors */
+/* A tile of queries and one of keys at a time (attention_tiles.cu).  Whether it takes such sizes: then it is queued. */
+bool slp_attention_by_tiles(const struct slp_kernel *k, const struct slp_attention *a, bool back);
+#ifdef __cplusplus
+}
+#endif
 
 #ifndef __CUDACC__
 /* attention.c: what q finds among k and v; mask and logs may be NULL. */

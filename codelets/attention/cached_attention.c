@@ -114,6 +114,15 @@ static enum sl_status cached_attention_cpu(const struct slp_kernel *k)
 	return SL_OK;
 }
 
+/* What the parts of the keys make, on a GPU. */
+static size_t cached_attention_scratch(const struct slp_infer *c)
+{
+	struct slp_attention a =
+	        slp_attention_of(c->attrs, c->in[Q].shape, c->in[KEYS].shape, c->in[VALUES].shape, NULL);
+	int64_t parts = slp_attention_parts(&a);
+	return parts > 1 ? sizeof(float) * (size_t)(a.heads * a.t * parts * (a.dv + 2)) : 0;
+}
+
 /* ---- the operation ----------------------------------------------------------------------------------------------- */
 
 /* Causal attention of the next steps of a sequence, whose keys and values are kept: k and v are written into keys and
@@ -142,7 +151,13 @@ const struct sl_op slp_op_cached_attention = {
         .attr_table = attr_table,
         .attrs_size = sizeof(struct slp_attention_attrs),
         .mutates = SLP_IN(KEYS) | SLP_IN(VALUES),
-        .rows = SLP_WIDE_ROWS(cached_attention),
+        /* Keys and values of half types may be float32. */
+        .rows = SLP_ROWS(SLP_ROW(SLP_F32, cached_attention_cpu, slp_cuda_cached_attention),
+                         SLP_ROW(SLP_F64, cached_attention_ref, slp_cuda_cached_attention),
+                         SLP_ROW(SLP_DTYPE(SL_BFLOAT16) | SLP_F32, NULL, slp_cuda_cached_attention),
+                         SLP_ROW(SLP_DTYPE(SL_FLOAT16) | SLP_F32, NULL, slp_cuda_cached_attention)),
+        .declines = true,
+        .scratch = cached_attention_scratch,
         .infer = cached_attention_infer,
         .flops = cached_attention_flops,
         .ref = cached_attention_ref,

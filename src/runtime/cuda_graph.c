@@ -1,8 +1,9 @@
 /* CUDA graphs: the kernels of prepared code are recorded once and then launched together, which takes the host a
  * fraction of the time that it takes to launch them one by one.
  *
- * Each call of the code is recorded as a graph of its own, a child of the code's graph.  The first runs are plain: they
- * make libraries choose algorithms, load kernels and take memory.  Then a graph is made for the addresses and
+ * Each call of the code is recorded as a graph of its own, whose kernels then follow in the code's graph; if it has other
+ * things than kernels, or CUDA does not say what a kernel is launched with, it is a child of the code's graph.  The
+ * first runs are plain: they make libraries choose algorithms, load kernels and take memory.  Then a graph is made for the addresses and
  * attributes of the run.  Later runs look for the graph with the same addresses; the calls whose attributes are others
  * (a step of Adam, the stream of a dropout) are recorded again and take the place of the former ones.  The graphs of a
  * code are few: after that, the calls whose addresses are others are recorded again, too, and where most are, the
@@ -32,10 +33,20 @@ enum {
 	MOST_REMADE = 8, /* in a row, without a graph that could stay */
 };
 
+enum { MOST_KERNELS = 32 }; /* of a call that is not a child */
+
+/* The nodes of a call: kernels one after the other, or a child. */
+struct call_nodes {
+	cudaGraphNode_t *nodes;
+	int count; /* 0: it launches nothing */
+	bool child;
+};
+
 struct graph {
 	cudaGraph_t graph;
 	cudaGraphExec_t exec;
-	cudaGraphNode_t *nodes; /* of each call; NULL: it launches nothing */
+	struct call_nodes *calls;
+	int ncalls;
 	char *keys;
 	uint64_t used;
 };
@@ -63,7 +74,8 @@ static void destroy_graph(struct graph *g)
 {
 	if (g->exec) cudaGraphExecDestroy(g->exec);
 	if (g->graph) cudaGraphDestroy(g->graph);
-	free(g->nodes);
+	for (int i = 0; g->calls && i < g->ncalls; i++) free(g->calls[i].nodes);
+	free(g->calls);
 	free(g->keys);
 	*g = (struct graph){0};
 }
@@ -160,24 +172,91 @@ static bool is_empty(cudaGraph_t g)
 	return cudaGraphGetNodes(g, NULL, &n) == cudaSuccess && n == 0;
 }
 
-/* Adds the call behind the node before, if there is one, which it becomes. */
+/* Kernels one after the other, and what each is launched with. */
+struct kernels {
+	int count;
+	cudaGraphNode_t nodes[MOST_KERNELS];
+	struct cudaKernelNodeParams params[MOST_KERNELS];
+};
+
+/* The nodes of a chain in their order; false: it is none, or too long. */
+static bool in_order(cudaGraph_t g, struct kernels *k)
+{
+#if CUDART_VERSION >= 13000 /* where attributes of nodes are copied in the order that is documented */
+	cudaGraphNode_t from[MOST_KERNELS], to[MOST_KERNELS];
+	size_t nodes = 0, edges = 0;
+	if (cudaGraphGetNodes(g, NULL, &nodes) != cudaSuccess || nodes < 1 || nodes > MOST_KERNELS) return false;
+	if (cudaGraphGetEdges(g, NULL, NULL, NULL, &edges) != cudaSuccess || edges != nodes - 1) return false;
+	if (edges && cudaGraphGetEdges(g, from, to, NULL, &edges) != cudaSuccess) return false;
+	if (cudaGraphGetNodes(g, k->nodes, &nodes) != cudaSuccess) return false;
+	for (size_t i = 0; i < edges; i++) /* the first comes after none */
+		if (to[i] == k->nodes[0]) k->nodes[0] = from[i], i = (size_t)-1;
+	for (k->count = 1; k->count < (int)nodes; k->count++) {
+		size_t next = 0;
+		while (next < edges && from[next] != k->nodes[k->count - 1]) next++;
+		if (next == edges) return false;
+		k->nodes[k->count] = to[next];
+	}
+	return true;
+#else
+	(void)g;
+	k->count = 0;
+	return false;
+#endif
+}
+
+static bool are_kernels(cudaGraph_t g, struct kernels *k)
+{
+	bool ok = in_order(g, k);
+	for (int i = 0; ok && i < k->count; i++) {
+		enum cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
+		ok = cudaGraphNodeGetType(k->nodes[i], &type) == cudaSuccess && type == cudaGraphNodeTypeKernel &&
+		     cudaGraphKernelNodeGetParams(k->nodes[i], &k->params[i]) == cudaSuccess;
+	}
+	if (!ok) cudaGetLastError(); /* it becomes a child */
+	return ok;
+}
+
+static bool add_kernel(struct graph *g, const struct kernels *k, int i, const cudaGraphNode_t *before,
+                       cudaGraphNode_t *to)
+{
+	return cudaGraphAddKernelNode(to, g->graph, before, before != NULL, &k->params[i]) == cudaSuccess &&
+	       cudaGraphKernelNodeCopyAttributes(*to, k->nodes[i]) == cudaSuccess;
+}
+
+/* Adds the kernels of a part behind the node before, if there is one, or the part as a child. */
+static bool add_part(struct graph *g, struct call_nodes *c, cudaGraph_t part, const cudaGraphNode_t *before)
+{
+	struct kernels k;
+	bool ok = true;
+	c->child = !are_kernels(part, &k);
+	c->count = c->child ? 1 : k.count;
+	if (!(c->nodes = slp_try_calloc((size_t)c->count, sizeof *c->nodes))) return false;
+	if (c->child)
+		return cudaGraphAddChildGraphNode(c->nodes, g->graph, before, before != NULL, part) == cudaSuccess;
+	for (int i = 0; ok && i < c->count; i++) ok = add_kernel(g, &k, i, i ? &c->nodes[i - 1] : before, &c->nodes[i]);
+	return ok;
+}
+
+/* Adds the call behind the node before, if there is one, which its last one becomes. */
 static bool add_call(const struct slp_graph_run *r, struct worker *w, struct graph *g, int call,
                      cudaGraphNode_t *before)
 {
 	cudaGraph_t part;
+	struct call_nodes *c = &g->calls[call];
 	if (!record(r, w, call, &part)) return false;
-	bool ok = is_empty(part) || cudaGraphAddChildGraphNode(&g->nodes[call], g->graph, *before ? before : NULL,
-	                                                       *before != NULL, part) == cudaSuccess;
+	bool ok = is_empty(part) || add_part(g, c, part, *before ? before : NULL);
 	cudaGraphDestroy(part);
-	if (g->nodes[call]) *before = g->nodes[call];
+	if (ok && c->count) *before = c->nodes[c->count - 1];
 	return ok;
 }
 
 static bool make_graph(const struct slp_graph_run *r, struct worker *w, struct graph *g)
 {
-	g->nodes = slp_try_calloc((size_t)r->ncalls, sizeof(cudaGraphNode_t));
+	g->calls = slp_try_calloc((size_t)r->ncalls, sizeof *g->calls);
+	g->ncalls = r->ncalls;
 	g->keys = slp_try_malloc(r->bytes);
-	bool ok = g->nodes && g->keys && cudaGraphCreate(&g->graph, 0) == cudaSuccess;
+	bool ok = g->calls && g->keys && cudaGraphCreate(&g->graph, 0) == cudaSuccess;
 	cudaGraphNode_t before = NULL;
 	for (int i = 0; i < r->ncalls && ok; i++) ok = add_call(r, w, g, i, &before);
 	ok = ok && before && cudaGraphInstantiateWithFlags(&g->exec, g->graph, 0) == cudaSuccess;
@@ -208,14 +287,31 @@ static int count_different(const struct slp_graph_run *r, const struct graph *g)
 
 enum change { CHANGED, MUST_BE_MADE, FAILED };
 
+/* The same kernels, launched with other arguments. */
+static bool set_kernels(struct graph *g, const struct call_nodes *c, cudaGraph_t part)
+{
+	struct kernels k;
+	struct cudaKernelNodeParams before;
+	bool ok = are_kernels(part, &k) && k.count == c->count;
+	for (int i = 0; ok && i < c->count; i++)
+		ok = cudaGraphKernelNodeGetParams(c->nodes[i], &before) == cudaSuccess &&
+		     before.func == k.params[i].func &&
+		     cudaGraphExecKernelNodeSetParams(g->exec, c->nodes[i], &k.params[i]) == cudaSuccess;
+	return ok;
+}
+
+static bool set_part(struct graph *g, const struct call_nodes *c, cudaGraph_t part)
+{
+	if (is_empty(part) || !c->count) return is_empty(part) && !c->count;
+	if (!c->child) return set_kernels(g, c, part);
+	return cudaGraphExecChildGraphNodeSetParams(g->exec, c->nodes[0], part) == cudaSuccess;
+}
+
 static enum change change_call(const struct slp_graph_run *r, struct worker *w, struct graph *g, int call)
 {
 	cudaGraph_t part;
 	if (!record(r, w, call, &part)) return FAILED;
-	bool empty = is_empty(part);
-	bool ok = empty ? !g->nodes[call]
-	                : g->nodes[call] &&
-	                          cudaGraphExecChildGraphNodeSetParams(g->exec, g->nodes[call], part) == cudaSuccess;
+	bool ok = set_part(g, &g->calls[call], part);
 	cudaGraphDestroy(part);
 	SLP_COUNT(graph_changes);
 	return ok ? CHANGED : MUST_BE_MADE;

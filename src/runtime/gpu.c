@@ -186,6 +186,7 @@ static void destroy(void *arg)
 	int worker = starpu_worker_get_id();
 	slp_graph_clear();
 	slp_cudnn_forget();
+	slp_attention_forget();
 	if (handles[worker].blas) slp_blas.cublasDestroy(handles[worker].blas);
 	if (handles[worker].dnn) slp_dnn.cudnnDestroy(handles[worker].dnn);
 	cudaFree(handles[worker].work);

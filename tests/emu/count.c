@@ -27,7 +27,8 @@ void emu_count_graph(int device, enum emu_graph what, uint64_t n)
 	uint64_t *const lists[] = {[EMU_GRAPH_MADE] = counts.graphs,
 	                           [EMU_GRAPH_CHANGED] = counts.graph_changes,
 	                           [EMU_GRAPH_LAUNCHED] = counts.graph_launches,
-	                           [EMU_GRAPH_KERNELS] = counts.graph_kernels};
+	                           [EMU_GRAPH_KERNELS] = counts.graph_kernels,
+	                           [EMU_GRAPH_CHILDREN] = counts.graph_children};
 	__atomic_fetch_add(&lists[what][device], n, __ATOMIC_RELAXED);
 }
 

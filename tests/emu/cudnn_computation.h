@@ -12,7 +12,7 @@
 struct tensor {
 	cudnnDataType_t type;
 	int64_t number, dim[4], stride[4];
-	bool within;
+	bool within, by_value;
 
 	int64_t at(int64_t n, int64_t c, int64_t h, int64_t w) const
 	{

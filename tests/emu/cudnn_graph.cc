@@ -1,5 +1,5 @@
 /* Emulated GPUs: cuDNN's graph API as far as it is called: a convolution, then a bias, then relu, or a gradient of a
- * convolution, computed plainly.
+ * convolution, computed plainly; other graphs are in cudnn_operations.h.
  *
  * Descriptors are checked when they are finalized: nothing may be missing, of another type, or changed afterwards, and
  * tensors must fit together.  Engines are proposed as the real one does: the first ones are not deterministic, round
@@ -87,12 +87,15 @@ static bool read_tensor(const node *n, tensor *to)
 	auto stride = values<int64_t>(n, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4);
 	auto alignment = values<int64_t>(n, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1);
 	auto within = values<bool>(n, CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1);
-	if (!number || !type || !(*type == CUDNN_DATA_FLOAT || emu_is_half(*type)) || !dim || !stride || !alignment ||
-	    *alignment % 4)
-		return false;
+	bool inner = within && *within; /* may have what a program cannot give */
+	bool known = type && (*type == CUDNN_DATA_FLOAT || emu_is_half(*type) ||
+	                      (inner && (*type == CUDNN_DATA_INT32 || *type == CUDNN_DATA_BOOLEAN)));
+	if (!number || !known || !dim || !stride || !alignment || *alignment % 4) return false;
 	to->type = *type;
 	to->number = *number;
-	to->within = within && *within;
+	to->within = inner;
+	auto by_value = values<bool>(n, CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, 1);
+	to->by_value = by_value && *by_value;
 	for (int i = 0; i < 4; i++) {
 		to->dim[i] = dim[i];
 		to->stride[i] = stride[i];
@@ -209,6 +212,8 @@ static bool read_graph(const node *n, computation *c)
 	       (!c->bias || c->b.type == c->x.type);
 }
 
+#include "cudnn_operations.h"
+
 /* ---- engines ----------------------------------------------------------------------------------------------------- */
 
 static const struct engine {
@@ -223,9 +228,14 @@ static const struct engine {
 };
 enum { ENGINES = sizeof engines / sizeof *engines };
 
+static const node *graph_of(const node *config)
+{
+	return part(config, CUDNN_ATTR_ENGINE_OPERATION_GRAPH, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+}
+
 static bool read_config(const node *config, computation *c)
 {
-	const node *graph = part(config, CUDNN_ATTR_ENGINE_OPERATION_GRAPH, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+	const node *graph = graph_of(config);
 	return graph && read_graph(graph, c);
 }
 
@@ -257,6 +267,11 @@ static bool plan_is_good(const node *n)
 	computation c;
 	const node *config = part(n, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
 	auto handle = values<cudnnHandle_t>(n, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1);
+	operations others = {};
+	if (config && handle && graph_of(config) && read_operations(graph_of(config), &others)) {
+		if (emu_is_captured((*handle)->stream)) emu_misuse("cuDNN: a plan is made while a graph is recorded");
+		return others.handle == *handle && !fails(EMU_PLAN);
+	}
 	if (!config || !handle || !read_config(config, &c) || c.handle != *handle) return false;
 	if (emu_is_captured((*handle)->stream)) emu_misuse("cuDNN: a plan is made while a graph is recorded");
 	if (emu_is_half(c.x.type) && fails(EMU_HALF)) return false;
@@ -278,6 +293,43 @@ static void *address(const node *pack, const tensor &t)
 	return NULL;
 }
 
+/* Where a tensor is, or the number that it is. */
+static bool give(const node *pack, const tensor &t, operations_work *w)
+{
+	size_t n = count_of(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
+	auto numbers = values<int64_t>(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, n);
+	auto pointers = values<void *>(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, n);
+	if (t.within) return true;
+	for (size_t i = 0; t.by_value && numbers && pointers && i < n; i++)
+		if (numbers[i] == t.number) return w->numbers[t.number] = *(float *)pointers[i], true;
+	if (t.by_value) return false;
+	return (w->addresses[t.number] = address(pack, t));
+}
+
+static cudnnStatus_t execute_operations(cudnnHandle_t handle, int device, const operations &o, const node *pack,
+                                        char *memory, int64_t bytes)
+{
+	auto w = new operations_work{o, {}, {}, {}, memory, bytes};
+	bool half = false;
+	for (const operation &op : o.all) {
+		bool there = give(pack, op.x, w) && give(pack, op.y, w) && (!op.has_b || give(pack, op.b, w)) &&
+		             (!op.has_t || give(pack, op.t, w));
+		half |= emu_is_half(op.x.type);
+		if (there) continue;
+		delete w;
+		return CUDNN_STATUS_BAD_PARAM;
+	}
+	if (fails(EMU_EXECUTE)) {
+		delete w;
+		return CUDNN_STATUS_EXECUTION_FAILED;
+	}
+	if (emu_launch(handle->stream, operations_work::run, w, operations_work::drop) != cudaSuccess)
+		return CUDNN_STATUS_EXECUTION_FAILED;
+	if (half) emu_count_half(device);
+	emu_count_fused(device);
+	return CUDNN_STATUS_SUCCESS;
+}
+
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan, cudnnBackendDescriptor_t pack)
 {
 	int device = -1;
@@ -288,6 +340,13 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
 	const node *config =
 	        part(of(plan), CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
 	auto memory = values<void *>(of(pack), CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1);
+	operations others = {};
+	if (config && memory && graph_of(config) && read_operations(graph_of(config), &others)) {
+		int64_t bytes = engines[config->engine].bytes;
+		emu_argument((char *)*memory + bytes - 1, "cuDNN: end of the workspace");
+		return execute_operations(handle, device, others, of(pack),
+		                          (char *)emu_argument(*memory, "cuDNN: workspace"), bytes);
+	}
 	if (!config || !memory || !read_config(config, &o.c)) return CUDNN_STATUS_BAD_PARAM;
 	o.x = address(of(pack), o.c.x);
 	o.w = address(of(pack), o.c.w);
@@ -345,6 +404,7 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t d, cudnnBackendA
 static bool is_good(const node *n)
 {
 	computation c = {};
+	operations others = {};
 	tensor t;
 	switch (n->type) {
 	case CUDNN_BACKEND_TENSOR_DESCRIPTOR: return read_tensor(n, &t);
@@ -352,7 +412,7 @@ static bool is_good(const node *n)
 	case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR: return read_convolution(n, FORWARD, &c);
 	case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR: return read_convolution(n, DATA, &c);
 	case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR: return read_convolution(n, FILTER, &c);
-	case CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR: return read_graph(n, &c);
+	case CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR: return read_graph(n, &c) || read_operations(n, &others);
 	case CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR:
 		return part(n, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
 	case CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR: return plan_is_good(n);

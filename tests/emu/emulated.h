@@ -65,6 +65,7 @@ struct emu_counts {
 	 * launches. */
 	uint64_t graphs[EMU_MAX_DEVICES], graph_changes[EMU_MAX_DEVICES], graph_launches[EMU_MAX_DEVICES],
 	        graph_kernels[EMU_MAX_DEVICES];
+	uint64_t graph_children[EMU_MAX_DEVICES];     /* in the graphs that were launched */
 	struct emu_link link[EMU_PLACES][EMU_PLACES]; /* [from][to]: a device, or EMU_HOST */
 };
 

@@ -158,11 +158,87 @@ cudaError_t cudaGraphDestroy(cudaGraph_t g)
 	return cudaSuccess;
 }
 
+/* In the reverse order: a GPU promises none. */
 cudaError_t cudaGraphGetNodes(cudaGraph_t g, cudaGraphNode_t *nodes, size_t *count)
 {
-	if (nodes) emu_misuse("cudaGraphGetNodes: only the number is emulated");
+	size_t i = g->count;
+	if (nodes && *count < g->count) emu_misuse("cudaGraphGetNodes: no room for all nodes");
+	for (struct CUgraphNode_st *n = g->first; nodes && n; n = n->next) nodes[--i] = n;
 	*count = g->count;
 	return cudaSuccess;
+}
+
+/* Of a chain. */
+static size_t edges(cudaGraph_t g, cudaGraphNode_t *from, cudaGraphNode_t *to, size_t room)
+{
+	size_t count = g->count ? g->count - 1 : 0;
+	if (from && room < count) emu_misuse("cudaGraphGetEdges: no room for all edges");
+	size_t i = count;
+	for (struct CUgraphNode_st *n = g->first; from && n && n->next; n = n->next) {
+		from[--i] = n;
+		to[i] = n->next;
+	}
+	return count;
+}
+
+#if CUDART_VERSION >= 13000
+cudaError_t cudaGraphGetEdges(cudaGraph_t g, cudaGraphNode_t *from, cudaGraphNode_t *to, cudaGraphEdgeData *data,
+                              size_t *n)
+{
+	if (data) emu_misuse("cudaGraphGetEdges: data of edges are not emulated");
+	*n = edges(g, from, to, *n);
+	return cudaSuccess;
+}
+#else
+cudaError_t cudaGraphGetEdges(cudaGraph_t g, cudaGraphNode_t *from, cudaGraphNode_t *to, size_t *n)
+{
+	*n = edges(g, from, to, *n);
+	return cudaSuccess;
+}
+#endif
+
+cudaError_t cudaGraphNodeGetType(cudaGraphNode_t n, enum cudaGraphNodeType *type)
+{
+	*type = n->child                  ? cudaGraphNodeTypeGraph
+	        : n->work.kind == EMU_RUN ? cudaGraphNodeTypeKernel
+	        : n->work.kind == EMU_SET ? cudaGraphNodeTypeMemset
+	                                  : cudaGraphNodeTypeMemcpy;
+	return cudaSuccess;
+}
+
+/* The arguments are the node, which has them. */
+cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t n, struct cudaKernelNodeParams *p)
+{
+	if (n->child || n->work.kind != EMU_RUN) return emu_result(cudaErrorInvalidValue);
+	const struct payload *kernel = n->work.arg;
+	*p = (struct cudaKernelNodeParams){.kernelParams = (void **)n};
+	memcpy(&p->func, &kernel->run, sizeof p->func);
+	return cudaSuccess;
+}
+
+static void take_kernel(struct CUgraphNode_st *to, const struct cudaKernelNodeParams *p)
+{
+	const struct CUgraphNode_st *from = (const struct CUgraphNode_st *)p->kernelParams;
+	to->work = from->work;
+	payload_keep(&to->work);
+	to->npointers = from->npointers;
+	to->pointers = allocate((size_t)from->npointers * sizeof *to->pointers);
+	if (from->npointers) memcpy(to->pointers, from->pointers, (size_t)from->npointers * sizeof *to->pointers);
+}
+
+cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *to, cudaGraph_t g, const cudaGraphNode_t *after, size_t n,
+                                   const struct cudaKernelNodeParams *p)
+{
+	if (!g || n != (g->last ? 1 : 0) || (n && after[0] != g->last))
+		emu_misuse("cudaGraphAddKernelNode: only chains are emulated");
+	*to = append(g);
+	take_kernel(*to, p);
+	return cudaSuccess;
+}
+
+cudaError_t cudaGraphKernelNodeCopyAttributes(cudaGraphNode_t to, cudaGraphNode_t from)
+{
+	return to->work.kind == EMU_RUN && from->work.kind == EMU_RUN ? cudaSuccess : emu_result(cudaErrorInvalidValue);
 }
 
 cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t *to, cudaGraph_t g, const cudaGraphNode_t *after, size_t n,
@@ -277,6 +353,21 @@ cudaError_t cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t e, cudaGraphNod
 	return cudaSuccess;
 }
 
+cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t e, cudaGraphNode_t node,
+                                             const struct cudaKernelNodeParams *p)
+{
+	cudaError_t error;
+	struct CUgraphNode_st *n = e->graph->first;
+	while (n && n->origin != node) n = n->next;
+	if (!n || n->child || n->work.kind != EMU_RUN) return emu_result(cudaErrorInvalidValue);
+	if (emu_fails(EMU_UPDATE, &error)) return emu_result(error);
+	payload_drop(n->work.arg);
+	free(n->pointers);
+	take_kernel(n, p);
+	emu_count_graph(e->device, EMU_GRAPH_CHANGED, 1);
+	return cudaSuccess;
+}
+
 static void check_side(struct emu_device *d, const char *alias, size_t bytes)
 {
 	if (alias >= d->alias && alias < d->alias + d->span) emu_alias(d, d->base + (alias - d->alias), bytes, "graph");
@@ -297,6 +388,7 @@ static void launch(const struct CUgraph_st *g, int device, cudaStream_t s)
 {
 	for (const struct CUgraphNode_st *n = g->first; n; n = n->next) {
 		if (n->child) {
+			emu_count_graph(device, EMU_GRAPH_CHILDREN, 1);
 			launch(n->child, device, s);
 			continue;
 		}

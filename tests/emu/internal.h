@@ -84,7 +84,7 @@ void emu_note_pointer(const void *p); /* an argument of the kernel that is launc
 cudaError_t emu_record(struct emu_capture *capture, struct emu_work *work);
 
 /* count.c */
-enum emu_graph { EMU_GRAPH_MADE, EMU_GRAPH_CHANGED, EMU_GRAPH_LAUNCHED, EMU_GRAPH_KERNELS };
+enum emu_graph { EMU_GRAPH_MADE, EMU_GRAPH_CHANGED, EMU_GRAPH_LAUNCHED, EMU_GRAPH_KERNELS, EMU_GRAPH_CHILDREN };
 void emu_count_graph(int device, enum emu_graph what, uint64_t n);
 void emu_count_launch(int device);
 void emu_count_set(int device);

@@ -96,6 +96,7 @@ tests_emu_libgpu_la_SOURCES = \
 	tests/emu/cudnn.cc \
 	tests/emu/cudnn_computation.h \
 	tests/emu/cudnn_graph.cc \
+	tests/emu/cudnn_operations.h \
 	tests/emu/cudnn_handle.h \
 	tests/emu/device.c \
 	tests/emu/emu.h \

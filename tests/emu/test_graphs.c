@@ -239,6 +239,8 @@ static void count_launches(const struct course *c, int changes)
 	CHECK_SAYING(counts.graph_changes[0] == (uint64_t)(changes * STEPS),
 	             "%s: %d changes in %d steps, not %d a step", c->name, (int)counts.graph_changes[0], STEPS,
 	             changes);
+	CHECK_SAYING(counts.graph_children[0] == 0, "%s: %d graphs within graphs", c->name,
+	             (int)counts.graph_children[0]);
 	for (int i = 0; i < EMU_WAIT_COUNT; i++)
 		CHECK_SAYING(counts.waits[i] == 0, "%s: waits in %s", c->name, emu_wait_name((enum emu_wait)i));
 	printf("\n    %s: a step is 1 launch of %g kernels, %d of its calls recorded again", c->name,

@@ -238,9 +238,104 @@ static void test_views(void)
 	slp_end_well();
 }
 
+/* ---- attention --------------------------------------------------------------------------------------------------- */
+
+enum { ATTENTION = 3 * 4 * 20 * 16 };
+
+/* The result, and gradients of queries, keys and values, as float32. */
+static void attend(enum sl_dtype type, bool causal, float to[4][ATTENTION])
+{
+	sl_tensor *in[3], *y = NULL, *weight;
+	for (int i = 0; i < 3; i++) {
+		float data[ATTENTION];
+		for (int e = 0; e < ATTENTION; e++) data[e] = (float)((e * (7 + 4 * i)) % 23 - 11) / 8;
+		in[i] = sl_cast(sl_from(data, SL_SHAPE(3, 4, 20, 16)), type);
+		CHECK_OK(sl_attach_grad(in[i]));
+	}
+	weight = sl_cast(numbers(SL_FLOAT32, SL_SHAPE(20, 16), 3), type);
+	SL_RECORD
+		y = sl_scaled_dot_product_attention(in[0], in[1], in[2], .causal = causal);
+	SL_RECORD
+		weight = sl_sum(sl_mul(y, weight));
+	CHECK_OK(sl_backward(weight));
+	for (int i = 0; i < 4; i++) {
+		sl_tensor *t = i ? sl_grad(in[i - 1]) : y;
+		CHECK(sl_tensor_dtype(t) == type);
+		CHECK_OK(sl_read(sl_cast(t, SL_FLOAT32), to[i], sizeof to[i]));
+	}
+}
+
+static double largest_difference(float a[4][ATTENTION], float b[4][ATTENTION])
+{
+	double most = 0;
+	for (int i = 0; i < 4; i++)
+		for (int e = 0; e < ATTENTION; e++) {
+			double d = fabs((double)a[i][e] - (double)b[i][e]) / (1 + fabs((double)b[i][e]));
+			most = d > most || isnan(d) ? d : most;
+		}
+	return most;
+}
+
+/* One operation of cuDNN forward, and for every three heads one back; where there is no plan, products: the same to
+ * rounding. */
+static void test_attention(void)
+{
+	static float wide[4][ATTENTION], half[4][ATTENTION];
+	struct emu_counts counts;
+	start();
+	for (int i = 0; i < 8; i++)
+		SL_SCOPE {
+			enum sl_dtype type = halves[i % 2];
+			bool causal = i % 4 > 1, refused = i >= 4;
+			attend(SL_FLOAT32, causal, wide);
+			if (refused) slp_end_well(), start(); /* plans are kept */
+			if (refused) emu_fail(EMU_PLAN, -1);
+			emu_counts_reset();
+			attend(type, causal, half);
+			emu_counts_get(&counts);
+			emu_fail(EMU_PLAN, 0);
+			CHECK_SAYING(counts.fused[0] == (refused ? 0 : 1 + 4), "%d", (int)counts.fused[0]);
+			double d = largest_difference(half, wide);
+			CHECK_SAYING(d < (type == SL_BFLOAT16 ? 3e-2 : 4e-3), "%g", d);
+		}
+	slp_end_well();
+}
+
+/* Working memory of attention and its gradients. */
+static size_t memory_of(int64_t steps)
+{
+	struct sl_stats stats;
+	start();
+	SL_SCOPE {
+		sl_tensor *q = sl_normal(SL_SHAPE(1, steps, 8), 0, 1), *y = NULL;
+		CHECK_OK(sl_attach_grad(q));
+		SL_RECORD
+			y = sl_sum(sl_scaled_dot_product_attention(q, q, q, .causal = true));
+		CHECK_OK(sl_backward(y));
+		CHECK_OK(sl_wait_all());
+	}
+	sl_stats_get(&stats);
+	slp_end_well();
+	return stats.scratch_bytes;
+}
+
+/* It grows as the steps do, not as pairs of them. */
+static void test_memory(void)
+{
+	size_t few = memory_of(200), many = memory_of(600);
+	CHECK_SAYING(many <= 4 * few && many < 600 * 600 * sizeof(float), "%zu bytes for 200 steps, %zu for 600", few,
+	             many);
+}
+
 static const struct slp_test tests[] = {
-        {"products", test_products},        {"gradients", test_gradients}, {"training", test_training},
-        {"refused by cuDNN", test_refused}, {"views", test_views},         {0},
+        {"products", test_products},
+        {"gradients", test_gradients},
+        {"training", test_training},
+        {"refused by cuDNN", test_refused},
+        {"views", test_views},
+        {"attention", test_attention},
+        {"memory of attention", test_memory},
+        {0},
 };
 
 int main(int argc, char **argv)

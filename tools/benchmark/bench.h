@@ -58,7 +58,7 @@ struct bench_case {
 	int64_t times; /* repetitions a run; 0: as many as make a run long enough to be timed */
 	int runs;      /* at most so many; 0: as many as asked for */
 	bool cpu_only, gpu_only;
-	bool half; /* a whole step under autocast to bfloat16 */
+	bool half; /* a whole step under autocast to bfloat16, a layer over sequences in it */
 	struct bench_work work;
 	struct bench_goal goal;
 	const struct bench_op *op; /* for the functions bench_op_*() */
@@ -115,13 +115,14 @@ void bench_quiet(bool quiet);        /* idle StarPU workers spin: they must not 
 double bench_gemm_peak(int threads); /* flops a second; NAN without a library for it */
 double bench_bandwidth(double read, double written, int threads); /* bytes a second */
 double bench_task_price(void);                                    /* seconds; the engine must run */
-/* Seconds; NAN if nothing is known. */
-double bench_floor(const struct bench_work *work, const struct bench_options *options);
+/* Seconds; NAN if nothing is known.  half: products may be in bfloat16. */
+double bench_floor(const struct bench_work *work, bool half, const struct bench_options *options);
 
 /* ---- floors_gpu.c: what a CUDA device can do; NAN where there is none -----------------------------------------------
  */
 
-double bench_gpu_gemm_peak(int device);                              /* flops a second, without TF32 */
+enum bench_factors { BENCH_FLOAT32, BENCH_TF32, BENCH_BF16, BENCH_FACTORS };
+double bench_gpu_gemm_peak(int device, enum bench_factors factors);  /* flops a second */
 double bench_gpu_bandwidth(int device, double read, double written); /* bytes a second, within its memory */
 double bench_gpu_link(int device, bool to_device);                   /* bytes a second, from and to pinned memory */
 void bench_gpu_name(int device, char *name, size_t size);
@@ -207,6 +208,7 @@ double bench_half_memory_run(const struct bench_case *c, int64_t times); /* plan
 
 bool bench_lstm_setup(const struct bench_case *c);
 bool bench_attention_setup(const struct bench_case *c);
+bool bench_causal_attention_setup(const struct bench_case *c);
 double bench_sequence_run(const struct bench_case *c, int64_t times); /* forward and back */
 void bench_sequence_teardown(void);
 
@@ -221,8 +223,12 @@ double bench_idle_run(const struct bench_case *c, int64_t times); /* percent of 
 
 bool bench_nanogpt_setup(const struct bench_case *c);
 bool bench_gpt2_setup(const struct bench_case *c);
+bool bench_gpt2_long_setup(const struct bench_case *c);
 double bench_gpt_run(const struct bench_case *c, int64_t times); /* a training step */
 void bench_gpt_teardown(void);
+bool bench_generate_setup(const struct bench_case *c);
+double bench_generate_run(const struct bench_case *c, int64_t times); /* words one after the other */
+void bench_generate_teardown(void);
 bool bench_lengths_setup(const struct bench_case *c);
 bool bench_lengths_step_setup(const struct bench_case *c);
 double bench_lengths_run(const struct bench_case *c, int64_t times); /* the time without buckets / with them */

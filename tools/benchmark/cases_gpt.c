@@ -52,6 +52,12 @@ bool bench_gpt2_setup(const struct bench_case *c)
 	return make(c, (struct net_gpt_size){.words = 50257, .steps = 64, .width = 768, .layers = 12, .heads = 12}, 4);
 }
 
+bool bench_gpt2_long_setup(const struct bench_case *c)
+{
+	return make(c, (struct net_gpt_size){.words = 50257, .steps = 1024, .width = 768, .layers = 12, .heads = 12},
+	            8);
+}
+
 double bench_gpt_run(const struct bench_case *c, int64_t times)
 {
 	double start = bench_now();
@@ -69,6 +75,53 @@ void bench_gpt_teardown(void)
 	sl_block_free(gpt.net);
 	sl_release(gpt.words);
 	sl_release(gpt.next);
+}
+
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
+
+enum { PROMPT = 512, CONTEXT = 1024 };
+static struct {
+	sl_block *net;
+	sl_cache *cache;
+	sl_tensor *word;
+} text;
+
+bool bench_generate_setup(const struct bench_case *c)
+{
+	(void)c;
+	text.net = net_gpt(
+	        (struct net_gpt_size){.words = 50257, .steps = CONTEXT, .width = 768, .layers = 12, .heads = 12});
+	if (!text.net || sl_initialize(text.net, .init = sl_normal_init(0.02)) != SL_OK) return false;
+	text.cache = sl_hybridize(text.net) == SL_OK ? sl_cache_new(text.net, CONTEXT) : NULL;
+	SL_SCOPE {
+		text.word = sl_retain(sl_zeros(SL_SHAPE(1, 1), .dtype = SL_INT32));
+		sl_cache_forward(text.cache, sl_zeros(SL_SHAPE(1, PROMPT), .dtype = SL_INT32));
+	}
+	return text.word && sl_wait_all() == SL_OK;
+}
+
+/* The likeliest word follows. */
+double bench_generate_run(const struct bench_case *c, int64_t times)
+{
+	(void)c;
+	double start = bench_now();
+	for (int64_t i = 0; i < times; i++)
+		SL_SCOPE {
+			if (i % (CONTEXT - PROMPT) == 0) bench_must(sl_cache_cut(text.cache, PROMPT));
+			sl_tensor *scores = sl_cache_forward(text.cache, text.word);
+			sl_tensor *next = sl_argmax(scores, -1);
+			sl_release(text.word);
+			text.word = sl_retain(next);
+		}
+	bench_must(sl_wait_all());
+	return (bench_now() - start) / (double)times;
+}
+
+void bench_generate_teardown(void)
+{
+	sl_cache_free(text.cache);
+	sl_block_free(text.net);
+	sl_release(text.word);
 }
 
 /* ---- texts of many lengths: a program for each, or for each bucket ----------------------------------------------- */

@@ -276,12 +276,18 @@ double bench_task_price(void)
 /* ---- together ------------------------------------------------------------------------------------------------------
  */
 
-double bench_floor(const struct bench_work *work, const struct bench_options *o)
+/* Flops a second.  On CPUs bfloat16's peak is not measured. */
+static double peak(bool half, const struct bench_options *o)
+{
+	if (o->device.kind != SL_DEVICE_GPU) return bench_gemm_peak(o->threads);
+	return bench_gpu_gemm_peak(o->device.index, half ? BENCH_BF16 : o->tf32 ? BENCH_TF32 : BENCH_FLOAT32);
+}
+
+double bench_floor(const struct bench_work *work, bool half, const struct bench_options *o)
 {
 	double floor = NAN, bytes = work->read + work->written;
 	bool gpu = o->device.kind == SL_DEVICE_GPU;
-	if (work->flops > 0)
-		floor = work->flops / (gpu ? bench_gpu_gemm_peak(o->device.index) : bench_gemm_peak(o->threads));
+	if (work->flops > 0) floor = work->flops / peak(half, o);
 	if (bytes > 0)
 		floor = fmax(floor, bytes / (gpu ? bench_gpu_bandwidth(o->device.index, work->read, work->written)
 		                                 : bench_bandwidth(work->read, work->written, o->threads)));

@@ -19,6 +19,7 @@ struct probe {
 	void *a, *b, *c;
 	size_t bytes;
 	int n; /* of matrices n × n */
+	enum bench_factors factors;
 	cublasHandle_t blas;
 	enum cudaMemcpyKind kind;
 };
@@ -59,8 +60,10 @@ static void release(struct probe *p)
 static bool multiply(const struct probe *p)
 {
 	float one = 1, zero = 0;
-	cublasStatus_t status = cublasSgemm(p->blas, CUBLAS_OP_N, CUBLAS_OP_N, p->n, p->n, p->n, &one, p->a, p->n, p->b,
-	                                    p->n, &zero, p->c, p->n);
+	cudaDataType type = p->factors == BENCH_BF16 ? CUDA_R_16BF : CUDA_R_32F;
+	cublasStatus_t status =
+	        cublasGemmEx(p->blas, CUBLAS_OP_N, CUBLAS_OP_N, p->n, p->n, p->n, &one, p->a, type, p->n, p->b, type,
+	                     p->n, &zero, p->c, type, p->n, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
 	return status == CUBLAS_STATUS_SUCCESS;
 }
 
@@ -69,19 +72,21 @@ static bool copy(const struct probe *p)
 	return cudaMemcpyAsync(p->b, p->a, p->bytes, p->kind, 0) == cudaSuccess;
 }
 
-double bench_gpu_gemm_peak(int device)
+double bench_gpu_gemm_peak(int device, enum bench_factors factors)
 {
-	static double peak; /* a device's does not change with other programs' load, as a CPU's does */
-	struct probe p = {.n = GEMM_LEAST};
+	static double peaks[BENCH_FACTORS]; /* a device's do not change with other programs' load, as a CPU's do */
+	double peak = peaks[factors];
+	struct probe p = {.n = GEMM_LEAST, .factors = factors};
 	if (peak > 0) return peak;
 	if (allocate(&p, device, sizeof(float) * GEMM_MOST * GEMM_MOST, true) &&
 	    cublasCreate(&p.blas) == CUBLAS_STATUS_SUCCESS) {
+		cublasSetMathMode(p.blas, factors == BENCH_TF32 ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_DEFAULT_MATH);
 		double seconds = seconds_of(multiply, &p, 1);
 		while (seconds < GEMM_SECONDS && p.n < GEMM_MOST) {
 			p.n *= 2;
 			seconds = seconds_of(multiply, &p, 1);
 		}
-		peak = 2.0 * p.n * p.n * p.n / seconds;
+		peak = peaks[factors] = 2.0 * p.n * p.n * p.n / seconds;
 		cublasDestroy(p.blas);
 	}
 	release(&p);
@@ -126,9 +131,9 @@ void bench_gpu_name(int device, char *name, size_t size)
 
 #else
 
-double bench_gpu_gemm_peak(int device)
+double bench_gpu_gemm_peak(int device, enum bench_factors factors)
 {
-	(void)device;
+	(void)device, (void)factors;
 	return NAN;
 }
 

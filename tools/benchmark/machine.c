@@ -96,8 +96,9 @@ static void gpu_figures(const void *arg, void *result)
 	snprintf(line, GPU_LINE,
 	         "%s, sgemm %.1f TFLOP/s, memory %.0f GB/s copied (read and written), link %.1f GB/s to it and %.1f "
 	         "back; ",
-	         name, 1e-12 * bench_gpu_gemm_peak(device), 1e-9 * bench_gpu_bandwidth(device, 512 << 20, 512 << 20),
-	         1e-9 * bench_gpu_link(device, true), 1e-9 * bench_gpu_link(device, false));
+	         name, 1e-12 * bench_gpu_gemm_peak(device, BENCH_FLOAT32),
+	         1e-9 * bench_gpu_bandwidth(device, 512 << 20, 512 << 20), 1e-9 * bench_gpu_link(device, true),
+	         1e-9 * bench_gpu_link(device, false));
 }
 
 void bench_machine(char *line, size_t size, const struct bench_options *o)

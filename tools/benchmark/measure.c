@@ -167,12 +167,17 @@ static double peer_turn(const struct job *j, int64_t times)
 	return last = bench_peer_run(j->c->name, times);
 }
 
+static bool in_half(const struct bench_case *c)
+{
+	return c->half || (c->op && c->op->in[0].dtype == SL_BFLOAT16);
+}
+
 static void one_run(const struct job *j, int64_t times, int i, struct bench_result *r)
 {
 	const struct bench_case *c = j->c;
 	double scale = c->scale ? c->scale : 1;
 	settle();
-	r->floor[i] = bench_floor(&c->work, j->options) * scale;
+	r->floor[i] = bench_floor(&c->work, in_half(c), j->options) * scale;
 	settle();
 	if (!c->times) c->run(c, 1); /* caches and clock as the peer finds them after its own turn */
 	r->value[i] = c->run(c, times) * scale;
