@@ -46,6 +46,7 @@
 	X(cudnnGetConvolutionBackwardFilterAlgorithm_v7)                                                               \
 	X(cudnnGetConvolutionForwardAlgorithm_v7)                                                                      \
 	X(cudnnGetErrorString)                                                                                         \
+	X(cudnnGetVersion)                                                                                             \
 	X(cudnnSetConvolution2dDescriptor)                                                                             \
 	X(cudnnSetConvolutionGroupCount)                                                                               \
 	X(cudnnSetConvolutionMathType)                                                                                 \

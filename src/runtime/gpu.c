@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cuda_libs.h"
+#include "tune.h"
 
 static struct handles {
 	cublasHandle_t blas;
@@ -195,6 +196,7 @@ static void destroy(void *arg)
 void slp_gpu_shutdown(void)
 {
 	if (slp_engine.ngpus) starpu_execute_on_each_worker(destroy, NULL, STARPU_CUDA);
+	slp_tune_forget();
 }
 
 #else
