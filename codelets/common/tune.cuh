@@ -5,6 +5,12 @@
 #include "gpu.cuh"
 #include "tune.h"
 
+#ifdef SLP_EMULATE
+enum { SLP_TUNE_ROUNDS = 1, SLP_TUNE_CALLS = 1 }; /* its clock is exact */
+#else
+enum { SLP_TUNE_ROUNDS = 4, SLP_TUNE_CALLS = 3 };
+#endif
+
 /* Keeps the stream busy while the host queues what is timed, so that the host's time is not part of it. */
 __global__ static void slp_hold(long long clocks)
 {
@@ -47,19 +53,18 @@ struct slp_stopwatch {
  * than `best` is given up early.  It must give the same however often it runs. */
 template <class F> static double slp_time_of(const struct slp_kernel *k, double best, F run)
 {
-	enum { ROUNDS = 4, CALLS = 3 };
 	const long long clocks = 200000; /* a tenth of a millisecond */
 	struct slp_stopwatch watch;
 	double least = -1;
 	/* The first run loads code. */
 	bool ok = watch.ready && run() == SL_OK && watch.mark(0, k->stream) && watch.mark(1, k->stream) &&
 	          watch.elapsed() >= 0;
-	for (int i = 0; ok && i < ROUNDS && (i == 0 || best < 0 || least < 1.5 * best); i++) {
+	for (int i = 0; ok && i < SLP_TUNE_ROUNDS && (i == 0 || best < 0 || least < 1.5 * best); i++) {
 		SLP_LAUNCH(slp_hold, 1, 1, 0, k->stream, clocks);
 		ok = watch.mark(0, k->stream);
-		for (int j = 0; ok && j < CALLS; j++) ok = run() == SL_OK;
+		for (int j = 0; ok && j < SLP_TUNE_CALLS; j++) ok = run() == SL_OK;
 		ok = ok && watch.mark(1, k->stream);
-		double us = ok ? watch.elapsed() / CALLS : -1;
+		double us = ok ? watch.elapsed() / SLP_TUNE_CALLS : -1;
 		ok = us >= 0;
 		if (least < 0 || us < least) least = us;
 	}
