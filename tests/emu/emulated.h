@@ -50,8 +50,9 @@ struct emu_link {
 	uint64_t copies, bytes;
 };
 
-/* Ways of cuDNN: engines of its graph API by their index, and behind them algorithms of its older interface. */
-enum { EMU_ENGINES = 16, EMU_ALGORITHMS = 8, EMU_WAYS = EMU_ENGINES + 3 * EMU_ALGORITHMS };
+/* Ways of cuDNN: engines of its graph API by their index, and behind them algorithms of its older interface; then those of
+ * cublasLt. */
+enum { EMU_ENGINES = 16, EMU_ALGORITHMS = 8, EMU_LT = EMU_ENGINES + 3 * EMU_ALGORITHMS, EMU_WAYS = EMU_LT + 8 };
 #define EMU_ALGORITHM(pass, number) (EMU_ENGINES + (pass)*EMU_ALGORITHMS + (number))
 
 struct emu_counts {
