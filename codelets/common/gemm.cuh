@@ -121,17 +121,17 @@ static struct slp_lt_product slp_lt_product_of(const struct slp_cuda_gemm &g, co
 
 /* Times cuBLAS's own choice and cublasLt's options, into memory that is there for that only: C may be added to. */
 template <class T, class C> static double slp_lt_measure(const struct slp_kernel *k, const struct slp_lt *lt,
-                                                         struct slp_cuda_gemm g, const T *a, const T *b, C *to,
-                                                         const char *key, char fastest[SLP_TUNE_TEXT])
+                                                         cublasHandle_t h, struct slp_cuda_gemm g, const T *a,
+                                                         const T *b, C *to, const char *key,
+                                                         char fastest[SLP_TUNE_TEXT])
 {
 	double best = -1;
-	cublasHandle_t h = (cublasHandle_t)slp_cublas(k);
 	g.beta = 0;
 	for (int i = -1; i < lt->options; i++) {
 		char way[SLP_TUNE_TEXT];
 		double us = slp_time_of(k, best, [&] {
 			bool ok = i < 0 ? slp_cublas_gemms(h, g, a, b, to) == CUBLAS_STATUS_SUCCESS
-			                : slp_lt_run(k, lt, i, g.alpha, g.beta, b, a, to);
+			                : slp_lt_run(h, k->stream, lt, i, g.alpha, g.beta, b, a, to);
 			return ok ? SL_OK : SL_EKERNEL;
 		});
 		slp_lt_way_text(lt, i, way);
@@ -143,7 +143,7 @@ template <class T, class C> static double slp_lt_measure(const struct slp_kernel
 	return best;
 }
 
-template <class T, class C> static void slp_lt_choose(const struct slp_kernel *k, struct slp_lt *lt,
+template <class T, class C> static void slp_lt_choose(const struct slp_kernel *k, struct slp_lt *lt, cublasHandle_t h,
                                                       const struct slp_cuda_gemm &g, const T *a, const T *b)
 {
 	char key[SLP_TUNE_KEY], way[SLP_TUNE_TEXT], mine[SLP_TUNE_TEXT];
@@ -151,7 +151,7 @@ template <class T, class C> static void slp_lt_choose(const struct slp_kernel *k
 	if (slp_tune_find(key, way) && slp_lt_settle(lt, way)) return;
 	C *to = NULL;
 	if (cudaMalloc((void **)&to, (size_t)(g.m * g.n * g.count) * sizeof(C)) == cudaSuccess) {
-		double us = slp_lt_measure<T, C>(k, lt, g, a, b, to, key, mine);
+		double us = slp_lt_measure<T, C>(k, lt, h, g, a, b, to, key, mine);
 		memcpy(way, mine, sizeof way);
 		if (us >= 0) slp_tune_keep(key, way, us);
 		if (us >= 0 && !slp_lt_settle(lt, way)) slp_lt_settle(lt, mine);
@@ -162,14 +162,14 @@ template <class T, class C> static void slp_lt_choose(const struct slp_kernel *k
 }
 
 /* Whether it was queued; false: cuBLAS is to choose. */
-template <class T, class C>
-static bool slp_lt_multiply(const struct slp_kernel *k, const struct slp_cuda_gemm &g, const T *a, const T *b, C *c)
+template <class T, class C> static bool slp_lt_multiply(const struct slp_kernel *k, cublasHandle_t h,
+                                                        const struct slp_cuda_gemm &g, const T *a, const T *b, C *c)
 {
 	if (g.count > SLP_GEMM_MOST || !slp_tune_wanted()) return false;
 	struct slp_lt_product p = slp_lt_product_of(g, a, b, c);
-	struct slp_lt *lt = slp_lt_of(k, &p);
-	if (lt && !lt->settled && slp_is_plain_run(k)) slp_lt_choose<T, C>(k, lt, g, a, b);
-	return lt && lt->chosen >= 0 && slp_lt_run(k, lt, lt->chosen, g.alpha, g.beta, b, a, c);
+	struct slp_lt *lt = slp_lt_of(h, &p);
+	if (lt && !lt->settled && slp_is_plain_run(k)) slp_lt_choose<T, C>(k, lt, h, g, a, b);
+	return lt && lt->chosen >= 0 && slp_lt_run(h, k->stream, lt, lt->chosen, g.alpha, g.beta, b, a, c);
 }
 
 /* C is of the type of A and B, or float where that is a half type. */
@@ -186,7 +186,7 @@ template <class T, class C> static enum sl_status slp_cuda_multiply(const struct
 		return slp_kernel_fail(k, SL_EUNSUPPORTED, "cuBLAS takes sizes below 2^31");
 	cublasHandle_t h = (cublasHandle_t)slp_cublas(k);
 	if (!h) return SL_EKERNEL;
-	if (slp_lt_multiply(k, g, a, b, c)) return SL_OK;
+	if (slp_lt_multiply(k, h, g, a, b, c)) return SL_OK;
 	cublasStatus_t s = slp_cublas_gemms(h, g, a, b, c);
 	if (s == CUBLAS_STATUS_SUCCESS) return SL_OK;
 	return slp_kernel_fail(k, SL_EKERNEL, "cuBLAS: status %d", (int)s);

@@ -1,8 +1,6 @@
 /* Matrix products by cublasLt: its heuristics propose algorithms for a product, best first.  Options are those that add
  * up parts in the type that is computed in, in a fixed order, and work in the memory that cuBLAS has.  What was made for
  * a product is kept by the thread that made it. */
-#include "cuda_libs.h"
-
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
@@ -94,7 +92,7 @@ static bool propose(struct slp_lt *lt, cublasLtHandle_t h, size_t bytes)
 	return ok;
 }
 
-struct slp_lt *slp_lt_of(const struct slp_kernel *k, const struct slp_lt_product *p)
+struct slp_lt *slp_lt_of(cublasHandle_t h, const struct slp_lt_product *p)
 {
 	uint64_t hash = 0, words[sizeof *p / sizeof(uint64_t)];
 	memcpy(words, p, sizeof words);
@@ -109,24 +107,23 @@ struct slp_lt *slp_lt_of(const struct slp_kernel *k, const struct slp_lt_product
 	lt->next = *first;
 	*first = lt;
 	/* A handle of cuBLAS is one of cublasLt's, too. */
-	cublasLtHandle_t h = (cublasLtHandle_t)slp_cublas(k);
-	lt->settled = !h || !describe(lt) || !propose(lt, h, bytes); /* nothing is to be chosen */
+	lt->settled = !describe(lt) || !propose(lt, (cublasLtHandle_t)h, bytes); /* nothing is to be chosen */
 	return lt;
 }
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
-bool slp_lt_run(const struct slp_kernel *k, const struct slp_lt *lt, int option, double alpha, double beta,
+bool slp_lt_run(cublasHandle_t h, void *stream, const struct slp_lt *lt, int option, double alpha, double beta,
                 const void *a, const void *b, void *c)
 {
 	size_t bytes = 0;
-	void *work = slp_cublas_work(&bytes), *h = slp_cublas(k);
+	void *work = slp_cublas_work(&bytes);
 	float by = (float)alpha, keep = (float)beta;
 	bool wide = lt->p.type == CUDA_R_64F;
-	if (!h || !work || option >= lt->options) return false;
+	if (!work || option >= lt->options) return false;
 	return is_well(LT.cublasLtMatmul((cublasLtHandle_t)h, lt->what, wide ? (const void *)&alpha : &by, a, lt->a, b,
 	                                 lt->b, wide ? (const void *)&beta : &keep, c, lt->c, c, lt->c,
-	                                 &lt->option[option].algo, work, bytes, (cudaStream_t)k->stream));
+	                                 &lt->option[option].algo, work, bytes, (cudaStream_t)stream));
 }
 
 /* ---- text -------------------------------------------------------------------------------------------------------- */

@@ -2,9 +2,8 @@
 #ifndef SLP_GEMM_LT_H
 #define SLP_GEMM_LT_H
 
-#include <cublasLt.h>
+#include "cuda_libs.h"
 
-#include "op.h"
 #include "tune.h"
 
 /* All that the time of a product depends on; compared as bytes: fill it with zeros first. */
@@ -33,9 +32,9 @@ extern "C" {
 #endif
 
 /* That of these sizes; NULL: there is no cublasLt, or no memory. */
-struct slp_lt *slp_lt_of(const struct slp_kernel *k, const struct slp_lt_product *p);
-/* Queues it by an option; c may be another than the product's, if it is aligned as that. */
-bool slp_lt_run(const struct slp_kernel *k, const struct slp_lt *lt, int option, double alpha, double beta,
+struct slp_lt *slp_lt_of(cublasHandle_t h, const struct slp_lt_product *p);
+/* Queues it by an option, on the stream; c may be another than the product's, if it is aligned as that. */
+bool slp_lt_run(cublasHandle_t h, void *stream, const struct slp_lt *lt, int option, double alpha, double beta,
                 const void *a, const void *b, void *c);
 void slp_lt_key_text(const struct slp_lt *lt, char to[SLP_TUNE_KEY]);
 /* option -1: cuBLAS's. */

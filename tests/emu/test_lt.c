@@ -1,7 +1,8 @@
 /* Matrix products on an emulated GPU: which algorithms of cublasLt are tried and taken, and what is kept. */
 #include <CUnit/CUnit.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "emulated.h"
@@ -16,11 +17,14 @@ static struct emu_counts counts(void)
 	return c;
 }
 
+/* A GPU of which nothing is known: each process has its own. */
 static void start(const char *autotune, const char *gpu)
 {
+	static char name[64];
 	setenv("STARPU_NCPU", "0", 1);
 	setenv("SL_GPU_AUTOTUNE", autotune, 1);
-	emu_name(gpu);
+	snprintf(name, sizeof name, "emulated GPU, %s, %d", gpu, (int)getpid());
+	emu_name(name);
 	slp_begin((struct sl_config){.gpus = 1, .seed = 1});
 	CHECK_OK(sl_device_default(sl_gpu(0)));
 }
@@ -56,7 +60,7 @@ static void check_type(enum sl_dtype type)
 
 static void test_measured(void)
 {
-	start("1", "emulated GPU, products");
+	start("1", "products");
 	check_type(SL_FLOAT32);
 	check_type(SL_FLOAT64);
 	check_type(SL_BFLOAT16);
@@ -66,10 +70,10 @@ static void test_measured(void)
 
 static void test_kept(void)
 {
-	start("1", "emulated GPU, kept products");
+	start("1", "kept");
 	of_product(SL_FLOAT32);
 	slp_end_well();
-	start("1", "emulated GPU, kept products");
+	start("1", "kept");
 	struct emu_counts c = of_product(SL_FLOAT32);
 	CHECK(c.ways[EMU_LT + FAST] == 1 && tried(&c) == 1);
 	slp_end_well();
@@ -77,7 +81,7 @@ static void test_kept(void)
 
 static void test_not_wanted(void)
 {
-	start("0", "emulated GPU, no products");
+	start("0", "none");
 	struct emu_counts c = of_product(SL_FLOAT32);
 	CHECK(tried(&c) == 0);
 	slp_end_well();
@@ -86,7 +90,7 @@ static void test_not_wanted(void)
 /* What a product is added to is added to once, however often it is timed. */
 static void test_added(void)
 {
-	start("1", "emulated GPU, sums");
+	start("1", "sums");
 	SL_SCOPE {
 		sl_tensor *x = sl_ones(SL_SHAPE(4, 3)), *w = sl_full(SL_SHAPE(3, 2), 2);
 		CHECK_OK(sl_attach_grad(w, .req = SL_GRAD_ADD));
