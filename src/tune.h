@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-enum { SLP_TUNE_TEXT = 64, SLP_TUNE_KEY = 384 };
+enum { SLP_TUNE_TEXT = 64, SLP_TUNE_KEY = 384, SLP_TUNE_PATH = 4096 };
 
 /* Whether calls are to be measured: what sl_init has found SL_GPU_AUTOTUNE to say. */
 bool slp_tune_wanted(void);
@@ -27,6 +27,8 @@ bool slp_tune_find(const char *key, char way[SLP_TUNE_TEXT]);
  * a machine compute alike. */
 void slp_tune_keep(const char *key, char way[SLP_TUNE_TEXT], double us);
 
+/* The file for the calling thread's GPU; empty: there is none, and what is measured is kept in memory. */
+void slp_tune_path(char to[SLP_TUNE_PATH]);
 /* Forgets what has been read: at the end. */
 void slp_tune_forget(void);
 

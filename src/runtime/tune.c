@@ -33,7 +33,6 @@ void slp_tune_say(const char *key, const char *way, double us)
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +54,7 @@ struct entry {
 struct kind {
 	struct kind *next;
 	struct entry *bucket[BUCKETS];
-	char path[PATH_MAX], name[];
+	char path[SLP_TUNE_PATH], name[];
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -94,17 +93,17 @@ static void add(struct kind *kind, const char *key, const char *way)
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
 /* As StarPU finds it; false: nowhere. */
-static bool folder(char to[PATH_MAX])
+static bool folder(char to[SLP_TUNE_PATH])
 {
 	static const char *const variables[] = {"STARPU_HOME", "XDG_CACHE_HOME", "HOME"};
 	const char *models = getenv("STARPU_PERF_MODEL_DIR"), *home = NULL;
 	for (int i = 0; !models && !home && i < 3; i++) home = getenv(variables[i]);
-	int n = snprintf(to, PATH_MAX, "%s%s/starling",
+	int n = snprintf(to, SLP_TUNE_PATH, "%s%s/starling",
 	                 models ? models
 	                 : home ? home
 	                        : "",
 	                 models ? "" : "/.starpu/sampling");
-	return (models || home) && n < PATH_MAX;
+	return (models || home) && n < SLP_TUNE_PATH;
 }
 
 /* A line that checks, taken apart in place; false: it does not. */
@@ -173,12 +172,12 @@ static void add_to_file(struct kind *kind, const char *key, const char *way, dou
 /* The file; empty: there is none. */
 static void find_path(struct kind *kind)
 {
-	char within[PATH_MAX], name[256];
+	char within[SLP_TUNE_PATH], name[256];
 	snprintf(name, sizeof name, "%s", kind->name);
 	for (char *c = name; *c; c++)
 		if (!isalnum((unsigned char)*c)) *c = '-';
 	if (!folder(within) || (mkdir(within, 0777) && errno != EEXIST)) return; /* StarPU has made what it is in */
-	if (snprintf(kind->path, sizeof kind->path, "%s/%s", within, name) >= PATH_MAX) kind->path[0] = '\0';
+	if (snprintf(kind->path, sizeof kind->path, "%s/%s", within, name) >= SLP_TUNE_PATH) kind->path[0] = '\0';
 }
 
 /* Asking for all properties takes milliseconds: once a device. */
@@ -233,6 +232,14 @@ void slp_tune_keep(const char *key, char way[SLP_TUNE_TEXT], double us)
 	pthread_mutex_unlock(&lock);
 }
 
+void slp_tune_path(char to[SLP_TUNE_PATH])
+{
+	pthread_mutex_lock(&lock);
+	const struct kind *kind = current();
+	snprintf(to, SLP_TUNE_PATH, "%s", kind ? kind->path : "");
+	pthread_mutex_unlock(&lock);
+}
+
 void slp_tune_forget(void)
 {
 	pthread_mutex_lock(&lock);
@@ -263,6 +270,11 @@ void slp_tune_keep(const char *key, char way[SLP_TUNE_TEXT], double us)
 	(void)key;
 	(void)way;
 	(void)us;
+}
+
+void slp_tune_path(char to[SLP_TUNE_PATH])
+{
+	to[0] = '\0';
 }
 
 void slp_tune_forget(void)

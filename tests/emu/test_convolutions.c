@@ -13,6 +13,7 @@
 #include "check.h"
 #include "conv/conv2d.h"
 #include "emulated.h"
+#include "tune.h"
 
 struct shape {
 	const char *name;
@@ -412,13 +413,9 @@ static bool is_measured(int fastest)
 /* The file of the GPU that the emulation has now. */
 static FILE *kept(const char *mode)
 {
-	char path[4096];
-	struct cudaDeviceProp p;
-	const char *home = getenv("STARPU_HOME");
-	CHECK(cudaGetDeviceProperties(&p, 0) == cudaSuccess);
-	for (char *c = p.name; *c; c++)
-		if (strchr(" ,.", *c)) *c = '-';
-	snprintf(path, sizeof path, "%s/.starpu/sampling/starling/%s", home ? home : getenv("HOME"), p.name);
+	char path[SLP_TUNE_PATH];
+	slp_tune_path(path);
+	slp_tune_forget(); /* it has read the file */
 	FILE *file = fopen(path, mode);
 	CHECK_SAYING(file, "%s", path);
 	return file ? file : tmpfile();

@@ -2,10 +2,12 @@
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "check.h"
 #include "emulated.h"
+#include "tune.h"
 
 enum { INPLACE, IN_LESS, TOO_LARGE, SLOW, FAST }; /* algorithms of cublas.cc */
 
@@ -106,11 +108,36 @@ static void test_added(void)
 	slp_end_well();
 }
 
+/* A line of the file that it adds to comes from a process that measured at the same time. */
+static void test_first(void)
+{
+	char path[SLP_TUNE_PATH], line[1024], way[SLP_TUNE_TEXT] = "first";
+	start("1", "first");
+	slp_tune_keep("a key", way, 1);
+	slp_tune_path(path);
+	FILE *file = fopen(path, "r");
+	CHECK_SAYING(file && fgets(line, sizeof line, file), "%s", path);
+	if (file) fclose(file);
+	remove(path);
+	slp_tune_forget();
+	CHECK(!slp_tune_find("a key", way));
+	file = fopen(path, "w");
+	if (file) {
+		fputs(line, file);
+		fclose(file);
+	}
+	snprintf(way, sizeof way, "second");
+	slp_tune_keep("a key", way, 2);
+	CHECK_SAYING(!strcmp(way, "first"), "%s", way);
+	slp_end_well();
+}
+
 static const struct slp_test tests[] = {
         {"the fastest of what is allowed", test_measured},
         {"kept", test_kept},
         {"not wanted", test_not_wanted},
         {"added once", test_added},
+        {"another process was first", test_first},
         {0},
 };
 
