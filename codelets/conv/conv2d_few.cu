@@ -78,26 +78,28 @@ __global__ static void TWO_BLOCKS add_products(struct few f, const T *x, const T
 	unsigned places = (unsigned)(c.n * c.oh * c.ow), ow = (unsigned)c.ow, oh = (unsigned)c.oh;
 	unsigned begin = (unsigned)((int64_t)places * blockIdx.x / f.parts);
 	unsigned end = (unsigned)((int64_t)places * (blockIdx.x + 1) / f.parts);
+	int first = (int)t.row * (int)c.dh, row_step = (int)f.x.h, tap_step = (int)(c.dw * f.x.w);
 	float sums[OUT * ROWS * KW];
 #pragma unroll
 	for (float &s : sums) s = 0;
 	for (unsigned p = begin + threadIdx.x; p < end; p += SLP_BLOCK) {
 		unsigned row = p / ow, n = row / oh;
 		int j = (int)(p - row * ow), i = (int)(row - n * oh);
-		const T *from = dy + n * f.y.n + t.out * f.y.c + i * f.y.h + j * f.y.w;
+		const T *from = dy + n * f.y.n + t.out * f.y.c + (int64_t)i * f.y.h + (int64_t)j * f.y.w;
 		const T *image = x + n * f.x.n + t.x_in * f.x.c;
-		int h = i * (int)c.sh - (int)c.ph + (int)t.row * (int)c.dh, w = j * (int)c.sw - (int)c.pw;
+		int h = i * (int)c.sh - (int)c.ph + first, w = j * (int)c.sw - (int)c.pw;
 		float d[OUT];
 #pragma unroll
-		for (int o = 0; o < OUT; o++) d[o] = t.out + o < last_out ? (float)from[o * f.y.c] : 0.0f;
+		for (int o = 0; o < OUT; o++, from += f.y.c) d[o] = t.out + o < last_out ? (float)*from : 0.0f;
 #pragma unroll
 		for (int r = 0; r < ROWS; r++, h += (int)c.dh) {
 			bool within = h >= 0 && h < (int)c.ih && t.row + r < c.kh;
+			int at = h * row_step + w * (int)f.x.w;
 #pragma unroll
 			for (int s = 0; s < KW; s++) {
-				int at = w + s * (int)c.dw;
-				bool there = within && at >= 0 && at < (int)c.iw;
-				float v = there ? (float)image[h * f.x.h + at * f.x.w] : 0.0f;
+				int column = w + s * (int)c.dw;
+				bool there = within && column >= 0 && column < (int)c.iw;
+				float v = there ? (float)image[at + s * tap_step] : 0.0f;
 #pragma unroll
 				for (int o = 0; o < OUT; o++) {
 					float &sum = sums[(o * ROWS + r) * KW + s];
@@ -190,7 +192,8 @@ int slp_conv_few_count(const struct slp_conv_graph *f, const struct slp_conv_gra
 	bool kernel = (c.kw == 3 || c.kw == 5 || c.kw == 7) && c.kh <= 16;
 	bool few = c.ic / c.groups <= MOST_IN && f->pass == SLP_CONV_WEIGHTS && f->type != CUDNN_DATA_DOUBLE;
 	double places = (double)c.n * (double)c.oh * (double)c.ow, tiles = (double)c.oc * (double)c.ic / c.groups * 16;
-	bool small = places < 2e9 && tiles < 65536 && c.ih < 1 << 24 && c.iw < 1 << 24;
+	double image = (double)c.ic * (double)(c.ih + c.kh * c.dh) * (double)(c.iw + c.kw * c.dw);
+	bool small = places < 2e9 && tiles < 65536 && image < 1e9; /* in an int, with what is outside */
 	double weights = (double)c.oc * (double)(c.ic / c.groups) * (double)(c.kh * c.kw);
 	return kernel && few && small && weights * sizeof(float) <= (double)f->limit;
 }
