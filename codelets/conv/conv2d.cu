@@ -73,22 +73,26 @@ template <class T> __global__ static void add_parts(const T *partial, slp_vector
 	}
 }
 
-/* The workspace is free again once the gradient of the weight, queued before, is done. */
+/* The workspace is free again once the gradient of the weight, queued before, is done.  Sums are of dy in the program's
+ * order, and so the same whichever way the weights went. */
 template <class T> static enum sl_status grad_bias(const struct slp_kernel *k, const struct operands<T> &o)
 {
 	const struct slp_conv &c = o.c;
 	if (slp_size(&k->out[1]) == 0) return SL_OK;
 	int parts = c.n < PARTS ? (int)c.n : PARTS;
 	typedef typename slp_number<T>::type N;
+	const struct slp_conv2d_attrs *t = slp_conv_attrs(k);
+	bool whole = !(t->y_lanes || t->y_blocks || t->crop[0] || t->crop[1] || t->pool);
+	const T *dy = whole ? (const T *)k->in[1].ptr : o.y;
 	if ((size_t)(c.oc * parts) * sizeof(N) > o.limit)
 		return slp_kernel_fail(k, SL_EUNSUPPORTED, "too many channels for the gradient of the bias");
 	N *partial = (N *)o.work;
-	if (o.last)
+	if (whole && t->y_last)
 		SLP_LAUNCH((sum_rows<T, N>), dim3((unsigned)((c.oc + WIDE - 1) / WIDE), (unsigned)parts), SLP_BLOCK, 0,
-		           k->stream, (const T *)o.y, partial, c.n * c.oh * c.ow, c.oc);
+		           k->stream, dy, partial, c.n * c.oh * c.ow, c.oc);
 	else
-		SLP_LAUNCH((sum_parts<T, N>), (unsigned)(c.oc * parts), SLP_BLOCK, 0, k->stream, (const T *)o.y,
-		           partial, parts, c.n, c.oc, c.oh * c.ow);
+		SLP_LAUNCH((sum_parts<T, N>), (unsigned)(c.oc * parts), SLP_BLOCK, 0, k->stream, dy, partial, parts,
+		           c.n, c.oc, c.oh * c.ow);
 	enum sl_status s = slp_launched(k);
 	if (s != SL_OK) return s;
 	SLP_LAUNCH(add_parts<N>, slp_grid(c.oc), SLP_BLOCK, 0, k->stream, (const N *)partial,
