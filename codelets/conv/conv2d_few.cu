@@ -215,7 +215,8 @@ void slp_conv_few_settle(const struct slp_conv_graph *, const struct slp_conv_gr
 /* Without measurements: where cuDNN has nothing near.  It has tensor cores for half types. */
 bool slp_conv_few_can(const struct slp_conv_graph *f, const struct slp_conv_graph_at *at)
 {
-	return f->type == CUDNN_DATA_FLOAT && f->c.kw <= 5 && f->c.ic / f->c.groups <= 2 && slp_conv_few_count(f, at);
+	return f->type == CUDNN_DATA_FLOAT && !f->nhwc && f->c.kw <= 5 && f->c.ic / f->c.groups <= 2 &&
+	       slp_conv_few_count(f, at);
 }
 
 bool slp_conv_few_run(const struct slp_conv_graph *f, const struct slp_conv_graph_at *at)
