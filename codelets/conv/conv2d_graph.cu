@@ -259,6 +259,7 @@ static bool is_allowed(const struct slp_conv_graph &f, descriptor config, struct
 	                  CUDNN_STATUS_SUCCESS;
 	for (int64_t i = 0; i < n; i++) set |= i < NOTES ? slp_note_bit(notes[i]) : (unsigned)SLP_NOTE_UNKNOWN;
 	DROP(engine);
+	set |= slp_notes_unsaid(&f, o->engine, set);
 	return ok && slp_notes_may(slp_conv_precision(&f), set);
 }
 
