@@ -8,7 +8,7 @@
 
 #include "common/element.cuh"
 
-enum { MOST_IN = 4, WIDE = 32, DEEP = SLP_BLOCK / WIDE };
+enum { MOST_IN = 64, WIDE = 32, DEEP = SLP_BLOCK / WIDE };
 #ifdef SLP_EMULATE
 enum { BLOCKS = 24, LEAST = 1 }; /* so that small cases have several parts, too */
 #define TWO_BLOCKS
@@ -192,6 +192,7 @@ int slp_conv_few_count(const struct slp_conv_graph *f, const struct slp_conv_gra
 	bool kernel = (c.kw == 3 || c.kw == 5 || c.kw == 7) && c.kh <= 16;
 	bool few = c.ic / c.groups <= MOST_IN && f->pass == SLP_CONV_WEIGHTS && f->type != CUDNN_DATA_DOUBLE;
 	double places = (double)c.n * (double)c.oh * (double)c.ow, tiles = (double)c.oc * (double)c.ic / c.groups * 16;
+	if (c.oc / c.groups >= 4) tiles /= 3;
 	double image = (double)c.ic * (double)(c.ih + c.kh * c.dh) * (double)(c.iw + c.kw * c.dw);
 	bool small = places < 2e9 && tiles < 65536 && image < 1e9; /* in an int, with what is outside */
 	double weights = (double)c.oc * (double)(c.ic / c.groups) * (double)(c.kh * c.kw);
