@@ -5,7 +5,9 @@
 #define SLP_CUDA_LIBS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
+#include <cublasLt.h>
 #include <cublas_v2.h>
 #include <cudnn.h>
 
@@ -15,6 +17,7 @@
 	X(cublasDgemm)                                                                                                 \
 	X(cublasDgemmStridedBatched)                                                                                   \
 	X(cublasGetStatusString)                                                                                       \
+	X(cublasGetVersion)                                                                                            \
 	X(cublasSetMathMode)                                                                                           \
 	X(cublasSetStream)                                                                                             \
 	X(cublasSetWorkspace)                                                                                          \
@@ -29,6 +32,20 @@
 	X(cublasGemmStridedBatchedEx, cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int,             \
 	  const void *, const void *, cudaDataType, int, long long, const void *, cudaDataType, int, long long,        \
 	  const void *, void *, cudaDataType, int, long long, int, cublasComputeType_t, cublasGemmAlgo_t)
+
+/* Of cublasLt, which cuBLAS is made of; NULL where it is not there. */
+#define SLP_CUBLAS_LT_FUNCTIONS(X)                                                                                     \
+	X(cublasLtMatmul)                                                                                              \
+	X(cublasLtMatmulAlgoGetHeuristic)                                                                              \
+	X(cublasLtMatmulDescCreate)                                                                                    \
+	X(cublasLtMatmulDescDestroy)                                                                                   \
+	X(cublasLtMatmulDescSetAttribute)                                                                              \
+	X(cublasLtMatmulPreferenceCreate)                                                                              \
+	X(cublasLtMatmulPreferenceDestroy)                                                                             \
+	X(cublasLtMatmulPreferenceSetAttribute)                                                                        \
+	X(cublasLtMatrixLayoutCreate)                                                                                  \
+	X(cublasLtMatrixLayoutDestroy)                                                                                 \
+	X(cublasLtMatrixLayoutSetAttribute)
 
 #define SLP_CUDNN_FUNCTIONS(X)                                                                                         \
 	X(cudnnConvolutionBackwardData)                                                                                \
@@ -46,6 +63,7 @@
 	X(cudnnGetConvolutionBackwardFilterAlgorithm_v7)                                                               \
 	X(cudnnGetConvolutionForwardAlgorithm_v7)                                                                      \
 	X(cudnnGetErrorString)                                                                                         \
+	X(cudnnGetVersion)                                                                                             \
 	X(cudnnSetConvolution2dDescriptor)                                                                             \
 	X(cudnnSetConvolutionGroupCount)                                                                               \
 	X(cudnnSetConvolutionMathType)                                                                                 \
@@ -73,6 +91,9 @@ extern struct slp_cublas_functions {
 	SLP_CUBLAS_EX_FUNCTIONS(X_OF)
 #undef X_OF
 } slp_blas;
+extern struct slp_cublas_lt_functions {
+	SLP_CUBLAS_LT_FUNCTIONS(X)
+} slp_blas_lt;
 extern struct slp_cudnn_functions {
 	SLP_CUDNN_FUNCTIONS(X)
 } slp_dnn;
@@ -88,8 +109,14 @@ extern "C" {
 const char *slp_cublas_load(void);
 const char *slp_cudnn_load(void);
 
-/* Whether convolutions may round to TF32 (sl_config.tf32). */
+/* Whether convolutions, and products, may round to TF32 (sl_config.tf32). */
 bool slp_tf32_convolutions(void);
+bool slp_tf32_products(void);
+/* What cuBLAS works in, of the calling worker; NULL: what it has by itself, or it has not been used yet. */
+void *slp_cublas_work(size_t *bytes);
+int slp_cublas_version(void);
+/* The calling thread drops what it keeps of products (gemm_lt.cu). */
+void slp_cublas_forget(void);
 /* Whether the calling worker may use cuDNN's graph API: it is there, and SL_CUDNN_GRAPH is not 0. */
 bool slp_cudnn_graph(void);
 /* The calling thread drops its plans (conv2d_graph.cu): before it destroys the handle that they were made with. */

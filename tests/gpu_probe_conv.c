@@ -128,6 +128,7 @@ struct measured {
 static void run_layers(bool fuse, bool tf32, struct measured to[LAYERS])
 {
 	setenv("SL_CUDNN_GRAPH", fuse ? "1" : "0", 1);
+	setenv("SL_GPU_AUTOTUNE", "0", 1); /* what is compared is not to be chosen */
 	well(sl_init(&(struct sl_config){.seed = 1, .tf32 = tf32 ? SL_TF32_CONV : SL_TF32_NONE}), "sl_init");
 	well(sl_device_default(sl_gpu(0)), "gpu:0 is the default");
 	for (int i = 0; i < LAYERS; i++) {

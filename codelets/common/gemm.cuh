@@ -4,10 +4,14 @@
 #ifndef SLP_GEMM_CUH
 #define SLP_GEMM_CUH
 
+#include <cstring>
+
 #include "cuda_libs.h"
 
 #include "element.cuh"
+#include "gemm_lt.h"
 #include "gpu.cuh"
+#include "tune.cuh"
 
 /* C[z] = alpha op(A + z stride_a) op(B + z stride_b) + beta C[z] for z in [0, count); C without gaps. */
 struct slp_cuda_gemm {
@@ -41,6 +45,9 @@ static inline cublasStatus_t slp_cublas_gemm(cublasHandle_t h, cublasOperation_t
 template <class S> struct slp_cuda_type;
 template <> struct slp_cuda_type<float> {
 	static constexpr cudaDataType_t value = CUDA_R_32F;
+};
+template <> struct slp_cuda_type<double> {
+	static constexpr cudaDataType_t value = CUDA_R_64F;
 };
 template <> struct slp_cuda_type<slp_bf16> {
 	static constexpr cudaDataType_t value = CUDA_R_16BF;
@@ -85,6 +92,86 @@ static cublasStatus_t slp_cublas_gemms(cublasHandle_t h, const struct slp_cuda_g
 	return s;
 }
 
+/* ---- the fastest way --------------------------------------------------------------------------------------------- */
+
+static inline int64_t slp_alignment_of(const void *p)
+{
+	uintptr_t bits = (uintptr_t)p | 16;
+	return (int64_t)(bits & -bits);
+}
+
+/* As cuBLAS is asked for it, see slp_cublas_gemms. */
+template <class T, class C>
+static struct slp_lt_product slp_lt_product_of(const struct slp_cuda_gemm &g, const T *a, const T *b, const C *c)
+{
+	struct slp_lt_product p;
+	memset(&p, 0, sizeof p); /* padding too */
+	p.ta = g.tb, p.tb = g.ta;
+	p.m = g.n, p.n = g.m, p.k = g.k;
+	p.lda = g.ldb, p.ldb = g.lda, p.ldc = g.n;
+	p.stride_a = g.stride_b, p.stride_b = g.stride_a, p.stride_c = g.m * g.n;
+	p.count = g.count;
+	p.type = slp_cuda_type<T>::value, p.to = slp_cuda_type<C>::value;
+	p.tf32 = slp_tf32_products();
+	p.adds = g.beta != 0;
+	const void *const operands[] = {b, a, c};
+	for (int i = 0; i < 3; i++) p.alignment[i] = slp_alignment_of(operands[i]);
+	return p;
+}
+
+/* Times cuBLAS's own choice and cublasLt's options, into memory that is there for that only: C may be added to. */
+template <class T, class C> static double slp_lt_measure(const struct slp_kernel *k, const struct slp_lt *lt,
+                                                         cublasHandle_t h, struct slp_cuda_gemm g, const T *a,
+                                                         const T *b, C *to, const char *key,
+                                                         char fastest[SLP_TUNE_TEXT])
+{
+	double best = -1;
+	g.beta = 0;
+	for (int i = -1; i < lt->options; i++) {
+		char way[SLP_TUNE_TEXT];
+		double us = slp_time_of(k, best, [&] {
+			bool ok = i < 0 ? slp_cublas_gemms(h, g, a, b, to) == CUBLAS_STATUS_SUCCESS
+			                : slp_lt_run(h, k->stream, lt, i, g.alpha, g.beta, b, a, to);
+			return ok ? SL_OK : SL_EKERNEL;
+		});
+		slp_lt_way_text(lt, i, way);
+		slp_tune_say(key, way, us);
+		if (us < 0 || (best >= 0 && us > 0.97 * best)) continue; /* cuBLAS's, if nothing is clearly faster */
+		best = us;
+		memcpy(fastest, way, SLP_TUNE_TEXT);
+	}
+	return best;
+}
+
+template <class T, class C> static void slp_lt_choose(const struct slp_kernel *k, struct slp_lt *lt, cublasHandle_t h,
+                                                      const struct slp_cuda_gemm &g, const T *a, const T *b)
+{
+	char key[SLP_TUNE_KEY], way[SLP_TUNE_TEXT], mine[SLP_TUNE_TEXT];
+	slp_lt_key_text(lt, key);
+	if (slp_tune_find(key, way) && slp_lt_settle(lt, way)) return;
+	C *to = NULL;
+	if (cudaMalloc((void **)&to, (size_t)(g.m * g.n * g.count) * sizeof(C)) == cudaSuccess) {
+		double us = slp_lt_measure<T, C>(k, lt, h, g, a, b, to, key, mine);
+		memcpy(way, mine, sizeof way);
+		if (us >= 0) slp_tune_keep(key, way, us);
+		if (us >= 0 && !slp_lt_settle(lt, way)) slp_lt_settle(lt, mine);
+		cudaFree(to);
+	}
+	cudaGetLastError();
+	lt->settled = true; /* without memory, as without measuring */
+}
+
+/* Whether it was queued; false: cuBLAS is to choose. */
+template <class T, class C> static bool slp_lt_multiply(const struct slp_kernel *k, cublasHandle_t h,
+                                                        const struct slp_cuda_gemm &g, const T *a, const T *b, C *c)
+{
+	if (g.count > SLP_GEMM_MOST || !slp_tune_wanted()) return false;
+	struct slp_lt_product p = slp_lt_product_of(g, a, b, c);
+	struct slp_lt *lt = slp_lt_of(h, &p);
+	if (lt && !lt->settled && slp_is_plain_run(k)) slp_lt_choose<T, C>(k, lt, h, g, a, b);
+	return lt && lt->chosen >= 0 && slp_lt_run(h, k->stream, lt, lt->chosen, g.alpha, g.beta, b, a, c);
+}
+
 /* C is of the type of A and B, or float where that is a half type. */
 template <class T, class C> static enum sl_status slp_cuda_multiply(const struct slp_kernel *k, struct slp_cuda_gemm g,
                                                                     const T *a, const T *b, C *c)
@@ -99,6 +186,7 @@ template <class T, class C> static enum sl_status slp_cuda_multiply(const struct
 		return slp_kernel_fail(k, SL_EUNSUPPORTED, "cuBLAS takes sizes below 2^31");
 	cublasHandle_t h = (cublasHandle_t)slp_cublas(k);
 	if (!h) return SL_EKERNEL;
+	if (slp_lt_multiply(k, h, g, a, b, c)) return SL_OK;
 	cublasStatus_t s = slp_cublas_gemms(h, g, a, b, c);
 	if (s == CUBLAS_STATUS_SUCCESS) return SL_OK;
 	return slp_kernel_fail(k, SL_EKERNEL, "cuBLAS: status %d", (int)s);

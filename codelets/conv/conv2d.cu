@@ -1,170 +1,22 @@
 /* Convolution on GPUs by cuDNN, in TF32 where sl_config.tf32 allows that, else in the arithmetic of the data type; half
  * types on tensor cores, with sums in float32.  Where cuDNN's graph API has a plan, with bias and relu in it, that is
- * taken (conv2d_graph.cu), else an algorithm of the older interface.  What neither computes in a half type is declined,
- * and the engine computes it in float32 (src/runtime/promote.c).
+ * taken (conv2d_graph.cu), else an algorithm of the older interface (conv2d_older.cu).  What neither computes in a half
+ * type is declined, and the engine computes it in float32 (src/runtime/promote.c).
  *
  * Operands in other orders or types are copied (conv2d_operands.cuh).  Images with channels last are computed so; where
  * cuDNN refuses that, in the plain order.
  *
- * The older interface proposes algorithms, best first; taken is the first that is deterministic and works in the memory that the
- * operation has (conv2d.c: workspace).  Descriptions and choices are kept by the thread that made them. */
+ * That is the choice by heuristics.  With SL_GPU_AUTOTUNE, all of these ways are timed when a call's sizes are met for
+ * the first time, and the fastest is kept (src/tune.h). */
 #include <cstring>
 #include "cuda_libs.h"
 
 #include "common/activation.h"
-#include "conv2d_graph.h"
+#include "common/tune.cuh"
 #include "conv2d_operands.cuh"
+#include "conv2d_ways.h"
 
-enum { CACHE = 64, PROPOSALS = 8, PARTS = 32 };
-
-struct key {
-	cudnnHandle_t handle;
-	struct slp_conv c;
-	size_t limit;
-	int64_t pass, type, tensor_cores, last;
-};
-
-struct made {
-	struct key key;
-	uint64_t used; /* 0: never */
-	cudnnTensorDescriptor_t x, y;
-	cudnnFilterDescriptor_t w;
-	cudnnConvolutionDescriptor_t conv;
-	int algorithm;
-	size_t bytes;
-	bool refused; /* in a half type, to be declined; with channels last, to be computed in the plain order */
-
-	void clear()
-	{
-		if (x) slp_dnn.cudnnDestroyTensorDescriptor(x);
-		if (y) slp_dnn.cudnnDestroyTensorDescriptor(y);
-		if (w) slp_dnn.cudnnDestroyFilterDescriptor(w);
-		if (conv) slp_dnn.cudnnDestroyConvolutionDescriptor(conv);
-		memset(this, 0, sizeof *this);
-	}
-};
-
-struct cache {
-	struct made made[CACHE];
-	uint64_t clock;
-
-	~cache()
-	{
-		for (struct made &m : made) m.clear();
-	}
-};
-
-static thread_local struct cache cache;
-
-/* ---- descriptions and choices ----------------------------------------------------------------------------------- */
-
-static cudnnDataType_t type_of(int64_t dtype)
-{
-	return dtype == SL_FLOAT64    ? CUDNN_DATA_DOUBLE
-	       : dtype == SL_BFLOAT16 ? CUDNN_DATA_BFLOAT16
-	       : dtype == SL_FLOAT16  ? CUDNN_DATA_HALF
-	                              : CUDNN_DATA_FLOAT;
-}
-
-static cudnnMathType_t math_of(const struct made *m)
-{
-	if (slp_is_half((enum sl_dtype)m->key.type)) return CUDNN_TENSOR_OP_MATH;
-	return m->key.tensor_cores ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
-}
-
-static cudnnStatus_t describe(struct made *m, const struct slp_conv &c, cudnnDataType_t type)
-{
-	cudnnTensorFormat_t order = m->key.last ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW;
-	cudnnDataType_t sums = type == CUDNN_DATA_DOUBLE ? type : CUDNN_DATA_FLOAT;
-	cudnnStatus_t s = slp_dnn.cudnnCreateTensorDescriptor(&m->x);
-	if (s == CUDNN_STATUS_SUCCESS) s = slp_dnn.cudnnCreateTensorDescriptor(&m->y);
-	if (s == CUDNN_STATUS_SUCCESS) s = slp_dnn.cudnnCreateFilterDescriptor(&m->w);
-	if (s == CUDNN_STATUS_SUCCESS) s = slp_dnn.cudnnCreateConvolutionDescriptor(&m->conv);
-	if (s == CUDNN_STATUS_SUCCESS)
-		s = slp_dnn.cudnnSetTensor4dDescriptor(m->x, order, type, (int)c.n, (int)c.ic, (int)c.ih, (int)c.iw);
-	if (s == CUDNN_STATUS_SUCCESS)
-		s = slp_dnn.cudnnSetTensor4dDescriptor(m->y, order, type, (int)c.n, (int)c.oc, (int)c.oh, (int)c.ow);
-	if (s == CUDNN_STATUS_SUCCESS)
-		s = slp_dnn.cudnnSetFilter4dDescriptor(m->w, type, order, (int)c.oc, (int)(c.ic / c.groups), (int)c.kh,
-		                                       (int)c.kw);
-	if (s == CUDNN_STATUS_SUCCESS)
-		s = slp_dnn.cudnnSetConvolution2dDescriptor(m->conv, (int)c.ph, (int)c.pw, (int)c.sh, (int)c.sw,
-		                                            (int)c.dh, (int)c.dw, CUDNN_CROSS_CORRELATION, sums);
-	if (s == CUDNN_STATUS_SUCCESS) s = slp_dnn.cudnnSetConvolutionGroupCount(m->conv, (int)c.groups);
-	if (s == CUDNN_STATUS_SUCCESS) s = slp_dnn.cudnnSetConvolutionMathType(m->conv, math_of(m));
-	return s;
-}
-
-/* Tensor cores compute float32 in TF32, which must be allowed; half types as they are. */
-static bool may_use(const struct made *m, cudnnMathType_t math)
-{
-	if (math == CUDNN_FMA_MATH || math == CUDNN_DEFAULT_MATH) return true;
-	return math == CUDNN_TENSOR_OP_MATH && m->key.tensor_cores;
-}
-
-/* The first of the proposals that will do. */
-template <class P> static bool pick(struct made *m, const P *proposals, int count)
-{
-	for (int i = 0; i < count; i++) {
-		const P &p = proposals[i];
-		if (p.status != CUDNN_STATUS_SUCCESS || p.determinism != CUDNN_DETERMINISTIC) continue;
-		if (!may_use(m, p.mathType) || p.memory > m->key.limit) continue;
-		m->algorithm = (int)p.algo;
-		m->bytes = p.memory;
-		return !m->key.tensor_cores ||
-		       slp_dnn.cudnnSetConvolutionMathType(m->conv, p.mathType) == CUDNN_STATUS_SUCCESS;
-	}
-	return false;
-}
-
-static bool choose(struct made *m)
-{
-	int n = 0;
-	cudnnHandle_t h = m->key.handle;
-	if (m->key.pass == SLP_CONV_FORWARD) {
-		cudnnConvolutionFwdAlgoPerf_t p[PROPOSALS];
-		return slp_dnn.cudnnGetConvolutionForwardAlgorithm_v7(h, m->x, m->w, m->conv, m->y, PROPOSALS, &n, p) ==
-		               CUDNN_STATUS_SUCCESS &&
-		       pick(m, p, n);
-	}
-	if (m->key.pass == SLP_CONV_DATA) {
-		cudnnConvolutionBwdDataAlgoPerf_t p[PROPOSALS];
-		return slp_dnn.cudnnGetConvolutionBackwardDataAlgorithm_v7(h, m->w, m->y, m->conv, m->x, PROPOSALS, &n,
-		                                                           p) == CUDNN_STATUS_SUCCESS &&
-		       pick(m, p, n);
-	}
-	cudnnConvolutionBwdFilterAlgoPerf_t p[PROPOSALS];
-	return slp_dnn.cudnnGetConvolutionBackwardFilterAlgorithm_v7(h, m->x, m->y, m->conv, m->w, PROPOSALS, &n, p) ==
-	               CUDNN_STATUS_SUCCESS &&
-	       pick(m, p, n);
-}
-
-/* What was made for these sizes before, or now in the place of what was not used for the longest time.  NULL: cuDNN
- * cannot, and that is an error. */
-static struct made *find(const struct slp_kernel *k, const struct key &key)
-{
-	struct made *oldest = &cache.made[0];
-	for (struct made &m : cache.made) {
-		if (m.used && !memcmp(&m.key, &key, sizeof key)) {
-			m.used = ++cache.clock;
-			return &m;
-		}
-		if (m.used < oldest->used) oldest = &m;
-	}
-	oldest->clear();
-	oldest->key = key;
-	cudnnStatus_t s = describe(oldest, key.c, type_of(key.type));
-	oldest->refused = s != CUDNN_STATUS_SUCCESS || !choose(oldest);
-	if (!oldest->refused || key.last || slp_is_half((enum sl_dtype)key.type)) {
-		oldest->used = ++cache.clock;
-		return oldest;
-	}
-	oldest->clear();
-	slp_kernel_fail(k, SL_EKERNEL, "cuDNN: %s",
-	                s == CUDNN_STATUS_SUCCESS ? "no deterministic algorithm fits the workspace"
-	                                          : slp_dnn.cudnnGetErrorString(s));
-	return NULL;
-}
+enum { PARTS = 32 };
 
 /* ---- bias ------------------------------------------------------------------------------------------------------- */
 
@@ -221,22 +73,26 @@ template <class T> __global__ static void add_parts(const T *partial, slp_vector
 	}
 }
 
-/* The workspace is free again once the gradient of the weight, queued before, is done. */
+/* The workspace is free again once the gradient of the weight, queued before, is done.  Sums are of dy in the program's
+ * order, and so the same whichever way the weights went. */
 template <class T> static enum sl_status grad_bias(const struct slp_kernel *k, const struct operands<T> &o)
 {
 	const struct slp_conv &c = o.c;
 	if (slp_size(&k->out[1]) == 0) return SL_OK;
 	int parts = c.n < PARTS ? (int)c.n : PARTS;
 	typedef typename slp_number<T>::type N;
+	const struct slp_conv2d_attrs *t = slp_conv_attrs(k);
+	bool whole = !(t->y_lanes || t->y_blocks || t->crop[0] || t->crop[1] || t->pool);
+	const T *dy = whole ? (const T *)k->in[1].ptr : o.y;
 	if ((size_t)(c.oc * parts) * sizeof(N) > o.limit)
 		return slp_kernel_fail(k, SL_EUNSUPPORTED, "too many channels for the gradient of the bias");
 	N *partial = (N *)o.work;
-	if (o.last)
+	if (whole && t->y_last)
 		SLP_LAUNCH((sum_rows<T, N>), dim3((unsigned)((c.oc + WIDE - 1) / WIDE), (unsigned)parts), SLP_BLOCK, 0,
-		           k->stream, (const T *)o.y, partial, c.n * c.oh * c.ow, c.oc);
+		           k->stream, dy, partial, c.n * c.oh * c.ow, c.oc);
 	else
-		SLP_LAUNCH((sum_parts<T, N>), (unsigned)(c.oc * parts), SLP_BLOCK, 0, k->stream, (const T *)o.y,
-		           partial, parts, c.n, c.oc, c.oh * c.ow);
+		SLP_LAUNCH((sum_parts<T, N>), (unsigned)(c.oc * parts), SLP_BLOCK, 0, k->stream, dy, partial, parts,
+		           c.n, c.oc, c.oh * c.ow);
 	enum sl_status s = slp_launched(k);
 	if (s != SL_OK) return s;
 	SLP_LAUNCH(add_parts<N>, slp_grid(c.oc), SLP_BLOCK, 0, k->stream, (const N *)partial,
@@ -258,86 +114,41 @@ static enum sl_status clear(const struct slp_kernel *k, void *to, int64_t elemen
 	return slp_launched(k);
 }
 
-/* cuDNN wants factors of the type that is computed in. */
-template <class T> static cudnnStatus_t execute(const struct operands<T> &o, struct made *m)
+static cudnnDataType_t type_of(int64_t dtype)
 {
-	typename slp_number<T>::type one = 1, zero = 0;
-	if (m->key.pass == SLP_CONV_FORWARD)
-		return slp_dnn.cudnnConvolutionForward(m->key.handle, &one, m->x, o.x, m->w, o.w, m->conv,
-		                                       (cudnnConvolutionFwdAlgo_t)m->algorithm, o.work, m->bytes, &zero,
-		                                       m->y, o.y);
-	if (m->key.pass == SLP_CONV_DATA)
-		return slp_dnn.cudnnConvolutionBackwardData(m->key.handle, &one, m->w, o.w, m->y, o.y, m->conv,
-		                                            (cudnnConvolutionBwdDataAlgo_t)m->algorithm, o.work,
-		                                            m->bytes, &zero, m->x, o.x);
-	return slp_dnn.cudnnConvolutionBackwardFilter(m->key.handle, &one, m->x, o.x, m->y, o.y, m->conv,
-	                                              (cudnnConvolutionBwdFilterAlgo_t)m->algorithm, o.work, m->bytes,
-	                                              &zero, m->w, o.w);
+	return dtype == SL_FLOAT64    ? CUDNN_DATA_DOUBLE
+	       : dtype == SL_BFLOAT16 ? CUDNN_DATA_BFLOAT16
+	       : dtype == SL_FLOAT16  ? CUDNN_DATA_HALF
+	                              : CUDNN_DATA_FLOAT;
 }
 
-/* NULL: an error. */
-template <class T>
-static struct made *made_for(const struct slp_kernel *k, const struct operands<T> &o, enum slp_conv_pass pass)
-{
-	struct key key;
-	memset(&key, 0, sizeof key); /* padding too: keys are compared as bytes */
-	key.handle = (cudnnHandle_t)slp_cudnn(k);
-	if (!key.handle) return NULL;
-	key.c = o.c;
-	key.limit = o.limit;
-	key.pass = pass;
-	key.type = k->in[0].type.dtype;
-	key.last = o.last;
-	bool half = slp_is_half((enum sl_dtype)key.type);
-	key.tensor_cores = half || (key.type == SL_FLOAT32 && slp_tf32_convolutions());
-	return find(k, key);
-}
-
-template <class T>
-static enum sl_status convolve(const struct slp_kernel *k, const struct operands<T> &o, enum slp_conv_pass pass)
-{
-	const struct slp_conv &c = o.c;
-	if (is_empty(c)) {
-		int64_t x = c.n * c.ic * c.ih * c.iw, y = c.n * c.oc * c.oh * c.ow;
-		enum sl_dtype type = k->in[0].type.dtype;
-		if (pass == SLP_CONV_WEIGHTS) return clear(k, o.w, slp_size(&k->out[0]), type);
-		return pass == SLP_CONV_DATA ? clear(k, o.x, x, type) : clear(k, o.y, y, type);
-	}
-	struct made *m = made_for<T>(k, o, pass);
-	if (!m) return SL_EKERNEL;
-	if (m->refused) return SL_EUNSUPPORTED;
-	cudnnStatus_t s = execute<T>(o, m);
-	m->refused = s == CUDNN_STATUS_NOT_SUPPORTED && (o.last || slp_is_half(k->in[0].type.dtype));
-	if (m->refused) return SL_EUNSUPPORTED;
-	return s == CUDNN_STATUS_SUCCESS ? SL_OK
-	                                 : slp_kernel_fail(k, SL_EKERNEL, "cuDNN: %s", slp_dnn.cudnnGetErrorString(s));
-}
-
-/* As one operation of cuDNN's graph API. */
-struct by_graph {
-	struct slp_conv_graph f;
+/* A call as cuDNN is asked for it: by the graph API with bias and relu, other activations remain to be done; by the
+ * older interface all of that remains. */
+struct asked {
+	struct slp_conv_graph graph, older;
 	struct slp_conv_graph_at at;
-	bool possible;
+	bool by_graph; /* there is a graph API for it */
 };
 
-/* With the bias, and with relu; other activations remain to be done. */
 template <class T>
-static struct by_graph graph_of(const struct slp_kernel *k, const struct operands<T> &o, enum slp_conv_pass pass)
+static struct asked asked_of(const struct slp_kernel *k, const struct operands<T> &o, enum slp_conv_pass pass)
 {
-	struct by_graph g;
-	memset(&g, 0, sizeof g); /* padding too */
-	g.f.handle = is_empty(o.c) || k->in[0].type.dtype == SL_FLOAT64 ? NULL : (cudnnHandle_t)slp_cudnn(k);
-	g.f.c = o.c;
-	g.f.limit = o.limit;
-	g.f.pass = pass;
-	g.f.bias = o.b != NULL;
-	g.f.relu = slp_conv_attrs(k)->activation == SL_RELU;
-	g.f.nhwc = o.last;
-	g.f.type = type_of(k->in[0].type.dtype);
-	g.f.tensor_cores = g.f.type != CUDNN_DATA_FLOAT || slp_tf32_convolutions();
-	g.at = {o.x, o.w, o.b, o.y, o.work, k->stream};
-	g.possible = g.f.handle && slp_cudnn_graph();
-	return g;
+	struct asked a;
+	memset(&a, 0, sizeof a); /* padding too: they are compared as bytes */
+	a.older.handle = is_empty(o.c) ? NULL : (cudnnHandle_t)slp_cudnn(k);
+	a.older.c = o.c;
+	a.older.limit = o.limit;
+	a.older.pass = pass;
+	a.older.nhwc = o.last;
+	a.older.type = type_of(k->in[0].type.dtype);
+	bool half = slp_is_half(k->in[0].type.dtype);
+	a.older.tensor_cores = half || (a.older.type == CUDNN_DATA_FLOAT && slp_tf32_convolutions());
+	a.graph = a.older;
+	a.graph.bias = o.b != NULL;
+	a.graph.relu = slp_conv_attrs(k)->activation == SL_RELU;
+	a.at = {o.x, o.w, o.b, o.y, o.work, k->stream};
+	a.by_graph = a.graph.handle && a.graph.type != CUDNN_DATA_DOUBLE && slp_cudnn_graph();
+	return a;
 }
 
 /* Adds the bias, if that is still to be done, to the whole y, and applies the activation. */
@@ -351,42 +162,227 @@ template <class T> static enum sl_status finish(const struct slp_kernel *k, cons
 	return slp_launched(k);
 }
 
+/* After cuDNN: what it has not done of a forward pass. */
+template <class T> static enum sl_status finished(const struct slp_kernel *k, const struct operands<T> &o,
+                                                  enum slp_conv_pass pass, const struct asked &a, bool by_graph)
+{
+	if (pass != SLP_CONV_FORWARD || (by_graph && a.graph.relu)) return SL_OK;
+	return finish<T>(k, o, !by_graph && o.b);
+}
+
+/* SL_EUNSUPPORTED, without a message, where another order or type remains. */
+template <class T>
+static enum sl_status refuse(const struct slp_kernel *k, const struct operands<T> &o, const struct asked &a)
+{
+	if (!a.older.handle) return SL_EKERNEL; /* slp_cudnn has said why */
+	bool other = o.last || slp_is_half(k->in[0].type.dtype);
+	if (other && !slp_conv_older_can(&a.older, &a.at)) return SL_EUNSUPPORTED;
+	return slp_kernel_fail(k, SL_EKERNEL, "cuDNN: %s", slp_conv_older_why(&a.older, &a.at));
+}
+
+/* Nothing is to be computed: zeros. */
+template <class T>
+static enum sl_status clear_result(const struct slp_kernel *k, const struct operands<T> &o, enum slp_conv_pass pass)
+{
+	const struct slp_conv &c = o.c;
+	int64_t x = c.n * c.ic * c.ih * c.iw, y = c.n * c.oc * c.oh * c.ow;
+	enum sl_dtype type = k->in[0].type.dtype;
+	if (pass == SLP_CONV_WEIGHTS) return clear(k, o.w, slp_size(&k->out[0]), type);
+	return pass == SLP_CONV_DATA ? clear(k, o.x, x, type) : clear(k, o.y, y, type);
+}
+
+/* What each way asks, and of whom. */
+static const struct interface {
+	int (*count)(const struct slp_conv_graph *, const struct slp_conv_graph_at *);
+	void (*name)(const struct slp_conv_graph *, const struct slp_conv_graph_at *, int, char *);
+	bool (*choose)(const struct slp_conv_graph *, const struct slp_conv_graph_at *, int);
+	void (*settle)(const struct slp_conv_graph *, const struct slp_conv_graph_at *);
+	bool (*run)(const struct slp_conv_graph *, const struct slp_conv_graph_at *);
+} interfaces[] = {
+#define INTERFACE(name)                                                                                                \
+	{                                                                                                              \
+		slp_conv_##name##_count, slp_conv_##name##_name, slp_conv_##name##_choose, slp_conv_##name##_settle,   \
+		        slp_conv_##name##_run                                                                          \
+	}
+        INTERFACE(graph),
+        INTERFACE(older),
+        INTERFACE(few),
+#undef INTERFACE
+};
+enum { INTERFACES = sizeof interfaces / sizeof *interfaces };
+
+static const struct slp_conv_graph *asked_by(const struct asked &a, int by)
+{
+	return by == SLP_BY_GRAPH ? &a.graph : &a.older;
+}
+
+/* Whether cuDNN computes in this order, as far as it has said. */
+static bool takes(const struct asked &a)
+{
+	return (a.by_graph && slp_conv_graph_can(&a.graph, &a.at)) ||
+	       (a.older.handle && slp_conv_older_can(&a.older, &a.at));
+}
+
+template <class T> static enum sl_status compute_by_heuristics(const struct slp_kernel *k, const struct operands<T> &o,
+                                                               enum slp_conv_pass pass, const struct asked &a)
+{
+	if (slp_conv_few_can(&a.older, &a.at) && slp_conv_few_run(&a.older, &a.at)) return SL_OK;
+	if (a.by_graph && slp_conv_graph_run(&a.graph, &a.at)) return finished<T>(k, o, pass, a, true);
+	if (!a.older.handle || !slp_conv_older_run(&a.older, &a.at)) return refuse<T>(k, o, a);
+	return finished<T>(k, o, pass, a, false);
+}
+
 template <class T> static enum sl_status compute(const struct slp_kernel *k, const struct operands<T> &o,
-                                                 enum slp_conv_pass pass, const struct by_graph &g)
+                                                 enum slp_conv_pass pass, const struct asked &a,
+                                                 const struct slp_conv_way &way)
 {
-	if (g.possible && slp_conv_graph_run(&g.f, &g.at))
-		return pass == SLP_CONV_FORWARD && !g.f.relu ? finish<T>(k, o, false) : SL_OK;
-	enum sl_status s = convolve<T>(k, o, pass);
-	return s == SL_OK && pass == SLP_CONV_FORWARD ? finish<T>(k, o, o.b != NULL) : s;
+	if (is_empty(o.c)) {
+		enum sl_status s = clear_result<T>(k, o, pass);
+		return s == SL_OK ? finished<T>(k, o, pass, a, false) : s;
+	}
+	if (way.by == SLP_BY_HEURISTICS) return compute_by_heuristics<T>(k, o, pass, a);
+	if (!interfaces[way.by].run(asked_by(a, way.by), &a.at)) return SL_EUNSUPPORTED;
+	return finished<T>(k, o, pass, a, way.by == SLP_BY_GRAPH);
 }
 
-/* Whether cuDNN computes with channels last, as far as it has said. */
-template <class T> static bool takes_last(const struct slp_kernel *k, const struct operands<T> &o,
-                                          enum slp_conv_pass pass, const struct by_graph &g)
+/* Before anything is copied. */
+template <class T>
+static bool prepare(const struct operands<T> &o, const struct asked &a, const struct slp_conv_way &way)
 {
-	if (is_empty(o.c) || (g.possible && slp_conv_graph_can(&g.f, &g.at))) return true;
-	const struct made *m = made_for<T>(k, o, pass);
-	return m && !m->refused;
+	if (is_empty(o.c)) return true;
+	if (way.by == SLP_BY_HEURISTICS) return !way.last || takes(a);
+	return interfaces[way.by].choose(asked_by(a, way.by), &a.at, way.option);
 }
 
-/* SL_EUNSUPPORTED: cuDNN refuses this order, or the data type. */
-template <class T> static enum sl_status run_in(const struct slp_kernel *k, enum slp_conv_pass pass, bool last)
+/* SL_EUNSUPPORTED: cuDNN refuses this way. */
+template <class T>
+static enum sl_status run_way(const struct slp_kernel *k, enum slp_conv_pass pass, const struct slp_conv_way &way)
 {
-	struct operands<T> o = operands_of<T>(k, pass, last);
-	struct by_graph g = graph_of<T>(k, o, pass);
-	if (last && !takes_last<T>(k, o, pass, g)) return SL_EUNSUPPORTED; /* before anything is copied */
+	struct operands<T> o = operands_of<T>(k, pass, way.last);
+	struct asked a = asked_of<T>(k, o, pass);
+	if (!prepare(o, a, way)) return SL_EUNSUPPORTED;
 	enum sl_status s = stage<T>(k, o, pass, false);
-	if (s == SL_OK) s = compute<T>(k, o, pass, g);
+	if (s == SL_OK) s = compute<T>(k, o, pass, a, way);
 	if (s == SL_OK && pass == SLP_CONV_WEIGHTS)
 		s = o.c.n == 0 ? clear(k, k->out[1].ptr, slp_size(&k->out[1]), k->out[1].type.dtype)
 		               : grad_bias<T>(k, o);
 	return s == SL_OK ? stage<T>(k, o, pass, true) : s;
 }
 
+template <class T> static enum sl_status run_by_heuristics(const struct slp_kernel *k, enum slp_conv_pass pass)
+{
+	const struct slp_conv_way last = {SLP_BY_HEURISTICS, 0, true}, plain = {SLP_BY_HEURISTICS, 0, false};
+	enum sl_status s = slp_conv_is_last(k) ? run_way<T>(k, pass, last) : SL_EUNSUPPORTED;
+	return s == SL_EUNSUPPORTED ? run_way<T>(k, pass, plain) : s;
+}
+
+/* ---- the fastest way --------------------------------------------------------------------------------------------- */
+
+/* Calls visit(way, its text) for all ways of a call, in each order of images that it may have. */
+template <class T, class F> static void each_way(const struct slp_kernel *k, enum slp_conv_pass pass, F visit)
+{
+	for (int last = slp_conv_is_last(k); last >= 0; last--) {
+		struct operands<T> o = operands_of<T>(k, pass, last);
+		struct asked a = asked_of<T>(k, o, pass);
+		for (int by = a.by_graph ? SLP_BY_GRAPH : SLP_BY_OLDER; by < INTERFACES; by++) {
+			int n = interfaces[by].count(asked_by(a, by), &a.at);
+			for (int i = 0; i < n; i++) {
+				struct slp_conv_way way = {(enum slp_conv_by)by, i, last != 0};
+				char option[SLP_CONV_NAME], text[SLP_TUNE_TEXT];
+				interfaces[by].name(asked_by(a, by), &a.at, i, option);
+				slp_conv_way_text(&way, option, text);
+				if (!visit(way, text)) return;
+			}
+		}
+	}
+}
+
+/* Times all of them on the call's operands.  The fastest one's text; negative: none computes it. */
+template <class T>
+static double measure(const struct slp_kernel *k, enum slp_conv_pass pass, const char *key, char fastest[SLP_TUNE_TEXT])
+{
+	double best = -1;
+	each_way<T>(k, pass, [&](const struct slp_conv_way &way, const char *text) {
+		double us = slp_time_of(k, best, [&] { return run_way<T>(k, pass, way); });
+		slp_tune_say(key, text, us);
+		if (us >= 0 && (best < 0 || us < best)) {
+			best = us;
+			memcpy(fastest, text, SLP_TUNE_TEXT);
+		}
+		return true;
+	});
+	return best;
+}
+
+/* The way of that text, made ready; what is not needed for it is dropped. */
+template <class T>
+static bool settle(const struct slp_kernel *k, enum slp_conv_pass pass, const char *text, struct slp_conv_way *to)
+{
+	bool found = false;
+	each_way<T>(k, pass, [&](const struct slp_conv_way &way, const char *other) {
+		*to = way;
+		found = !strcmp(text, other);
+		return !found;
+	});
+	if (!found) return false;
+	struct operands<T> o = operands_of<T>(k, pass, to->last);
+	struct asked a = asked_of<T>(k, o, pass);
+	if (!prepare(o, a, *to)) return false;
+	interfaces[to->by].settle(asked_by(a, to->by), &a.at);
+	return true;
+}
+
+template <class T> static struct slp_conv_call call_of(const struct slp_kernel *k, enum slp_conv_pass pass)
+{
+	const struct slp_conv2d_attrs *t = slp_conv_attrs(k);
+	struct operands<T> o = operands_of<T>(k, pass, slp_conv_is_last(k));
+	struct asked a = asked_of<T>(k, o, pass);
+	struct slp_conv_call call;
+	memset(&call, 0, sizeof call); /* padding too */
+	call.f = a.graph;
+	const int64_t how[] = {a.by_graph && slp_conv_graph_count(&a.graph, &a.at) > 0, /* operands lie well */
+	                       t->x_lanes,
+	                       t->y_lanes,
+	                       t->x_blocks,
+	                       t->y_blocks,
+	                       t->x_last,
+	                       t->y_last,
+	                       t->wide,
+	                       pass == SLP_CONV_WEIGHTS && slp_size(&k->out[1]) > 0,
+	                       t->crop[0] > 0,
+	                       t->crop[1] > 0,
+	                       t->activation != SL_IDENTITY};
+	for (int64_t bit : how) call.how = call.how << 1 | bit;
+	call.how = call.how << 2 | t->pool;
+	return call;
+}
+
+/* Chosen by measurement, here or at an earlier start; in a run that is recorded, only by the latter. */
+template <class T> static struct slp_conv_way *find_way(const struct slp_kernel *k, enum slp_conv_pass pass)
+{
+	struct slp_conv_call call = call_of<T>(k, pass);
+	struct slp_conv_way way = {SLP_BY_HEURISTICS, 0, false}, *known = slp_conv_known(&call);
+	if (known || !slp_is_plain_run(k)) return known;
+	char key[SLP_TUNE_KEY], text[SLP_TUNE_TEXT], mine[SLP_TUNE_TEXT];
+	slp_conv_key_text(&call, key);
+	if (!slp_tune_find(key, text) || !settle<T>(k, pass, text, &way)) {
+		double us = measure<T>(k, pass, key, mine);
+		memcpy(text, mine, sizeof text);
+		if (us >= 0) slp_tune_keep(key, text, us);
+		if (us < 0 || (!settle<T>(k, pass, text, &way) && !settle<T>(k, pass, mine, &way)))
+			way.by = SLP_BY_HEURISTICS;
+	}
+	return slp_conv_note(&call, &way);
+}
+
 template <class T> static enum sl_status run(const struct slp_kernel *k, enum slp_conv_pass pass)
 {
-	enum sl_status s = slp_conv_is_last(k) ? run_in<T>(k, pass, true) : SL_EUNSUPPORTED;
-	return s == SL_EUNSUPPORTED ? run_in<T>(k, pass, false) : s;
+	struct slp_conv_way *way = slp_tune_wanted() ? find_way<T>(k, pass) : NULL;
+	if (!way || way->by == SLP_BY_HEURISTICS) return run_by_heuristics<T>(k, pass);
+	enum sl_status s = run_way<T>(k, pass, *way);
+	if (s != SL_EUNSUPPORTED) return s;
+	way->by = SLP_BY_HEURISTICS; /* it fails now: not again */
+	return run_by_heuristics<T>(k, pass);
 }
 
 #define OPERATION(name, pass)                                                                                          \

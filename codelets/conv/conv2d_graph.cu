@@ -1,10 +1,13 @@
 /* A convolution with its bias and relu, or one of its gradients, as one operation graph of cuDNN's backend API: of
  * float32 or a half type, with sums and what is between the operations in float32.
  *
- * cuDNN's heuristics propose engines, best first; taken is the first that is deterministic, rounds no more than
- * sl_config.tf32 allows, works in the memory that the operation has, and of which a plan can be made.  If there is
- * none, that is remembered, and the caller computes in its other way.  Plans are kept by the thread that made them.
- * While a CUDA graph is recorded, none is made: that loads and compiles kernels. */
+ * cuDNN's heuristics propose engines, best first.  Options are those that are deterministic and round no more than
+ * sl_config.tf32 allows (conv2d_notes.cuh).  Of one, a plan is made when it is chosen; it must work in the memory that
+ * the operation has.  If nobody chooses, the first of which there is a plan is taken; if there is none, that is
+ * remembered, and the caller computes in its other way.  Plans are kept by the thread that made them.  While a CUDA
+ * graph is recorded, none is made: that loads and compiles kernels. */
+#include <cinttypes>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -12,6 +15,8 @@
 
 #include "alloc.h"
 #include "conv2d_graph.h"
+#include "conv2d_notes.cuh"
+#include "conv2d_ways.h"
 
 #define NEW slp_dnn_graph.cudnnBackendCreateDescriptor
 #define DROP slp_dnn_graph.cudnnBackendDestroyDescriptor
@@ -21,18 +26,36 @@
 
 typedef cudnnBackendDescriptor_t descriptor;
 
-enum { BUCKETS = 1024, MOST_PLANS = 10000, CONFIGS = 16, MOST = 24 };
+enum { BUCKETS = 1024, MOST_PLANS = 10000, CONFIGS = 64, MOST = 24, KNOBS = 24, NOTES = 32, NOTHING = -1 };
 enum { X = 1, W, B, Y, BARE, SUM }; /* tensors by their numbers; the last two exist within the operation alone */
 
-/* What was made for these sizes; plan NULL: they are refused. */
+/* An engine with its knobs.  plan NULL: none has been made yet, or it is refused. */
+struct option {
+	descriptor config, plan;
+	int64_t engine;
+	uint64_t knobs;
+	bool refused;
+
+	void forget()
+	{
+		if (plan) DROP(plan);
+		if (config) DROP(config);
+		plan = config = NULL;
+		refused = true;
+	}
+};
+
+/* What was made for these sizes: the operation's descriptors, and options. */
 struct planned {
 	struct slp_conv_graph key;
 	struct planned *next; /* in its bucket */
-	descriptor all[MOST], plan;
-	int count;
+	descriptor all[MOST];
+	struct option option[SLP_CONV_OPTIONS];
+	int count, options, chosen;
 
 	void clear()
 	{
+		for (int i = 0; i < options; i++) option[i].forget();
 		while (count) DROP(all[--count]);
 	}
 };
@@ -53,6 +76,7 @@ void slp_cudnn_forget(void)
 			free(m);
 		}
 	cache.count = 0;
+	slp_conv_ways_forget();
 }
 
 /* ---- descriptions ----------------------------------------------------------------------------------------------- */
@@ -68,10 +92,6 @@ struct builder {
 		ok = ok && m->count < MOST && NEW(type, &d) == CUDNN_STATUS_SUCCESS;
 		if (ok) m->all[m->count++] = d;
 		return d;
-	}
-	void drop()
-	{
-		DROP(m->all[--m->count]);
 	}
 	void set(descriptor d, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t n,
 	         const void *values)
@@ -202,80 +222,105 @@ static descriptor operation_graph(struct builder *b)
 
 /* ---- engines ---------------------------------------------------------------------------------------------------- */
 
-/* Whether results may differ by what the engine's numerical notes say.  Tensor cores compute float32 in
- * TF32, and half types as they are. */
-static bool may_round(const struct slp_conv_graph &f, const cudnnBackendNumericalNote_t *notes, int64_t n)
+/* Names an engine and the choices of its knobs, whatever the order in which it is proposed. */
+static uint64_t knobs_of(descriptor config)
 {
-	for (int64_t i = 0; i < n; i++) {
-		if (notes[i] == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC) return false;
-		if (notes[i] == CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS) return false;
-		if (notes[i] == CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION) return false;
-		if (notes[i] == CUDNN_NUMERICAL_NOTE_TENSOR_CORE && !f.tensor_cores) return false;
+	descriptor knobs[KNOBS];
+	int64_t made = 0, n = 0, one = 0, hash = 0;
+	while (made < KNOBS && NEW(CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, &knobs[made]) == CUDNN_STATUS_SUCCESS) made++;
+	if (GET(config, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_TYPE_BACKEND_DESCRIPTOR, made, &n, knobs) !=
+	    CUDNN_STATUS_SUCCESS)
+		n = 0;
+	for (int64_t i = 0; i < n && i < made; i++) {
+		int64_t value = 0;
+		cudnnBackendKnobType_t type = (cudnnBackendKnobType_t)0;
+		GET(knobs[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, 1, &one, &type);
+		GET(knobs[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64, 1, &one, &value);
+		uint64_t part = (uint64_t)type * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)value + 1;
+		hash = (int64_t)((uint64_t)hash + part * (part >> 32 | 1)); /* in any order */
 	}
-	return true;
+	while (made) DROP(knobs[--made]);
+	return (uint64_t)hash;
 }
 
-static bool is_allowed(const struct slp_conv_graph &f, descriptor config)
+/* Whether what the engine notes is allowed; its index goes to o. */
+static bool is_allowed(const struct slp_conv_graph &f, descriptor config, struct option *o)
 {
-	cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
+	cudnnBackendNumericalNote_t notes[NOTES];
 	descriptor engine = NULL;
-	int64_t n = 0;
+	int64_t n = 0, one = 0;
+	unsigned set = 0;
 	if (NEW(CUDNN_BACKEND_ENGINE_DESCRIPTOR, &engine) != CUDNN_STATUS_SUCCESS) return false;
-	bool ok = GET(config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &n, &engine) ==
+	bool ok = GET(config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &one, &engine) ==
 	                  CUDNN_STATUS_SUCCESS &&
-	          GET(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
-	              CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &n, notes) == CUDNN_STATUS_SUCCESS &&
-	          may_round(f, notes, n);
+	          GET(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &one, &o->engine) ==
+	                  CUDNN_STATUS_SUCCESS &&
+	          GET(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE, NOTES, &n, notes) ==
+	                  CUDNN_STATUS_SUCCESS;
+	for (int64_t i = 0; i < n; i++) set |= i < NOTES ? slp_note_bit(notes[i]) : (unsigned)SLP_NOTE_UNKNOWN;
 	DROP(engine);
-	return ok;
+	set |= slp_notes_unsaid(&f, o->engine, set);
+	return ok && slp_notes_may(slp_conv_precision(&f), set);
 }
 
-/* m->plan, if the engine will do. */
-static bool make_plan(struct planned *m, descriptor config)
+static bool is_listed(const struct planned *m, const struct option &o)
+{
+	for (int i = 0; i < m->options; i++)
+		if (m->option[i].engine == o.engine && m->option[i].knobs == o.knobs) return true;
+	return false;
+}
+
+/* Those that the heuristics propose in a mode and that are allowed, best first. */
+static void list(struct planned *m, descriptor graph, cudnnBackendHeurMode_t mode)
 {
 	struct builder b = {m, true};
-	int64_t bytes = 0, n = 0;
-	if (!is_allowed(m->key, config)) return false;
-	descriptor plan = b.make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-	if (!b.ok) return false;
-	b.set(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &m->key.handle);
-	b.set(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
-	b.finished(plan);
-	b.ok = b.ok && GET(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &n, &bytes) ==
-	                       CUDNN_STATUS_SUCCESS;
-	if (b.ok && (size_t)bytes <= m->key.limit) m->plan = plan;
-	else b.drop();
-	return m->plan;
-}
-
-/* Those that the heuristics propose in a mode, in m->all; their number. */
-static int64_t propose(struct builder *b, descriptor graph, cudnnBackendHeurMode_t mode, descriptor configs[CONFIGS])
-{
+	descriptor configs[CONFIGS];
 	int64_t made = 0, n = 0;
-	descriptor d = b->make(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
-	b->set(d, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
-	b->set(d, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
-	b->finished(d);
-	while (b->ok && made < CONFIGS &&
+	descriptor d = b.make(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+	b.set(d, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
+	b.set(d, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
+	b.finished(d);
+	while (b.ok && made < CONFIGS &&
 	       NEW(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, &configs[made]) == CUDNN_STATUS_SUCCESS)
 		made++;
 	if (!made || GET(d, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, made, &n, configs) !=
 	                     CUDNN_STATUS_SUCCESS)
 		n = 0;
-	for (int64_t i = n < made ? n : made; i < made; i++) DROP(configs[i]);
-	return n < made ? n : made;
+	for (int64_t i = 0; i < made; i++) {
+		struct option o = {};
+		o.config = configs[i];
+		if (i < n && m->options < SLP_CONV_OPTIONS && is_allowed(m->key, o.config, &o)) {
+			o.knobs = knobs_of(o.config);
+			if (!is_listed(m, o)) {
+				m->option[m->options++] = o;
+				continue;
+			}
+		}
+		DROP(configs[i]);
+	}
 }
 
-/* The first plan that will do; its configuration stays as long as it does. */
-static void choose(struct planned *m, descriptor graph, cudnnBackendHeurMode_t mode)
+/* Its plan, if it works in the memory that there is. */
+static bool make_plan(struct planned *m, struct option *o)
 {
-	struct builder b = {m, true};
-	descriptor configs[CONFIGS];
-	int64_t n = propose(&b, graph, mode, configs);
-	for (int64_t i = 0; i < n; i++) {
-		if (!m->plan && m->count < MOST - 1 && make_plan(m, configs[i])) m->all[m->count++] = configs[i];
-		else DROP(configs[i]);
-	}
+	int64_t bytes = 0, n = 0;
+	if (o->plan || o->refused) return o->plan;
+	descriptor plan = NULL;
+	bool ok = NEW(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, &plan) == CUDNN_STATUS_SUCCESS;
+	ok = ok &&
+	     SET(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &m->key.handle) ==
+	             CUDNN_STATUS_SUCCESS &&
+	     SET(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &o->config) ==
+	             CUDNN_STATUS_SUCCESS &&
+	     FINALIZE(plan) == CUDNN_STATUS_SUCCESS &&
+	     GET(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &n, &bytes) ==
+	             CUDNN_STATUS_SUCCESS &&
+	     (size_t)bytes <= m->key.limit;
+	if (!ok && plan) DROP(plan);
+	o->plan = ok ? plan : NULL;
+	o->refused = !ok;
+	cudaGetLastError(); /* of what was tried */
+	return ok;
 }
 
 static unsigned bucket_of(const struct slp_conv_graph *f)
@@ -292,42 +337,17 @@ static struct planned *make(const struct slp_conv_graph *f, struct planned **fir
 	struct planned *m = cache.count < MOST_PLANS ? (struct planned *)slp_try_calloc(1, sizeof *m) : NULL;
 	if (!m) return NULL;
 	m->key = *f;
+	m->chosen = NOTHING;
 	m->next = *first;
 	*first = m;
 	cache.count++;
 	struct builder b = {m, true};
 	descriptor graph = operation_graph(&b);
-	if (b.ok) choose(m, graph, CUDNN_HEUR_MODE_A);
-	if (b.ok && !m->plan) choose(m, graph, CUDNN_HEUR_MODE_B);
+	if (b.ok) list(m, graph, CUDNN_HEUR_MODE_A);
+	if (b.ok) list(m, graph, CUDNN_HEUR_MODE_FALLBACK);
+	if (b.ok && !m->options) list(m, graph, CUDNN_HEUR_MODE_B);
 	cudaGetLastError(); /* of what was tried */
 	return m;
-}
-
-/* What was made for these sizes before, or now; NULL: there is nothing, and `may_make` is false. */
-static struct planned *find(const struct slp_conv_graph *f, bool may_make)
-{
-	struct planned **first = &cache.bucket[bucket_of(f)];
-	for (struct planned *m = *first; m; m = m->next)
-		if (!memcmp(&m->key, f, sizeof *f)) return m;
-	return may_make ? make(f, first) : NULL;
-}
-
-/* ---- running ---------------------------------------------------------------------------------------------------- */
-
-static bool execute(const struct planned *m, const struct slp_conv_graph_at *at)
-{
-	const int64_t numbers[] = {X, W, Y, B}, n = m->key.bias ? 4 : 3;
-	const void *const pointers[] = {at->x, at->w, at->y, at->b};
-	struct planned own = {};
-	struct builder b = {&own, true};
-	descriptor d = b.make(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-	b.set(d, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, n, numbers);
-	b.set(d, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, n, pointers);
-	b.set(d, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &at->work);
-	b.finished(d);
-	b.ok = b.ok && slp_dnn_graph.cudnnBackendExecute(m->key.handle, m->plan, d) == CUDNN_STATUS_SUCCESS;
-	own.clear();
-	return b.ok;
 }
 
 static bool is_recorded(void *stream)
@@ -345,20 +365,92 @@ static bool is_aligned(const struct slp_conv_graph_at *at)
 	return bits % SLP_GRAPH_ALIGNMENT == 0;
 }
 
+/* What was made for these sizes before, or now; NULL: there is nothing, and a CUDA graph is recorded. */
+static struct planned *find(const struct slp_conv_graph *f, const struct slp_conv_graph_at *at)
+{
+	struct planned **first = &cache.bucket[bucket_of(f)];
+	if (!is_aligned(at)) return NULL;
+	for (struct planned *m = *first; m; m = m->next)
+		if (!memcmp(&m->key, f, sizeof *f)) return m;
+	return is_recorded(at->stream) ? NULL : make(f, first);
+}
+
+/* ---- choosing --------------------------------------------------------------------------------------------------- */
+
+int slp_conv_graph_count(const struct slp_conv_graph *f, const struct slp_conv_graph_at *at)
+{
+	const struct planned *m = find(f, at);
+	return m ? m->options : 0;
+}
+
+void slp_conv_graph_name(const struct slp_conv_graph *f, const struct slp_conv_graph_at *at, int i,
+                         char to[SLP_CONV_NAME])
+{
+	const struct planned *m = find(f, at);
+	to[0] = '\0';
+	if (m && i < m->options)
+		snprintf(to, SLP_CONV_NAME, "engine %" PRId64 " %" PRIx64, m->option[i].engine, m->option[i].knobs);
+}
+
+bool slp_conv_graph_choose(const struct slp_conv_graph *f, const struct slp_conv_graph_at *at, int i)
+{
+	struct planned *m = find(f, at);
+	if (!m || i >= m->options || m->option[i].refused || (!m->option[i].plan && is_recorded(at->stream)))
+		return false;
+	if (!make_plan(m, &m->option[i])) return false;
+	m->chosen = i;
+	return true;
+}
+
+/* Its plan is the only one that stays. */
+void slp_conv_graph_settle(const struct slp_conv_graph *f, const struct slp_conv_graph_at *at)
+{
+	struct planned *m = find(f, at);
+	for (int i = 0; m && i < m->options; i++)
+		if (i != m->chosen) m->option[i].forget();
+}
+
+/* The first that can, if nothing has been chosen. */
+static bool has_plan(struct planned *m, const struct slp_conv_graph_at *at)
+{
+	if (!m) return false;
+	for (int i = 0; m->chosen == NOTHING && i < m->options && !is_recorded(at->stream); i++) {
+		if (make_plan(m, &m->option[i])) m->chosen = i;
+		else m->option[i].forget();
+	}
+	return m->chosen != NOTHING && m->option[m->chosen].plan;
+}
+
+/* ---- running ---------------------------------------------------------------------------------------------------- */
+
+static bool execute(const struct planned *m, descriptor plan, const struct slp_conv_graph_at *at)
+{
+	const int64_t numbers[] = {X, W, Y, B}, n = m->key.bias ? 4 : 3;
+	const void *const pointers[] = {at->x, at->w, at->y, at->b};
+	struct planned own = {};
+	struct builder b = {&own, true};
+	descriptor d = b.make(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+	b.set(d, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, n, numbers);
+	b.set(d, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, n, pointers);
+	b.set(d, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &at->work);
+	b.finished(d);
+	b.ok = b.ok && slp_dnn_graph.cudnnBackendExecute(m->key.handle, plan, d) == CUDNN_STATUS_SUCCESS;
+	own.clear();
+	return b.ok;
+}
+
 bool slp_conv_graph_can(const struct slp_conv_graph *f, const struct slp_conv_graph_at *at)
 {
-	if (!is_aligned(at)) return false;
-	const struct planned *m = find(f, !is_recorded(at->stream));
-	return m && m->plan;
+	return has_plan(find(f, at), at);
 }
 
 /* What fails once is not tried again.  An error of CUDA's in a launch stays, for the caller to report. */
 bool slp_conv_graph_run(const struct slp_conv_graph *f, const struct slp_conv_graph_at *at)
 {
-	if (!is_aligned(at)) return false;
-	struct planned *m = find(f, !is_recorded(at->stream));
-	if (!m || !m->plan) return false;
-	if (execute(m, at)) return true;
-	m->plan = NULL;
+	struct planned *m = find(f, at);
+	if (!has_plan(m, at)) return false;
+	struct option *o = &m->option[m->chosen];
+	if (execute(m, o->plan, at)) return true;
+	o->forget();
 	return false;
 }

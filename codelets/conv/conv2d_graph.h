@@ -1,5 +1,7 @@
-/* y = relu(convolution of x and w + b), or a gradient of a convolution, float32 or a half type, as one operation of
- * cuDNN's graph API (conv2d_graph.cu). */
+/* y = relu(convolution of x and w + b), or a gradient of a convolution, as cuDNN is asked for it: float32 or a half type
+ * as one operation of its graph API (conv2d_graph.cu); without bias and relu, float64 too, by its older interface
+ * (conv2d_older.cu).  Each has options, numbered from 0, of which the caller may choose one; by default it is the first
+ * that can. */
 #ifndef SLP_CONV2D_GRAPH_H
 #define SLP_CONV2D_GRAPH_H
 
@@ -7,7 +9,8 @@
 
 #include "conv2d.h"
 
-enum { SLP_GRAPH_ALIGNMENT = 16 }; /* of all operands, bytes */
+enum { SLP_GRAPH_ALIGNMENT = 16 }; /* of all operands, bytes, for the graph API */
+enum { SLP_CONV_OPTIONS = 16, SLP_CONV_NAME = 48 };
 
 struct slp_conv_graph {
 	cudnnHandle_t handle;
@@ -27,10 +30,27 @@ struct slp_conv_graph_at {
 extern "C" {
 #endif
 
-/* Whether there is a plan for it.  `f` is compared as bytes: fill it with zeros first. */
-bool slp_conv_graph_can(const struct slp_conv_graph *f, const struct slp_conv_graph_at *at);
-/* Queues it.  false: it cannot, and then, or by the caller's other way, the result is what it would have been. */
-bool slp_conv_graph_run(const struct slp_conv_graph *f, const struct slp_conv_graph_at *at);
+/* `f` is compared as bytes: fill it with zeros first. */
+#define SLP_CONV_INTERFACE(name)                                                                                       \
+	/* The number of options: those that are allowed.  Whether one can compute shows when it is chosen. */         \
+	int slp_conv_##name##_count(const struct slp_conv_graph *f, const struct slp_conv_graph_at *at);               \
+	/* The same for the same option at the next start; empty: there is none. */                                    \
+	void slp_conv_##name##_name(const struct slp_conv_graph *f, const struct slp_conv_graph_at *at, int option,    \
+	                            char to[SLP_CONV_NAME]);                                                           \
+	/* From now on it is the one.  false: it cannot compute this. */                                               \
+	bool slp_conv_##name##_choose(const struct slp_conv_graph *f, const struct slp_conv_graph_at *at, int option); \
+	/* What was not chosen need not be kept. */                                                                    \
+	void slp_conv_##name##_settle(const struct slp_conv_graph *f, const struct slp_conv_graph_at *at);             \
+	/* Whether it can, as far as cuDNN has said. */                                                                \
+	bool slp_conv_##name##_can(const struct slp_conv_graph *f, const struct slp_conv_graph_at *at);                \
+	/* Queues it.  false: it cannot; what else computes it gives the result that it would have been. */            \
+	bool slp_conv_##name##_run(const struct slp_conv_graph *f, const struct slp_conv_graph_at *at);
+SLP_CONV_INTERFACE(graph)
+SLP_CONV_INTERFACE(older)
+SLP_CONV_INTERFACE(few) /* conv2d_few.cu; `can`: and it pays */
+
+/* Why the older interface cannot. */
+const char *slp_conv_older_why(const struct slp_conv_graph *f, const struct slp_conv_graph_at *at);
 
 #ifdef __cplusplus
 }

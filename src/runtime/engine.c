@@ -16,6 +16,7 @@
 #include "runtime/processes.h"
 #include "runtime/room.h"
 #include "runtime/simulate.h"
+#include "tune.h"
 #include "runtime/thread.h"
 #include "runtime/uncancelled.h"
 #include "runtime/watch.h"
@@ -331,6 +332,7 @@ static enum sl_status start(const char *at, const struct sl_config *given)
 	find_workers();
 	slp_priority_start(env_number("SL_PRIORITIES", 0, 1) > 0);
 	slp_engine.cudnn_graph = env_number("SL_CUDNN_GRAPH", 0, 1) > 0;
+	slp_tune_start((int)env_number("SL_GPU_AUTOTUNE", 0, 1));
 	slp_report_begin();
 	slp_simulate_memory();
 	slp_fxt_start();

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cuda_libs.h"
+#include "tune.h"
 
 static struct handles {
 	cublasHandle_t blas;
@@ -31,6 +32,7 @@ struct library {
 #ifdef SLP_EMULATE /* what is emulated is linked */
 #define X(f, ...) .f = f,
 struct slp_cublas_functions slp_blas = {SLP_CUBLAS_FUNCTIONS(X) SLP_CUBLAS_EX_FUNCTIONS(X)};
+struct slp_cublas_lt_functions slp_blas_lt = {SLP_CUBLAS_LT_FUNCTIONS(X)};
 struct slp_cudnn_functions slp_dnn = {SLP_CUDNN_FUNCTIONS(X)};
 struct slp_cudnn_graph_functions slp_dnn_graph = {SLP_CUDNN_GRAPH_FUNCTIONS(X)};
 static struct library cublas, cudnn;
@@ -38,11 +40,14 @@ static struct library cublas, cudnn;
 #define TEXT(f) #f
 #define X(f, ...) TEXT(f),
 struct slp_cublas_functions slp_blas;
+struct slp_cublas_lt_functions slp_blas_lt;
 struct slp_cudnn_functions slp_dnn;
 struct slp_cudnn_graph_functions slp_dnn_graph;
 static struct library cublas = {.soname = SLP_CUBLAS_SONAME,
                                 .names = (const char *const[]){SLP_CUBLAS_FUNCTIONS(X) SLP_CUBLAS_EX_FUNCTIONS(X) NULL},
-                                .functions = &slp_blas};
+                                .functions = &slp_blas,
+                                .more = (const char *const[]){SLP_CUBLAS_LT_FUNCTIONS(X) NULL},
+                                .more_functions = &slp_blas_lt};
 static struct library cudnn = {.soname = SLP_CUDNN_SONAME,
                                .names = (const char *const[]){SLP_CUDNN_FUNCTIONS(X) NULL},
                                .functions = &slp_dnn,
@@ -123,6 +128,11 @@ bool slp_tf32_convolutions(void)
 	return slp_engine.config.tf32 >= SL_TF32_CONV;
 }
 
+bool slp_tf32_products(void)
+{
+	return slp_engine.config.tf32 == SL_TF32_ALL;
+}
+
 /* As much memory as cuBLAS takes by itself. */
 static void find_work(struct handles *h)
 {
@@ -139,7 +149,7 @@ static cublasStatus_t make_cublas(struct handles *h)
 	cublasStatus_t s = slp_blas.cublasCreate(&h->blas);
 	if (s != CUBLAS_STATUS_SUCCESS) return s;
 	find_work(h);
-	int math = slp_engine.config.tf32 == SL_TF32_ALL ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_DEFAULT_MATH;
+	int math = slp_tf32_products() ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_DEFAULT_MATH;
 	math |= CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION; /* parts of sums of half types are float32, too */
 	return slp_blas.cublasSetMathMode(h->blas, (cublasMath_t)math);
 }
@@ -155,6 +165,20 @@ void *slp_cublas(const struct slp_kernel *k)
 	if (s == CUBLAS_STATUS_SUCCESS) return h->blas;
 	slp_kernel_fail(k, SL_EKERNEL, "cuBLAS: %s", slp_blas.cublasGetStatusString(s));
 	return NULL;
+}
+
+void *slp_cublas_work(size_t *bytes)
+{
+	const struct handles *h = &handles[starpu_worker_get_id()];
+	*bytes = h->work_bytes;
+	return h->work;
+}
+
+int slp_cublas_version(void)
+{
+	int version = 0;
+	cublasHandle_t h = handles[starpu_worker_get_id()].blas;
+	return h && slp_blas.cublasGetVersion(h, &version) == CUBLAS_STATUS_SUCCESS ? version : 0;
 }
 
 static cudnnStatus_t make_cudnn(struct handles *h)
@@ -187,6 +211,7 @@ static void destroy(void *arg)
 	slp_graph_clear();
 	slp_cudnn_forget();
 	slp_attention_forget();
+	slp_cublas_forget();
 	if (handles[worker].blas) slp_blas.cublasDestroy(handles[worker].blas);
 	if (handles[worker].dnn) slp_dnn.cudnnDestroy(handles[worker].dnn);
 	cudaFree(handles[worker].work);
@@ -196,6 +221,7 @@ static void destroy(void *arg)
 void slp_gpu_shutdown(void)
 {
 	if (slp_engine.ngpus) starpu_execute_on_each_worker(destroy, NULL, STARPU_CUDA);
+	slp_tune_forget();
 }
 
 #else

@@ -52,6 +52,23 @@ void emu_count_fused(int device)
 	__atomic_fetch_add(&counts.fused[device], 1, __ATOMIC_RELAXED);
 }
 
+static double way_us[EMU_WAYS];
+
+void emu_count_way(int way)
+{
+	__atomic_fetch_add(&counts.ways[way], 1, __ATOMIC_RELAXED);
+}
+
+void emu_way_takes(int way, double us)
+{
+	way_us[way] = us;
+}
+
+double emu_way_us(int way, double otherwise)
+{
+	return way_us[way] != 0 ? way_us[way] : otherwise;
+}
+
 void emu_count_wait(enum emu_wait wait)
 {
 	__atomic_fetch_add(&counts.waits[wait], 1, __ATOMIC_RELAXED);

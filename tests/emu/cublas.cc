@@ -1,7 +1,9 @@
 /* Emulated GPUs: cuBLAS as far as it is called, computed plainly.  What is not here does not link. */
 #include <cstdlib>
+#include <cstring>
 #include <type_traits>
 
+#include <cublasLt.h>
 #include <cublas_v2.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -49,6 +51,12 @@ cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t math)
 	return CUBLAS_STATUS_SUCCESS;
 }
 
+cublasStatus_t cublasGetVersion_v2(cublasHandle_t, int *version)
+{
+	*version = CUBLAS_VERSION;
+	return CUBLAS_STATUS_SUCCESS;
+}
+
 const char *cublasGetStatusString(cublasStatus_t status)
 {
 	return status == CUBLAS_STATUS_SUCCESS ? "success (emulated GPU)" : "an error (emulated GPU)";
@@ -63,6 +71,7 @@ template <class T, class C = T, class Sum = T> struct product {
 	Sum alpha, beta;
 	const T *a, *b;
 	C *c;
+	double us = 4; /* it seems to take */
 
 	/* Sums are of double precision, but those of half types float32, as tensor cores have them. */
 	typedef typename std::conditional<std::is_same<T, Sum>::value, double, float>::type wide;
@@ -112,6 +121,7 @@ template <class T, class C, class Sum> static cublasStatus_t queue(cublasHandle_
 	int math = handle->math & ~CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
 	if (sizeof(T) == sizeof(float) && math == CUBLAS_TF32_TENSOR_OP_MATH) emu_count_tf32(device);
 	if (sizeof(T) == 2) emu_count_half(device);
+	emu_takes(p.us);
 	cudaError_t e = emu_launch(handle->stream, work::run, new work(p), work::drop);
 	return e == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
 }
@@ -187,4 +197,172 @@ cublasStatus_t cublasGemmEx(cublasHandle_t h, cublasOperation_t ta, cublasOperat
 {
 	return cublasGemmStridedBatchedEx(h, ta, tb, m, n, k, alpha, a, a_type, lda, 0, b, b_type, ldb, 0, beta, c,
 	                                  c_type, ldc, 0, 1, compute, algorithm);
+}
+
+/* ---- cublasLt ---------------------------------------------------------------------------------------------------- */
+
+/* What is set is kept as it is, of the sizes that the real one wants. */
+struct described {
+	cublasComputeType_t compute;
+	cudaDataType_t scale;
+	int32_t op[2]; /* of a, of b */
+};
+struct laid_out {
+	cudaDataType_t type;
+	uint64_t rows, columns;
+	int64_t ld, stride;
+	int32_t count;
+};
+struct preferred {
+	uint64_t bytes;
+	uint32_t sums;
+};
+
+/* The structures that programs see are opaque; these are in them. */
+template <class Own, class Seen> static Own *inside(Seen *seen)
+{
+	static_assert(sizeof(Own) <= sizeof *seen, "it has room");
+	return (Own *)seen;
+}
+
+#define LT_OBJECT(name, own)                                                                                           \
+	cublasStatus_t cublasLt##name##Destroy(cublasLt##name##_t d)                                                   \
+	{                                                                                                              \
+		delete d;                                                                                              \
+		return CUBLAS_STATUS_SUCCESS;                                                                          \
+	}                                                                                                              \
+	static own *of(cublasLt##name##_t d)                                                                           \
+	{                                                                                                              \
+		return inside<own>(d);                                                                                 \
+	}
+LT_OBJECT(MatmulDesc, described)
+LT_OBJECT(MatrixLayout, laid_out)
+LT_OBJECT(MatmulPreference, preferred)
+
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *to, cublasComputeType_t compute, cudaDataType_t scale)
+{
+	*to = new cublasLtMatmulDescOpaque_t{};
+	*of(*to) = {compute, scale, {CUBLAS_OP_N, CUBLAS_OP_N}};
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *to, cudaDataType_t type, uint64_t rows,
+                                          uint64_t columns, int64_t ld)
+{
+	*to = new cublasLtMatrixLayoutOpaque_t{};
+	*of(*to) = {type, rows, columns, ld, 0, 1};
+	return ld < (int64_t)rows ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *to)
+{
+	*to = new cublasLtMatmulPreferenceOpaque_t{};
+	*of(*to) = {0, CUBLASLT_REDUCTION_SCHEME_MASK};
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+template <class T> static cublasStatus_t set(T *to, const void *value, size_t bytes)
+{
+	if (bytes != sizeof *to) return CUBLAS_STATUS_INVALID_VALUE;
+	memcpy(to, value, bytes);
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d, cublasLtMatmulDescAttributes_t name,
+                                              const void *value, size_t bytes)
+{
+	if (name == CUBLASLT_MATMUL_DESC_TRANSA) return set(&of(d)->op[0], value, bytes);
+	if (name == CUBLASLT_MATMUL_DESC_TRANSB) return set(&of(d)->op[1], value, bytes);
+	return CUBLAS_STATUS_NOT_SUPPORTED;
+}
+
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t d, cublasLtMatrixLayoutAttribute_t name,
+                                                const void *value, size_t bytes)
+{
+	if (name == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT) return set(&of(d)->count, value, bytes);
+	if (name == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET) return set(&of(d)->stride, value, bytes);
+	return CUBLAS_STATUS_NOT_SUPPORTED;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t d,
+                                                    cublasLtMatmulPreferenceAttributes_t name, const void *value,
+                                                    size_t bytes)
+{
+	uint32_t alignment = 0;
+	if (name == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES) return set(&of(d)->bytes, value, bytes);
+	if (name == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK) return set(&of(d)->sums, value, bytes);
+	if (name < CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES || name > CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES)
+		return CUBLAS_STATUS_NOT_SUPPORTED;
+	cublasStatus_t s = set(&alignment, value, bytes);
+	return s == CUBLAS_STATUS_SUCCESS && (alignment == 0 || alignment & (alignment - 1))
+	               ? CUBLAS_STATUS_INVALID_VALUE
+	               : s;
+}
+
+/* Two ways to add up parts that may not be taken, one that wants too much memory, one that is slow, one that is fast. */
+static const struct {
+	uint32_t sums;
+	uint64_t bytes;
+	double us;
+} algorithms[] = {
+        {CUBLASLT_REDUCTION_SCHEME_INPLACE, 0, 1},         {CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE, 0, 1},
+        {CUBLASLT_REDUCTION_SCHEME_NONE, 1ull << 40, 1},   {CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE, 4096, 5},
+        {CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE, 4096, 2},
+};
+enum { ALGORITHMS = sizeof algorithms / sizeof *algorithms };
+
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
+                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                                              cublasLtMatmulPreference_t wish, int most,
+                                              cublasLtMatmulHeuristicResult_t to[], int *count)
+{
+	*count = 0;
+	for (int i = 0; i < ALGORITHMS && *count < most; i++) {
+		if ((algorithms[i].sums & ~of(wish)->sums) || algorithms[i].bytes > of(wish)->bytes) continue;
+		cublasLtMatmulHeuristicResult_t &r = to[(*count)++];
+		memset((void *)&r, 0, sizeof r);
+		r.algo.data[0] = (uint64_t)i;
+		r.workspaceSize = algorithms[i].bytes;
+	}
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+template <class T, class C, class Sum>
+static cublasStatus_t queue_lt(cublasHandle_t h, cublasLtMatmulDesc_t what, const void *alpha, const void *a,
+                               cublasLtMatrixLayout_t al, const void *b, cublasLtMatrixLayout_t bl, const void *beta,
+                               void *c, cublasLtMatrixLayout_t cl, double us)
+{
+	const laid_out &x = *of(al), &y = *of(bl), &z = *of(cl);
+	bool ta = of(what)->op[0] != CUBLAS_OP_N, tb = of(what)->op[1] != CUBLAS_OP_N;
+	uint64_t m = ta ? x.columns : x.rows, k = ta ? x.rows : x.columns, n = tb ? y.rows : y.columns;
+	if (m != z.rows || n != z.columns || k != (tb ? y.columns : y.rows)) return CUBLAS_STATUS_INVALID_VALUE;
+	product<T, C, Sum> p = {
+	        ta,           tb,           (int)m,   (int)n,   (int)k,   (int)x.ld,           (int)y.ld,
+	        (int)z.ld,    z.count,      x.stride, y.stride, z.stride, *(const Sum *)alpha, *(const Sum *)beta,
+	        (const T *)a, (const T *)b, (C *)c,   us};
+	return queue(h, p);
+}
+
+/* A handle of cuBLAS is one of cublasLt's. */
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t what, const void *alpha, const void *a,
+                              cublasLtMatrixLayout_t al, const void *b, cublasLtMatrixLayout_t bl, const void *beta,
+                              const void *c, cublasLtMatrixLayout_t cl, void *d, cublasLtMatrixLayout_t dl,
+                              const cublasLtMatmulAlgo_t *algo, void *work, size_t bytes, cudaStream_t stream)
+{
+	cublasHandle_t h = (cublasHandle_t)handle;
+	if (c != d || cl != dl || algo->data[0] >= ALGORITHMS || bytes < algorithms[algo->data[0]].bytes)
+		return CUBLAS_STATUS_INVALID_VALUE;
+	if (h->stream != stream) return CUBLAS_STATUS_INVALID_VALUE;
+	emu_argument((char *)work + bytes - 1, "cublasLt: end of the workspace");
+	double us = algorithms[algo->data[0]].us;
+	cudaDataType_t type = of(al)->type, to = of(cl)->type;
+	emu_count_way(EMU_LT + (int)algo->data[0]);
+#define QUEUE(T, C, Sum) return queue_lt<T, C, Sum>(h, what, alpha, a, al, b, bl, beta, d, cl, us)
+	if (type == CUDA_R_64F) QUEUE(double, double, double);
+	if (type == CUDA_R_32F) QUEUE(float, float, float);
+	if (type == CUDA_R_16BF && to == type) QUEUE(__nv_bfloat16, __nv_bfloat16, float);
+	if (type == CUDA_R_16BF) QUEUE(__nv_bfloat16, float, float);
+	if (type == CUDA_R_16F && to == type) QUEUE(__half, __half, float);
+	QUEUE(__half, float, float);
+#undef QUEUE
 }

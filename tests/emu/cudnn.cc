@@ -53,6 +53,18 @@ cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream)
 	return CUDNN_STATUS_SUCCESS;
 }
 
+static size_t version;
+
+void emu_cudnn_version(size_t now)
+{
+	version = now;
+}
+
+size_t cudnnGetVersion(void)
+{
+	return version ? version : CUDNN_VERSION;
+}
+
 const char *cudnnGetErrorString(cudnnStatus_t s)
 {
 	return s == CUDNN_STATUS_SUCCESS         ? "success (emulated GPU)"
@@ -161,6 +173,8 @@ struct algorithm {
 	cudnnDeterminism_t determinism;
 	cudnnMathType_t math;
 	enum memory memory;
+	/* Of separate transforms, whose tiles for kernels larger than 3 × 3 lose most of float32's digits. */
+	bool winograd = false;
 
 	size_t bytes(const problem &p) const
 	{
@@ -169,6 +183,7 @@ struct algorithm {
 };
 
 static const algorithm forward_algorithms[] = {
+        {CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED, CUDNN_DETERMINISTIC, CUDNN_FMA_MATH, NOTHING, true},
         {CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, CUDNN_DETERMINISTIC, CUDNN_TENSOR_OP_MATH, NOTHING},
         {CUDNN_CONVOLUTION_FWD_ALGO_FFT, CUDNN_DETERMINISTIC, CUDNN_FMA_MATH, TOO_MUCH},
         {CUDNN_CONVOLUTION_FWD_ALGO_GEMM, CUDNN_DETERMINISTIC, CUDNN_FMA_MATH, PATCHES},
@@ -178,14 +193,14 @@ static const algorithm data_algorithms[] = {
         {CUDNN_CONVOLUTION_BWD_DATA_ALGO_0, CUDNN_NON_DETERMINISTIC, CUDNN_FMA_MATH, NOTHING},
         {CUDNN_CONVOLUTION_BWD_DATA_ALGO_FFT, CUDNN_DETERMINISTIC, CUDNN_FMA_MATH, TOO_MUCH},
         {CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, CUDNN_DETERMINISTIC, CUDNN_TENSOR_OP_MATH, NOTHING},
-        {CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD_NONFUSED, CUDNN_DETERMINISTIC, CUDNN_DEFAULT_MATH, PATCHES},
+        {CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD_NONFUSED, CUDNN_DETERMINISTIC, CUDNN_DEFAULT_MATH, PATCHES, true},
         {CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, CUDNN_DETERMINISTIC, CUDNN_FMA_MATH, NOTHING},
 };
 static const algorithm filter_algorithms[] = {
         {CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0, CUDNN_NON_DETERMINISTIC, CUDNN_FMA_MATH, NOTHING},
         {CUDNN_CONVOLUTION_BWD_FILTER_ALGO_3, CUDNN_NON_DETERMINISTIC, CUDNN_FMA_MATH, PATCHES},
         {CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT, CUDNN_DETERMINISTIC, CUDNN_FMA_MATH, TOO_MUCH},
-        {CUDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD_NONFUSED, CUDNN_DETERMINISTIC, CUDNN_FMA_MATH, PATCHES},
+        {CUDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD_NONFUSED, CUDNN_DETERMINISTIC, CUDNN_FMA_MATH, PATCHES, true},
         {CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, CUDNN_DETERMINISTIC, CUDNN_FMA_MATH, NOTHING},
 };
 
@@ -249,6 +264,7 @@ template <class T, class Sum, class Factor> struct convolution {
 	const T *x, *w, *y; /* one of them is the result */
 	char *work;
 	size_t bytes;
+	double off; /* of each sum, as a part of it */
 
 	/* Calls f(plane of x, place in w, plane of y, rows, columns) for each tap of each pair of planes: with `rows`,
 	 * row i of y meets row rows.at(i) of x, and so do columns. */
@@ -291,7 +307,8 @@ template <class T, class Sum, class Factor> struct convolution {
 	{
 		T *out = (T *)to;
 		for (size_t i = 0; i < sums.size(); i++)
-			out[i] = (T)((Factor)(alpha * sums[i]) + (beta != 0 ? beta * (Factor)out[i] : 0));
+			out[i] = (T)((Factor)(alpha * sums[i] * (Sum)(1 + off)) +
+			             (beta != 0 ? beta * (Factor)out[i] : 0));
 	}
 	void forward() const
 	{
@@ -375,7 +392,7 @@ static char *workspace(void *work, size_t bytes)
 
 template <class T, class Sum, class Factor>
 static cudnnStatus_t queue(cudnnHandle_t handle, const problem &p, enum pass pass, const void *alpha, const void *beta,
-                           const void *x, const void *w, const void *y, void *work, size_t bytes)
+                           const void *x, const void *w, const void *y, void *work, size_t bytes, double off)
 {
 	typedef convolution<T, Sum, Factor> work_type;
 	auto *c = new work_type{p,
@@ -386,7 +403,8 @@ static cudnnStatus_t queue(cudnnHandle_t handle, const problem &p, enum pass pas
 	                        (const T *)emu_argument(w, "cuDNN: w"),
 	                        (const T *)emu_argument(y, "cuDNN: y"),
 	                        workspace(work, bytes),
-	                        bytes};
+	                        bytes,
+	                        off};
 	cudaError_t e = emu_launch(handle->stream, work_type::run, c, work_type::drop);
 	return e == cudaSuccess ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_EXECUTION_FAILED;
 }
@@ -407,13 +425,17 @@ template <size_t N> static cudnnStatus_t convolve(const algorithm (&list)[N], in
 	if (p.x.type == CUDNN_DATA_FLOAT && p.c.math != CUDNN_FMA_MATH) emu_count_tf32(device);
 	if (emu_is_half(p.x.type) && p.c.math == CUDNN_TENSOR_OP_MATH) emu_count_half(device);
 	if (p.x.last) emu_count_last(device);
+	int way = EMU_ALGORITHM(pass, number);
+	emu_count_way(way);
+	emu_takes(emu_way_us(way, 60));
+	double off = a->winograd && (p.w.h > 3 || p.w.w > 3) ? 4e-3 : 0;
 	if (p.x.type == CUDNN_DATA_DOUBLE)
-		return queue<double, double, double>(handle, p, pass, alpha, beta, x, w, y, work, bytes);
+		return queue<double, double, double>(handle, p, pass, alpha, beta, x, w, y, work, bytes, off);
 	if (p.x.type == CUDNN_DATA_HALF)
-		return queue<__half, float, float>(handle, p, pass, alpha, beta, x, w, y, work, bytes);
+		return queue<__half, float, float>(handle, p, pass, alpha, beta, x, w, y, work, bytes, off);
 	if (p.x.type == CUDNN_DATA_BFLOAT16)
-		return queue<__nv_bfloat16, float, float>(handle, p, pass, alpha, beta, x, w, y, work, bytes);
-	return queue<float, double, float>(handle, p, pass, alpha, beta, x, w, y, work, bytes);
+		return queue<__nv_bfloat16, float, float>(handle, p, pass, alpha, beta, x, w, y, work, bytes, off);
+	return queue<float, double, float>(handle, p, pass, alpha, beta, x, w, y, work, bytes, off);
 }
 
 cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t h, const void *alpha, const cudnnTensorDescriptor_t xd,

@@ -43,6 +43,7 @@ struct work {
 	void *x, *w, *b, *y; /* one of them is written */
 	char *memory;
 	int64_t bytes;
+	double off; /* of each sum, as a part of it */
 
 	/* Sums of products, of float32 in double precision, of half types as tensor cores have them. */
 	struct sum {
@@ -61,7 +62,7 @@ struct work {
 	};
 	float rounded(const sum &s) const
 	{
-		return emu_is_half(c.x.type) ? s.single : (float)s.wide;
+		return (float)((emu_is_half(c.x.type) ? s.single : s.wide) * (1 + off));
 	}
 	float load(const void *from, int64_t at) const
 	{

@@ -216,17 +216,29 @@ static bool read_graph(const node *n, computation *c)
 
 /* ---- engines ----------------------------------------------------------------------------------------------------- */
 
+/* Proposed in this order, those of mode A, then those of the mode for fallbacks.  `us` is how long one seems to take,
+ * `off` by what part of it each result is off. */
 static const struct engine {
 	std::vector<cudnnBackendNumericalNote_t> notes;
 	int64_t bytes;
+	double us, off = 0;
+	bool fallback = false;
 } engines[] = {
-        {{CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC}, 0},
-        {{CUDNN_NUMERICAL_NOTE_TENSOR_CORE, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS}, 0},
-        {{}, (int64_t)1 << 40},
-        {{CUDNN_NUMERICAL_NOTE_TENSOR_CORE}, 4096},
-        {{}, 8192},
+        {{CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC}, 0, 1},
+        {{CUDNN_NUMERICAL_NOTE_TENSOR_CORE, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS}, 0, 1},
+        {{}, (int64_t)1 << 40, 1},
+        {{CUDNN_NUMERICAL_NOTE_WINOGRAD, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13}, 0, 1, 4e-3},
+        {{CUDNN_NUMERICAL_NOTE_WINOGRAD}, 0, 1, 4e-3},
+        {{(cudnnBackendNumericalNote_t)25}, 0, 1, 4e-3},
+        {{CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION}, 0, 1, 4e-3},
+        {{CUDNN_NUMERICAL_NOTE_TENSOR_CORE}, 4096, 10},
+        {{CUDNN_NUMERICAL_NOTE_FFT}, 0, 50},
+        {{CUDNN_NUMERICAL_NOTE_WINOGRAD, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6}, 0, 50},
+        {{CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP}, 8192, 30},
+        {{}, 0, 20, 0, true},
 };
 enum { ENGINES = sizeof engines / sizeof *engines };
+static_assert((int)ENGINES <= (int)EMU_ENGINES, "they are counted");
 
 static const node *graph_of(const node *config)
 {
@@ -243,11 +255,14 @@ static bool read_config(const node *config, computation *c)
 static cudnnStatus_t propose(const node *heuristics, int64_t most, int64_t *count, cudnnBackendDescriptor_t *to)
 {
 	auto mode = values<cudnnBackendHeurMode_t>(heuristics, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1);
-	if (!mode || *mode != CUDNN_HEUR_MODE_A) return CUDNN_STATUS_NOT_SUPPORTED;
-	for (*count = 0; *count < most && *count < ENGINES; ++*count) {
-		node *n = of(to[*count]);
+	if (!mode || (*mode != CUDNN_HEUR_MODE_A && *mode != CUDNN_HEUR_MODE_FALLBACK))
+		return CUDNN_STATUS_NOT_SUPPORTED;
+	*count = 0;
+	for (int i = 0; i < ENGINES && *count < most; i++) {
+		if (engines[i].fallback != (*mode == CUDNN_HEUR_MODE_FALLBACK)) continue;
+		node *n = of(to[(*count)++]);
 		if (n->type != CUDNN_BACKEND_ENGINECFG_DESCRIPTOR) return CUDNN_STATUS_BAD_PARAM;
-		n->engine = (int)*count;
+		n->engine = i;
 		n->attributes[CUDNN_ATTR_ENGINE_OPERATION_GRAPH] =
 		        heuristics->attributes.at(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
 		n->finished = true;
@@ -353,12 +368,15 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
 	o.b = o.c.bias ? address(of(pack), o.c.b) : NULL;
 	o.y = address(of(pack), o.c.y);
 	o.bytes = engines[config->engine].bytes;
+	o.off = engines[config->engine].off;
 	o.memory = (char *)emu_argument(*memory, "cuDNN: workspace");
 	emu_argument((char *)*memory + o.bytes - 1, "cuDNN: end of the workspace");
 	if (!o.x || !o.w || !o.y || (o.c.bias && !o.b)) return CUDNN_STATUS_BAD_PARAM;
 	if (fails(EMU_EXECUTE)) return CUDNN_STATUS_EXECUTION_FAILED;
+	emu_takes(emu_way_us(config->engine, engines[config->engine].us));
 	if (emu_launch(handle->stream, work::run, new work(o), work::drop) != cudaSuccess)
 		return CUDNN_STATUS_EXECUTION_FAILED;
+	emu_count_way(config->engine);
 	for (auto note : engines[config->engine].notes) {
 		if (note != CUDNN_NUMERICAL_NOTE_TENSOR_CORE) continue;
 		if (emu_is_half(o.c.x.type)) emu_count_half(device);
@@ -435,6 +453,10 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const d, cudnnBa
 	if (name == CUDNN_ATTR_ENGINEHEUR_RESULTS) return propose(n, most, count, (cudnnBackendDescriptor_t *)to);
 	if (name == CUDNN_ATTR_ENGINE_NUMERICAL_NOTE)
 		return give_notes(n, most, count, (cudnnBackendNumericalNote_t *)to);
+	if (name == CUDNN_ATTR_ENGINE_GLOBAL_INDEX) {
+		*(int64_t *)to = n->engine;
+		return CUDNN_STATUS_SUCCESS;
+	}
 	if (name == CUDNN_ATTR_ENGINECFG_ENGINE) {
 		node *engine = of(*(cudnnBackendDescriptor_t *)to);
 		engine->engine = n->engine;

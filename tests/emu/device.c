@@ -128,13 +128,20 @@ cudaError_t cudaGetDevice(int *device)
 	return emu_start() ? cudaSuccess : emu_result(cudaErrorNoDevice);
 }
 
+static const char *name = "emulated GPU, test equipment";
+
+void emu_name(const char *now)
+{
+	name = now;
+}
+
 /* Only what is read of them is set. */
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device)
 {
 	emu_start();
 	if (device < 0 || device >= emu_settings.devices) return emu_result(cudaErrorInvalidDevice);
 	memset(p, 0, sizeof *p);
-	snprintf(p->name, sizeof p->name, "emulated GPU, test equipment");
+	snprintf(p->name, sizeof p->name, "%s", name);
 	p->totalGlobalMem = emu_devices[device].size;
 	p->sharedMemPerBlock = 48 << 10;
 	p->warpSize = 32;

@@ -10,6 +10,7 @@ tests/emu/test_convolutions
 tests/emu/test_halves
 tests/emu/test_kernels
 tests/emu/test_last
+tests/emu/test_lt
 STARPU_NCPU=0 SL_EMU_DEVICES=1 tests/emu/test_cache
 tests/emu/test_parallel
 [ -n "${ASAN_OPTIONS-}" ] || tests/emu/test_waits

@@ -52,12 +52,18 @@ struct emu_link {
 	uint64_t copies, bytes;
 };
 
+/* Ways of cuDNN: engines of its graph API by their index, and behind them algorithms of its older interface; then those of
+ * cublasLt. */
+enum { EMU_ENGINES = 16, EMU_ALGORITHMS = 8, EMU_LT = EMU_ENGINES + 3 * EMU_ALGORITHMS, EMU_WAYS = EMU_LT + 8 };
+#define EMU_ALGORITHM(pass, number) (EMU_ENGINES + (pass)*EMU_ALGORITHMS + (number))
+
 struct emu_counts {
 	uint64_t launches[EMU_MAX_DEVICES], sets[EMU_MAX_DEVICES]; /* kernels, memsets */
 	uint64_t tf32[EMU_MAX_DEVICES];  /* of the kernels: float32 products of libraries that were told to use TF32 */
 	uint64_t last[EMU_MAX_DEVICES];  /* of the kernels: convolutions with channels last */
 	uint64_t half[EMU_MAX_DEVICES];  /* of the kernels: products of libraries in half types, on tensor cores */
 	uint64_t fused[EMU_MAX_DEVICES]; /* of the kernels, or recorded: operation graphs of cuDNN */
+	uint64_t ways[EMU_WAYS];         /* of the kernels, or recorded: what cuDNN was asked for, on any device */
 	uint64_t allocations[EMU_MAX_DEVICES], refused[EMU_MAX_DEVICES]; /* refused: out of memory */
 	size_t used[EMU_MAX_DEVICES], peak[EMU_MAX_DEVICES];             /* bytes */
 	uint64_t waits[EMU_WAIT_COUNT];                                  /* of all threads, for any device */
@@ -68,6 +74,15 @@ struct emu_counts {
 	uint64_t graph_children[EMU_MAX_DEVICES];     /* in the graphs that were launched */
 	struct emu_link link[EMU_PLACES][EMU_PLACES]; /* [from][to]: a device, or EMU_HOST */
 };
+
+void emu_count_way(int way);
+/* How long it takes: for tests; 0: as it was. */
+void emu_way_takes(int way, double us);
+double emu_way_us(int way, double otherwise);
+/* Of cuDNN; 0: as it was. */
+void emu_cudnn_version(size_t version);
+/* Of all devices, from now on; it stays the caller's. */
+void emu_name(const char *name);
 
 void emu_count_tf32(int device);
 void emu_count_half(int device);
@@ -131,6 +146,9 @@ void emu_fail(enum emu_failure what, long k);
 bool emu_is_captured(cudaStream_t stream);
 /* Queues run(arg) as a kernel; drop(arg) is called when it has run, or at once if it is refused. */
 cudaError_t emu_launch(cudaStream_t stream, void (*run)(void *), void *arg, void (*drop)(void *));
+/* Events of streams see a clock that does not depend on the machine: a kernel takes 1 µs of it, and the one that the
+ * calling thread launches next takes so many. */
+void emu_takes(double us);
 /* What a kernel on the current device finds at p, an argument of its own or within a structure.  Ends the program
  * if that is neither device memory nor pinned host memory. */
 void *emu_argument(const void *p, const char *what);

@@ -59,6 +59,7 @@ struct emu_work {
 	const char *from;
 	size_t to_pitch, from_pitch, to_slice, from_slice, width, height, depth;
 	int value;
+	double us;          /* of EMU_RUN: how long it seems to take */
 	int source, target; /* of a move: devices, or EMU_HOST; of a set: target */
 	struct emu_mark *mark;
 };

@@ -44,6 +44,7 @@ emu_programs = \
 	tests/emu/test_kernels \
 	tests/emu/test_larger \
 	tests/emu/test_last \
+	tests/emu/test_lt \
 	tests/emu/test_ops \
 	tests/emu/test_parallel \
 	tests/emu/test_steps \
@@ -61,7 +62,7 @@ if EMULATION
 emulation = yes
 emulated = $(emu_programs) tests/emu/libnccl.la $(emu_library)
 log = sh.log
-tests/emu/device.$(log): tests/emu/test_cache tests/emu/test_convolutions tests/emu/test_device tests/emu/test_halves tests/emu/test_kernels tests/emu/test_last tests/emu/test_parallel tests/emu/test_threads tests/emu/test_waits
+tests/emu/device.$(log): tests/emu/test_cache tests/emu/test_convolutions tests/emu/test_device tests/emu/test_halves tests/emu/test_kernels tests/emu/test_last tests/emu/test_lt tests/emu/test_parallel tests/emu/test_threads tests/emu/test_waits
 tests/emu/device-long.$(log): tests/emu/test_convolutions tests/emu/test_halves tests/emu/test_parallel tests/emu/test_waits
 tests/emu/dist.$(log): tests/emu/dist tests/emu/libnccl.la tools/sl-launch
 tests/emu/dist-long.$(log): tests/emu/dist tests/emu/libnccl.la tools/sl-launch
@@ -254,6 +255,12 @@ tests_emu_test_last_SOURCES = models/networks.c models/networks.h tests/emu/test
 tests_emu_test_last_LDFLAGS = $(emu_ldflags)
 tests_emu_test_last_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
 EXTRA_tests_emu_test_last_DEPENDENCIES = $(emu_stubs)
+
+tests_emu_test_lt_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/tests
+tests_emu_test_lt_SOURCES = tests/emu/test_lt.c
+tests_emu_test_lt_LDFLAGS = $(emu_ldflags)
+tests_emu_test_lt_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
+EXTRA_tests_emu_test_lt_DEPENDENCIES = $(emu_stubs)
 
 tests_emu_test_parallel_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/tests -I$(top_srcdir)/models
 tests_emu_test_parallel_SOURCES = models/lenet.c tests/emu/test_parallel.c

@@ -13,6 +13,7 @@
 struct emu_mark {
 	int refs;
 	bool done;
+	double us; /* of its stream's clock */
 };
 
 struct CUstream_st {
@@ -23,6 +24,7 @@ struct CUstream_st {
 	pthread_cond_t work;
 	struct emu_work *head, **tail;
 	struct emu_capture capture;
+	double us; /* its clock */
 	struct CUstream_st *next;
 };
 
@@ -92,16 +94,18 @@ static void move(const struct emu_work *w)
 			       w->from + z * w->from_slice + y * w->from_pitch, w->width);
 }
 
-static void execute(struct emu_work *w)
+static void execute(struct CUstream_st *s, struct emu_work *w)
 {
 	switch (w->kind) {
 	case EMU_RUN:
+		s->us += w->us;
 		w->run(w->arg);
 		if (w->drop) w->drop(w->arg);
 		break;
 	case EMU_SET: memset(w->to, w->value, w->width); break;
 	case EMU_MOVE: move(w); break;
 	case EMU_MARK:
+		w->mark->us = s->us;
 		mark_set(w->mark);
 		mark_drop(w->mark);
 		break;
@@ -149,7 +153,7 @@ static void *stream_main(void *arg)
 		pthread_mutex_unlock(&s->lock);
 		if (!w) return NULL;
 		delay(w->kind, &seed);
-		execute(w);
+		execute(s, w);
 	}
 }
 
@@ -161,7 +165,7 @@ static void push(struct CUstream_st *s, struct emu_work *w)
 		s->tail = &w->next;
 		pthread_cond_signal(&s->work);
 	} else {
-		execute(w);
+		execute(s, w);
 	}
 	pthread_mutex_unlock(&s->lock);
 }
@@ -433,6 +437,14 @@ cudaError_t cudaEventSynchronize(cudaEvent_t e)
 	return cudaSuccess;
 }
 
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
+{
+	if (!from->mark || !to->mark) return emu_result(cudaErrorInvalidResourceHandle);
+	if (!mark_done(from->mark) || !mark_done(to->mark)) return cudaErrorNotReady;
+	*ms = (float)((to->mark->us - from->mark->us) / 1000);
+	return cudaSuccess;
+}
+
 cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t e, unsigned flags)
 {
 	(void)flags;
@@ -443,10 +455,19 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t e, unsigned fla
 
 /* ---- launches --------------------------------------------------------------------------------------------------- */
 
+static _Thread_local double next_us = 1;
+
+void emu_takes(double us)
+{
+	next_us = us;
+}
+
 cudaError_t emu_launch(cudaStream_t handle, void (*run)(void *), void *arg, void (*drop)(void *))
 {
 	cudaError_t error = cudaErrorNoDevice;
 	bool captured = emu_is_captured(handle);
+	double us = next_us;
+	next_us = 1;
 	if (!emu_start() || (!captured && emu_fails(EMU_LAUNCH, &error))) {
 		if (drop) drop(arg);
 		return emu_result(error);
@@ -458,6 +479,7 @@ cudaError_t emu_launch(cudaStream_t handle, void (*run)(void *), void *arg, void
 	w->run = run;
 	w->arg = arg;
 	w->drop = drop;
+	w->us = us;
 	if (!captured) emu_count_launch(s->device->id);
 	return emu_submit(s, w);
 }

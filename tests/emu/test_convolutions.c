@@ -6,10 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include <cudnn.h>
 
 #include "check.h"
 #include "conv/conv2d.h"
 #include "emulated.h"
+#include "tune.h"
 
 struct shape {
 	const char *name;
@@ -220,8 +224,8 @@ static void check_refused(enum emu_failure what, long k, uint64_t fused)
 static void test_refused(void)
 {
 	check_refused(EMU_PLAN, -1, 0);
-	check_refused(EMU_PLAN, 1, CALLS);     /* of an engine that wants too much memory anyway */
-	check_refused(EMU_PLAN, 2, CALLS - 2); /* both calls that would share a plan */
+	check_refused(EMU_PLAN, 1, CALLS); /* of an engine that wants too much memory anyway */
+	check_refused(EMU_PLAN, 2, CALLS); /* the next engine takes its place */
 	check_refused(EMU_EXECUTE, -1, 0);
 	check_refused(EMU_EXECUTE, 1, CALLS - 2);
 }
@@ -251,6 +255,12 @@ static int64_t gradients(const struct shape *s, enum sl_dtype type, float to[MOS
 	return n + m;
 }
 
+/* Kernels of our own take gradients of weights with few channels in float32. */
+static bool is_few(const struct shape *s, enum sl_dtype type)
+{
+	return type == SL_FLOAT32 && s->ic / s->o.groups <= 2 && s->kw == 3;
+}
+
 /* Both interfaces add up in the same order here. */
 static void check_gradients(const struct shape *s, enum sl_dtype type)
 {
@@ -262,7 +272,7 @@ static void check_gradients(const struct shape *s, enum sl_dtype type)
 		SL_SCOPE {
 			n = gradients(s, type, got[graph]);
 		}
-		CHECK(counts().fused[0] == (graph ? 3 : 0));
+		CHECK(counts().fused[0] == (graph ? is_few(s, type) ? 2 : 3 : 0));
 		slp_end_well();
 	}
 	unsetenv("SL_CUDNN_GRAPH");
@@ -290,6 +300,167 @@ static void test_others(void)
 	slp_end_well();
 }
 
+/* ---- which ways are taken ---------------------------------------------------------------------------------------- */
+
+enum { TENSOR_CORES = 7, BY_FFT, WINOGRAD, STRICT, FALLBACK, ENGINES_USED }; /* engines of cudnn_graph.cc */
+
+/* A shape that the other tests have not. */
+static const struct shape own = {
+        "own", 2, 5, 7, 6, 3, 5, 5, {.stride = {1, 1}, .pad = {2, 2}, .dilation = {1, 1}, .groups = 1}};
+
+static const char *autotune; /* SL_GPU_AUTOTUNE */
+
+static void start_tuned(enum sl_tf32 tf32)
+{
+	setenv("SL_GPU_AUTOTUNE", autotune, 1);
+	start(tf32);
+}
+
+/* A call, and what it took. */
+static struct emu_counts of_call(enum sl_dtype type, bool bias)
+{
+	emu_counts_reset();
+	run(&(struct call){&own, type, bias, bias, false});
+	return counts();
+}
+
+static uint64_t ways(const struct emu_counts *c, int first, int end)
+{
+	uint64_t n = 0;
+	while (first < end) n += c->ways[first++];
+	return n;
+}
+
+/* All that is allowed for 5 × 5 kernels is tried once, nothing else; then the fastest runs alone. */
+static void check_tuned(enum sl_dtype type, enum sl_tf32 tf32, int fastest, unsigned allowed)
+{
+	autotune = "1";
+	start_tuned(tf32);
+	struct emu_counts c = of_call(type, true);
+	for (int i = 0; i < ENGINES_USED; i++)
+		CHECK_SAYING(!c.ways[i] == !(allowed >> i & 1), "type %d, TF32 %d: engine %d ran %d times", type, tf32,
+		             i, (int)c.ways[i]);
+	CHECK(ways(&c, EMU_ENGINES, EMU_LT) > 0);
+	c = of_call(type, true);
+	CHECK_SAYING(c.ways[fastest] == 1 && ways(&c, 0, EMU_WAYS) == 1, "type %d, TF32 %d: %d times engine %d", type,
+	             tf32, (int)c.ways[fastest], fastest);
+	slp_end_well();
+}
+
+/* As if it had never been met. */
+static void other_gpu(void)
+{
+	static char name[64];
+	static int number;
+	snprintf(name, sizeof name, "emulated GPU, %d.%d", (int)getpid(), number++);
+	emu_name(name);
+}
+
+static void test_tuned(void)
+{
+	const unsigned both = 1u << STRICT | 1u << FALLBACK;
+	other_gpu();
+	check_tuned(SL_FLOAT32, SL_TF32_NONE, FALLBACK, both);
+	check_tuned(SL_FLOAT32, SL_TF32_CONV, TENSOR_CORES, both | 1u << BY_FFT | 1u << TENSOR_CORES);
+	check_tuned(SL_BFLOAT16, SL_TF32_CONV, TENSOR_CORES, both | 1u << TENSOR_CORES);
+	check_tuned(SL_FLOAT16, SL_TF32_NONE, TENSOR_CORES, both | 1u << TENSOR_CORES);
+}
+
+/* The older interface can be faster, and may not take tiles that lose digits. */
+static void test_older(void)
+{
+	const int gemm = EMU_ALGORITHM(0, CUDNN_CONVOLUTION_FWD_ALGO_GEMM);
+	other_gpu();
+	emu_way_takes(gemm, 3);
+	emu_way_takes(EMU_ALGORITHM(0, CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED), 1);
+	start_tuned(SL_TF32_NONE);
+	struct emu_counts c = of_call(SL_FLOAT32, false);
+	CHECK(c.ways[EMU_ALGORITHM(0, CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED)] == 0);
+	c = of_call(SL_FLOAT32, false);
+	CHECK(c.ways[gemm] == 1 && ways(&c, 0, EMU_WAYS) == 1);
+	emu_way_takes(gemm, 0);
+	emu_way_takes(EMU_ALGORITHM(0, CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED), 0);
+	slp_end_well();
+}
+
+/* Without measurements, too, in both interfaces. */
+static void test_precise(void)
+{
+	autotune = "0";
+	for (int graph = 0; graph < 2; graph++) {
+		setenv("SL_CUDNN_GRAPH", graph ? "1" : "0", 1);
+		start_tuned(SL_TF32_NONE);
+		struct emu_counts c = of_call(SL_FLOAT32, true);
+		CHECK(ways(&c, 0, EMU_WAYS) == 1);
+		CHECK(graph ? c.ways[STRICT] == 1 : c.ways[EMU_ALGORITHM(0, CUDNN_CONVOLUTION_FWD_ALGO_GEMM)] == 1);
+		slp_end_well();
+	}
+	unsetenv("SL_CUDNN_GRAPH");
+	autotune = "1";
+}
+
+/* ---- what is kept ------------------------------------------------------------------------------------------------ */
+
+static bool is_measured(int fastest)
+{
+	start_tuned(SL_TF32_NONE);
+	struct emu_counts c = of_call(SL_FLOAT32, true), again = of_call(SL_FLOAT32, true);
+	CHECK_SAYING(again.ways[fastest] == 1, "engine %d ran %d times", fastest, (int)again.ways[fastest]);
+	slp_end_well();
+	return ways(&c, 0, EMU_WAYS) > 1;
+}
+
+/* The file of the GPU that the emulation has now. */
+static FILE *kept(const char *mode)
+{
+	char path[SLP_TUNE_PATH];
+	slp_tune_path(path);
+	slp_tune_forget(); /* it has read the file */
+	FILE *file = fopen(path, mode);
+	CHECK_SAYING(file, "%s", path);
+	return file ? file : tmpfile();
+}
+
+/* The next start measures nothing, and takes what was the fastest then. */
+static void test_kept(void)
+{
+	other_gpu();
+	CHECK(is_measured(FALLBACK));
+	emu_way_takes(STRICT, 2);
+	CHECK(!is_measured(FALLBACK));
+	emu_cudnn_version(99999);
+	CHECK(is_measured(STRICT));
+	emu_cudnn_version(0);
+	CHECK(!is_measured(FALLBACK));
+	other_gpu();
+	CHECK(is_measured(STRICT));
+	emu_way_takes(STRICT, 0);
+	CHECK(!is_measured(STRICT));
+}
+
+/* Of a file that was cut off or is none of ours, what can be used is. */
+static void test_spoilt(void)
+{
+	char line[1024];
+	other_gpu();
+	CHECK(is_measured(FALLBACK));
+	FILE *file = kept("r");
+	CHECK(fgets(line, sizeof line, file));
+	fclose(file);
+	char *digit = strchr(line, '\t');
+	CHECK(digit);
+	if (!digit) return;
+	for (int i = 0; i < 2; i++) {
+		file = kept("w");
+		if (i == 0) fputs("\n\t\t\t\nno line of ours\n", file);
+		if (i == 1) digit[-1] ^= 1; /* another key, with the sum of this one */
+		fwrite(line, 1, strlen(line) - (i == 0 ? 9 : 0), file);
+		fclose(file);
+		CHECK(is_measured(FALLBACK));
+		CHECK(!is_measured(FALLBACK));
+	}
+}
+
 static const struct slp_test tests[] = {
         {"bias and relu in one", test_fused},
         {"kernels", test_kernels},
@@ -297,11 +468,17 @@ static const struct slp_test tests[] = {
         {"refused", test_refused},
         {"gradients", test_gradients},
         {"not fused", test_others},
+        {"the fastest of what is allowed", test_tuned},
+        {"the older interface", test_older},
+        {"float32 is float32", test_precise},
+        {"kept", test_kept},
+        {"files that are spoilt", test_spoilt},
         {0},
 };
 
 int main(int argc, char **argv)
 {
 	setenv("SL_EMU_DEVICES", "1", 1);
+	setenv("SL_GPU_AUTOTUNE", "0", 1);
 	return slp_test_main(argc, argv, (const struct slp_suite[]){{.name = "convolutions", .tests = tests}, {0}});
 }
