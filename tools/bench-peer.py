@@ -2,7 +2,7 @@
 
 Usage: bench-peer.py THREADS [DEVICE [float32 | tf32]].  Writes a line that says what it is; then answers each line "NUMBER CASE TIMES" with
 "NUMBER SECONDS [HOW]", the seconds of one repetition and the way it was done, where that was the fastest of several, or
-"NUMBER none" for a case that it has not got.
+"NUMBER none" for a case that it has not got.  "NUMBER threads N" sets the number of threads.
 """
 import sys
 import time
@@ -442,6 +442,10 @@ def main():
     name, run = None, None
     for line in sys.stdin:
         number, wanted, times = line.split()
+        if wanted == "threads":  # from now on
+            torch.set_num_threads(int(times))
+            print(number, 0, flush=True)
+            continue
         if wanted not in CASES:
             print(number, "none", flush=True)
             continue
