@@ -12,6 +12,8 @@ static hwloc_topology_t load(void)
 	if (hwloc_topology_init(&t)) return NULL;
 	hwloc_topology_set_all_types_filter(t, HWLOC_TYPE_FILTER_KEEP_NONE);
 	hwloc_topology_set_type_filter(t, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL);
+	hwloc_topology_set_type_filter(t, HWLOC_OBJ_PACKAGE, HWLOC_TYPE_FILTER_KEEP_ALL); /* cores in their order */
+	hwloc_topology_set_type_filter(t, HWLOC_OBJ_GROUP, HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
 	if (!hwloc_topology_load(t)) return t;
 	hwloc_topology_destroy(t);
 	return NULL;

@@ -34,6 +34,8 @@ static void load(void)
 	if (hwloc_topology_init(&t)) return;
 	hwloc_topology_set_all_types_filter(t, HWLOC_TYPE_FILTER_KEEP_NONE); /* looking takes time */
 	hwloc_topology_set_type_filter(t, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL);
+	hwloc_topology_set_type_filter(t, HWLOC_OBJ_PACKAGE, HWLOC_TYPE_FILTER_KEEP_ALL); /* cores in their order */
+	hwloc_topology_set_type_filter(t, HWLOC_OBJ_GROUP, HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
 	machine.allowed = hwloc_bitmap_alloc();
 	if (machine.allowed && !hwloc_topology_load(t)) machine.topology = t; /* for the life of the process */
 	else hwloc_topology_destroy(t);

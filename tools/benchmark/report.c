@@ -113,7 +113,7 @@ void bench_print_series(FILE *file, enum bench_format format, const struct bench
 	for (int i = 0; i < COLUMNS; i++) snprintf(row[i], CELL, "%s", titles[i]);
 	snprintf(row[1], CELL, "%s", threads ? "threads" : "beside");
 	snprintf(row[3], CELL, "%s", threads ? "speed-up" : "× alone");
-	snprintf(row[7], CELL, "its %s", row[3]);
+	snprintf(row[7], CELL, "its %.40s", row[3]);
 	print_widths(file, format, row, series_widths);
 	if (format == BENCH_MARKDOWN) fputs("|---|---|---|---|---|---|---|---|---|\n", file);
 }
