@@ -188,6 +188,39 @@ static void test_helping(void)
 	             walk.ranges);
 }
 
+/* ---- bits -------------------------------------------------------------------------------------------------------- */
+
+enum { GRADIENT = 64 * 32 * 3 * 3 };
+
+/* Of a convolution with respect to its weights, whose channels fill vectors: oneDNN divides the images among threads. */
+static void find_gradient(const char *threads, float gradient[GRADIENT])
+{
+	begin(1, threads);
+	SL_SCOPE {
+		sl_seed(3);
+		sl_tensor *x = sl_normal(SL_SHAPE(9, 32, 10, 10), 0, 1), *w = sl_normal(SL_SHAPE(64, 32, 3, 3), 0, 1);
+		sl_attach_grad(w);
+		sl_tensor *y = NULL;
+		SL_RECORD
+			y = sl_conv2d(x, w, NULL, .pad = {1, 1});
+		CHECK_OK(sl_backward(y));
+		CHECK_OK(sl_read(sl_grad(w), gradient, GRADIENT * sizeof *gradient));
+	}
+	slp_end_well();
+}
+
+/* With SL_FIXED_SUMS. */
+static void test_bits(void)
+{
+	static const char *const threads[] = {"2", "3", "8"};
+	static float one[GRADIENT], other[GRADIENT];
+	find_gradient("1", one);
+	for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
+		find_gradient(threads[i], other);
+		CHECK_SAYING(!memcmp(one, other, sizeof one), "with %s threads there are other bits", threads[i]);
+	}
+}
+
 /* ---- how many ---------------------------------------------------------------------------------------------------- */
 
 static void test_variables(void)
@@ -320,9 +353,11 @@ static void test_quotas(void)
 }
 
 static const struct slp_test tests[] = {
-        {"masks", test_masks},         {"loops", test_loops},       {"helping", test_helping},
-        {"variables", test_variables}, {"reserved", test_reserved}, {"named", test_named},
-        {"ranks", test_ranks},         {"quotas", test_quotas},     {0},
+        {"masks", test_masks},         {"loops", test_loops},
+        {"helping", test_helping},     {"bits", test_bits},
+        {"variables", test_variables}, {"reserved", test_reserved},
+        {"named", test_named},         {"ranks", test_ranks},
+        {"quotas", test_quotas},       {0},
 };
 
 /* As long as OpenMP binds the first thread itself, it is not known what the process may use; sl-info's test tries that. */
@@ -335,5 +370,6 @@ int main(int argc, char **argv)
 	                                    .after = slp_end},
 	                                   {0}};
 	sched_getaffinity(0, sizeof all, &all);
+	setenv("SL_FIXED_SUMS", "1", 0);
 	return slp_test_main(argc, argv, suites);
 }

@@ -37,12 +37,13 @@ static void run_part(struct job *j, int64_t p)
 	slp_note_failure(&j->failure, slp_conv_onednn_alone(&j->alone, &part), NULL);
 }
 
+/* oneDNN makes code for as many threads as it might have, in a loop of the team, too, and would wait there for others. */
 static void run_parts(void *arg, int64_t begin, int64_t end)
 {
-	int threads = omp_in_parallel() ? 0 : omp_get_max_threads();
-	if (threads) omp_set_num_threads(1); /* oneDNN looks at it */
+	int threads = omp_get_max_threads();
+	omp_set_num_threads(1);
 	for (int64_t p = begin; p < end; p++) run_part(arg, p);
-	if (threads) omp_set_num_threads(threads);
+	omp_set_num_threads(threads);
 }
 
 static void add(void *arg, int64_t begin, int64_t end)
@@ -64,7 +65,7 @@ enum sl_status slp_conv_fixed_weights(const struct slp_kernel *k, const struct s
 	j.alone.threads = 1;
 	j.each = (used + 15) / 16 * 16;
 	j.parts = parts_of(c->n, j.weights);
-	j.sums = slp_workspace(SLP_WORK_CALL, sizeof *j.sums * (size_t)(j.parts * j.each));
+	j.sums = slp_workspace(SLP_WORK_FIXED, sizeof *j.sums * (size_t)(j.parts * j.each));
 	if (!j.sums) return slp_kernel_fail(k, SL_ENOMEM, "no memory for the sums of parts");
 	slp_parallel_for(j.parts, 1, run_parts, &j);
 	if (j.failure.status == SL_EUNSUPPORTED) return SL_EUNSUPPORTED;
