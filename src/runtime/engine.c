@@ -144,8 +144,10 @@ static enum sl_status check_teams(const char *at, int teams, int gpus)
 		slp_call_fail(at, "sl_init", SL_EDEVICE, "neither CPU devices (STARPU_NCPU=0) nor GPUs");
 		return SL_EDEVICE;
 	}
-	if (teams > SLP_MAX_TEAMS) {
-		slp_call_fail(at, "sl_init", SL_EDEVICE, "%d CPU devices; there can be %d", teams, SLP_MAX_TEAMS);
+	int most = STARPU_MAXCPUS < SLP_MAX_TEAMS ? STARPU_MAXCPUS : SLP_MAX_TEAMS;
+	if (teams > most) {
+		slp_call_fail(at, "sl_init", SL_EDEVICE, "%d CPU devices; there can be %d with this StarPU", teams,
+		              most);
 		return SL_EDEVICE;
 	}
 	const char *nobind = getenv("STARPU_WORKERS_NOBIND");
@@ -393,9 +395,9 @@ static enum sl_status refuse_child(const char *at)
  *
  * Random numbers start at config->seed, or without a config as sl_seed says.  Returns SL_EINVAL for a scheduling
  * policy that StarPU does not have, numbers below 0, or if the library simulates and SL_MACHINE names no machine;
- * SL_EDEVICE for more teams than cores or than 64, for no devices at all, or if StarPU cannot start so; SL_EIO if the
- * folder for its measurements cannot be created, or if the other processes of a run cannot be met
- * (doc/distributed.md, and slave processes: doc/parallel.md); SL_ESTATE in the child of a fork, if the engine ran
+ * SL_EDEVICE for more teams than cores or than StarPU was built for (64), for no devices at all, or if StarPU cannot
+ * start so; SL_EIO if the folder for its measurements cannot be created, or if the other processes of a run cannot be
+ * met (doc/distributed.md, and slave processes: doc/parallel.md); SL_ESTATE in the child of a fork, if the engine ran
  * before.  After an error the engine does not run. */
 enum sl_status sl_init_at(const char *at, const struct sl_config *config)
 {
