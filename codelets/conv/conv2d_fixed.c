@@ -4,7 +4,7 @@
  * depends on the sizes, are each given to one thread, and what each gives is added in a fixed order. */
 #include <omp.h>
 
-#include "common/fixed.h"
+#include "fixed.h"
 #include "common/workspace.h"
 #include "conv2d.h"
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "common/bf16.h"
-#include "common/fixed.h"
+#include "fixed.h"
 #include "common/onednn.h"
 #include "common/workspace.h"
 #include "common/blocks.h"

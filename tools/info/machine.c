@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../codelets/common/fixed.h"
+#include "fixed.h"
 #include "info.h"
 #include "runtime/cores.h"
 #include "runtime/runtime.h"
