@@ -110,8 +110,11 @@ void slp_note_failure(struct slp_first_failure *f, enum sl_status status, const 
 enum sl_status slp_noted_failure(const struct slp_kernel *k, const struct slp_first_failure *f);
 
 /* Calls fn(arg, begin, end) on ranges that cover [0, n), on the threads of this worker's team.  Ranges begin at
- * multiples of grain, whatever the number of threads; a single range where n <= grain. */
+ * multiples of grain, whatever the number of threads; a single range where n <= grain.  A thread gets several, and takes
+ * over those of a slower one. */
 void slp_parallel_for(int64_t n, int64_t grain, void (*fn)(void *arg, int64_t begin, int64_t end), void *arg);
+/* The same with no more ranges than threads: where each costs something, whatever its length. */
+void slp_parallel_ranges(int64_t n, int64_t grain, void (*fn)(void *arg, int64_t begin, int64_t end), void *arg);
 
 /* Elements below which a memory-bound loop is not worth a second thread. */
 #define SLP_GRAIN 65536

@@ -25,6 +25,20 @@ says '^\| row-mlp-hybrid \| [0-9.]* [^ ]*/forward \|'
 sed -n 's/.*"rate": \([0-9.]*\).*/\1/p' "$tmp/json" | awk '$1 > 10 { exit 1 }' || fail "more than 10 tasks a repetition"
 grep -q '"error"' "$tmp/json" && fail "a case failed"
 
+# With several numbers of threads, and beside busy loops: a row and an object each.
+run 0 "$bench" --quick --runs 1 --scaling=1,1 --json "$tmp/json" softmax
+says '^softmax +1 +[0-9.]+ [^ ]+ +1.00 +1.00 '
+[ "$(grep -c '"threads": 1, "speed_up": ' "$tmp/json")" -eq 2 ] || fail "not two objects with threads"
+run 0 "$bench" --quick --runs 1 --beside 1 --json "$tmp/json" softmax
+says '^softmax +0 +[0-9.]+ [^ ]+ +1.00 '
+says '^softmax +1 +[0-9.]+ '
+[ "$(grep -c '"beside": [01], "times_alone": ' "$tmp/json")" -eq 2 ] || fail "not two objects with busy loops"
+for counts in 0 1,x 1,,2 100000; do
+	run 2 "$bench" "--scaling=$counts" softmax
+	complains 'takes numbers of threads up to'
+done
+run 2 "$bench" --beside no softmax
+
 run 2 "$bench" no-such-case
 complains no-such-case
 run 1 "$bench" --json "$tmp/no/such/folder" queue-dot

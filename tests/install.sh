@@ -47,6 +47,14 @@ if command -v perl >/dev/null; then
 fi
 pc=$(find "$dest" -name starling.pc)
 [ -n "$pc" ] || { echo "no starling.pc was installed"; exit 1; }
+# It says where it is, whatever configure was told.
+(umask 077; exec "${MAKE:-make}" say-where INSTALL='install -D' DESTDIR="$tmp/other" prefix=/some/where MAKEFLAGS= MFLAGS=) >"$log" 2>&1
+other=$(find "$tmp/other" -name starling.pc)
+if ! grep -qx 'prefix=/some/where' "$other" || grep -q '^prefix=/some' "$pc"; then
+  cat "$other"
+  echo "make install prefix=DIR does not say DIR in starling.pc"
+  exit 1
+fi
 PKG_CONFIG_PATH=$(dirname "$pc")${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
 PKG_CONFIG_SYSROOT_DIR=$dest
 # With --prefix=/usr these paths would be taken for granted, which below $dest they are not.

@@ -12,6 +12,7 @@
 #include "check.h"
 #include "folder.h"
 #include "../codelets/conv/conv2d.h"
+#include "runtime/groups.h"
 #include "runtime/room.h"
 
 enum { MIB = 1 << 20, SWAP = 96 << 10 };
@@ -352,7 +353,7 @@ static void test_reading(void)
 {
 	static char root[PATH_MAX];
 	slp_scratch_path("", root);
-	slp_room_root = root;
+	slp_system_root = root;
 	put("/proc/meminfo", "MemTotal: 9000 kB\nMemAvailable:    4000 kB\nSwapFree:  96 kB\n");
 	CHECK(slp_room() == 4096 * 1024);
 	put("/proc/self/cgroup", "0::/a/b\n");
@@ -387,7 +388,7 @@ static void test_reading(void)
 	slp_room_promise(100000);
 	CHECK_SAYING(slp_room() == 51000, "%zu", slp_room());
 	slp_room_promise(-100000);
-	slp_room_root = "";
+	slp_system_root = "";
 }
 
 /* Asking reads again only where it could matter. */

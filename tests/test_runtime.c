@@ -418,7 +418,7 @@ static void multiply_and_wait(void)
 static void test_team_yields(void)
 {
 	start((struct sl_config){.gpus = -1, .teams = 1});
-	if (slp_team_cores(0) > 1) CHECK(goes_on(&slp_idle_counts.team_yields, multiply_and_wait));
+	if (slp_team_threads(0) > 1) CHECK(goes_on(&slp_idle_counts.team_yields, multiply_and_wait));
 }
 
 /* ------------------------------------------------------------------------------------------------------------------ */

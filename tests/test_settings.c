@@ -1,6 +1,7 @@
 /* Settings: seeds, environment variables, scheduling policies. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "runtime/runtime.h"

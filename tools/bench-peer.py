@@ -2,7 +2,8 @@
 
 Usage: bench-peer.py THREADS [DEVICE [float32 | tf32 [deterministic]]].  Writes a line that says what it is; then answers
 each line "NUMBER CASE TIMES" with "NUMBER SECONDS [HOW]", the seconds of one repetition and the way it was done, where
-there are several, or "NUMBER none" for a case that it has not got.  On a GPU whole steps are captured as CUDA graphs.
+there are several, or "NUMBER none" for a case that it has not got.  "NUMBER threads N" sets the number of
+threads.  On a GPU whole steps are captured as CUDA graphs.
 With "deterministic" only algorithms are used that give the same bits each time.
 """
 import os
@@ -537,6 +538,10 @@ def main():
     name, run = None, None
     for line in sys.stdin:
         number, wanted, times = line.split()
+        if wanted == "threads":  # from now on
+            torch.set_num_threads(int(times))
+            print(number, 0, flush=True)
+            continue
         if wanted != name:
             name, run = wanted, None  # frees what the last one held
             run = made(wanted)

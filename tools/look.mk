@@ -10,6 +10,7 @@ tools_sl_plot_LDADD = $(models_ldadd) -lm
 tools_sl_plot_LDFLAGS = $(INSTALL_RUNPATH)
 
 tools_sl_info_SOURCES = \
+	tools/info/cores.c \
 	tools/info/host.c \
 	tools/info/info.h \
 	tools/info/machine.c \
@@ -31,12 +32,21 @@ dist_check_SCRIPTS += \
 EXTRA_DIST += tools/completion.bash
 completionsdir = $(datadir)/bash-completion/completions
 installed_names = for p in $(bin_PROGRAMS) $(dist_bin_SCRIPTS); do basename $$p | sed '$(transform)'; done
-install-data-hook:
+install-data-hook: say-where
 	@$(NORMAL_INSTALL)
 	$(MKDIR_P) '$(DESTDIR)$(completionsdir)'
 	for name in `$(installed_names)`; do \
 	  $(INSTALL_DATA) '$(srcdir)/tools/completion.bash' "$(DESTDIR)$(completionsdir)/$$name" || exit 1; \
 	done
+# make install may be given other folders than configure was.
+say-where:
+	sed -e 's|^prefix=.*|prefix=$(prefix)|; s|^exec_prefix=.*|exec_prefix=$(exec_prefix)|' \
+	  -e 's|^libdir=.*|libdir=$(libdir)|; s|^includedir=.*|includedir=$(includedir)|' src/starling.pc | \
+	  sed '/^prefix=/!s|^\([a-z_]*\)=$(prefix)|\1=$${prefix}|' >src/starling.pc.installed
+	$(INSTALL_DATA) src/starling.pc.installed '$(DESTDIR)$(pkgconfigdir)/starling.pc'
+	rm -f src/starling.pc.installed
+.PHONY: say-where
+
 uninstall-hook:
 	$(install_runtime) uninstall
 	for name in `$(installed_names)`; do rm -f "$(DESTDIR)$(completionsdir)/$$name"; done

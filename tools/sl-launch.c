@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -18,6 +17,7 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "launch_cores.h"
 
 enum { MAX_RANKS = 1024, ERROR = 1, USAGE = 2, NO_PROGRAM = 127 };
 /* Seconds between asking a process to end and ending it: after a failure; after a signal, when it may write a
@@ -26,7 +26,7 @@ static const double last_words = 3, last_checkpoint = 60;
 
 struct options {
 	int ranks, restarts;
-	bool bind;
+	bool bind, show;
 	char **command;
 };
 
@@ -95,17 +95,6 @@ static void make_secret(void)
 	setenv("SL_DIST_SECRET", text, 1);
 }
 
-/* A part of the cores that this process may use; all of them if there are fewer than ranks. */
-static void take_cores(int rank, int ranks)
-{
-	cpu_set_t all, own;
-	if (sched_getaffinity(0, sizeof all, &all) || CPU_COUNT(&all) < ranks) return;
-	CPU_ZERO(&own);
-	for (int cpu = 0, i = 0; cpu < CPU_SETSIZE; cpu++)
-		if (CPU_ISSET(cpu, &all) && i++ * ranks / CPU_COUNT(&all) == rank) CPU_SET(cpu, &own);
-	sched_setaffinity(0, sizeof own, &own);
-}
-
 /* One of them may read what this process is given, unless that is a terminal, which stops who reads from the
  * background. */
 static void choose_input(int rank)
@@ -125,7 +114,7 @@ static void become(const struct options *o, int rank, int out, int error, int to
 	dup2(error, STDERR_FILENO);
 	put_number("RANK", rank);
 	put_number("LOCAL_RANK", rank);
-	if (o->bind) take_cores(rank, o->ranks);
+	if (o->bind) launch_bind(rank, o->ranks);
 	execvp(o->command[0], o->command);
 	if (write(told, &errno, sizeof errno) < 0) complain(o->command[0]);
 	_exit(NO_PROGRAM);
@@ -395,7 +384,7 @@ static int run(const struct options *o)
 
 /* ---- the command line -------------------------------------------------------------------------------------------- */
 
-enum { KEY_RESTARTS = 0x100, KEY_NO_BIND };
+enum { KEY_RESTARTS = 0x100, KEY_NO_BIND, KEY_SHOW_CPUS };
 
 static int number(struct argp_state *state, const char *name, const char *text, int low, int high)
 {
@@ -413,11 +402,14 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case 'n': o->ranks = number(state, "--ranks", arg, 1, MAX_RANKS); return 0;
 	case KEY_RESTARTS: o->restarts = number(state, "--restarts", arg, 0, 1000000); return 0;
 	case KEY_NO_BIND: o->bind = false; return 0;
+	case KEY_SHOW_CPUS: o->show = true; return 0;
 	case ARGP_KEY_ARG:
 		o->command = &state->argv[state->next - 1];
 		state->next = state->argc;
 		return 0;
-	case ARGP_KEY_NO_ARGS: argp_error(state, "no program is given"); return 0;
+	case ARGP_KEY_NO_ARGS:
+		if (!o->show) argp_error(state, "no program is given");
+		return 0;
 	default: return ARGP_ERR_UNKNOWN;
 	}
 }
@@ -426,6 +418,7 @@ static const struct argp_option options[] = {
         {"ranks", 'n', "N", 0, "Start N processes (default: 2)", 1},
         {"restarts", KEY_RESTARTS, "N", 0, "Start all processes again, up to N times, after one has failed", 1},
         {"no-bind", KEY_NO_BIND, NULL, 0, "Let every process use all cores, instead of dividing them", 1},
+        {"show-cpus", KEY_SHOW_CPUS, NULL, 0, "Print which CPUs (hardware threads) each process would get, and end", 1},
         {0},
 };
 
@@ -460,6 +453,7 @@ int main(int argc, char **argv)
 	argp_program_version = "sl-launch (Starling) " PACKAGE_VERSION;
 	argp_err_exit_status = USAGE;
 	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &o)) return USAGE;
+	if (o.show) return launch_show(o.ranks) ? 0 : ERROR;
 	struct sigaction action = {.sa_handler = note};
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fixed.h"
 #include "gemm.h"
 #include "op_inner.h"
 #include "simd.h"
@@ -66,13 +67,36 @@ static bool openblas_is_behind(void)
 #endif
 }
 
+#ifdef HAVE_OPENBLAS
+/* OpenBLAS starts a thread for each core when it is loaded.  They would never have work, and they poll at first; they come
+ * back if somebody else in the process asks for several. */
+extern int blas_thread_shutdown_(void) __attribute__((weak));
+
+__attribute__((constructor)) static void end_pool(void)
+{
+	if (blas_thread_shutdown_) blas_thread_shutdown_();
+}
+#endif
+
+static bool onednn_depends_on_threads(void)
+{
+#if defined(HAVE_ONEDNN) && defined(__x86_64__)
+	return !__builtin_cpu_supports("avx512f");
+#else
+	return true;
+#endif
+}
+
 static void choose(void)
 {
 	const char *wish = getenv("SL_GEMM");
 	bool granted = false;
 	for (int i = PLAIN; i < LIBRARIES; i++)
 		if (present(i) && !(i == OPENBLAS && openblas_is_behind())) chosen = i;
-	if (chosen != PLAIN) reason = "the fastest that is built in";
+	bool depends = chosen == ONEDNN && slp_fixed_sums() && onednn_depends_on_threads();
+	if (depends) chosen = present(OPENBLAS) && !openblas_is_behind() ? OPENBLAS : PLAIN;
+	if (depends) reason = "SL_FIXED_SUMS: oneDNN's bits depend on the number of threads here";
+	else if (chosen != PLAIN) reason = "the fastest that is built in";
 	else if (present(OPENBLAS)) reason = "this OpenBLAS takes this CPU for one without AVX-512";
 	for (int i = PLAIN; wish && i < LIBRARIES; i++) {
 		if (strcasecmp(wish, names[i]) || !present(i)) continue;
@@ -85,7 +109,8 @@ static void choose(void)
 		        "starling: SL_GEMM=%s must be one of onednn, openblas, plain that is built in; ignored\n",
 		        wish);
 #ifdef HAVE_OPENBLAS
-	openblas_set_num_threads(1);
+	openblas_set_num_threads(1); /* starts the pool if there is none */
+	end_pool();
 #endif
 }
 
@@ -154,11 +179,13 @@ static void blas_blocks(void *arg, int64_t begin, int64_t end)
 /* The whole of C at once, or blocks whose size depends on the sizes alone: enough of them for a team. */
 static void blas_run(bool team, struct blas p)
 {
-	enum { BLOCKS = 16, SMALLEST = 192 };
+	enum { LONG = 16, SHORT = 4, SMALLEST = 192, FEW = 2 * SMALLEST };
 	p.rows = p.m;
 	p.cols = p.n;
-	if (team && p.m >= p.n) p.rows = (p.m + BLOCKS - 1) / BLOCKS;
-	if (team && p.m < p.n) p.cols = (p.n + BLOCKS - 1) / BLOCKS;
+	if (team && p.m >= p.n) p.rows = (p.m + LONG - 1) / LONG;
+	if (team && p.m < p.n) p.cols = (p.n + LONG - 1) / LONG;
+	if (team && p.m >= p.n && p.n >= SHORT * FEW) p.cols = (p.n + SHORT - 1) / SHORT;
+	if (team && p.m < p.n && p.m >= SHORT * FEW) p.rows = (p.m + SHORT - 1) / SHORT;
 	if (p.rows < SMALLEST && p.rows < p.m) p.rows = SMALLEST;
 	if (p.cols < SMALLEST && p.cols < p.n) p.cols = SMALLEST;
 	int64_t blocks = ((p.m + p.rows - 1) / p.rows) * ((p.n + p.cols - 1) / p.cols);

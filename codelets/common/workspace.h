@@ -7,8 +7,9 @@
 #include <stddef.h>
 
 /* A kernel shares the first with the threads of its team; the second is for each thread's own; the others are for
- * tensors in another order, and unpooled, and sums of a part, given to an implementation that uses the first; the last
- * two for float32 copies of operands in a half type, and for plain copies of those with channels last. */
+ * tensors in another order, and unpooled, and sums of a part, given to an implementation that uses the first; the next
+ * two for float32 copies of operands in a half type, and for plain copies of those with channels last; the last for sums of
+ * parts (conv2d_fixed.c). */
 enum slp_workspace {
 	SLP_WORK_CALL,
 	SLP_WORK_THREAD,
@@ -17,6 +18,7 @@ enum slp_workspace {
 	SLP_WORK_PART,
 	SLP_WORK_FLOAT32,
 	SLP_WORK_PLAIN,
+	SLP_WORK_FIXED,
 	SLP_WORKSPACES
 };
 

@@ -14,8 +14,8 @@ enum {
 	LANES = 16,
 	WIDEST = 7,
 	SUMS = 25, /* in registers, or in twelve of them with AVX2 */
-	PARTS = 8,
-	UNITS = 40,
+	PARTS = 16,
+	UNITS = 64,
 	NEAR = 24 << 10 /* bytes of dy that stay in the first cache */
 };
 
@@ -251,7 +251,7 @@ enum sl_status slp_conv_batch_weights(const struct slp_kernel *k, const struct s
 	if (w.no_memory) return slp_kernel_fail(k, SL_ENOMEM, "no memory for a thread's sums");
 	struct total weight = {w.partial, size, w.parts, a->w},
 	             bias = {w.partial + w.parts * size, c->oc, w.parts, a->b};
-	slp_parallel_for(size, SLP_GRAIN, add_parts, &weight);
+	slp_parallel_for(size, 1 + SLP_GRAIN / w.parts, add_parts, &weight);
 	if (a->b) add_parts(&bias, 0, c->oc);
 	return SL_OK;
 }

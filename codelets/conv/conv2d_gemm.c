@@ -183,22 +183,31 @@ static void sum_bias(void *arg, int64_t begin, int64_t end)
 
 /* ---- a call ----------------------------------------------------------------------------------------------------- */
 
+/* Each has a gradient of its own, which must not take too much memory; their number does not depend on the threads. */
+static int64_t parts_of_weights(int64_t images, int64_t size)
+{
+	enum { LEAST = 16, MOST = 64, ELEMENTS = 16 << 20 };
+	int64_t parts = ELEMENTS / (size + 1);
+	parts = parts < LEAST ? LEAST : parts > MOST ? MOST : parts;
+	return parts < images ? parts : images;
+}
+
 /* Many images are dealt to the threads in parts, whose number does not depend on the threads; few are each for all. */
 static enum sl_status run(struct job *j)
 {
-	enum { FEW = 8, PARTS = 16 };
+	enum { FEW = 8 };
 	const struct slp_conv *c = &j->a->c;
 	int64_t size = c->oc * (c->ic / c->groups) * c->kh * c->kw;
 	j->images = c->n;
 	j->team = c->n < FEW;
-	j->parts = j->team ? 1 : j->a->pass == SLP_CONV_WEIGHTS ? (c->n < PARTS ? c->n : PARTS) : c->n;
+	j->parts = j->team ? 1 : j->a->pass == SLP_CONV_WEIGHTS ? parts_of_weights(c->n, size) : c->n;
 	if (!j->team && j->a->pass == SLP_CONV_WEIGHTS) {
 		j->partial = slp_workspace(SLP_WORK_CALL, sizeof(float) * (size_t)(j->parts * size));
 		if (!j->partial) return SL_ENOMEM;
 	}
 	if (j->team) run_parts(j, 0, 1);
 	else slp_parallel_for(j->parts, 1, run_parts, j);
-	if (j->partial) slp_parallel_for(size, SLP_GRAIN / PARTS, add_partial, j);
+	if (j->partial) slp_parallel_for(size, 1 + SLP_GRAIN / j->parts, add_partial, j);
 	return j->status;
 }
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/bf16.h"
+#include "fixed.h"
 #include "common/onednn.h"
 #include "common/workspace.h"
 #include "common/blocks.h"
@@ -364,6 +365,12 @@ static void make_key(struct key *key, const struct slp_conv_args *a, int threads
 
 enum sl_status slp_conv_onednn(const struct slp_kernel *k, const struct slp_conv_args *a)
 {
+	bool fixed = a->pass == SLP_CONV_WEIGHTS && !a->cropped && slp_fixed_sums();
+	return fixed ? slp_conv_fixed_weights(k, a) : slp_conv_onednn_alone(k, a);
+}
+
+enum sl_status slp_conv_onednn_alone(const struct slp_kernel *k, const struct slp_conv_args *a)
+{
 	struct cache *cache = a->cropped ? NULL : cache_of_thread(); /* y must be as large as x demands */
 	if (!cache) return SL_EUNSUPPORTED;
 	struct key key;
@@ -442,6 +449,11 @@ enum sl_status slp_conv_onednn(const struct slp_kernel *k, const struct slp_conv
 	(void)k;
 	(void)a;
 	return SL_EUNSUPPORTED;
+}
+
+enum sl_status slp_conv_onednn_alone(const struct slp_kernel *k, const struct slp_conv_args *a)
+{
+	return slp_conv_onednn(k, a);
 }
 
 bool slp_conv_onednn_half(void)

@@ -327,7 +327,7 @@ static enum sl_status recurrent_cpu(const struct slp_kernel *k)
 	                .out_cell = k->out[1].ptr,
 	                .out_kept = k->out[2].ptr};
 	slp_panels_pack(k->scratch, k->in[1].ptr, w.r.units, w.r.gates, 1, w.r.units);
-	slp_parallel_for(w.r.rows, 1, forward_range, &w);
+	slp_parallel_ranges(w.r.rows, 1, forward_range, &w);
 	return SL_OK;
 }
 
@@ -422,7 +422,7 @@ static enum sl_status recurrent_grad_cpu(const struct slp_kernel *k)
 	if (w.r.cell == SL_CELL_GRU) w.dz = (float *)k->scratch + slp_panels_size(w.r.gates, n);
 	if (w.r.cell == SL_CELL_LSTM) memcpy(w.dcell, k->in[1].ptr, (size_t)(w.r.rows * n) * sizeof(float));
 	slp_panels_pack(k->scratch, k->in[2].ptr, w.r.gates, n, n, 1);
-	slp_parallel_for(w.r.rows, 1, backward_range, &w);
+	slp_parallel_ranges(w.r.rows, 1, backward_range, &w);
 	struct columns c = {w.dz, k->out[3].ptr, w.r.steps * w.r.rows, w.r.gates};
 	if (w.r.cell == SL_CELL_GRU && k->nin > 6) slp_parallel_for(c.width, 64, columns_range, &c);
 	return weights_back(k, &w, k->out[1].ptr);

@@ -374,9 +374,9 @@ static bool is_inference(const sl_graph *g)
 /* Teams of one size, whichever of them runs the program: kernels and their weights depend on it.  0: they differ. */
 static int threads_of_teams(void)
 {
-	int threads = slp_engine.nslaves ? 0 : slp_team_cores(0);
+	int threads = slp_engine.nslaves ? 0 : slp_team_threads(0);
 	for (int i = 1; i < slp_engine.nteams && threads; i++)
-		if (slp_team_cores(i) != threads) threads = 0;
+		if (slp_team_threads(i) != threads) threads = 0;
 	return threads;
 }
 

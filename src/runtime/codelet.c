@@ -23,7 +23,7 @@ static void name_threads(void)
 {
 	int least = 0, most = 0;
 	for (int i = 0; i < slp_engine.nteams - slp_engine.nslaves; i++) {
-		int n = slp_team_cores(i);
+		int n = slp_team_threads(i);
 		if (!least || n < least) least = n;
 		if (n > most) most = n;
 	}

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "number.h"
+#include "runtime/cores.h"
 #include "runtime/explain.h"
 #include "runtime/finite.h"
 #include "runtime/fuzz.h"
@@ -146,8 +147,10 @@ static enum sl_status check_teams(const char *at, int teams, int gpus)
 		slp_call_fail(at, "sl_init", SL_EDEVICE, "neither CPU devices (STARPU_NCPU=0) nor GPUs");
 		return SL_EDEVICE;
 	}
-	if (teams > SLP_MAX_TEAMS) {
-		slp_call_fail(at, "sl_init", SL_EDEVICE, "%d CPU devices; there can be %d", teams, SLP_MAX_TEAMS);
+	int most = STARPU_MAXCPUS < SLP_MAX_TEAMS ? STARPU_MAXCPUS : SLP_MAX_TEAMS;
+	if (teams > most) {
+		slp_call_fail(at, "sl_init", SL_EDEVICE, "%d CPU devices; there can be %d with this StarPU", teams,
+		              most);
 		return SL_EDEVICE;
 	}
 	const char *nobind = getenv("STARPU_WORKERS_NOBIND");
@@ -199,13 +202,39 @@ static void choose_fuzz(struct starpu_conf *conf)
 	conf->sched_policy_name = NULL;
 }
 
-/* StarPU reads files of measurements.  The variable would win over the policy that it is given.  Where GPUs are plugged
- * in matters to those who use some: hwloc takes 10 ms to ask the PCI bus and X displays. */
+/* Variables that StarPU shall not see while it starts.  Its STARPU_SCHED would win over the policy that it is given,
+ * XDG_CACHE_HOME over STARPU_HOME; of STARPU_RESERVE_NCPU it would take away teams, instead of cores of teams. */
+struct hidden {
+	const char *name, *value;
+};
+
+static struct hidden hide(const char *name)
+{
+	struct hidden h = {name, getenv(name)};
+	if (h.value) unsetenv(name);
+	return h;
+}
+
+static void show(struct hidden h)
+{
+	if (h.value) setenv(h.name, h.value, 1);
+}
+
+static void read_conf(struct starpu_conf *conf)
+{
+	struct hidden reserve = hide("STARPU_RESERVE_NCPU");
+	starpu_conf_init(conf);
+	show(reserve);
+}
+
+/* StarPU reads files of measurements.  Where GPUs are plugged in matters to those who use some: hwloc takes 10 ms to ask
+ * the PCI bus and X displays. */
 static int init_starpu(struct starpu_conf *conf)
 {
-	const char *sched = getenv("STARPU_SCHED");
+	struct hidden sched = hide("STARPU_SCHED"), reserve = hide("STARPU_RESERVE_NCPU");
+	struct hidden cache = getenv("STARPU_HOME") ? hide("XDG_CACHE_HOME") : (struct hidden){NULL, NULL};
 	bool looks = conf->ncuda || getenv("HWLOC_COMPONENTS");
-	if (sched) unsetenv("STARPU_SCHED");
+	hwloc_bitmap_t mask = slp_cores_widen();
 	if (!looks) setenv("HWLOC_COMPONENTS", "-pci,-gl,-opencl", 1);
 	(void)slp_room(); /* where there is a ulimit, threads to come share one heap */
 	slp_team_stacks();
@@ -217,14 +246,17 @@ static int init_starpu(struct starpu_conf *conf)
 	slp_number_end(locale);
 	if (!looks) unsetenv("HWLOC_COMPONENTS");
 	slp_slaves_met();
-	if (sched) setenv("STARPU_SCHED", sched, 1);
+	slp_cores_restore(mask);
+	show(cache);
+	show(reserve);
+	show(sched);
 	return ret;
 }
 
 static enum sl_status start_starpu(const char *at, struct sl_config *c)
 {
 	struct starpu_conf conf;
-	starpu_conf_init(&conf);
+	read_conf(&conf);
 	int gpus = expected_gpus(c);
 	if (!c->sched || !*c->sched) c->sched = gpus ? "dmdas" : "lws";
 	enum sl_status s = check_policy(at, c->sched);
@@ -236,7 +268,7 @@ static enum sl_status start_starpu(const char *at, struct sl_config *c)
 	conf.precedence_over_environment_variables = 1;
 	conf.sched_policy_name = c->sched;
 	if (!strcmp(c->sched, SLP_FUZZ_POLICY)) choose_fuzz(&conf);
-	conf.ncpus = c->teams;
+	conf.ncpus = c->teams + (c->teams && slp_cores_main_bound()); /* StarPU takes one away for that thread */
 	conf.ncuda = gpus;
 	conf.nopencl = 0;
 	if (c->explain)
@@ -325,11 +357,13 @@ static enum sl_status start(const char *at, const struct sl_config *given)
 	}
 	enum sl_status s = slp_simulate_start(at) ? join(at, c.dist) : SL_EINVAL;
 	if (s != SL_OK) return s;
+	slp_cores_choose();
 	if ((s = start_starpu(at, &c)) != SL_OK) {
 		leave();
 		return s;
 	}
 	find_workers();
+	slp_cores_started(slp_engine.nteams - slp_engine.nslaves);
 	slp_priority_start(env_number("SL_PRIORITIES", 0, 1) > 0);
 	slp_engine.cudnn_graph = env_number("SL_CUDNN_GRAPH", 0, 1) > 0;
 	slp_tune_start((int)env_number("SL_GPU_AUTOTUNE", 0, 1));
@@ -365,9 +399,9 @@ static enum sl_status refuse_child(const char *at)
  *
  * Random numbers start at config->seed, or without a config as sl_seed says.  Returns SL_EINVAL for a scheduling
  * policy that StarPU does not have, numbers below 0, or if the library simulates and SL_MACHINE names no machine;
- * SL_EDEVICE for more teams than cores or than 64, for no devices at all, or if StarPU cannot start so; SL_EIO if the
- * folder for its measurements cannot be created, or if the other processes of a run cannot be met
- * (doc/distributed.md, and slave processes: doc/parallel.md); SL_ESTATE in the child of a fork, if the engine ran
+ * SL_EDEVICE for more teams than cores or than StarPU was built for (64), for no devices at all, or if StarPU cannot
+ * start so; SL_EIO if the folder for its measurements cannot be created, or if the other processes of a run cannot be
+ * met (doc/distributed.md, and slave processes: doc/parallel.md); SL_ESTATE in the child of a fork, if the engine ran
  * before.  After an error the engine does not run. */
 enum sl_status sl_init_at(const char *at, const struct sl_config *config)
 {

@@ -3,7 +3,6 @@
  * repeats a refused allocation endlessly.  So large requests are checked here first. */
 #include "runtime/room.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <malloc.h>
@@ -16,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "runtime/groups.h"
 #include "runtime/runtime.h"
 
 enum {
@@ -24,8 +24,6 @@ enum {
 	GROUP_MARGIN = 32 << 20,
 	FRESH_MS = 100
 };
-
-const char *slp_room_root = "";
 
 static _Atomic size_t asked, enough; /* since it was last read how much there is; this much needs no reading */
 static _Atomic int64_t read_at;      /* in ms */
@@ -54,17 +52,6 @@ static void lower_group(struct room *r, uint64_t limit, uint64_t used, const cha
 	if (r->bytes < before) r->margin = limit / 64 < GROUP_MARGIN ? limit / 64 : GROUP_MARGIN;
 }
 
-/* A short file; no memory is asked for, and little of the stack. */
-static bool read_text(const char *path, char *text, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0) return false;
-	ssize_t n = read(fd, text, size - 1);
-	close(fd);
-	text[n > 0 ? n : 0] = '\0';
-	return n > 0;
-}
-
 /* The number behind a line's first word; otherwise 0. */
 static uint64_t value_of(const char *text, const char *key)
 {
@@ -76,19 +63,11 @@ static uint64_t value_of(const char *text, const char *key)
 	return 0;
 }
 
-/* A file of the system's, which tests have elsewhere. */
-static bool read_system(const char *path, char *text, size_t size)
-{
-	char full[512];
-	if (snprintf(full, sizeof full, "%s%s", slp_room_root, path) >= (int)sizeof full) return false;
-	return read_text(full, text, size);
-}
-
 /* Lowers the room to the machine's; returns the swap space in it. */
 static uint64_t read_machine(struct room *r)
 {
 	char text[4096];
-	if (!read_system("/proc/meminfo", text, sizeof text)) return 0;
+	if (!slp_system_read("/proc/meminfo", text, sizeof text)) return 0;
 	uint64_t swap = 1024 * value_of(text, "SwapFree:");
 	if (strstr(text, "MemAvailable:")) lower(r, 1024 * value_of(text, "MemAvailable:") + swap, 0, "machine");
 	return swap;
@@ -141,7 +120,7 @@ static void read_limits(struct room *r)
 	uint64_t pages[6] = {0}, page = (uint64_t)sysconf(_SC_PAGESIZE);
 	char text[256], *p = text;
 	if (!has_limits(&all, &data)) return;
-	if (!read_system("/proc/self/statm", text, sizeof text)) return;
+	if (!slp_system_read("/proc/self/statm", text, sizeof text)) return;
 	share_heap();
 	for (int i = 0; i < 6; i++) pages[i] = strtoull(p, &p, 10);
 	uint64_t unused = free_in_heap();
@@ -154,38 +133,15 @@ static void read_limits(struct room *r)
 /* The files of one of the two versions.  The first counts memory and swap together, the second swap alone.  Beyond
  * `high` the system slows a process down until it has freed something: for one that waits, as good as the end. */
 struct version {
-	const char *folder, *limit, *high, *used, *swap_limit, *swap_used, *inactive, *active;
+	const char *limit, *high, *used, *swap_limit, *swap_used, *inactive, *active;
 	bool swap_has_memory;
 };
 
-/* A group's folder.  Its path is long, and the stack may be small: there is one path, and names are added to it. */
-struct folder {
-	char path[PATH_MAX];
-	size_t length;
-};
-
-static bool read_in(struct folder *folder, const char *file, char *text, size_t size)
-{
-	size_t left = sizeof folder->path - folder->length;
-	bool fits = snprintf(folder->path + folder->length, left, "/%s", file) < (int)left;
-	bool read = fits && read_text(folder->path, text, size);
-	folder->path[folder->length] = '\0';
-	return read;
-}
-
-static bool number_in(struct folder *folder, const char *file, uint64_t *number)
-{
-	char text[64];
-	if (!file || !read_in(folder, file, text, sizeof text) || *text < '0' || *text > '9') return false; /* "max" */
-	*number = strtoull(text, NULL, 10);
-	return *number < INT64_MAX / 2;
-}
-
 /* Files in memory count as used, and are freed when memory is needed. */
-static uint64_t cached(const struct version *v, struct folder *folder)
+static uint64_t cached(const struct version *v, struct slp_group *folder)
 {
 	char text[4096];
-	if (!read_in(folder, "memory.stat", text, sizeof text)) return 0;
+	if (!slp_group_read(folder, "memory.stat", text, sizeof text)) return 0;
 	return value_of(text, v->inactive) + value_of(text, v->active);
 }
 
@@ -195,86 +151,62 @@ static uint64_t less(uint64_t a, uint64_t b)
 }
 
 /* What of the group can still go to swap space. */
-static uint64_t swap_left(const struct version *v, struct folder *folder, uint64_t swap)
+static uint64_t swap_left(const struct version *v, struct slp_group *folder, uint64_t swap)
 {
 	uint64_t limit, used;
-	if (v->swap_has_memory || !number_in(folder, v->swap_limit, &limit) || !number_in(folder, v->swap_used, &used))
+	if (v->swap_has_memory || !slp_group_number(folder, v->swap_limit, &limit) ||
+	    !slp_group_number(folder, v->swap_used, &used))
 		return swap;
 	return less(limit, used) < swap ? less(limit, used) : swap;
 }
 
 /* A limit below which another group's memory does not count. */
-static bool is_alone(struct folder *folder)
+static bool is_alone(struct slp_group *folder)
 {
 	uint64_t hierarchy;
-	return number_in(folder, "memory.use_hierarchy", &hierarchy) && !hierarchy;
+	return slp_group_number(folder, "memory.use_hierarchy", &hierarchy) && !hierarchy;
 }
 
-static void read_group(struct room *r, const struct version *v, struct folder *folder, uint64_t swap)
+static void read_group(struct room *r, const struct version *v, struct slp_group *folder, uint64_t swap)
 {
 	uint64_t limit = UINT64_MAX, high = UINT64_MAX, used, both, both_used;
-	bool limited = number_in(folder, v->limit, &limit), slowed = number_in(folder, v->high, &high);
-	bool together = v->swap_has_memory && number_in(folder, v->swap_limit, &both);
+	bool limited = slp_group_number(folder, v->limit, &limit), slowed = slp_group_number(folder, v->high, &high);
+	bool together = v->swap_has_memory && slp_group_number(folder, v->swap_limit, &both);
 	if (!limited && !slowed && !together) return;
 	uint64_t files = cached(v, folder);
-	if ((limited || slowed) && number_in(folder, v->used, &used)) {
+	if ((limited || slowed) && slp_group_number(folder, v->used, &used)) {
 		bool soft = slowed && (!limited || high < limit);
 		lower_group(r, (soft ? high : limit) + swap_left(v, folder, swap), less(used, files),
 		            soft ? "control group, memory.high" : "control group");
 	}
-	if (together && number_in(folder, v->swap_used, &both_used))
+	if (together && slp_group_number(folder, v->swap_used, &both_used))
 		lower_group(r, both, less(both_used, files), "control group, with swap");
 }
 
-/* A group and all that it is in.  In a container its path may not be there; the container's own group is the root. */
-static void read_groups(struct room *r, const struct version *v, const char *group, uint64_t swap)
-{
-	struct folder folder;
-	int n = snprintf(folder.path, sizeof folder.path, "%s%s%s", slp_room_root, v->folder, group);
-	if (n >= (int)sizeof folder.path) return;
-	folder.length = (size_t)n;
-	for (size_t root = strlen(slp_room_root) + strlen(v->folder), own = 1;; own = 0) {
-		if (own || !is_alone(&folder)) read_group(r, v, &folder, swap);
-		char *end = strrchr(folder.path + root, '/');
-		if (!end) return;
-		*end = '\0';
-		folder.length = (size_t)(end - folder.path);
-	}
-}
-
-static void read_version(struct room *r, const char *line, uint64_t swap)
-{
 /* clang-format off */
-#define SECOND(folder)                                                                                                 \
-	{folder, "memory.max", "memory.high", "memory.current", "memory.swap.max", "memory.swap.current",              \
-	 "inactive_file ", "active_file ", false}
-	/* clang-format on */
-	static const struct version second[] = {SECOND("/sys/fs/cgroup"), SECOND("/sys/fs/cgroup/unified")};
-#undef SECOND
-	static const struct version first = {
-	        "/sys/fs/cgroup/memory", "memory.limit_in_bytes",       NULL,
-	        "memory.usage_in_bytes", "memory.memsw.limit_in_bytes", "memory.memsw.usage_in_bytes",
-	        "total_inactive_file ",  "total_active_file ",          true};
-	const char *names = strchr(line, ':'), *group = names ? strchr(names + 1, ':') : NULL;
-	if (!group) return;
-	if (!strncmp(line, "0::", 3))
-		for (int i = 0; i < 2; i++) read_groups(r, &second[i], group + 1, swap);
-	for (const char *p = names; p < group; p = strpbrk(p + 1, ",:"))
-		if (!strncmp(p + 1, "memory", 6) && strchr(",:", p[7])) read_groups(r, &first, group + 1, swap);
-}
+static const struct version versions[] = {
+        {"memory.limit_in_bytes", NULL, "memory.usage_in_bytes", "memory.memsw.limit_in_bytes",
+         "memory.memsw.usage_in_bytes", "total_inactive_file ", "total_active_file ", true},
+        {"memory.max", "memory.high", "memory.current", "memory.swap.max", "memory.swap.current",
+         "inactive_file ", "active_file ", false}};
+/* clang-format on */
 
-static void read_control_groups(struct room *r, uint64_t swap)
+struct reading {
+	struct room *r;
+	uint64_t swap;
+};
+
+static void visit_group(struct slp_group *group, void *arg)
 {
-	char text[4096], *rest;
-	if (!read_system("/proc/self/cgroup", text, sizeof text)) return;
-	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
-		read_version(r, line, swap);
+	const struct reading *reading = arg;
+	if (group->own || !is_alone(group)) read_group(reading->r, &versions[group->version - 1], group, reading->swap);
 }
 
 static struct room read_room(void)
 {
 	struct room r = {INT64_MAX, "machine", 0, 0};
-	read_control_groups(&r, read_machine(&r));
+	uint64_t swap = read_machine(&r);
+	slp_groups_visit("memory", visit_group, &(struct reading){&r, swap});
 	long waiting = atomic_load(&promised);
 	r.bytes -= waiting <= 0 ? 0 : (uint64_t)waiting < r.bytes ? (uint64_t)waiting : r.bytes;
 	read_limits(&r);

@@ -19,7 +19,4 @@ void slp_room_promise(long bytes);
 /* "no memory for another 8 bytes, and 4194304 for libraries: 4 are there (control group)" */
 const char *slp_room_text(size_t bytes, char text[160]);
 
-/* For tests: what stands before /proc and /sys. */
-extern const char *slp_room_root;
-
 #endif

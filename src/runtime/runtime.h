@@ -46,7 +46,7 @@ bool slp_grow(void **list, int *max, int n, size_t size);
 
 /* ---- the engine (state.c, engine.c) ----------------------------------------------------------------------------- */
 
-enum { SLP_MAX_TEAMS = 64, SLP_MAX_GPUS = 8 };
+enum { SLP_MAX_TEAMS = 256, SLP_MAX_GPUS = 8 };
 enum { SLP_POOLS = 3 + SLP_MAX_TEAMS + SLP_MAX_GPUS }; /* auto, cpu, gpu, cpu:i, gpu:i */
 
 struct slp_engine {
@@ -100,14 +100,15 @@ void slp_device_place(struct starpu_task *task, sl_device device, bool cuda);
 /* ---- teams (team.c) --------------------------------------------------------------------------------------------- */
 
 int slp_team_cores_total(void);
-int slp_team_cores(int team); /* of a team of this process */
-void slp_team_stacks(void);   /* of threads to come: large enough for kernels, whatever ulimit -s says */
-void slp_team_enter(void);    /* called by a CPU worker before each segment: makes it head of its team */
-int slp_team_size(void);      /* threads of the calling worker's team */
-int slp_team_index(void);     /* of the calling worker's team, which it has entered */
-void slp_team_used(void);     /* the calling worker's team computes something together */
-bool slp_team_polls(void);    /* other threads of the calling worker's team may be polling for something to compute */
-void slp_team_yield(void);    /* the calling worker and its team's threads yield to threads that wait for their cores */
+int slp_team_cores(int team);   /* of a team of this process */
+int slp_team_threads(int team); /* as many, or fewer, or what SL_TEAM_THREADS says */
+void slp_team_stacks(void);     /* of threads to come: large enough for kernels, whatever ulimit -s says */
+void slp_team_enter(void);      /* called by a CPU worker before each segment: makes it head of its team */
+int slp_team_size(void);        /* threads of the calling worker's team */
+int slp_team_index(void);       /* of the calling worker's team, which it has entered */
+void slp_team_used(void);       /* the calling worker's team computes something together */
+bool slp_team_polls(void);      /* other threads of the calling worker's team may be polling for something to compute */
+void slp_team_yield(void); /* the calling worker and its team's threads yield to threads that wait for their cores */
 
 /* ---- buffers (buffer.c) ----------------------------------------------------------------------------------------- */
 
@@ -304,8 +305,9 @@ bool slp_runahead_waited(void); /* a thread waits for tasks to end */
 
 void slp_idle_start(void);
 void slp_idle_stop(void);
-void slp_idle_wake(void); /* there may be work: something was submitted, has ended or was let go */
-void slp_idle_over(void); /* from a worker: it has work */
+void slp_idle_wake(void);              /* there may be work: something was submitted, has ended or was let go */
+void slp_idle_wake_worker(int worker); /* the same for this one alone; -1: any */
+void slp_idle_over(void);              /* from a worker: it has work */
 struct slp_idle_counts {
 	_Atomic uint64_t naps, woken; /* how often workers slept, and did until there was something */
 	_Atomic uint64_t team_yields; /* how often all threads of a team gave way */

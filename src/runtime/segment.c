@@ -10,6 +10,7 @@
 #include "runtime/explain.h"
 #include "runtime/admission.h"
 #include "runtime/fxt.h"
+#include "runtime/idle.h"
 #include "runtime/priority.h"
 #include "runtime/room.h"
 #include "runtime/segment.h"
@@ -298,9 +299,10 @@ static void segment_done(void *arg)
 	slp_scratch_used(&seg->work);
 	for (int i = 0; i < seg->nbuffers; i++) slp_buffer_done(seg->buffers[i]);
 	for (int i = 0; i < seg->ncodes; i++) slp_code_release(seg->codes[i]);
+	sl_device device = seg->device;
 	slp_segment_free(seg);
 	SLP_COUNT(finished);
-	slp_idle_wake();
+	slp_idle_ended(device);
 	if (slp_runahead_leave() || (waited_for && keeps_cores())) slp_team_yield();
 }
 
@@ -387,6 +389,7 @@ static void give_up(struct slp_segment *seg, enum sl_status status, const char *
 		settle(b, seg->slots[i].mode == STARPU_W ? STARPU_W : STARPU_RW);
 		atomic_store(&b->fault, fault);
 	}
+	slp_idle_submitted(seg->device); /* segment_done takes it back */
 	segment_done(seg);
 }
 
@@ -417,9 +420,10 @@ void slp_segment_submit(struct slp_segment *seg)
 	slp_simulate_submission(seg, task);
 	slp_admission_prefetch(seg);
 	locale_t locale = slp_number_begin(); /* the first task of a kind reads its file of measurements */
+	sl_device device = seg->device;       /* its task may have ended when this returns */
 	int ret = slp_task_submit(task);
 	slp_number_end(locale);
-	slp_idle_wake();
+	if (!ret) slp_idle_submitted(device);
 	if (ret) {
 		destroy_task(task);
 		give_up(seg, SL_EDEVICE, "no worker can run it where its tensors live");

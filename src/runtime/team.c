@@ -1,23 +1,30 @@
 /* CPU teams: the cores of the machine are dealt out to the CPU workers; a worker's kernels run on all cores of its
- * team.  StarPU binds a worker to one core and threads inherit that mask, so it is widened before the first one. */
-#include <hwloc.h>
+ * team.
+ *
+ * A worker's mask is that of its whole team, and so are those of the threads that OpenMP makes for it, because threads
+ * inherit masks.  None is bound to a core of its own: libgomp ends the surplus threads of a pool at each smaller region,
+ * and oneDNN asks for regions of any size, so threads come and go; those that a bound thread made later were all on its
+ * core.  Unbound threads also go round a core that another program uses. */
 #include <omp.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "runtime/simulate.h"
+#include "runtime/cores.h"
+#include "runtime/runtime.h"
 
-static struct {
-	pthread_once_t once;
-	hwloc_topology_t topology;
-	int cores; /* that this process may use */
-} machine = {.once = PTHREAD_ONCE_INIT};
+struct team {
+	int index, threads;
+	unsigned serial; /* of all that were made; a worker of another start of the engine may have the same index */
+	hwloc_bitmap_t cores;
+};
 
-static _Thread_local int team_size; /* 0: this thread has not entered its team yet */
-static _Thread_local int team_index;
-static _Thread_local int64_t used_until; /* the team's threads may poll for work, in ms */
+static struct team teams[SLP_MAX_TEAMS]; /* each is its worker's */
+static atomic_uint serials;
+static _Thread_local const struct team *team; /* that this worker heads; NULL: it has not entered it yet */
+static _Thread_local unsigned bound;          /* the serial of the team whose mask this thread was given */
+static _Thread_local int64_t used_until;      /* the team's threads may poll for work, in ms */
 
 void slp_team_stacks(void)
 {
@@ -30,104 +37,158 @@ void slp_team_stacks(void)
 	pthread_attr_destroy(&a);
 }
 
-static void machine_load(void)
-{
-#ifdef SLP_SIMULATION
-	machine.cores = slp_simulated_cores();
-	return;
-#endif
-	machine.cores = 1;
-	if (hwloc_topology_init(&machine.topology)) return;
-	hwloc_topology_set_all_types_filter(machine.topology, HWLOC_TYPE_FILTER_KEEP_NONE); /* looking takes time */
-	hwloc_topology_set_type_filter(machine.topology, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL);
-	if (hwloc_topology_load(machine.topology)) return;
-	hwloc_cpuset_t allowed = hwloc_bitmap_alloc();
-	if (!allowed) return;
-	if (hwloc_get_cpubind(machine.topology, allowed, HWLOC_CPUBIND_PROCESS))
-		hwloc_bitmap_copy(allowed, hwloc_topology_get_allowed_cpuset(machine.topology));
-	hwloc_topology_restrict(machine.topology, allowed, 0);
-	int cores = hwloc_get_nbobjs_by_type(machine.topology, HWLOC_OBJ_CORE);
-	if (cores > 0) machine.cores = cores;
-	hwloc_bitmap_free(allowed);
-}
+/* ---- who gets what ----------------------------------------------------------------------------------------------- */
 
 int slp_team_cores_total(void)
 {
-	pthread_once(&machine.once, machine_load);
-	return machine.cores;
+	return slp_cores()->count;
 }
 
-/* The first core of team i, and how many it has; teams share cores where there are more teams than cores. */
-static int team_range(int team, int teams, int *count)
+static int count_teams(void)
 {
-	int cores = slp_team_cores_total();
-	int first = team * cores / teams, end = (team + 1) * cores / teams;
-	*count = end > first ? end - first : 1;
-#ifdef SLP_ONE_THREAD /* ThreadSanitizer does not see how OpenMP's threads wait for each other */
-	*count = 1;
-#endif
+	int n = slp_engine.nteams - slp_engine.nslaves;
+	return n > 0 ? n : 1;
+}
+
+/* The part-th of `parts` equal parts of the cores from `first` on; parts share cores where there are too few. */
+static int part_of(int first, int cores, int part, int parts, int *count)
+{
+	int begin = part * cores / parts, end = (part + 1) * cores / parts;
+	*count = end > begin ? end - begin : 1;
+	return first + begin;
+}
+
+/* The cores of a NUMA node, which follow each other. */
+static int node_range(int node, int *count)
+{
+	int first = 0, all = slp_team_cores_total();
+	while (first < all && slp_core_node(first) != node) first++;
+	for (*count = 0; first + *count < all && slp_core_node(first + *count) == node;) ++*count;
 	return first;
 }
 
-int slp_team_cores(int team)
+/* The first core of a team, and how many it has.  As many teams as NUMA nodes, or a multiple, stay on a node each. */
+static int team_range(int index, int *count)
+{
+	int n = count_teams(), nodes = slp_cores()->nodes;
+	if (nodes < 2 || n % nodes) return part_of(0, slp_team_cores_total(), index, n, count);
+	int each = n / nodes, cores, first = node_range(index / each, &cores);
+	return part_of(first, cores, index % each, each, count);
+}
+
+int slp_team_cores(int index)
 {
 	int count;
-	team_range(team, slp_engine.nteams - slp_engine.nslaves, &count);
+	team_range(index, &count);
 	return count;
 }
 
-/* Binds the calling thread to `count` cores from `first` on.  A mask that cannot be set costs only speed. */
-static void bind_to(int first, int count)
+void slp_team_nodes(int index, hwloc_bitmap_t nodes)
 {
-	hwloc_bitmap_t set = hwloc_bitmap_alloc();
-	if (!set) return;
-	for (int i = first; i < first + count; i++) {
-		hwloc_obj_t core = hwloc_get_obj_by_type(machine.topology, HWLOC_OBJ_CORE, (unsigned)i);
-		if (core) hwloc_bitmap_or(set, set, core->cpuset);
-	}
-	if (!hwloc_bitmap_iszero(set)) hwloc_set_cpubind(machine.topology, set, HWLOC_CPUBIND_THREAD);
-	hwloc_bitmap_free(set);
+	int count, first = team_range(index, &count);
+	slp_cores_nodes(first, count, nodes);
 }
 
-/* Gives each thread of the team a core of its own, or, where the user wants no binding, all of them to all. */
-static void bind_team(int first, int count)
+/* This team's part of a bound on all threads of the process. */
+static int least(int threads, double all, int index)
 {
-	bind_to(first, count); /* before the team's threads start: they inherit it */
+	int n = count_teams(), whole = all < 1 ? 1 : (int)(all + 0.5);
+	int part = (index + 1) * whole / n - index * whole / n;
+	if (all <= 0 || part >= threads) return threads;
+	return part > 0 ? part : 1;
+}
+
+int slp_team_threads(int index)
+{
+#ifdef SLP_ONE_THREAD /* ThreadSanitizer does not see how OpenMP's threads wait for each other */
+	return 1;
+#endif
+	const struct slp_cores *c = slp_cores();
+	if (c->team_threads) return c->team_threads;
+	int threads = least(slp_team_cores(index), c->quota, index);
+	if (c->openmp_threads && c->openmp_threads < threads) threads = c->openmp_threads;
+	return threads < omp_get_thread_limit() ? threads : omp_get_thread_limit();
+}
+
+static bool unbound(void)
+{
 	const char *nobind = getenv("STARPU_WORKERS_NOBIND");
-	if (nobind && strcmp(nobind, "0")) return;
-#pragma omp parallel num_threads(count)
-	bind_to(first + omp_get_thread_num(), 1);
+	return nobind && *nobind && strcmp(nobind, "0");
 }
 
-static int my_team(void)
+bool slp_team_mask(int index, hwloc_bitmap_t set)
 {
-	int worker = starpu_worker_get_id();
-	for (int i = 0; i < slp_engine.nteams; i++)
-		if (slp_engine.team_worker[i] == worker) return i;
-	return -1;
+	int count, first = team_range(index, &count);
+	slp_cores_set(first, unbound() ? 0 : count, set);
+	return !hwloc_bitmap_iszero(set);
+}
+
+/* ---- the team's threads ------------------------------------------------------------------------------------------ */
+
+static void bind_now(const struct team *t)
+{
+	bound = t->serial;
+	if (t->cores) slp_cores_bind(t->cores);
+}
+
+/* A thread that has joined since; with OMP_PROC_BIND any, for OpenMP binds threads when it likes. */
+static void bind_to(const struct team *t)
+{
+	if (bound != t->serial || slp_cores()->openmp_binds) bind_now(t);
+}
+
+/* Before OpenMP makes threads, which inherit the mask; and after, where it gives them, and this one, another. */
+static void bind_all(const struct team *t)
+{
+	bind_now(t);
+#pragma omp parallel num_threads(t->threads)
+	bind_now(t);
+}
+
+/* Workers of slave processes have no cores here. */
+static void set_up(struct team *t)
+{
+	t->serial = atomic_fetch_add(&serials, 1) + 1;
+	t->threads = slp_team_threads(t->index);
+	if (!t->cores) t->cores = hwloc_bitmap_alloc(); /* for the next start, too */
+	if (!t->cores || !slp_team_mask(t->index, t->cores)) return;
+#ifdef __clang__ /* LLVM's OpenMP gives all threads the mask that the process had */
+	bind_all(t);
+#else
+	bind_now(t);
+#endif
+}
+
+static const struct team *my_team(void)
+{
+	static const struct team none = {.index = -1, .threads = 1};
+	int worker = starpu_worker_get_id(), i = 0;
+	while (i < slp_engine.nteams && slp_engine.team_worker[i] != worker) i++;
+	if (i == slp_engine.nteams) return &none;
+	teams[i].index = i;
+	teams[i].threads = 1;
+	if (i < count_teams()) set_up(&teams[i]);
+	return &teams[i];
 }
 
 void slp_team_enter(void)
 {
-	if (team_size) return;
-	int team = my_team(), count = 1, teams = slp_engine.nteams - slp_engine.nslaves;
-	if (team >= 0) {
-		int first = team_range(team, teams, &count);
-		if (slp_team_cores_total() > teams) bind_team(first, count); /* else StarPU bound it well */
+	if (!team) {
+		team = my_team();
+		omp_set_dynamic(0); /* oneDNN counts on the threads that it asks for */
+		omp_set_num_threads(team->threads);
 	}
-	omp_set_num_threads(count);
-	team_size = count;
-	team_index = team;
+	if (slp_cores()->openmp_binds && team->index >= 0 && team->cores) bind_all(team);
 }
 
 int slp_team_index(void)
 {
-	return team_index;
+	return team ? team->index : 0;
 }
 
 int slp_team_size(void)
 {
-	return team_size ? team_size : 1;
+	return team ? team->threads : 1;
 }
 
 /* OpenMP's threads poll for some milliseconds after each parallel region, then sleep. */
@@ -147,7 +208,7 @@ void slp_team_used(void)
 
 bool slp_team_polls(void)
 {
-	return team_size > 1 && now_ms() <= used_until;
+	return slp_team_size() > 1 && now_ms() <= used_until;
 }
 
 /* Threads that sleep are left asleep: this would wake them. */
@@ -158,26 +219,75 @@ void slp_team_yield(void)
 		return;
 	}
 	atomic_fetch_add_explicit(&slp_idle_counts.team_yields, 1, memory_order_relaxed);
-#pragma omp parallel num_threads(team_size)
+#pragma omp parallel num_threads(slp_team_size())
 	sched_yield();
+}
+
+/* ---- loops ------------------------------------------------------------------------------------------------------- */
+
+/* What a thread begins with; others take of it once they have done their own. */
+struct share {
+	_Alignas(64) _Atomic int64_t next; /* piece */
+	int64_t end;
+};
+
+struct loop {
+	int64_t n, grain, chunks, pieces;
+	void (*fn)(void *arg, int64_t begin, int64_t end);
+	void *arg;
+};
+
+static void run_pieces(const struct loop *l, struct share *s)
+{
+	for (;;) {
+		if (atomic_load_explicit(&s->next, memory_order_relaxed) >= s->end) return;
+		int64_t p = atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed);
+		if (p >= s->end) return;
+		int64_t begin = l->chunks * p / l->pieces * l->grain, end = l->chunks * (p + 1) / l->pieces * l->grain;
+		l->fn(l->arg, begin, end < l->n ? end : l->n);
+	}
+}
+
+/* All threads of the team take part, even in a few pieces: libgomp would end the others.  Each begins with a share of its
+ * own, the same in each loop of as many pieces, for what it touched last is near; then it helps the next ones, because a
+ * core may be slower than others, or busy with another program. */
+static void deal(const struct loop *l)
+{
+	const struct team *t = team;
+	struct share shares[t->threads];
+	for (int i = 0; i < t->threads; i++)
+		shares[i] = (struct share){l->pieces * i / t->threads, l->pieces * (i + 1) / t->threads};
+	slp_team_used();
+#pragma omp parallel num_threads(t->threads)
+	{
+		bind_to(t);
+		for (int i = 0, own = omp_get_thread_num(); i < t->threads; i++)
+			run_pieces(l, &shares[(own + i) % t->threads]);
+	}
+}
+
+/* A thread gets `each` pieces or fewer. */
+static void run_loop(struct loop l, int each)
+{
+	if (l.n <= 0) return;
+	l.chunks = (l.n + l.grain - 1) / l.grain;
+	int threads = slp_team_size();
+	if (threads <= 1 || l.chunks <= 1 || omp_in_parallel()) {
+		l.fn(l.arg, 0, l.n);
+		return;
+	}
+	l.pieces = (int64_t)each * threads;
+	if (l.pieces > l.chunks) l.pieces = l.chunks;
+	deal(&l);
 }
 
 void slp_parallel_for(int64_t n, int64_t grain, void (*fn)(void *arg, int64_t begin, int64_t end), void *arg)
 {
-	if (n <= 0) return;
-	int64_t chunks = (n + grain - 1) / grain;
-	int threads = slp_team_size();
-	if (threads > chunks) threads = (int)chunks;
-	if (threads <= 1 || omp_in_parallel()) {
-		fn(arg, 0, n);
-		return;
-	}
-	slp_team_used();
-#pragma omp parallel num_threads(threads)
-	{
-		int t = omp_get_thread_num(), all = omp_get_num_threads();
-		int64_t begin = chunks * t / all * grain, end = chunks * (t + 1) / all * grain;
-		if (end > n) end = n;
-		if (begin < end) fn(arg, begin, end);
-	}
+	enum { EACH = 4 };
+	run_loop((struct loop){.n = n, .grain = grain, .fn = fn, .arg = arg}, EACH);
+}
+
+void slp_parallel_ranges(int64_t n, int64_t grain, void (*fn)(void *arg, int64_t begin, int64_t end), void *arg)
+{
+	run_loop((struct loop){.n = n, .grain = grain, .fn = fn, .arg = arg}, 1);
 }

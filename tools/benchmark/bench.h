@@ -151,6 +151,35 @@ void bench_print_row(FILE *file, enum bench_format format, const struct bench_ca
 void bench_print_list(FILE *file);
 bool bench_write_json(FILE *file, const char *machine, const struct bench_case *c, const struct bench_result *r);
 
+/* ---- series.c: the same case several times ------------------------------------------------------------------------- */
+
+enum { BENCH_MAX_SERIES = 16, BENCH_MAX_LOOPS = 1024 };
+enum bench_series_kind { BENCH_ALONE, BENCH_THREADS, BENCH_LOOPS };
+
+/* With so many threads each time, or beside so many busy loops. */
+struct bench_series {
+	enum bench_series_kind kind;
+	int n, count[BENCH_MAX_SERIES];
+};
+
+/* A point of it beside the first one. */
+struct bench_point {
+	int count;
+	double change, efficiency; /* with threads times as fast, and a thread; beside loops times as long, and NAN */
+	double peer_change;
+};
+
+/* "1,2,8", or NULL: 1, 2, 4, ... all; false for what cannot be, more threads than cores among it. */
+bool bench_series_threads(struct bench_series *s, const char *list, int cores);
+/* Measures and prints all points; returns how many failed. */
+int bench_series_case(const struct bench_case *c, const struct bench_series *s, const struct bench_options *options,
+                      enum bench_format format, FILE *json, const char *machine);
+void bench_print_series(FILE *file, enum bench_format format, const struct bench_series *s);
+void bench_print_point(FILE *file, enum bench_format format, const struct bench_case *c, const struct bench_result *r,
+                       const struct bench_point *p);
+bool bench_write_point(FILE *file, const char *machine, const struct bench_case *c, const struct bench_result *r,
+                       const struct bench_series *s, const struct bench_point *p);
+
 /* ---- cases_*.c: setup, run and teardown of the cases in cases.c ----------------------------------------------------
  */
 

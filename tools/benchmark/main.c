@@ -11,13 +11,26 @@
 struct arguments {
 	struct bench_options measuring;
 	enum bench_format format;
+	struct bench_series series;
 	const char *json, *peer;
 	bool list, check;
 	bool *wanted;
 	int nwanted;
 };
 
-enum { KEY_JSON = 256, KEY_PEER, KEY_RUNS, KEY_QUICK, KEY_MARKDOWN, KEY_CHECK, KEY_DEVICE, KEY_PEER_SCRIPT, KEY_TF32 };
+enum {
+	KEY_JSON = 256,
+	KEY_PEER,
+	KEY_RUNS,
+	KEY_QUICK,
+	KEY_MARKDOWN,
+	KEY_CHECK,
+	KEY_DEVICE,
+	KEY_PEER_SCRIPT,
+	KEY_TF32,
+	KEY_SCALING,
+	KEY_BESIDE
+};
 
 static const struct argp_option options[] = {
         {"list", 'l', NULL, 0, "List the cases and end", 0},
@@ -29,6 +42,9 @@ static const struct argp_option options[] = {
         {"runs", KEY_RUNS, "N", 0, "Measure each case so many times (default: 9)", 0},
         {"quick", KEY_QUICK, NULL, 0, "Few and short runs: to see that it works", 0},
         {"markdown", KEY_MARKDOWN, NULL, 0, "Write the table as Markdown", 0},
+        {"scaling", KEY_SCALING, "N,...", OPTION_ARG_OPTIONAL,
+         "Measure each case with so many threads, the peer's too (default: 1, 2, 4, ... all)", 0},
+        {"beside", KEY_BESIDE, "N", 0, "Measure each case alone, and beside N busy loops", 0},
         {"check", KEY_CHECK, NULL, 0, "Exit with status 1 if a goal is missed", 0},
         {0},
 };
@@ -41,7 +57,9 @@ static const char doc[] =
         "machine, as measured beside each run, needs at least: flops at the rate of sgemm on all cores, bytes at the "
         "bandwidth of memory (with --device gpu:N, of that GPU), tasks at the price of a bare StarPU task.  \"of "
         "floor\" is floor / value, \"× peer\" the "
-        "peer's time / ours: more is better for both.\n\n"
+        "peer's time / ours: more is better for both.  With --scaling, efficiency is the speed-up a thread, and the "
+        "floor that "
+        "of as many cores.\n\n"
         "Exit status: 0; 1 if a case fails (or with --check misses its goal); 2 for a wrong command line.";
 
 static void want(struct argp_state *state, struct arguments *a, const char *pattern)
@@ -62,6 +80,15 @@ static int runs_of(struct argp_state *state, const char *text)
 	long n = strtol(text, &end, 10);
 	if (*end || n < 1 || n > BENCH_MAX_RUNS)
 		argp_error(state, "--runs takes a number from 1 to %d", BENCH_MAX_RUNS);
+	return (int)n;
+}
+
+static int loops_of(struct argp_state *state, const char *text)
+{
+	char *end;
+	long n = strtol(text, &end, 10);
+	if (*end || n < 1 || n > BENCH_MAX_LOOPS)
+		argp_error(state, "--beside takes a number from 1 to %d", BENCH_MAX_LOOPS);
 	return (int)n;
 }
 
@@ -91,6 +118,13 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	case KEY_MARKDOWN: a->format = BENCH_MARKDOWN; break;
 	case KEY_CHECK: a->check = true; break;
 	case KEY_TF32: a->measuring.tf32 = true; break;
+	case KEY_SCALING:
+		if (!bench_series_threads(&a->series, text, bench_cores()))
+			argp_error(state,
+			           "--scaling takes numbers of threads up to %d, which this machine has, not '%s'",
+			           bench_cores(), text);
+		break;
+	case KEY_BESIDE: a->series = (struct bench_series){BENCH_LOOPS, 2, {0, loops_of(state, text)}}; break;
 	case ARGP_KEY_ARG: want(state, a, text); break;
 	default: return ARGP_ERR_UNKNOWN;
 	}
@@ -116,6 +150,17 @@ static bool is_measured(const struct arguments *a, int i)
 	bool gpu = a->measuring.device.kind == SL_DEVICE_GPU;
 	if (gpu ? c->cpu_only : c->gpu_only) return false;
 	return a->nwanted ? a->wanted[i] : gpu || !strstr(c->name, "bf16") || has_bf16();
+}
+
+/* The wanted cases, each several times; returns how many measurements failed. */
+static int run_series(const struct arguments *a, const char *machine, FILE *json)
+{
+	int bad = 0;
+	bench_print_series(stdout, a->format, &a->series);
+	for (int i = 0; i < bench_case_count(); i++)
+		if (is_measured(a, i))
+			bad += bench_series_case(bench_case(i), &a->series, &a->measuring, a->format, json, machine);
+	return bad;
 }
 
 /* Measures the wanted cases; returns how many failed or, with --check, missed their goal. */
@@ -153,7 +198,8 @@ static int run(const struct arguments *a)
 	}
 	bench_machine(machine, sizeof machine, &a->measuring);
 	printf("%s\n\n", machine);
-	int bad = run_cases(a, machine, sl_file_stream(json));
+	FILE *lines = sl_file_stream(json);
+	int bad = a->series.kind ? run_series(a, machine, lines) : run_cases(a, machine, lines);
 	bench_peer_stop();
 	if (json && sl_file_commit(json) != SL_OK) {
 		fprintf(stderr, "bench: %s: %s\n", a->json, strerror(errno));

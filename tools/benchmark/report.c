@@ -24,18 +24,25 @@ static int width(const char *text)
 	return n;
 }
 
-static void print_cells(FILE *file, enum bench_format format, cells row)
+static void print_widths(FILE *file, enum bench_format format, cells row, const int widths[COLUMNS])
 {
 	for (int i = 0; i < COLUMNS; i++) {
 		if (format == BENCH_MARKDOWN) {
 			fprintf(file, "| %s ", row[i]);
 			continue;
 		}
-		int pad = columns[i].width - width(row[i]);
+		int pad = widths[i] - width(row[i]);
 		fprintf(file, "%s%*s", row[i], i < COLUMNS - 1 ? (pad > 0 ? pad : 0) + 1 : 0, "");
 	}
 	fputs(format == BENCH_MARKDOWN ? "|\n" : "\n", file);
 	fflush(file);
+}
+
+static void print_cells(FILE *file, enum bench_format format, cells row)
+{
+	int widths[COLUMNS];
+	for (int i = 0; i < COLUMNS; i++) widths[i] = columns[i].width;
+	print_widths(file, format, row, widths);
 }
 
 void bench_print_head(FILE *file, enum bench_format format)
@@ -93,6 +100,47 @@ void bench_print_row(FILE *file, enum bench_format format, const struct bench_ca
 	if (*r->error) fprintf(stderr, "bench: %s: %s\n", c->name, r->error);
 }
 
+/* ---- series ------------------------------------------------------------------------------------------------------- */
+
+static const int series_widths[COLUMNS] = {20, 8, 14, 9, 10, 9, 9, 12, 0};
+
+void bench_print_series(FILE *file, enum bench_format format, const struct bench_series *s)
+{
+	static const char *const titles[COLUMNS] = {"case",     "",     "median", "",      "efficiency",
+	                                            "of floor", "peer", "",       "× peer"};
+	cells row;
+	bool threads = s->kind == BENCH_THREADS;
+	for (int i = 0; i < COLUMNS; i++) snprintf(row[i], CELL, "%s", titles[i]);
+	snprintf(row[1], CELL, "%s", threads ? "threads" : "beside");
+	snprintf(row[3], CELL, "%s", threads ? "speed-up" : "× alone");
+	snprintf(row[7], CELL, "its %.40s", row[3]);
+	print_widths(file, format, row, series_widths);
+	if (format == BENCH_MARKDOWN) fputs("|---|---|---|---|---|---|---|---|---|\n", file);
+}
+
+void bench_print_point(FILE *file, enum bench_format format, const struct bench_case *c, const struct bench_result *r,
+                       const struct bench_point *p)
+{
+	struct bench_summary s = bench_summarize(c, r);
+	cells row = {{0}};
+	char a[CELL];
+	snprintf(row[0], CELL, "%s", c->name);
+	snprintf(row[1], CELL, "%d", p->count);
+	if (*r->error) {
+		snprintf(row[2], CELL, "failed");
+	} else {
+		snprintf(row[2], CELL, "%s %s", number(s.value, a), c->unit);
+		number(p->change, row[3]);
+		number(p->efficiency, row[4]);
+		number(s.floor_ratio, row[5]);
+		number(s.peer, row[6]);
+		number(p->peer_change, row[7]);
+		number(s.peer_ratio, row[8]);
+	}
+	print_widths(file, format, row, series_widths);
+	if (*r->error) fprintf(stderr, "bench: %s: %s\n", c->name, r->error);
+}
+
 void bench_print_list(FILE *file)
 {
 	for (int i = 0; i < bench_case_count(); i++)
@@ -126,7 +174,7 @@ static json_t *goal(const struct bench_case *c, const struct bench_summary *s)
 	return json_pack("{s:f, s:b}", kinds[c->goal.kind], c->goal.limit, "met", s->met);
 }
 
-bool bench_write_json(FILE *file, const char *machine, const struct bench_case *c, const struct bench_result *r)
+static json_t *object_of(const char *machine, const struct bench_case *c, const struct bench_result *r)
 {
 	struct bench_summary s = bench_summarize(c, r);
 	json_t *object =
@@ -134,13 +182,36 @@ bool bench_write_json(FILE *file, const char *machine, const struct bench_case *
 	                  real(s.value), "unit", c->unit, "floor", real(s.floor), "floor_ratio", real(s.floor_ratio),
 	                  "peer", real(s.peer), "peer_ratio", real(s.peer_ratio), "runs", reals(r->value, r->runs),
 	                  "rate", real(s.rate), "goal", goal(c, &s), "machine", machine);
-	if (!object) return false;
+	if (!object) return NULL;
 	drv_json_stamp(object);
 	if (c->rate_unit) json_object_set_new(object, "rate_unit", json_string(c->rate_unit));
 	if (*r->how) json_object_set_new(object, "peer_how", json_string(r->how));
 	if (*r->error) json_object_set_new(object, "error", json_string(r->error));
-	bool ok =
-	        json_dumpf(object, file, JSON_REAL_PRECISION(6)) == 0 && fputc('\n', file) != EOF && fflush(file) == 0;
+	return object;
+}
+
+static bool write_line(FILE *file, json_t *object)
+{
+	bool ok = object && json_dumpf(object, file, JSON_REAL_PRECISION(6)) == 0 && fputc('\n', file) != EOF &&
+	          fflush(file) == 0;
 	json_decref(object);
 	return ok;
+}
+
+bool bench_write_json(FILE *file, const char *machine, const struct bench_case *c, const struct bench_result *r)
+{
+	return write_line(file, object_of(machine, c, r));
+}
+
+bool bench_write_point(FILE *file, const char *machine, const struct bench_case *c, const struct bench_result *r,
+                       const struct bench_series *s, const struct bench_point *p)
+{
+	json_t *object = object_of(machine, c, r);
+	bool threads = s->kind == BENCH_THREADS;
+	if (!object) return false;
+	json_object_set_new(object, threads ? "threads" : "beside", json_integer(p->count));
+	json_object_set_new(object, threads ? "speed_up" : "times_alone", real(p->change));
+	json_object_set_new(object, "efficiency", real(p->efficiency));
+	json_object_set_new(object, threads ? "peer_speed_up" : "peer_times_alone", real(p->peer_change));
+	return write_line(file, object);
 }

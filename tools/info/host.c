@@ -142,6 +142,7 @@ json_t *info_hints(void)
 	if (!__builtin_cpu_supports("avx512vl"))
 		add(hints, "CPU", "has no AVX-512: vectors are half as long as they could be");
 #endif
+	info_cores_hints(hints);
 	if (!json_object_size(hints)) add(hints, "none", "nothing here looks slow");
 	return hints;
 }

@@ -3,7 +3,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fixed.h"
 #include "info.h"
+#include "runtime/cores.h"
 #include "runtime/runtime.h"
 
 /* ---- devices ----------------------------------------------------------------------------------------------------- */
@@ -15,18 +17,40 @@ static json_t *device(sl_device d, int worker, const char *kind)
 	return json_pack("{s:s, s:s, s:s}", "device", sl_device_name(d, name), "kind", kind, "worker", worker_name);
 }
 
+/* The hardware threads that a team's threads may run on, "0-3,8"; its NUMA nodes, "0" or "0-1"; how many threads. */
+static void add_team(json_t *d, int team)
+{
+	char cpus[256] = "any", nodes[64] = "";
+	hwloc_bitmap_t set = hwloc_bitmap_alloc();
+	if (set && slp_team_mask(team, set)) hwloc_bitmap_list_snprintf(cpus, sizeof cpus, set);
+	if (set) slp_team_nodes(team, set);
+	if (set) hwloc_bitmap_list_snprintf(nodes, sizeof nodes, set);
+	hwloc_bitmap_free(set);
+	json_object_set_new(d, "CPUs", json_string(cpus));
+	json_object_set_new(d, "NUMA", json_string(nodes));
+	json_object_set_new(d, "threads", json_integer(slp_team_threads(team)));
+	json_object_set_new(d, "cores", json_integer(slp_team_cores(team)));
+}
+
+static void add_no_team(json_t *d)
+{
+	static const char *const columns[] = {"CPUs", "NUMA", "threads", "cores"};
+	for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) json_object_set_new(d, columns[i], json_null());
+}
+
 json_t *info_devices(void)
 {
 	json_t *list = json_array();
 	int teams = slp_engine.nteams - slp_engine.nslaves;
 	for (int i = 0; i < slp_engine.nteams; i++) {
 		json_t *d = device(sl_cpu(i), slp_engine.team_worker[i], i < teams ? "CPU team" : "slave process");
-		json_object_set_new(d, "cores", i < teams ? json_integer(slp_team_cores(i)) : json_null());
+		if (i < teams) add_team(d, i);
+		else add_no_team(d);
 		json_array_append_new(list, d);
 	}
 	for (int i = 0; i < slp_engine.ngpus; i++) {
 		json_t *d = device(sl_gpu(i), slp_engine.gpu_worker[i], "CUDA device");
-		json_object_set_new(d, "cores", json_null());
+		add_no_team(d);
 		json_array_append_new(list, d);
 	}
 	return list;
@@ -103,8 +127,10 @@ json_t *info_settings(void)
 	const struct sl_config *c = &slp_engine.config;
 	char folder[4096];
 	calibration_folder(folder, sizeof folder);
-	return json_pack("{s:s, s:s, s:i, s:i, s:I, s:b, s:s}", "policy", c->sched, "policy from", why_policy(),
+	return json_pack("{s:s, s:s, s:i, s:i, s:I, s:b, s:s, s:s}", "policy", c->sched, "policy from", why_policy(),
 	                 "operations a task (SL_BULK)", c->bulk, "tasks ahead (SL_RUNAHEAD_TASKS)", c->runahead_tasks,
 	                 "bytes ahead (SL_RUNAHEAD_BYTES)", (json_int_t)c->runahead_bytes,
-	                 "kept for sl_explain (SL_EXPLAIN)", c->explain, "calibration", folder);
+	                 "kept for sl_explain (SL_EXPLAIN)", c->explain, "bits (SL_FIXED_SUMS)",
+	                 slp_fixed_sums() ? "do not depend on threads" : "gradients of convolutions depend on threads",
+	                 "calibration", folder);
 }

@@ -14,9 +14,11 @@ static const struct section {
 	const char *name;
 	json_t *(*make)(void);
 } sections[] = {
-        {"machine", info_host},        {"devices", info_devices},   {"memory", info_memory},
-        {"links", info_links},         {"kernels", info_kernels},   {"data types", info_types},
-        {"libraries", info_libraries}, {"settings", info_settings}, {"environment", info_environment},
+        {"machine", info_host},      {"cores", info_cores},
+        {"devices", info_devices},   {"memory", info_memory},
+        {"links", info_links},       {"kernels", info_kernels},
+        {"data types", info_types},  {"libraries", info_libraries},
+        {"settings", info_settings}, {"environment", info_environment},
         {"hints", info_hints},
 };
 enum { SECTIONS = sizeof sections / sizeof *sections, MAX_COLUMNS = 8 };

@@ -1,0 +1,75 @@
+/* Gradients of a convolution's weights by oneDNN with the same bits whatever the number of threads (SL_FIXED_SUMS).
+ *
+ * oneDNN divides the images among the threads that it finds, and adds what each has.  Here parts of them, whose number
+ * depends on the sizes, are each given to one thread, and what each gives is added in a fixed order. */
+#include <omp.h>
+
+#include "fixed.h"
+#include "common/workspace.h"
+#include "conv2d.h"
+
+struct job {
+	struct slp_kernel alone; /* the kernel, on one thread */
+	const struct slp_conv_args *a;
+	float *sums; /* of each part: weights, then biases */
+	int64_t parts, weights, each;
+	struct slp_first_failure failure;
+};
+
+static int64_t parts_of(int64_t images, int64_t weights)
+{
+	enum { LEAST = 8, MOST = 32, ELEMENTS = 16 << 20 };
+	int64_t parts = ELEMENTS / (weights + 1);
+	parts = parts < LEAST ? LEAST : parts > MOST ? MOST : parts;
+	return parts < images ? parts : images;
+}
+
+static void run_part(struct job *j, int64_t p)
+{
+	struct slp_conv_args part = *j->a;
+	const struct slp_conv *c = &j->a->c;
+	int64_t first = p * c->n / j->parts, end = (p + 1) * c->n / j->parts, size = j->a->half ? 2 : 4;
+	part.c.n = end - first;
+	part.x = (float *)((char *)j->a->x + size * first * c->ic * c->ih * c->iw);
+	part.y = (float *)((char *)j->a->y + size * first * c->oc * c->oh * c->ow);
+	part.w = j->sums + p * j->each;
+	part.b = j->a->b ? part.w + j->weights : NULL;
+	slp_note_failure(&j->failure, slp_conv_onednn_alone(&j->alone, &part), NULL);
+}
+
+/* oneDNN makes code for as many threads as it might have, in a loop of the team, too, and would wait there for others. */
+static void run_parts(void *arg, int64_t begin, int64_t end)
+{
+	int threads = omp_get_max_threads();
+	omp_set_num_threads(1);
+	for (int64_t p = begin; p < end; p++) run_part(arg, p);
+	omp_set_num_threads(threads);
+}
+
+static void add(void *arg, int64_t begin, int64_t end)
+{
+	const struct job *j = arg;
+	for (int64_t i = begin; i < end; i++) {
+		float sum = 0;
+		for (int64_t p = 0; p < j->parts; p++) sum += j->sums[p * j->each + i];
+		if (i < j->weights) j->a->w[i] = sum;
+		else j->a->b[i - j->weights] = sum;
+	}
+}
+
+enum sl_status slp_conv_fixed_weights(const struct slp_kernel *k, const struct slp_conv_args *a)
+{
+	const struct slp_conv *c = &a->c;
+	struct job j = {.alone = *k, .a = a, .weights = c->oc * (c->ic / c->groups) * c->kh * c->kw};
+	int64_t used = j.weights + (a->b ? c->oc : 0);
+	j.alone.threads = 1;
+	j.each = (used + 15) / 16 * 16;
+	j.parts = parts_of(c->n, j.weights);
+	j.sums = slp_workspace(SLP_WORK_FIXED, sizeof *j.sums * (size_t)(j.parts * j.each));
+	if (!j.sums) return slp_kernel_fail(k, SL_ENOMEM, "no memory for the sums of parts");
+	slp_parallel_for(j.parts, 1, run_parts, &j);
+	if (j.failure.status == SL_EUNSUPPORTED) return SL_EUNSUPPORTED;
+	if (j.failure.status != SL_OK) return slp_noted_failure(k, &j.failure);
+	slp_parallel_for(used, 1 + SLP_GRAIN / j.parts, add, &j);
+	return SL_OK;
+}

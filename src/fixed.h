@@ -1,0 +1,10 @@
+/* Whether bits must not depend on the number of threads of a team, where a library's do. */
+#ifndef SLP_FIXED_H
+#define SLP_FIXED_H
+
+#include <stdbool.h>
+
+/* SL_FIXED_SUMS=1; read once. */
+bool slp_fixed_sums(void);
+
+#endif

@@ -1,0 +1,87 @@
+/* The cores that CPU teams have, and why not more; the threads of libraries. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "config.h"
+#include "info.h"
+#include "runtime/cores.h"
+#include "runtime/runtime.h"
+
+static void add(json_t *o, const char *what, json_t *value)
+{
+	json_object_set_new(o, what, value);
+}
+
+static int threads_of_all(void)
+{
+	int sum = 0;
+	for (int i = 0; i < slp_engine.nteams - slp_engine.nslaves; i++) sum += slp_team_threads(i);
+	return sum;
+}
+
+/* What takes cores away. */
+static void add_masks(json_t *o, const struct slp_cores *c)
+{
+	if (c->allowed < c->machine)
+		add(o, "of these",
+		    json_sprintf("%d: the mask of this process (taskset, a control group, a starter)", c->allowed));
+	if (c->named)
+		add(o, "named",
+		    json_sprintf("%d: %s", c->named,
+		                 getenv("STARPU_WORKERS_CPUID") ? "STARPU_WORKERS_CPUID" : "STARPU_WORKERS_COREID"));
+	if (c->ranks)
+		add(o, "shared", json_sprintf("with the %d unbound processes of this job on this machine", c->ranks));
+	if (c->reserved) add(o, "reserved", json_sprintf("%d: STARPU_RESERVE_NCPU", c->reserved));
+	if (c->taken) add(o, "taken", json_sprintf("%d: workers of GPUs, STARPU_MAIN_THREAD_BIND", c->taken));
+}
+
+/* What takes threads away, or adds some. */
+static void add_limits(json_t *o, const struct slp_cores *c)
+{
+	if (c->quota > 0) add(o, "quota", json_sprintf("%.1f CPUs: a control group", c->quota));
+	if (c->openmp_threads) add(o, "OMP_NUM_THREADS", json_integer(c->openmp_threads));
+	if (c->team_threads) add(o, "SL_TEAM_THREADS", json_integer(c->team_threads));
+	if (c->hardware_threads > c->machine)
+		add(o, "left out",
+		    json_sprintf("%d hardware threads: a team has a thread for each core (SL_TEAM_THREADS)",
+		                 c->hardware_threads - c->machine));
+	add(o, "masks",
+	    json_string(c->openmp_binds ? "OpenMP binds threads (OMP_PROC_BIND): each task sets them right again"
+	                                : "a team's threads have that of the team"));
+}
+
+json_t *info_cores(void)
+{
+	const struct slp_cores *c = slp_cores();
+	json_t *o = json_object();
+	add(o, "machine", json_sprintf("%d cores, %d hardware threads", c->machine, c->hardware_threads));
+	add_masks(o, c);
+	add(o, "for teams", json_sprintf("%d cores, %d NUMA nodes", c->count, c->nodes));
+	add_limits(o, c);
+	add(o, "threads of teams", json_integer(threads_of_all()));
+#ifdef HAVE_ONEDNN
+	add(o, "threads of oneDNN", json_string("those of the team"));
+#endif
+#ifdef HAVE_OPENBLAS
+	add(o, "threads of OpenBLAS", json_string("those of the team, a block each; it has none of its own"));
+#endif
+	return o;
+}
+
+void info_cores_hints(json_t *hints)
+{
+	const struct slp_cores *c = slp_cores();
+	int threads = threads_of_all();
+	if (c->quota > 0 && threads > c->quota + 0.5)
+		add(hints, "quota",
+		    json_sprintf("teams have %d threads on %.1f CPUs: the system stops them all now and then", threads,
+		                 c->quota));
+	if (threads > c->count)
+		add(hints, "teams",
+		    json_sprintf("%d threads on %d cores: they wait for each other", threads, c->count));
+	if (c->openmp_binds)
+		add(hints, "OMP_PROC_BIND",
+		    json_string("not needed: teams have cores of their own; without it tasks begin sooner"));
+	if (c->openmp_threads && threads < c->count && !c->team_threads)
+		add(hints, "OMP_NUM_THREADS", json_sprintf("leaves %d of %d cores idle", c->count - threads, c->count));
+}
