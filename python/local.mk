@@ -11,6 +11,7 @@ EXTRA_DIST += \
 	python/README.md \
 	python/make-wheel \
 	python/generate/build.py \
+	python/generate/defaults.py \
 	python/generate/extension.py \
 	python/generate/headers.py \
 	python/generate/libraries.py \
@@ -94,6 +95,7 @@ EXTRA_DIST += \
 	python/tests/test_recurrent.py \
 	python/tests/test_life.py \
 	python/tests/test_native.py \
+	python/tests/test_options.py \
 	python/tests/test_registry.py \
 	python/tests/test_runs.py \
 	python/tests/test_several.py \

@@ -170,6 +170,31 @@ static void test_csv(void)
 	sl_dataset_free(d);
 }
 
+/* Texts that are numbers are numbers: in their order, however they are written. */
+static void test_csv_labels(void)
+{
+	sl_dataset *d = sl_dataset_csv(WRITE("a.csv", "0, 10\n1,2.0\n2,10.0\n3,+1e1\n"));
+	CHECK(d && sl_dataset_classes(d) == 11);
+	CHECK_SAMPLE(d, 0, 10, 0);
+	CHECK_SAMPLE(d, 1, 2, 1);
+	CHECK_SAMPLE(d, 2, 10, 2);
+	CHECK_SAMPLE(d, 3, 10, 3);
+	sl_dataset_free(d);
+	d = sl_dataset_csv(WRITE("a.csv", "0,10\n1,-1\n2,2.5\n3,10.0\n"));
+	CHECK(d && sl_dataset_classes(d) == 3);
+	CHECK(!strcmp(sl_dataset_class_name(d, 0), "-1") && !strcmp(sl_dataset_class_name(d, 1), "2.5") &&
+	      !strcmp(sl_dataset_class_name(d, 2), "10"));
+	CHECK_SAMPLE(d, 1, 0, 1);
+	CHECK_SAMPLE(d, 3, 2, 3);
+	sl_dataset_free(d);
+	d = sl_dataset_csv(WRITE("a.csv", "0,10\n1,b\n2,9\n"));
+	CHECK(d && sl_dataset_classes(d) == 3 && !strcmp(sl_dataset_class_name(d, 1), "9"));
+	sl_dataset_free(d);
+	CHECK_NULL(sl_dataset_csv(WRITE("a.csv", "1,2,\n3,4,\n")), SL_EFORMAT, "line 1, column 3: the label is empty",
+	           ".label names another");
+	CHECK_NULL(sl_dataset_csv("a.csv", .label = 0), SL_EINVAL, ".label is 0");
+}
+
 static void test_wrong_csv(void)
 {
 	CHECK_NULL(sl_dataset_csv(WRITE("a.csv", "1,2,0\n1,x,0\n")), SL_EFORMAT,
@@ -476,6 +501,7 @@ int main(int argc, char **argv)
 	        {"npy", test_npy},
 	        {"wrong npy", test_wrong_npy},
 	        {"csv", test_csv},
+	        {"csv labels", test_csv_labels},
 	        {"wrong csv", test_wrong_csv},
 	        {"tokens", test_tokens},
 	        {"cifar", test_cifar},

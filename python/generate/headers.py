@@ -4,6 +4,7 @@ import re
 import subprocess
 import tempfile
 
+import defaults
 from pycparser import c_ast, c_parser
 
 # Types of the standard headers, as pycparser wants to see them; cffi knows them itself.
@@ -68,11 +69,12 @@ def _field(declaration):
 
 
 class Headers:
-    """Everything that the headers declare: .text, .functions, .structs, .enums, each by name."""
+    """Everything that the headers declare: .text, .functions, .structs, .enums, each by name; .defaults of options."""
 
     def __init__(self, include, compiler="cc", names=_NAMES):
         self.text = preprocess(include, compiler, names)
         self.functions, self.structs, self.enums = {}, {}, {}
+        self.defaults = defaults.read(pathlib.Path(include) / "starling")
         for node in c_parser.CParser().parse(_STANDARD + self.text).ext:
             self._read(node)
 

@@ -1,5 +1,5 @@
 /* Data sets of CSV files: read once, kept as arrays. */
-#include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,38 +64,70 @@ static bool find_name(struct table *t, const char *text, int32_t *number)
 	return true;
 }
 
-/* A whole number from 0; -1: the text is none. */
-static int32_t class_number(const char *text)
+/* A label as a number; false if its text is none: "3", " 10.0 ", "-1". */
+static bool label_number(const char *text, double *v)
 {
 	char *end;
-	errno = 0;
-	long v = text[0] >= '0' && text[0] <= '9' ? strtol(text, &end, 10) : -1;
-	return v < 0 || *end || errno || v >= SLP_MAX_CLASSES ? -1 : (int32_t)v;
+	text += strspn(text, " \t");
+	*v = slp_number_read(text, &end);
+	return end != text && !end[strspn(end, " \t")] && isfinite(*v);
 }
 
-/* Labels that are numbers stay what they are, others become their place among the sorted texts. */
+/* Names in the order of their numbers; how many there are at least is known of the text. */
+static int by_value(const void *a, const void *b)
+{
+	double x = 0, y = 0;
+	const struct name *first = a, *second = b;
+	label_number(first->text, &x);
+	label_number(second->text, &y);
+	return x != y ? (x > y) - (x < y) : first->number - second->number;
+}
+
+/* What all labels are: SL_INT32 for whole numbers from 0, SL_FLOAT64 for other numbers, SL_DTYPE_DEFAULT for texts. */
+static enum sl_dtype kind_of_labels(const struct table *t, int32_t *largest)
+{
+	enum sl_dtype kind = SL_INT32;
+	for (int i = 0; i < t->nnames; i++) {
+		double v;
+		if (!label_number(t->names[i].text, &v)) return SL_DTYPE_DEFAULT;
+		if (!(v >= 0 && v < SLP_MAX_CLASSES && v == floor(v))) kind = SL_FLOAT64;
+		else if (v > *largest) *largest = (int32_t)v;
+	}
+	return kind;
+}
+
+/* The classes of names that are in order, in to[number]; how many.  Numbers that are written in several ways are one. */
+static int number_classes(const struct table *t, enum sl_dtype kind, int32_t *to, char **texts)
+{
+	int n = 0;
+	double before = 0, v = 0;
+	for (int i = 0; i < t->nnames; i++) {
+		bool is_number = kind != SL_DTYPE_DEFAULT && label_number(t->names[i].text, &v);
+		bool same = i && is_number && v == before;
+		if (!same && !(texts[n++] = slp_strdup(t->names[i].text))) return -1;
+		to[t->names[i].number] = kind == SL_INT32 ? (int32_t)v : n - 1;
+		before = v;
+	}
+	return n;
+}
+
+/* Labels that are whole numbers from 0 stay what they are; others become their place among all, numbers by their value,
+ * texts in the order of the alphabet. */
 static bool make_classes(struct table *t, sl_dataset *d)
 {
 	int32_t *to = slp_malloc(((size_t)t->nnames + 1) * sizeof *to), largest = -1;
 	char **texts = slp_calloc((size_t)t->nnames + 1, sizeof *texts);
-	bool numbers = true, ok = to && texts;
-	for (int i = 0; ok && i < t->nnames; i++) {
-		int32_t v = class_number(t->names[i].text);
-		numbers &= v >= 0;
-		if (v > largest) largest = v;
-	}
-	for (int i = 0; ok && i < t->nnames; i++) {
-		to[t->names[i].number] = numbers ? class_number(t->names[i].text) : i;
-		if (!numbers) ok = (texts[i] = slp_strdup(t->names[i].text)) != NULL;
-	}
-	for (int64_t i = 0; ok && i < t->rows; i++) t->labels[i] = to[t->labels[i]];
+	enum sl_dtype kind = kind_of_labels(t, &largest);
+	if (kind == SL_FLOAT64) qsort(t->names, (size_t)t->nnames, sizeof *t->names, by_value);
+	int n = to && texts ? number_classes(t, kind, to, texts) : -1;
+	for (int64_t i = 0; n >= 0 && i < t->rows; i++) t->labels[i] = to[t->labels[i]];
 	free(to);
-	if (ok && !numbers) {
-		slp_dataset_names(d, texts, t->nnames);
+	if (n >= 0 && kind != SL_INT32) {
+		slp_dataset_names(d, texts, n);
 		return true;
 	}
 	slp_names_free(texts, texts ? t->nnames : 0);
-	return ok && slp_dataset_classes(d, largest + 1);
+	return n >= 0 && slp_dataset_classes(d, largest + 1);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------------------------- */
@@ -138,11 +170,21 @@ static bool number(struct table *t, float *to)
 	                     (long long)c->begin, c->column, c->text);
 }
 
+/* What a comma at the end of a line leaves is no class. */
+static bool label_is_there(const struct table *t)
+{
+	const struct slp_csv *c = &t->csv;
+	if (c->text[strspn(c->text, " \t")]) return true;
+	return slp_data_fail(SL_EFORMAT, "%s: line %lld, column %d: the label is empty%s", c->path, (long long)c->begin,
+	                     c->column, c->last && c->column > 1 ? "; .label names another column" : "");
+}
+
 static bool put_field(struct table *t)
 {
 	int column = t->csv.column, width = t->columns - (t->label > 0);
 	if (column != t->label) return number(t, t->x + t->rows * width + column - 1 - (t->label && column > t->label));
-	return t->opts.regression ? number(t, t->y + t->rows) : find_name(t, t->csv.text, t->labels + t->rows);
+	if (t->opts.regression) return number(t, t->y + t->rows);
+	return label_is_there(t) && find_name(t, t->csv.text, t->labels + t->rows);
 }
 
 static int refuse_width(const struct table *t, int64_t line)
@@ -232,12 +274,14 @@ static sl_dataset *make(struct table *t)
 
 /* A data set of a CSV file (RFC 4180: fields may stand in quotes, lines end in LF or CR LF): each line is a sample, its
  * columns are x, float32, but for one, which is y: a label, or with .regression a number.  Labels are whole numbers
- * from 0, or texts, whose classes are sorted; see struct sl_csv_opts.  Numbers have a point, whatever the locale.  The
+ * from 0 ("3", "3.0"), which are their classes; or other numbers, or texts, whose classes are sorted, by value or by
+ * text; an empty one is a fault.  See struct sl_csv_opts.  Numbers have a point, whatever the locale.  The
  * values are kept in memory, 4 bytes each. sl_dataset *iris = sl_dataset_csv("iris.csv", .header = true); NULL with
  * SL_EIO: the file cannot be read; SL_EFORMAT: what is wrong with it and where; SL_EINVAL: it has no such column. */
 sl_dataset *sl_dataset_csv_at(const char *at, const char *path, struct sl_csv_opts opts)
 {
 	SLP_CALL("sl_dataset_csv", at);
+	if (!SLP_OPTIONS(sl_csv_opts, at, "sl_dataset_csv", &opts)) return NULL;
 	if (!slp_given(at, "sl_dataset_csv", "path", path)) return NULL;
 	char separator = opts.separator ? opts.separator : ',';
 	if (strchr("\"\r\n", separator))

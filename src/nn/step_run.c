@@ -95,7 +95,9 @@ static sl_tensor *run(const struct slp_step_run *r)
 {
 	sl_step *step = r->step;
 	slp_step_clear(r);
-	if (!fits(r) || slp_trainer_is_averaged(r->at, r->function, step->trainer)) return NULL;
+	if (!fits(r) || slp_trainer_is_averaged(r->at, r->function, step->trainer) ||
+	    !slp_trainer_has_all(r->at, r->function, step->trainer))
+		return NULL;
 	bool whole = is_whole(step) && slp_step_is_alone(step);
 	return (whole ? slp_step_filled(r, run_whole) : slp_step_run_shards(r)) ? *r->losses : NULL;
 }

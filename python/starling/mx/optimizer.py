@@ -95,7 +95,7 @@ class Optimizer:
         return g + weight * wd if wd else g
 
     def _options(self, lr, wd):
-        return {"lr": lr, "weight_decay": wd, "rescale": self.rescale_grad, "clip_value": self.clip_gradient or 0}
+        return {"lr": lr, "weight_decay": wd, "rescale": self.rescale_grad, "clip_value": self.clip_gradient or None}
 
 
 register = Optimizer.register

@@ -69,7 +69,7 @@ class Trainer:
             self._states = {}
             return
         name, settings = engine
-        settings = {**settings, "lr": self._optimizer.lr, "weight_decay": self._optimizer.wd, "clip_value": self._optimizer.clip_gradient or 0}
+        settings = {**settings, "lr": self._optimizer.lr, "weight_decay": self._optimizer.wd, "clip_value": self._optimizer.clip_gradient or None}
         self._inner = _training.Trainer(self._whole, name, **settings)
 
     def step(self, batch_size, ignore_stale_grad=False):
