@@ -26,6 +26,7 @@ def preprocess(include, compiler="cc", names=_NAMES):
         command = [*compiler.split(), "-E", "-P", "-nostdinc", "-D__attribute__(x)=", f"-I{empty}", f"-I{include}", "-x", "c", "-"]
         lines = "".join(f"#include <{name}>\n" for name in names)
         text = subprocess.run(command, input=lines, check=True, capture_output=True, text=True).stdout
+    text = re.sub(r"^#pragma .*$", "", text, flags=re.MULTILINE)  # about warnings
     return re.sub(r"\n{2,}", "\n", text)
 
 
