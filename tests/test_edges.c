@@ -39,22 +39,18 @@ static double sign(double x)
 }
 
 /* X(name, value): of one number. */
+/* clang-format off */
 #define UNARY_EDGES(X)                                                                                                 \
-	X(neg, -x)                                                                                                     \
-	X(abs, fabs(x))                                                                                                \
-	X(exp, exp(x)) X(log, log(x)) X(sqrt, sqrt(x)) X(square, x *x) X(reciprocal, 1 / x) X(                         \
-	        relu, x < 0 ? 0 : x) X(sigmoid, sigmoid(x)) X(tanh, tanh(x))                               \
-	        X(gelu, vanishing(x, erfc(-x *M_SQRT1_2) / 2)) X(softplus, softplus(x)) X(sin, sin(x)) X(cos, cos(x))  \
-	                X(tan, tan(x)) X(asin, asin(x)) X(acos, acos(x)) X(atan, atan(x)) X(sinh, sinh(x)) X(          \
-	                        cosh, cosh(x)) X(asinh, asinh(x)) X(acosh, acosh(x)) X(atanh, atanh(x)) X(erf, erf(x)) \
-	                        X(log1p, log1p(x)) X(expm1, expm1(x)) X(rsqrt, 1 / sqrt(x)) X(                         \
-	                                silu, vanishing(x, sigmoid(x))) X(hard_swish, hard_swish(x))                   \
-	                                X(gelu_tanh,                                                                   \
-	                                  vanishing(x, sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x))))      \
-	                                        X(sign, sign(x)) X(floor, floor(x)) X(ceil, ceil(x))                   \
-	                                                X(round, nearbyint(x)) X(isnan, isnan(x) ? 1 : 0)              \
-	                                                        X(isfinite, isfinite(x) ? 1 : 0)                       \
-	                                                                X(logical_not, x == 0 ? 1 : 0)
+	X(neg, -x) X(abs, fabs(x)) X(exp, exp(x)) X(log, log(x)) X(sqrt, sqrt(x)) X(square, x * x)                     \
+	X(reciprocal, 1 / x) X(relu, x < 0 ? 0 : x) X(sigmoid, sigmoid(x)) X(tanh, tanh(x))                            \
+	X(gelu, vanishing(x, erfc(-x * M_SQRT1_2) / 2)) X(softplus, softplus(x)) X(sin, sin(x)) X(cos, cos(x))         \
+	X(tan, tan(x)) X(asin, asin(x)) X(acos, acos(x)) X(atan, atan(x)) X(sinh, sinh(x)) X(cosh, cosh(x))            \
+	X(asinh, asinh(x)) X(acosh, acosh(x)) X(atanh, atanh(x)) X(erf, erf(x)) X(log1p, log1p(x))                     \
+	X(expm1, expm1(x)) X(rsqrt, 1 / sqrt(x)) X(silu, vanishing(x, sigmoid(x))) X(hard_swish, hard_swish(x))        \
+	X(gelu_tanh, vanishing(x, sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x)))) X(sign, sign(x))          \
+	X(floor, floor(x)) X(ceil, ceil(x)) X(round, nearbyint(x)) X(isnan, isnan(x) ? 1 : 0)                          \
+	X(isfinite, isfinite(x) ? 1 : 0) X(logical_not, x == 0 ? 1 : 0)
+/* clang-format on */
 
 static double larger(double a, double b)
 {
@@ -66,12 +62,12 @@ static double smaller(double a, double b)
 	return isnan(a) || isnan(b) ? NAN : a <= b ? a : b;
 }
 
+/* clang-format off */
 #define BINARY_EDGES(X)                                                                                                \
-	X(add, a + b)                                                                                                  \
-	X(sub, a - b)                                                                                                  \
-	X(mul, a *b) X(div, a / b) X(pow, pow(a, b)) X(maximum, larger(a, b)) X(minimum, smaller(a, b)) X(eq, a == b)  \
-	        X(ne, a != b) X(lt, a < b) X(le, a <= b) X(gt, a > b) X(ge, a >= b) X(logical_and, a != 0 && b != 0)   \
-	                X(logical_or, a != 0 || b != 0) X(logical_xor, (a != 0) != (b != 0))
+	X(add, a + b) X(sub, a - b) X(mul, a * b) X(div, a / b) X(pow, pow(a, b)) X(maximum, larger(a, b))             \
+	X(minimum, smaller(a, b)) X(eq, a == b) X(ne, a != b) X(lt, a < b) X(le, a <= b) X(gt, a > b) X(ge, a >= b)    \
+	X(logical_and, a != 0 && b != 0) X(logical_or, a != 0 || b != 0) X(logical_xor, (a != 0) != (b != 0))
+/* clang-format on */
 
 typedef double unary(double x);
 typedef double binary(double a, double b);

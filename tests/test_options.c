@@ -474,9 +474,13 @@ static bool near(double a, double b)
 /* Next to 0: what a double adds to anything is lost. */
 static void check_zero(const struct row *r, double otherwise)
 {
-	double zero, next;
+	double zero = NAN, next = NAN;
 	if (is_refused(r, GIVEN, 0, &zero)) return;
-	CHECK_SAYING(r->is_double, "%s.%s = 0: an integer that is not refused", r->type, r->field);
+	if (!r->is_double) {
+		CHECK_SAYING(!is_refused(r, GIVEN, 1, &next) && near(zero, next), "%s.%s: 0 gives %.9g, 1 %.9g",
+		             r->type, r->field, zero, next);
+		return;
+	}
 	if (!is_refused(r, GIVEN, 1e-200, &next))
 		CHECK_SAYING(near(zero, next), "%s.%s: 0 gives %.9g, 1e-200 %.9g", r->type, r->field, zero, next);
 	CHECK_SAYING(!near(zero, otherwise), "%s.%s: 0 gives %.9g, and so does the default", r->type, r->field, zero);

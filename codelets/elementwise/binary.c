@@ -26,13 +26,13 @@ static enum sl_status compare_scalar_infer(struct slp_infer *c)
 static enum sl_status scalar_infer(struct slp_infer *c)
 {
 	double s = number(c->attrs);
-	if (c->op == &slp_op_pow_scalar && !slp_is_float(c->in[0].dtype) && s < 0)
-		return slp_reject(c, SL_EINVAL,
-		                  "integers to the power of %.9g; convert the tensor to floats first, with sl_cast", s);
 	if (!slp_can_hold(c->in[0].dtype, s))
 		return slp_reject(c, SL_EDTYPE,
 		                  "%.9g is not a value of %s; convert the tensor to floats first, with sl_cast", s,
 		                  sl_dtype_name(c->in[0].dtype));
+	if (c->op == &slp_op_pow_scalar && !slp_is_float(c->in[0].dtype) && s < 0)
+		return slp_reject(c, SL_EINVAL,
+		                  "integers to the power of %.9g; convert the tensor to floats first, with sl_cast", s);
 	return compare_scalar_infer(c);
 }
 

@@ -330,6 +330,7 @@ static enum sl_status start(const char *at, const struct sl_config *given)
 	if (!slp_env_check(at)) return SL_EINVAL;
 	env_wrong = false;
 	struct sl_config c = resolve(given);
+	env_number("SL_DEADLINE", 0, 0), env_number("SL_DEADLINE_ERROR", 0, 0); /* read again when the engine runs */
 	if (env_wrong) return SL_EINVAL;
 	if (c.teams < 0 || c.bulk < 0 || c.runahead_tasks < 0) {
 		slp_call_fail(at, "sl_init", SL_EINVAL, ".teams, .bulk and .runahead_tasks must not be negative");
