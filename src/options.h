@@ -43,9 +43,35 @@
 	X(sl_backward_opts)
 
 /* false: an integer was written as 0, and an error that names it was recorded. */
-#define X(type) bool slp_options_##type(const char *at, const char *function, struct type *o);
-SLP_OPTIONS_LIST(X)
-#undef X
+bool slp_options_sl_conv2d_opts(const char *at, const char *function, struct sl_conv2d_opts *o);
+bool slp_options_sl_pool2d_opts(const char *at, const char *function, struct sl_pool2d_opts *o);
+bool slp_options_sl_huber_loss_opts(const char *at, const char *function, struct sl_huber_loss_opts *o);
+bool slp_options_sl_batch_norm_opts(const char *at, const char *function, struct sl_batch_norm_opts *o);
+bool slp_options_sl_layer_norm_opts(const char *at, const char *function, struct sl_layer_norm_opts *o);
+bool slp_options_sl_sgd_opts(const char *at, const char *function, struct sl_sgd_opts *o);
+bool slp_options_sl_adam_opts(const char *at, const char *function, struct sl_adam_opts *o);
+bool slp_options_sl_rmsprop_opts(const char *at, const char *function, struct sl_rmsprop_opts *o);
+bool slp_options_sl_attention_opts(const char *at, const char *function, struct sl_attention_opts *o);
+bool slp_options_sl_cached_attention_opts(const char *at, const char *function, struct sl_cached_attention_opts *o);
+bool slp_options_sl_conv1d_opts(const char *at, const char *function, struct sl_conv1d_opts *o);
+bool slp_options_sl_conv_transpose2d_opts(const char *at, const char *function, struct sl_conv_transpose2d_opts *o);
+bool slp_options_sl_rms_norm_opts(const char *at, const char *function, struct sl_rms_norm_opts *o);
+bool slp_options_sl_gradcheck_opts(const char *at, const char *function, struct sl_gradcheck_opts *o);
+bool slp_options_sl_conv2d_layer_opts(const char *at, const char *function, struct sl_conv2d_layer_opts *o);
+bool slp_options_sl_batch_norm_layer_opts(const char *at, const char *function, struct sl_batch_norm_layer_opts *o);
+bool slp_options_sl_layer_norm_layer_opts(const char *at, const char *function, struct sl_layer_norm_layer_opts *o);
+bool slp_options_sl_recurrent_layer_opts(const char *at, const char *function, struct sl_recurrent_layer_opts *o);
+bool slp_options_sl_schedule(const char *at, const char *function, struct sl_schedule *o);
+bool slp_options_sl_loss_scaling(const char *at, const char *function, struct sl_loss_scaling *o);
+bool slp_options_sl_optimizer(const char *at, const char *function, struct sl_optimizer *o);
+bool slp_options_sl_group_opts(const char *at, const char *function, struct sl_group_opts *o);
+bool slp_options_sl_step_opts(const char *at, const char *function, struct sl_step_opts *o);
+bool slp_options_sl_csv_opts(const char *at, const char *function, struct sl_csv_opts *o);
+bool slp_options_sl_images_opts(const char *at, const char *function, struct sl_images_opts *o);
+bool slp_options_sl_tokens_opts(const char *at, const char *function, struct sl_tokens_opts *o);
+bool slp_options_sl_transform(const char *at, const char *function, struct sl_transform *o);
+bool slp_options_sl_loader_opts(const char *at, const char *function, struct sl_loader_opts *o);
+bool slp_options_sl_backward_opts(const char *at, const char *function, struct sl_backward_opts *o);
 #define SLP_OPTIONS(type, at, function, opts) slp_options_##type(at, function, opts)
 
 /* Whether a double was given. */

@@ -85,24 +85,6 @@ unsigned slp_trainer_changes(const sl_trainer *t)
 	return t->changes + t->block->base->changes + frozen;
 }
 
-bool slp_trainer_has_all(const char *at, const char *function, sl_trainer *t)
-{
-	int all = 0, trained = 0;
-	if (t->known == t->block->base->changes) return true;
-	sl_param **params = slp_block_all_params(at, t->block, &all);
-	if (!params) return false;
-	for (int i = 0; i < all; i++) trained += !params[i]->opts.no_grad;
-	free(params);
-	if (trained != t->count) {
-		slp_call_fail(at, function, SL_ESTATE,
-		              "%s has %d parameters to train, but had %d when the trainer was made: make another one",
-		              sl_block_name(t->block), trained, t->count);
-		return false;
-	}
-	t->known = t->block->base->changes;
-	return true;
-}
-
 /* ---- freezing ---------------------------------------------------------------------------------------------------- */
 
 /* A gradient is attached or given up; how many are gathered stays. */
