@@ -374,12 +374,12 @@ struct sl_optimizer {
 	bool shard_state; /* each of several processes keeps what the optimiser does of some of the parameters */
 	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
+/* clang-format off */
 #define SL_DEFAULTS_sl_optimizer(X)                                                                                    \
-	X(lr, SL_UNSET)                                                                                                \
-	X(beta1, SL_UNSET)                                                                                             \
-	X(beta2, SL_UNSET)                                                                                             \
-	X(alpha, SL_UNSET) X(eps, SL_UNSET) X(clip_norm, SL_UNSET) X(clip_value, SL_UNSET) X(average, SL_UNSET)        \
-	        X(schedule, SL_FILLED_(sl_schedule)) X(loss_scaling, SL_FILLED_(sl_loss_scaling))
+	X(lr, SL_UNSET) X(beta1, SL_UNSET) X(beta2, SL_UNSET) X(alpha, SL_UNSET) X(eps, SL_UNSET)                      \
+	X(clip_norm, SL_UNSET) X(clip_value, SL_UNSET) X(average, SL_UNSET)                                            \
+	X(schedule, SL_FILLED_(sl_schedule)) X(loss_scaling, SL_FILLED_(sl_loss_scaling))
+/* clang-format on */
 #define sl_sgd(...) SL_OPTIONS(sl_optimizer, .kind = SL_SGD, __VA_ARGS__)
 #define sl_adam(...) SL_OPTIONS(sl_optimizer, .kind = SL_ADAM, __VA_ARGS__)
 #define sl_adamw(...) SL_OPTIONS(sl_optimizer, .kind = SL_ADAMW, __VA_ARGS__)
