@@ -127,7 +127,8 @@ void zoo_add_block(sl_block *sequence, sl_block *block)
 
 static sl_block *conv(const struct zoo_layer *l)
 {
-	return sl_conv2d_layer(l->channels, .kernel = {l->kernel[0], l->kernel[1]}, .stride = {l->stride, l->stride},
+	int stride = l->stride ? l->stride : 1;
+	return sl_conv2d_layer(l->channels, .kernel = {l->kernel[0], l->kernel[1]}, .stride = {stride, stride},
 	                       .pad = {l->pad[0], l->pad[1]}, .no_bias = !l->bias,
 	                       .activation = l->relu ? SL_RELU : SL_IDENTITY);
 }
@@ -136,13 +137,14 @@ static sl_block *layer(const struct zoo_layer *l)
 {
 	switch (l->kind) {
 	case ZOO_CONV: return conv(l);
-	case ZOO_NORM: return sl_batch_norm_layer(.eps = l->eps);
+	case ZOO_NORM: return sl_batch_norm_layer(.eps = l->eps > 0 ? l->eps : 1e-5);
 	case ZOO_RELU: return sl_activation_layer(SL_RELU);
 	case ZOO_MAX:
-		return sl_max_pool2d_layer(l->kernel[0], .stride = {l->stride}, .pad = {l->pad[0], l->pad[0]},
-		                           .ceil = l->ceil);
+		return sl_max_pool2d_layer(l->kernel[0], .stride = {l->stride ? l->stride : SL_UNSET_INT},
+		                           .pad = {l->pad[0], l->pad[0]}, .ceil = l->ceil);
 	case ZOO_AVERAGE:
-		return sl_avg_pool2d_layer(l->kernel[0], .stride = {l->stride}, .pad = {l->pad[0], l->pad[0]});
+		return sl_avg_pool2d_layer(l->kernel[0], .stride = {l->stride ? l->stride : SL_UNSET_INT},
+		                           .pad = {l->pad[0], l->pad[0]});
 	case ZOO_GLOBAL: return sl_global_avg_pool2d_layer();
 	case ZOO_FLATTEN: return sl_flatten_layer();
 	case ZOO_DENSE: return sl_dense(l->channels, .activation = l->relu ? SL_RELU : SL_IDENTITY);

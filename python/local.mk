@@ -11,6 +11,7 @@ EXTRA_DIST += \
 	python/README.md \
 	python/make-wheel \
 	python/generate/build.py \
+	python/generate/defaults.py \
 	python/generate/extension.py \
 	python/generate/headers.py \
 	python/generate/libraries.py \
@@ -107,6 +108,7 @@ EXTRA_DIST += \
 	python/tests/test_recurrent.py \
 	python/tests/test_life.py \
 	python/tests/test_native.py \
+	python/tests/test_options.py \
 	python/tests/test_operands.py \
 	python/tests/test_owners.py \
 	python/tests/test_registry.py \

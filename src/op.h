@@ -10,6 +10,7 @@
 
 #include "alloc.h"
 #include "dtype.h"
+#include "options.h"
 
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -149,10 +150,12 @@ struct slp_attr {
 	unsigned offset, count; /* count > 1: an array */
 	const char *doc;
 	bool value_only; /* changes values but not the work (a learning rate): not in the footprint */
+	bool defaulted;  /* a double: 0 is one that was not given, -0.0 a 0 that was (options.h) */
 };
 /* clang-format off */
-#define SLP_ATTR(type, field, kind, count, doc) {#field, kind, offsetof(type, field), count, doc, false}
-#define SLP_ATTR_VALUE(type, field, kind, count, doc) {#field, kind, offsetof(type, field), count, doc, true}
+#define SLP_ATTR(type, field, kind, count, doc) {#field, kind, offsetof(type, field), count, doc, false, false}
+#define SLP_ATTR_VALUE(type, field, kind, count, doc) {#field, kind, offsetof(type, field), count, doc, true, false}
+#define SLP_ATTR_DEFAULTED(type, field, doc) {#field, SLP_DOUBLE, offsetof(type, field), 1, doc, true, true}
 /* clang-format on */
 
 /* Bytes of an element; element i as a number. */

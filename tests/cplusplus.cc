@@ -1,6 +1,7 @@
 // The public headers from C++: each kind of macro, with values that are known.  cplusplus.sh compiles it with each C++
 // compiler and standard there is.
 #include <starling.h>
+#include "options.h"
 
 #include <cmath>
 #include <cstdio>
@@ -116,6 +117,27 @@ static void files()
 	sl_error_clear();
 }
 
+// Fields have the defaults of the lists that calls in C have.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+static void defaults()
+{
+	bool same = true;
+#define ONE(field, ...)                                                                                                \
+	same = same && (sizeof one.field > 24 || !std::memcmp(&one.field, &listed.field, sizeof one.field));
+#define X(type)                                                                                                        \
+	{                                                                                                              \
+		struct type one, listed = {SL_DEFAULTS_##type(SL_SET_)};                                               \
+		SL_DEFAULTS_##type(ONE) check(same &&one.as_written, #type);                                           \
+	}
+	SLP_OPTIONS_LIST(X)
+#undef X
+#undef ONE
+	struct sl_optimizer given = sl_sgd(.schedule = {.kind = SL_STEPS, .every = 1, .factor = 0});
+	check(given.schedule.factor == 0 && given.schedule.power == 1, "a structure within has its defaults");
+}
+#pragma GCC diagnostic pop
+
 int main()
 {
 	check(sl_init({.teams = 1, .seed = 7}) == SL_OK, "a configuration in place");
@@ -124,6 +146,7 @@ int main()
 		gradients();
 		blocks();
 		programs();
+		defaults();
 	}
 	scopes();
 	files();

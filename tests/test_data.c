@@ -285,7 +285,7 @@ static void test_wrong_options(void)
 	CHECK(sl_loader_batches(l) == 1 && sl_loader_samples(l) == 10);
 	sl_loader_free(l);
 	CHECK_NULL(sl_loader_new(d, .batch_size = 1, .last = (enum sl_last_batch)9), SL_EINVAL, "last is 9");
-	CHECK_NULL(sl_loader_new(d, .batch_size = 1, .rank = 1), SL_EINVAL, "rank is 1 of 0 ranks");
+	CHECK_NULL(sl_loader_new(d, .batch_size = 1, .rank = 1), SL_EINVAL, "rank is 1 of 1 ranks");
 	CHECK_NULL(sl_loader_new(d, .batch_size = 1, .rank = 2, .ranks = 2), SL_EINVAL, "rank is 2 of 2");
 	CHECK_NULL(sl_loader_new(d, .batch_size = 1, .rank = -1, .ranks = 2), SL_EINVAL, "rank is -1 of 2");
 	CHECK_NULL(sl_loader_new(d, .batch_size = 1, .ranks = 11), SL_EINVAL,

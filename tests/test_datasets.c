@@ -202,6 +202,7 @@ static void test_csv_labels(void)
 	                                         "1\0,\0"
 	                                         "2\0")),
 	           SL_EFORMAT, "a.csv: is in UTF-16");
+	CHECK_NULL(sl_dataset_csv("a.csv", .label = 0), SL_EINVAL, ".label is 0");
 }
 
 static void test_wrong_csv(void)

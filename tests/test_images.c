@@ -104,6 +104,34 @@ static void check_png(sl_dataset *d, int64_t i, int from, int to, int seed)
 	CHECK_SAYING(!wrong, "sample %d: %d wrong values", (int)i, wrong);
 }
 
+/* A chunk about gamma, which says how bright the numbers are meant, behind the first one of a file. */
+static void add_gamma(const char *name)
+{
+	static const uint8_t chunk[] = {0, 0, 0, 4, 'g', 'A', 'M', 'A', 0, 1, 0x86, 0xa0, 0x31, 0xe8, 0x96, 0x5f};
+	enum { HEAD = 8 + 25 };
+	char path[PATH_MAX];
+	uint8_t bytes[4096];
+	FILE *f = fopen(slp_scratch_path(name, path), "rb");
+	size_t n = f ? fread(bytes, 1, sizeof bytes, f) : 0;
+	if (f) fclose(f);
+	f = fopen(path, "wb");
+	CHECK(f && n > HEAD && fwrite(bytes, 1, HEAD, f) == HEAD && fwrite(chunk, 1, sizeof chunk, f) == sizeof chunk &&
+	      fwrite(bytes + HEAD, 1, n - HEAD, f) == n - HEAD);
+	if (f) fclose(f);
+}
+
+static void test_gamma(void)
+{
+	folder("g");
+	folder("g/one");
+	write_png("g/one/a.png", PNG_FORMAT_RGB, 3, H, 2);
+	add_gamma("g/one/a.png");
+	sl_dataset *d = open_set("g", (struct sl_images_opts){0});
+	if (!CHECK_SAYING(d != NULL, "%s", sl_error_message())) return;
+	check_png(d, 0, 3, 3, 2);
+	sl_dataset_free(d);
+}
+
 static void test_png(void)
 {
 	folder("a");
@@ -283,6 +311,7 @@ int main(int argc, char **argv)
 	static const struct slp_test tests[] = {
 #if defined HAVE_PNG && defined HAVE_JPEG
 		{"png", test_png},
+		{"gamma", test_gamma},
 		{"jpeg", test_jpeg},
 		{"sizes", test_sizes},
 		{"broken", test_broken},

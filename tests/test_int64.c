@@ -125,7 +125,8 @@ static void test_number(void)
 		const int64_t a = x[i];                                                                                \
 		expected[i] = value;                                                                                   \
 	}                                                                                                              \
-	compare(#name "_scalar", sl_##name##_scalar(t, (double)b), expected, N);
+	if (b >= 0 || strcmp(#name, "pow")) /* a negative power is refused */                                          \
+		compare(#name "_scalar", sl_##name##_scalar(t, (double)b), expected, N);
 			OPERATIONS(X)
 #undef X
 			for (int i = 0; i < N; i++) expected[i] = minus(b, x[i]);

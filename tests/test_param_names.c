@@ -93,6 +93,36 @@ static void test_what_does_not_fit(void)
 	sl_block_free(net);
 }
 
+/* A file whose header is this, and so many bytes. */
+static void write_header(const char *path, const char *header, int bytes)
+{
+	uint64_t length = strlen(header);
+	FILE *f = fopen(path, "wb");
+	CHECK(f && fwrite(&length, 8, 1, f) == 1 && fputs(header, f) >= 0);
+	for (int i = 0; f && i < bytes; i++) putc(0, f);
+	if (f) CHECK(!fclose(f));
+}
+
+/* One array of a type that tensors do not have costs the others nothing, leniently. */
+static void test_foreign_types(void)
+{
+	const char *path = "foreign.safetensors";
+	sl_block *net = sl_dense(1, .in_units = 2);
+	write_header(path,
+	             "{\"weight\":{\"dtype\":\"F32\",\"shape\":[1,2],\"data_offsets\":[0,8]},"
+	             "\"scale\":{\"dtype\":\"F8_E4M3\",\"shape\":[3],\"data_offsets\":[8,11]},"
+	             "\"bias\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[11,15]}}",
+	             15);
+	CHECK_OK(sl_initialize(net, .init = sl_ones_init()));
+	CHECK_MISTAKE(sl_load_params(net, path), SL_EFORMAT, "scale", "unknown dtype");
+	CHECK_ALL(slp_data(net, "weight"), 1);
+	CHECK_OK(sl_load_params(net, path, .lenient = true));
+	CHECK_ALL(slp_data(net, "weight"), 0);
+	CHECK_ALL(slp_data(net, "bias"), 0);
+	remove(path);
+	sl_block_free(net);
+}
+
 static void count(const char *name, enum sl_dtype dtype, sl_shape shape, void *context)
 {
 	CHECK(dtype == SL_FLOAT32);
@@ -134,8 +164,11 @@ static void test_prefixes(void)
 }
 
 static const struct slp_test tests[] = {
-        {"rules", test_rules}, {"what does not fit", test_what_does_not_fit},
-        {"list", test_list},   {"prefixes", test_prefixes},
+        {"foreign types", test_foreign_types},
+        {"rules", test_rules},
+        {"what does not fit", test_what_does_not_fit},
+        {"list", test_list},
+        {"prefixes", test_prefixes},
         {NULL, NULL},
 };
 

@@ -322,6 +322,32 @@ static void test_strict_and_lenient(void)
 	}
 }
 
+/* What changes after a trainer or a step was made counts, or is refused. */
+static void test_late_changes(void)
+{
+	SL_SCOPE {
+		sl_block *net = sl_sequential(sl_dense(2, .in_units = 2)), *one = sl_dense(1, .in_units = 2);
+		CHECK_OK(sl_initialize(net, .init = sl_ones_init()));
+		sl_trainer *t = sl_trainer_new(net, sl_sgd(.lr = 0.1));
+		sl_block_add(net, "late", sl_dense(1, .in_units = 2));
+		CHECK_MISTAKE(sl_trainer_step(t, 1), SL_ESTATE, "4 parameters to train", "had 2");
+		sl_trainer_free(t);
+		CHECK_OK(sl_initialize(one, .init = sl_ones_init()));
+		t = sl_trainer_new(one, sl_sgd(.lr = 0.1));
+		sl_step *step = sl_step_compile(one, sl_l2_loss_at, t);
+		sl_tensor *x = sl_ones(SL_SHAPE(1, 2)), *y = sl_zeros(SL_SHAPE(1, 1));
+		CHECK(sl_step_run(step, x, y, NULL) != NULL);
+		sl_tensor *w = sl_param_data(sl_block_find(one, "weight")), *before = sl_clone(w);
+		CHECK_OK(sl_attach_grad(w, .req = SL_GRAD_NONE)); /* frozen by hand */
+		CHECK(sl_step_run(step, x, y, NULL) != NULL);
+		CHECK_ALL(sl_sub(w, before), 0);
+		sl_step_free(step);
+		sl_trainer_free(t);
+		sl_block_free(one);
+		sl_block_free(net);
+	}
+}
+
 static const struct slp_test tests[] = {
         {"schedules", test_schedules},
         {"optimisers", test_optimisers},
@@ -334,6 +360,7 @@ static const struct slp_test tests[] = {
         {"mean", test_mean},
         {"files", test_files},
         {"strict and lenient", test_strict_and_lenient},
+        {"late changes", test_late_changes},
         {NULL, NULL},
 };
 

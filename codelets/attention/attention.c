@@ -11,8 +11,7 @@
 #include "common/vmath.h"
 
 static const struct slp_attr attr_table[] = {
-        SLP_ATTR_VALUE(struct slp_attention_attrs, scale, SLP_DOUBLE, 1,
-                       "of the products; 0: one over the root of the width"),
+        SLP_ATTR_DEFAULTED(struct slp_attention_attrs, scale, "of the products; 0: one over the root of the width"),
         SLP_ATTR(struct slp_attention_attrs, causal, SLP_BOOL, 1, "a query sees no keys behind its own place"),
         {0},
 };
@@ -58,7 +57,7 @@ static enum sl_status check(const struct slp_infer *c, const struct slp_type *q,
 void slp_attention_set_scale(struct slp_attention_attrs *a, sl_shape q)
 {
 	int64_t d = q.dim[q.ndim - 1];
-	if (a->scale == 0) a->scale = 1 / sqrt(d > 0 ? (double)d : 1);
+	a->scale = slp_or(a->scale, 1 / sqrt(d > 0 ? (double)d : 1));
 }
 
 static enum sl_status attention_infer(struct slp_infer *c)
@@ -457,6 +456,7 @@ sl_tensor *sl_scaled_dot_product_attention_at(const char *at, sl_tensor *q, sl_t
                                               struct sl_attention_opts opts)
 {
 	SLP_COMPOSE("sl_scaled_dot_product_attention", at);
+	if (!SLP_OPTIONS(sl_attention_opts, at, "sl_scaled_dot_product_attention", &opts)) return NULL;
 	struct slp_attention_attrs attrs = {opts.scale, opts.causal};
 	sl_tensor *out[2], *mask = opts.mask;
 	if (mask && q && k && !(mask = slp_added_mask(at, q, k, mask))) return NULL;

@@ -5,8 +5,7 @@
 #include "attention.h"
 
 static const struct slp_attr attr_table[] = {
-        SLP_ATTR_VALUE(struct slp_attention_attrs, scale, SLP_DOUBLE, 1,
-                       "of the products; 0: one over the root of the width"),
+        SLP_ATTR_DEFAULTED(struct slp_attention_attrs, scale, "of the products; 0: one over the root of the width"),
         {0},
 };
 
@@ -138,6 +137,7 @@ static size_t cached_attention_scratch(const struct slp_infer *c)
 sl_tensor *sl_cached_attention_at(const char *at, sl_tensor *q, sl_tensor *k, sl_tensor *v, sl_tensor *keys,
                                   sl_tensor *values, sl_tensor *place, struct sl_cached_attention_opts opts)
 {
+	if (!SLP_OPTIONS(sl_cached_attention_opts, at, "sl_cached_attention", &opts)) return NULL;
 	return slp_apply1(at, &slp_op_cached_attention, &(struct slp_attention_attrs){opts.scale, true}, INPUTS,
 	                  (sl_tensor *[]){q, k, v, keys, values, place});
 }

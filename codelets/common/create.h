@@ -13,9 +13,9 @@ struct slp_created {
 /* Its rows in their attribute tables. */
 /* clang-format off */
 #define SLP_CREATED_ATTRS(attrs)                                                                                       \
-	{"dtype", SLP_INT, offsetof(attrs, type.dtype), 1, "data type of the result", false},                          \
-	{"ndim", SLP_INT, offsetof(attrs, type.ndim), 1, "number of axes", false},                                     \
-	{"dim", SLP_INT64, offsetof(attrs, type.dim), SL_MAX_NDIM, "sizes of the axes", false}
+	{"dtype", SLP_INT, offsetof(attrs, type.dtype), 1, "data type of the result", false, false},                          \
+	{"ndim", SLP_INT, offsetof(attrs, type.ndim), 1, "number of axes", false, false},                                     \
+	{"dim", SLP_INT64, offsetof(attrs, type.dim), SL_MAX_NDIM, "sizes of the axes", false, false}
 /* clang-format on */
 
 static inline struct slp_created slp_created_of(sl_shape shape, enum sl_dtype dtype)

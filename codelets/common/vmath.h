@@ -144,7 +144,8 @@ SLP_VFN float slp_log1p_unit(float x)
 SLP_VFN float slp_log1pf(float x)
 {
 	float u = 1 + x, lost = (x - (u - 1)) / u;
-	return slp_logf(u) + (((u > 0) & (u < INFINITY)) ? lost : 0);
+	float y = slp_logf(u) + (((u > 0) & (u < INFINITY)) ? lost : 0);
+	return x == 0 ? x : y; /* -0 stays */
 }
 
 /* exp(x) - 1. */
@@ -156,6 +157,7 @@ SLP_VFN float slp_expm1f(float x)
 	float p = slp_expm1_reduced(y, 0, &n);
 	n = n < -64 ? -64 : n > 64 ? 64 : n;
 	float scale = slp_pow2i(n), near = p * scale + (scale - 1);
+	near = x == 0 ? x : near; /* -0 stays */
 	return y > 44 ? slp_exp_sum(y, 0) : near;
 }
 

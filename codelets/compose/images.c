@@ -17,9 +17,12 @@ sl_tensor *sl_conv1d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b
 {
 	const char *me = "sl_conv1d";
 	SLP_COMPOSE(me, at);
+	if (!SLP_OPTIONS(sl_conv1d_opts, at, "sl_conv1d", &opts)) return NULL;
 	sl_tensor *image = flat_image(at, me, "x", x), *kernel = flat_image(at, me, "w", w);
-	int stride = opts.stride ? opts.stride : 1, dilation = opts.dilation ? opts.dilation : 1;
-	struct sl_conv2d_opts o = {{1, stride}, {0, opts.pad}, {1, dilation}, opts.groups};
+	struct sl_conv2d_opts o = {.stride = {1, opts.stride},
+	                           .pad = {0, opts.pad},
+	                           .dilation = {1, opts.dilation},
+	                           .groups = opts.groups};
 	sl_tensor *y = sl_conv2d_at(at, image, kernel, b, o);
 	if (!y || !slp_shape_given(at, me, "y", y)) return NULL;
 	sl_shape s = sl_tensor_shape(y);
@@ -63,6 +66,7 @@ sl_tensor *sl_conv_transpose2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl
 {
 	const char *me = "sl_conv_transpose2d";
 	SLP_COMPOSE(me, at);
+	if (!SLP_OPTIONS(sl_conv_transpose2d_opts, at, "sl_conv_transpose2d", &opts)) return NULL;
 	if (!slp_shape_given(at, me, "x", x) || !slp_shape_given(at, me, "w", w)) return NULL;
 	x = slp_lowered(at, x), w = slp_lowered(at, w), b = slp_lowered(at, b);
 	if (!x || !w) return NULL;
@@ -75,6 +79,10 @@ sl_tensor *sl_conv_transpose2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl
 	memcpy(g.conv.dilation, opts.dilation, sizeof opts.dilation);
 	slp_conv_defaults(&g.conv);
 	const struct sl_conv2d_opts *o = &g.conv;
+	for (int i = 0; i < 2; i++)
+		if (o->stride[i] < 1 || o->dilation[i] < 1 || o->pad[i] < 0)
+			return slp_call_fail(at, me, SL_EINVAL,
+			                     ".stride and .dilation must be positive, .pad not negative");
 	for (int i = 0; i < 2; i++)
 		if (opts.output_pad[i] < 0 ||
 		    (opts.output_pad[i] >= o->stride[i] && opts.output_pad[i] >= o->dilation[i]))

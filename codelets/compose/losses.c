@@ -55,13 +55,17 @@ static sl_tensor *over(const char *at, sl_tensor *x, sl_tensor *counted, sl_tens
 /* The mean over samples, of weights w, of minus the logarithms of their probabilities, or the sum.  Samples that do not
  * count get no gradient, be the mean one of nothing; other elements than the chosen ones are not multiplied: they may
  * be infinite. */
-static sl_tensor *entropy(const char *at, sl_tensor *logp, sl_tensor *labels, const struct sl_cross_entropy_opts *o)
+static sl_tensor *entropy(const char *at, sl_tensor *x, sl_tensor *labels, const struct sl_cross_entropy_opts *o)
 {
-	if (!logp) return NULL;
-	sl_shape s = sl_tensor_shape(logp);
+	if (!x) return NULL;
+	sl_shape s = sl_tensor_shape(x), row = s;
 	int64_t classes = s.dim[s.ndim - 1];
-	sl_tensor *chosen = sl_one_hot_at(at, labels, classes, (struct sl_make){.dtype = sl_tensor_dtype(logp)});
+	row.dim[s.ndim - 1] = 1;
+	sl_tensor *chosen = sl_one_hot_at(at, labels, classes, (struct sl_make){.dtype = sl_tensor_dtype(x)});
 	sl_tensor *counted = counts(at, chosen, labels, o), *w = counted;
+	if (!counted) return NULL;
+	/* logits of samples that do not count may be anything, NaN, too */
+	sl_tensor *logp = sl_log_softmax_at(at, slp_take_if(at, sl_reshape_at(at, counted, row), x), -1);
 	if (o->weights) w = sl_mul_at(at, w, sum_of_last(at, sl_mul_at(at, chosen, o->weights)));
 	sl_tensor *total = o->sum ? NULL : sl_sum_at(at, w, (struct sl_reduce_opts){0});
 	sl_tensor *loss = sl_mul_at(at, sum_of_last(at, slp_take_if(at, chosen, logp)), w);
@@ -96,7 +100,7 @@ sl_tensor *sl_cross_entropy_at(const char *at, sl_tensor *logits, sl_tensor *lab
 	sl_tensor *x = classes_last(at, logits);
 	if (opts.weights || opts.ignore || opts.label_smoothing > 0) {
 		opts.weights = slp_widened(at, opts.weights);
-		sl_tensor *loss = entropy(at, sl_log_softmax_at(at, slp_widened(at, x), -1), labels, &opts);
+		sl_tensor *loss = entropy(at, slp_widened(at, x), labels, &opts);
 		return SLP_GIVE(slp_narrowed(at, loss, logits));
 	}
 	x = sl_reshape_at(at, x, SL_SHAPE(-1, s.dim[1]));
@@ -133,10 +137,11 @@ sl_tensor *sl_kl_div_at(const char *at, sl_tensor *log_probabilities, sl_tensor 
 	return SLP_GIVE(slp_narrowed(at, loss, log_probabilities));
 }
 
-static sl_tensor *length(const char *at, sl_tensor *x, int axis)
+/* x over its length along the axis: products of these do not overflow. */
+static sl_tensor *unit(const char *at, sl_tensor *x, int axis)
 {
-	sl_tensor *n = sl_norm_at(at, x, (struct sl_reduce_opts){.axes = &axis, .naxes = 1});
-	return sl_maximum_scalar_at(at, n, 1e-8);
+	sl_tensor *n = sl_norm_at(at, x, (struct sl_reduce_opts){.axes = &axis, .naxes = 1, .keepdims = true});
+	return sl_div_at(at, x, sl_maximum_scalar_at(at, n, 1e-8));
 }
 
 /* x, as long along the axis as the whole is that it is broadcast to. */
@@ -156,8 +161,8 @@ static sl_tensor *cosine(const char *at, sl_tensor *a, sl_tensor *b, int axis)
 		axis -= all.ndim;
 		a = as_long(at, a, all, axis), b = as_long(at, b, all, axis);
 	}
-	sl_tensor *product = sl_sum_at(at, sl_mul_at(at, a, b), (struct sl_reduce_opts){.axes = &axis, .naxes = 1});
-	return sl_div_at(at, product, sl_mul_at(at, length(at, a, axis), length(at, b, axis)));
+	sl_tensor *products = sl_mul_at(at, unit(at, a, axis), unit(at, b, axis));
+	return sl_sum_at(at, products, (struct sl_reduce_opts){.axes = &axis, .naxes = 1});
 }
 
 static bool pair_given(const char *at, const char *me, sl_tensor *a, sl_tensor *b)

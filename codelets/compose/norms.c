@@ -8,6 +8,20 @@ static bool parameter_fits(const char *at, const char *me, sl_tensor *x, const c
 	return slp_one_type(at, me, "x", x, name, t);
 }
 
+/* The root of the mean of the squares of n elements along the last axis, plus eps.  Where the square of the mean would
+ * overflow eps is nothing beside it. */
+static sl_tensor *rms_of(const char *at, sl_tensor *x, int64_t n, double eps)
+{
+	const double large = 1e15;
+	struct sl_reduce_opts last = {SL_AXES(-1), .keepdims = true};
+	if (n < 1) return sl_sqrt_at(at, sl_add_scalar_at(at, sl_mean_at(at, sl_square_at(at, x), last), eps));
+	sl_tensor *rms = sl_div_scalar_at(at, sl_norm_at(at, x, last), sqrt((double)n));
+	if (eps == 0) return rms;
+	sl_tensor *square = sl_square_at(at, sl_minimum_scalar_at(at, rms, large));
+	sl_tensor *root = sl_sqrt_at(at, sl_add_scalar_at(at, square, eps));
+	return sl_where_at(at, sl_gt_scalar_at(at, rms, large), rms, root);
+}
+
 /* x over the root of the mean of its squares along the last axis, times gamma (n), or NULL for none. B. Zhang, R.
  * Sennrich, arXiv:1910.07467, 2019.  gamma may be float32 where x has a half type.  Errors are those of the operations;
  * SL_EINVAL: an eps that is negative or not finite.
@@ -16,16 +30,16 @@ static bool parameter_fits(const char *at, const char *me, sl_tensor *x, const c
 sl_tensor *sl_rms_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, struct sl_rms_norm_opts opts)
 {
 	SLP_COMPOSE("sl_rms_norm", at);
-	double eps = opts.eps == 0 ? 1e-5 : opts.eps;
-	if (!(eps > 0 && isfinite(eps)))
-		return slp_call_fail(at, "sl_rms_norm", SL_EINVAL, "eps is %g, a positive number needed", eps);
+	if (!SLP_OPTIONS(sl_rms_norm_opts, at, "sl_rms_norm", &opts)) return NULL;
+	double eps = opts.eps;
+	if (!(eps >= 0 && isfinite(eps)))
+		return slp_call_fail(at, "sl_rms_norm", SL_EINVAL, "eps is %g, a finite number needed, not below 0",
+		                     eps);
 	sl_shape s = x ? sl_tensor_shape(x) : SL_SCALAR;
 	if (!parameter_fits(at, "sl_rms_norm", x, "gamma", gamma)) return NULL;
 	if (s.ndim > 0 && !slp_shape_fits(at, "sl_rms_norm", "gamma", gamma, SL_SHAPE(s.dim[s.ndim - 1]))) return NULL;
 	sl_tensor *wide = slp_widened(at, x);
-	sl_tensor *mean =
-	        sl_mean_at(at, sl_square_at(at, wide), (struct sl_reduce_opts){SL_AXES(-1), .keepdims = true});
-	sl_tensor *y = sl_mul_at(at, wide, sl_rsqrt_at(at, sl_add_scalar_at(at, mean, eps)));
+	sl_tensor *y = sl_div_at(at, wide, rms_of(at, wide, s.ndim > 0 ? s.dim[s.ndim - 1] : 0, eps));
 	if (y && gamma) y = sl_mul_at(at, y, slp_widened(at, gamma));
 	return SLP_GIVE(slp_narrowed(at, y, x));
 }
@@ -71,6 +85,7 @@ sl_tensor *sl_group_norm_at(const char *at, sl_tensor *x, int groups, sl_tensor 
                             struct sl_layer_norm_opts opts)
 {
 	SLP_COMPOSE("sl_group_norm", at);
+	if (!SLP_OPTIONS(sl_layer_norm_opts, at, "sl_group_norm", &opts)) return NULL;
 	return SLP_GIVE(slp_shape_given(at, "sl_group_norm", "x", x)
 	                        ? grouped(at, "sl_group_norm", x, groups, gamma, beta, opts)
 	                        : NULL);
@@ -82,6 +97,7 @@ sl_tensor *sl_instance_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, s
 {
 	const char *me = "sl_instance_norm";
 	SLP_COMPOSE(me, at);
+	if (!SLP_OPTIONS(sl_layer_norm_opts, at, "sl_instance_norm", &opts)) return NULL;
 	if (!slp_shape_given(at, me, "x", x)) return NULL;
 	sl_shape s = sl_tensor_shape(x);
 	return SLP_GIVE(grouped(at, me, x, s.ndim > 1 ? s.dim[1] : 0, gamma, beta, opts));

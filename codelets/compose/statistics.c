@@ -51,6 +51,16 @@ static sl_tensor *variance(const char *at, sl_tensor *x, const struct sl_varianc
 	return sl_mul_scalar_at(at, v, n / (n > o->ddof ? n - o->ddof : 0));
 }
 
+/* The root of the variance, without squares that overflow: the length of what is left without the mean. */
+static sl_tensor *deviation(const char *at, sl_tensor *x, const struct sl_variance_opts *o)
+{
+	double n = gathered(sl_tensor_shape(x), o), rest = n > o->ddof ? n - o->ddof : 0;
+	sl_tensor *mean = sl_mean_at(at, x, (struct sl_reduce_opts){o->axes, o->naxes, true});
+	sl_tensor *length =
+	        sl_norm_at(at, sl_sub_at(at, x, mean), (struct sl_reduce_opts){o->axes, o->naxes, o->keepdims});
+	return sl_div_scalar_at(at, length, sqrt(rest));
+}
+
 /* The root of what may be 0 everywhere around: its gradient is 0 there, as PyTorch has it. */
 static sl_tensor *root_of(const char *at, sl_tensor *v)
 {
@@ -62,7 +72,10 @@ static sl_tensor *spread(const char *at, const char *me, sl_tensor *x, const str
 {
 	if (o->ddof < 0) return slp_call_fail(at, me, SL_EINVAL, "ddof %d is negative", o->ddof);
 	bool whole = x && !slp_is_float(sl_tensor_dtype(x));
-	sl_tensor *v = variance(at, whole ? sl_cast_at(at, x, SL_FLOAT32) : slp_widened(at, x), o);
+	x = whole ? sl_cast_at(at, x, SL_FLOAT32) : x;
+	sl_tensor *wide = slp_widened(at, x), *v;
+	if (root && wide && sl_tensor_shape(wide).ndim >= 0) return slp_narrowed(at, deviation(at, wide, o), x);
+	v = variance(at, wide, o);
 	return slp_narrowed(at, root ? root_of(at, v) : v, x);
 }
 

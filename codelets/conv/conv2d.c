@@ -25,7 +25,7 @@ enum slp_conv_pass slp_conv_pass_of(const struct sl_op *op)
 
 /* clang-format off */
 #define ATTR(field, kind, count, doc) SLP_ATTR(struct slp_conv2d_attrs, field, kind, count, doc)
-#define OPTION(field, count, doc) {#field, SLP_INT, offsetof(struct slp_conv2d_attrs, conv.field), count, doc, false}
+#define OPTION(field, count, doc) {#field, SLP_INT, offsetof(struct slp_conv2d_attrs, conv.field), count, doc, false, false}
 /* clang-format on */
 #define OPTIONS                                                                                                        \
 	OPTION(stride, 2, "steps of the window down and across"), OPTION(pad, 2, "zeros around the image"),            \
@@ -353,6 +353,7 @@ static enum sl_status conv2d_grad_weights_grad(struct slp_grad *g)
  *	sl_tensor *y = sl_conv2d(x, w, b, .pad = {1, 1}, .stride = {2}); */
 sl_tensor *sl_conv2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b, struct sl_conv2d_opts opts)
 {
+	if (!SLP_OPTIONS(sl_conv2d_opts, at, "sl_conv2d", &opts)) return NULL;
 	if (!b && sl_error() != SL_OK) return NULL;
 	return slp_apply1(at, &slp_op_conv2d, &(struct slp_conv2d_attrs){.conv = opts}, b ? 3 : 2,
 	                  (sl_tensor *const[]){x, w, b});

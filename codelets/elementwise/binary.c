@@ -30,6 +30,9 @@ static enum sl_status scalar_infer(struct slp_infer *c)
 		return slp_reject(c, SL_EDTYPE,
 		                  "%.9g is not a value of %s; convert the tensor to floats first, with sl_cast", s,
 		                  sl_dtype_name(c->in[0].dtype));
+	if (c->op == &slp_op_pow_scalar && !slp_is_float(c->in[0].dtype) && s < 0)
+		return slp_reject(c, SL_EINVAL,
+		                  "integers to the power of %.9g; convert the tensor to floats first, with sl_cast", s);
 	return compare_scalar_infer(c);
 }
 
@@ -81,11 +84,12 @@ static enum sl_status mul_grad(struct slp_grad *g)
 
 static enum sl_status div_grad(struct slp_grad *g)
 {
-	sl_tensor *by_a = sl_div_at(g->at, g->dout[0], g->in[1]);
 	enum sl_status s = SL_OK;
-	if (g->need[0]) s = give(g, 0, by_a);
-	if (g->need[1] && s == SL_OK) s = give(g, 1, sl_neg_at(g->at, sl_mul_at(g->at, by_a, g->out[0])));
-	return s;
+	if (g->need[0]) s = give(g, 0, sl_div_at(g->at, g->dout[0], g->in[1]));
+	if (!g->need[1] || s != SL_OK) return s;
+	/* dy / b may be infinite where the quotient is 0 */
+	sl_tensor *slope = sl_div_at(g->at, g->out[0], g->in[1]);
+	return give(g, 1, sl_neg_at(g->at, sl_mul_at(g->at, g->dout[0], slope)));
 }
 
 static sl_tensor *part(const char *at, const struct sl_op *op, sl_tensor *a, sl_tensor *b)
@@ -173,8 +177,11 @@ static enum sl_status pow_scalar_grad(struct slp_grad *g)
 static enum sl_status rpow_scalar_grad(struct slp_grad *g)
 {
 	double s = number(g->attrs);
-	if (s == 0) return give_only(g, slp_zeros_like(g->at, g->dout[0]));
-	return give_only(g, sl_mul_scalar_at(g->at, sl_mul_at(g->at, g->dout[0], g->out[0]), log(s)));
+	sl_tensor *d = g->dout[0], *y = g->out[0];
+	if (s != 0) return give_only(g, sl_mul_scalar_at(g->at, sl_mul_at(g->at, d, y), log(s)));
+	/* 0 or, where x is below 0, minus infinity */
+	sl_tensor *zero = slp_zeros_like(g->at, y);
+	return give_only(g, sl_mul_at(g->at, d, part(g->at, &slp_op_pow_by_exponent, zero, y)));
 }
 
 static enum sl_status maximum_scalar_grad(struct slp_grad *g)

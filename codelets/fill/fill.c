@@ -18,10 +18,41 @@ const struct slp_attr slp_value_attrs[] = {
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
 
+/* Whether integers of the type reach so far; the fraction is lost. */
+static bool reaches(enum sl_dtype dtype, double value)
+{
+	return slp_kind_of(dtype) != SLP_KIND_INT || slp_can_hold(dtype, trunc(value));
+}
+
+static enum sl_status refuse(struct slp_infer *c, double value, enum sl_dtype dtype)
+{
+	return slp_reject(c, SL_EDTYPE, "%.9g is out of the range of %s", value, sl_dtype_name(dtype));
+}
+
+static enum sl_status fill_infer(struct slp_infer *c)
+{
+	double value = ((const struct slp_fill *)c->attrs)->value;
+	enum sl_status s = slp_created_infer(c);
+	return s == SL_OK && !reaches(c->out[0].dtype, value) ? refuse(c, value, c->out[0].dtype) : s;
+}
+
 static enum sl_status like_infer(struct slp_infer *c)
 {
+	double value = ((const struct slp_value *)c->attrs)->value;
 	c->out[0] = c->in[0];
-	return SL_OK;
+	return reaches(c->out[0].dtype, value) ? SL_OK : refuse(c, value, c->out[0].dtype);
+}
+
+/* The last number counts: others lie between it and the first. */
+static enum sl_status arange_infer(struct slp_infer *c)
+{
+	const struct slp_arange *a = c->attrs;
+	enum sl_status s = slp_created_infer(c);
+	int64_t n = s == SL_OK ? sl_shape_size(c->out[0].shape) : 0;
+	double last = a->start + (double)(n - 1) * a->step;
+	if (n < 1) return s;
+	if (!reaches(c->out[0].dtype, a->start)) return refuse(c, a->start, c->out[0].dtype);
+	return reaches(c->out[0].dtype, last) ? SL_OK : refuse(c, last, c->out[0].dtype);
 }
 
 static double result_bytes(const struct slp_infer *c)
@@ -99,7 +130,7 @@ const struct sl_op slp_op_fill = {
         .attr_table = fill_attrs,
         .attrs_size = sizeof(struct slp_fill),
         .rows = SLP_ANY_ROWS(fill),
-        .infer = slp_created_infer,
+        .infer = fill_infer,
         .ref = fill_ref,
 };
 
@@ -120,8 +151,10 @@ const struct sl_op slp_op_full_like = {
         .ref = fill_ref,
 };
 
-/* A tensor full of a number.  Integers lose the fraction and saturate.  SL_ESHAPE if a size is negative, or no memory
- * is that large; SL_EDTYPE if there is no such data type; SL_EDEVICE if the device does not exist.
+/* A tensor full of a number.  Integers lose the fraction; bools are whether it is not 0.  SL_ESHAPE if a size is
+ * negative, or no memory is that large; SL_EDTYPE if there is no such data type, or the number is out of the range of
+ * the integers; SL_EDEVICE if the device does not exist.  A double is exact up to 2^53: larger int64 are made by sl_from
+ * and sl_broadcast_to.
  *
  *     sl_tensor *x = sl_full(SL_SHAPE(2, 3), 0.5), *n = sl_full(SL_SHAPE(4), 7, .dtype = SL_INT32); */
 sl_tensor *sl_full_at(const char *at, sl_shape shape, double value, struct sl_make make)
@@ -164,6 +197,11 @@ static void arange_range(void *arg, int64_t begin, int64_t end)
 {
 	const struct slp_kernel *k = arg;
 	const struct slp_arange *r = k->attrs;
+	if (slp_arange_is_whole(k)) { /* above 2^53, too */
+		int64_t *out = k->out[0].ptr;
+		for (int64_t i = begin; i < end; i++) out[i] = slp_arange_whole(r, i);
+		return;
+	}
 	for (int64_t i = begin; i < end; i++) slp_set_truncated(&k->out[0], i, r->start + (double)i * r->step);
 }
 
@@ -188,7 +226,7 @@ const struct sl_op slp_op_arange = {
         .attr_table = arange_attrs,
         .attrs_size = sizeof(struct slp_arange),
         .rows = SLP_ANY_ROWS(arange),
-        .infer = slp_created_infer,
+        .infer = arange_infer,
         .ref = arange_ref,
 };
 

@@ -18,6 +18,18 @@ struct slp_arange {
 	double start, step;
 };
 
+/* Whether a call makes int64 of whole numbers, which are exact then, and element i of them. */
+static inline bool slp_arange_is_whole(const struct slp_kernel *k)
+{
+	const struct slp_arange *a = (const struct slp_arange *)k->attrs;
+	bool whole = a->start == floor(a->start) && a->step == floor(a->step);
+	return k->out[0].type.dtype == SL_INT64 && whole && fabs(a->start) < 0x1p63 && fabs(a->step) < 0x1p63;
+}
+SLP_DTYPE_FN int64_t slp_arange_whole(const struct slp_arange *a, int64_t i)
+{
+	return (int64_t)((uint64_t)(int64_t)a->start + (uint64_t)i * (uint64_t)(int64_t)a->step);
+}
+
 struct slp_cast {
 	int dtype;
 };

@@ -9,22 +9,22 @@
 
 /* clang-format off */
 #define RNG_ATTRS(attrs)                                                                                               \
-	{"seed", SLP_INT64, offsetof(attrs, rng.seed), 1, "seed of the random numbers", true},                         \
-	{"stream", SLP_INT64, offsetof(attrs, rng.stream), 1, "number of the random operation", true}
+	{"seed", SLP_INT64, offsetof(attrs, rng.seed), 1, "seed of the random numbers", true, false},                         \
+	{"stream", SLP_INT64, offsetof(attrs, rng.stream), 1, "number of the random operation", true, false}
 /* clang-format on */
 
 static const struct slp_attr uniform_attrs[] = {
         SLP_CREATED_ATTRS(struct slp_draw),
-        {"low", SLP_DOUBLE, offsetof(struct slp_draw, a), 1, "the smallest number", true},
-        {"high", SLP_DOUBLE, offsetof(struct slp_draw, b), 1, "upper bound, not reached", true},
+        {"low", SLP_DOUBLE, offsetof(struct slp_draw, a), 1, "the smallest number", true, false},
+        {"high", SLP_DOUBLE, offsetof(struct slp_draw, b), 1, "upper bound, not reached", true, false},
         RNG_ATTRS(struct slp_draw),
         {0},
 };
 
 static const struct slp_attr normal_attrs[] = {
         SLP_CREATED_ATTRS(struct slp_draw),
-        {"mean", SLP_DOUBLE, offsetof(struct slp_draw, a), 1, "mean", true},
-        {"sigma", SLP_DOUBLE, offsetof(struct slp_draw, b), 1, "standard deviation", true},
+        {"mean", SLP_DOUBLE, offsetof(struct slp_draw, a), 1, "mean", true, false},
+        {"sigma", SLP_DOUBLE, offsetof(struct slp_draw, b), 1, "standard deviation", true, false},
         RNG_ATTRS(struct slp_draw),
         {0},
 };

@@ -13,7 +13,7 @@
 #include "softmax_rows.h"
 
 static const struct slp_attr huber_attr_table[] = {
-        SLP_ATTR_VALUE(struct slp_huber_attrs, delta, SLP_DOUBLE, 1, "distance where squares end; 0 means 1"),
+        SLP_ATTR_DEFAULTED(struct slp_huber_attrs, delta, "distance where squares end; 0 means 1"),
         {0},
 };
 
@@ -42,9 +42,9 @@ static enum sl_status check_pair(struct slp_infer *c)
 	if (x->shape.ndim < 1) return slp_reject(c, SL_ESHAPE, "at least one axis needed: the samples");
 	if (!c->op->attrs_size) return SL_OK;
 	struct slp_huber_attrs *a = c->attrs;
-	if (a->delta == 0) a->delta = 1;
+	a->delta = slp_or(a->delta, 1);
 	if (a->delta > 0 && isfinite(a->delta)) return SL_OK;
-	return slp_reject(c, SL_EINVAL, "delta is %g, a positive number needed", a->delta);
+	return slp_reject(c, SL_EINVAL, "delta is %g, a positive number needed", a->delta + 0.0);
 }
 
 static enum sl_status infer(struct slp_infer *c)
@@ -329,6 +329,7 @@ sl_tensor *sl_l2_loss_at(const char *at, sl_tensor *x, sl_tensor *target)
  *	sl_tensor *loss = sl_huber_loss(prediction, y, .delta = 2); */
 sl_tensor *sl_huber_loss_at(const char *at, sl_tensor *x, sl_tensor *target, struct sl_huber_loss_opts opts)
 {
+	if (!SLP_OPTIONS(sl_huber_loss_opts, at, "sl_huber_loss", &opts)) return NULL;
 	struct slp_huber_attrs attrs = {opts.delta};
 	return slp_apply1(at, &slp_op_huber_loss, &attrs, 2, (sl_tensor *[]){x, target});
 }

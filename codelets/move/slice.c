@@ -3,12 +3,13 @@
 #include "slice.h"
 
 #define SLICE_ATTRS(type, path)                                                                                        \
-	{"axis", SLP_INT, offsetof(type, path axis), 1, "the axis; negative: from the end", false},                    \
-	        {"begin", SLP_INT64, offsetof(type, path begin), 1, "first element; negative: from the end", false},   \
+	{"axis", SLP_INT, offsetof(type, path axis), 1, "the axis; negative: from the end", false, false},             \
+	        {"begin", SLP_INT64, offsetof(type, path begin), 1, "first element; negative: from the end",           \
+	         false,   false},                                                                                      \
 	        {"end", SLP_INT64, offsetof(type, path end), 1, "element to stop before; negative: from the end",      \
-	         false},                                                                                               \
+	         false, false},                                                                                        \
 	{                                                                                                              \
-		"step", SLP_INT64, offsetof(type, path step), 1, "distance; negative: backwards; not 0", false         \
+		"step", SLP_INT64, offsetof(type, path step), 1, "distance; negative: backwards; not 0", false, false  \
 	}
 
 static const struct slp_attr slice_attr_table[] = {SLICE_ATTRS(struct slp_slice_attrs, ), {0}};

@@ -8,8 +8,8 @@
 #include "common/lane_order.h"
 
 static const struct slp_attr norm_attr_table[] = {
-        SLP_ATTR_VALUE(struct slp_norm_attrs, eps, SLP_DOUBLE, 1, "added to the variance; 0 means 1e-5"),
-        SLP_ATTR_VALUE(struct slp_norm_attrs, momentum, SLP_DOUBLE, 1, "of the running statistics; 0 means 0.9"),
+        SLP_ATTR_DEFAULTED(struct slp_norm_attrs, eps, "added to the variance; 0 means 1e-5"),
+        SLP_ATTR_DEFAULTED(struct slp_norm_attrs, momentum, "of the running statistics; 0 means 0.9"),
         SLP_ATTR(struct slp_norm_attrs, activation, SLP_INT, 1, "enum sl_activation, applied to the result"),
         SLP_ATTR(struct slp_norm_attrs, blocks, SLP_BOOL, 1, "images of a half type, in blocks of 16 channels"),
         SLP_ATTR(struct slp_norm_attrs, last, SLP_BOOL, 1, "images with channels last"),
@@ -56,10 +56,10 @@ static enum sl_status check(const struct slp_infer *c, const struct slp_type *x,
 static enum sl_status check_attrs(struct slp_infer *c)
 {
 	struct slp_norm_attrs *a = c->attrs;
-	if (a->eps == 0) a->eps = 1e-5;
-	if (a->momentum == 0) a->momentum = SLP_BATCH_NORM_MOMENTUM;
-	if (!(a->eps > 0 && isfinite(a->eps)))
-		return slp_reject(c, SL_EINVAL, "eps is %g, a positive number needed", a->eps);
+	a->eps = slp_or(a->eps, 1e-5);
+	a->momentum = slp_or(a->momentum, SLP_BATCH_NORM_MOMENTUM);
+	if (!(a->eps >= 0 && isfinite(a->eps)))
+		return slp_reject(c, SL_EINVAL, "eps is %g, a finite number needed, not below 0", a->eps);
 	if (!(a->momentum >= 0 && a->momentum <= 1))
 		return slp_reject(c, SL_EINVAL, "momentum is %g; it must be from 0 to 1", a->momentum);
 	if (a->activation < 0 || a->activation >= SL_ACTIVATIONS)
@@ -286,6 +286,7 @@ static enum sl_status grad_infer(struct slp_grad *g)
 sl_tensor *sl_batch_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, sl_tensor *beta, sl_tensor *mean,
                             sl_tensor *var, struct sl_batch_norm_opts opts)
 {
+	if (!SLP_OPTIONS(sl_batch_norm_opts, at, "sl_batch_norm", &opts)) return NULL;
 	struct slp_norm_attrs attrs = {opts.eps, opts.momentum, SL_IDENTITY, false, false};
 	bool training = sl_is_training() && !opts.use_global_stats;
 	sl_tensor *in[] = {x, gamma, beta, mean, var};

@@ -5,7 +5,7 @@
 #include "loss/softmax_rows.h"
 
 static const struct slp_attr attr_table[] = {
-        SLP_ATTR_VALUE(struct slp_layer_norm_attrs, eps, SLP_DOUBLE, 1, "added to the variance; 0 means 1e-5"),
+        SLP_ATTR_DEFAULTED(struct slp_layer_norm_attrs, eps, "added to the variance; 0 means 1e-5"),
         {0},
 };
 
@@ -43,9 +43,9 @@ static enum sl_status infer_forward(struct slp_infer *c)
 	struct slp_layer_norm_attrs *a = c->attrs;
 	enum sl_status status = check(c, &c->in[0], 1, 3);
 	if (status) return status;
-	if (a->eps == 0) a->eps = 1e-5;
-	if (!(a->eps > 0 && isfinite(a->eps)))
-		return slp_reject(c, SL_EINVAL, "eps is %g, a positive number needed", a->eps);
+	a->eps = slp_or(a->eps, 1e-5);
+	if (!(a->eps >= 0 && isfinite(a->eps)))
+		return slp_reject(c, SL_EINVAL, "eps is %g, a finite number needed, not below 0", a->eps);
 	c->out[0] = c->in[0];
 	c->out[1] = c->out[2] = (struct slp_type){slp_promoted(c->in[0].dtype), without_last(c->in[0].shape)};
 	return SL_OK;
@@ -303,6 +303,7 @@ static enum sl_status grad(struct slp_grad *g)
 sl_tensor *sl_layer_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, sl_tensor *beta,
                             struct sl_layer_norm_opts opts)
 {
+	if (!SLP_OPTIONS(sl_layer_norm_opts, at, "sl_layer_norm", &opts)) return NULL;
 	struct slp_layer_norm_attrs attrs = {opts.eps};
 	return slp_apply1(at, &slp_op_layer_norm, &attrs, 3, (sl_tensor *[]){x, gamma, beta});
 }

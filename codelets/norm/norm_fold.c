@@ -10,7 +10,7 @@ struct norm_fold_attrs {
 };
 
 static const struct slp_attr attr_table[] = {
-        SLP_ATTR_VALUE(struct norm_fold_attrs, eps, SLP_DOUBLE, 1, "added to the variance; 0 means 1e-5"),
+        SLP_ATTR_DEFAULTED(struct norm_fold_attrs, eps, "added to the variance; 0 means 1e-5"),
         {0},
 };
 
@@ -20,7 +20,7 @@ static enum sl_status fold_infer(struct slp_infer *c)
 {
 	struct norm_fold_attrs *a = c->attrs;
 	sl_shape w = c->in[W].shape;
-	if (a->eps == 0) a->eps = 1e-5;
+	a->eps = slp_or(a->eps, 1e-5);
 	if (c->nin != B && c->nin != B + 1)
 		return slp_reject(c, SL_EINVAL, "needs w, gamma, beta, mean, var and at most a bias");
 	if (!slp_is_float(c->in[W].dtype) || w.ndim < 1)

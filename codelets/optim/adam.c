@@ -10,9 +10,9 @@
 
 static const struct slp_attr attr_table[] = {
         SLP_OPTIM_ROWS(struct slp_adam_attrs),
-        SLP_ATTR_VALUE(struct slp_adam_attrs, beta1, SLP_DOUBLE, 1, "factor of the old mean; 0 means 0.9"),
-        SLP_ATTR_VALUE(struct slp_adam_attrs, beta2, SLP_DOUBLE, 1, "factor of the old variance; 0 means 0.999"),
-        SLP_ATTR_VALUE(struct slp_adam_attrs, eps, SLP_DOUBLE, 1, "added to the deviation; 0 means 1e-8"),
+        SLP_ATTR_DEFAULTED(struct slp_adam_attrs, beta1, "factor of the old mean; 0 means 0.9"),
+        SLP_ATTR_DEFAULTED(struct slp_adam_attrs, beta2, "factor of the old variance; 0 means 0.999"),
+        SLP_ATTR_DEFAULTED(struct slp_adam_attrs, eps, "added to the deviation; 0 means 1e-8"),
         SLP_ATTR_VALUE(struct slp_adam_attrs, step, SLP_INT64, 1, "number of this step, from 1"),
         SLP_ATTR_VALUE(struct slp_adam_attrs, skipped, SLP_INT64, 1, "of these, steps that left the parameters alone"),
         SLP_ATTR_VALUE(struct slp_adam_attrs, decoupled, SLP_BOOL, 1, "parameters decay, not gradients (AdamW)"),
@@ -29,14 +29,13 @@ static bool is_share(double beta)
 static enum sl_status infer(struct slp_infer *c)
 {
 	struct slp_adam_attrs *a = c->attrs;
-	if (a->beta1 == 0) a->beta1 = 0.9;
-	if (a->beta2 == 0) a->beta2 = 0.999;
-	if (a->eps == 0) a->eps = 1e-8;
+	a->beta1 = slp_or(a->beta1, 0.9);
+	a->beta2 = slp_or(a->beta2, 0.999);
+	a->eps = slp_or(a->eps, 1e-8);
 	if (!is_share(a->beta1) || !is_share(a->beta2))
 		return slp_reject(c, SL_EINVAL, "beta1 is %g, beta2 is %g; they must be below 1 and not negative",
 		                  a->beta1, a->beta2);
-	if (!(a->eps > 0 && isfinite(a->eps)))
-		return slp_reject(c, SL_EINVAL, "eps is %g, a positive number needed", a->eps);
+	if (slp_optim_figure(c, "eps", a->eps) != SL_OK) return SL_EINVAL;
 	if (a->step < 1) return slp_reject(c, SL_EINVAL, "step is %lld; steps count from 1", (long long)a->step);
 	if (a->skipped < 0 || a->skipped >= a->step)
 		return slp_reject(c, SL_EINVAL, "%lld of %lld steps are skipped", (long long)a->skipped,
@@ -129,6 +128,7 @@ SLP_OPTIM_OP(adam, "a step of Adam or AdamW: parameters, gradients, means, varia
 enum sl_status sl_adam_update_at(const char *at, sl_tensor *const *params, sl_tensor *const *grads,
                                  sl_tensor *const *means, sl_tensor *const *vars, int count, struct sl_adam_opts opts)
 {
+	if (!SLP_OPTIONS(sl_adam_opts, at, "sl_adam_update", &opts)) return SL_EINVAL;
 	const struct slp_adam_attrs attrs = {.lr = opts.lr,
 	                                     .beta1 = opts.beta1,
 	                                     .beta2 = opts.beta2,

@@ -15,15 +15,25 @@ enum sl_status slp_optim_figure(struct slp_infer *c, const char *name, double va
 	return slp_reject(c, SL_EINVAL, "%s is %g; a finite number needed, not below 0", name, value);
 }
 
+/* Of gradients: 0 by default, which is none. */
+static enum sl_status check_limit(struct slp_infer *c, const char *name, double value)
+{
+	if (value == 0 && slp_was_given(value))
+		return slp_reject(c, SL_EINVAL, "%s is 0, which leaves nothing of gradients; leave it out for no limit",
+		                  name);
+	return slp_optim_figure(c, name, value);
+}
+
 static enum sl_status check_attrs(struct slp_infer *c)
 {
 	struct slp_optim_attrs *a = c->attrs;
-	if (a->rescale == 0) a->rescale = 1;
+	a->rescale = slp_or(a->rescale, 1);
 	if (!isfinite(a->rescale)) return slp_reject(c, SL_EINVAL, "rescale is %g, a finite number needed", a->rescale);
 	enum sl_status s = slp_optim_figure(c, "lr", a->lr);
 	if (s == SL_OK) s = slp_optim_figure(c, "weight_decay", a->weight_decay);
-	if (s == SL_OK) s = slp_optim_figure(c, "clip_norm", a->clip_norm);
-	return s == SL_OK ? slp_optim_figure(c, "clip_value", a->clip_value) : s;
+	if (s == SL_OK) s = slp_optim_figure(c, "lr_scale", a->lr_scale);
+	if (s == SL_OK) s = check_limit(c, "clip_norm", a->clip_norm);
+	return s == SL_OK ? check_limit(c, "clip_value", a->clip_value) : s;
 }
 
 /* Word j of the inputs' names. */

@@ -49,10 +49,10 @@ struct slp_average_attrs {
 #define SLP_OPTIM_ROWS(type)                                                                                           \
 	SLP_ATTR_VALUE(type, lr, SLP_DOUBLE, 1, "learning rate"),                                                      \
 	        SLP_ATTR_VALUE(type, weight_decay, SLP_DOUBLE, 1, "part of a parameter that decays"),                  \
-	        SLP_ATTR_VALUE(type, rescale, SLP_DOUBLE, 1, "factor of the gradients; 0 means 1"),                    \
+	        SLP_ATTR_DEFAULTED(type, rescale, "factor of the gradients; 0 means 1"),                               \
 	        SLP_ATTR(type, clip_norm, SLP_DOUBLE, 1, "most that the norm of all gradients may be; 0: any"),        \
 	        SLP_ATTR_VALUE(type, clip_value, SLP_DOUBLE, 1, "most that an element of a gradient may be; 0: any"),  \
-	        SLP_ATTR_VALUE(type, lr_scale, SLP_DOUBLE, 1, "factor of the learning rate; 0 means 1")
+	        SLP_ATTR_DEFAULTED(type, lr_scale, "factor of the learning rate; 0 means 1")
 
 /* ---- rules of the operations ------------------------------------------------------------------------------------ */
 
@@ -73,7 +73,7 @@ static inline double slp_optim_scale(const struct slp_optim_attrs *a, double squ
 /* The learning rate of these parameters. */
 static inline double slp_optim_lr(const struct slp_optim_attrs *a)
 {
-	return a->lr_scale != 0 ? a->lr * a->lr_scale : a->lr;
+	return a->lr * slp_or(a->lr_scale, 1);
 }
 
 static inline double slp_optim_limit(const struct slp_optim_attrs *a)

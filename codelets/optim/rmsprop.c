@@ -8,8 +8,8 @@
 
 static const struct slp_attr attr_table[] = {
         SLP_OPTIM_ROWS(struct slp_rmsprop_attrs),
-        SLP_ATTR_VALUE(struct slp_rmsprop_attrs, alpha, SLP_DOUBLE, 1, "factor of the old squares; 0 means 0.99"),
-        SLP_ATTR_VALUE(struct slp_rmsprop_attrs, eps, SLP_DOUBLE, 1, "added to the root; 0 means 1e-8"),
+        SLP_ATTR_DEFAULTED(struct slp_rmsprop_attrs, alpha, "factor of the old squares; 0 means 0.99"),
+        SLP_ATTR_DEFAULTED(struct slp_rmsprop_attrs, eps, "added to the root; 0 means 1e-8"),
         SLP_ATTR_VALUE(struct slp_rmsprop_attrs, momentum, SLP_DOUBLE, 1, "factor of the old momentum"),
         {0},
 };
@@ -17,12 +17,11 @@ static const struct slp_attr attr_table[] = {
 static enum sl_status infer(struct slp_infer *c)
 {
 	struct slp_rmsprop_attrs *a = c->attrs;
-	if (a->alpha == 0) a->alpha = 0.99;
-	if (a->eps == 0) a->eps = 1e-8;
-	if (!(a->alpha > 0 && a->alpha <= 1))
+	a->alpha = slp_or(a->alpha, 0.99);
+	a->eps = slp_or(a->eps, 1e-8);
+	if (!(a->alpha >= 0 && a->alpha <= 1))
 		return slp_reject(c, SL_EINVAL, "alpha is %g; it must be from 0 to 1", a->alpha);
-	if (!(a->eps > 0 && isfinite(a->eps)))
-		return slp_reject(c, SL_EINVAL, "eps is %g, a positive number needed", a->eps);
+	if (slp_optim_figure(c, "eps", a->eps) != SL_OK) return SL_EINVAL;
 	enum sl_status s = slp_optim_figure(c, "momentum", a->momentum);
 	return s == SL_OK ? slp_optim_infer(c) : s;
 }
@@ -113,6 +112,7 @@ enum sl_status sl_rmsprop_update_at(const char *at, sl_tensor *const *params, sl
                                     sl_tensor *const *squares, sl_tensor *const *momenta, int count,
                                     struct sl_rmsprop_opts opts)
 {
+	if (!SLP_OPTIONS(sl_rmsprop_opts, at, "sl_rmsprop_update", &opts)) return SL_EINVAL;
 	bool plain = opts.momentum == 0;
 	const struct slp_rmsprop_attrs attrs = {.lr = opts.lr,
 	                                        .alpha = opts.alpha,

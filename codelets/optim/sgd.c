@@ -100,6 +100,7 @@ SLP_OPTIM_OP(sgd_momentum, "gradient descent with momentum: parameters, gradient
 enum sl_status sl_sgd_update_at(const char *at, sl_tensor *const *params, sl_tensor *const *grads,
                                 sl_tensor *const *momenta, int count, struct sl_sgd_opts opts)
 {
+	if (!SLP_OPTIONS(sl_sgd_opts, at, "sl_sgd_update", &opts)) return SL_EINVAL;
 	bool plain = opts.momentum == 0;
 	const struct slp_sgd_attrs attrs = {.lr = opts.lr,
 	                                    .momentum = opts.momentum,

@@ -5,7 +5,7 @@
 #include "pool2d.h"
 
 /* clang-format off */
-#define ATTR(type, prefix, name, field, kind, count, doc) {name, kind, offsetof(type, prefix field), count, doc, false}
+#define ATTR(type, prefix, name, field, kind, count, doc) {name, kind, offsetof(type, prefix field), count, doc, false, false}
 #define POOL_ATTRS(t, prefix)                                                                                          \
 	ATTR(t, prefix, "type", pool.type, SLP_INT, 1, "0: largest element, 1: mean"),                                 \
 	ATTR(t, prefix, "kernel", pool.kernel, SLP_INT, 2, "height and width of the window"),                          \
@@ -275,6 +275,7 @@ static enum sl_status avg_pool2d_grad_ref(const struct slp_kernel *k)
  *	sl_tensor *y = sl_pool2d(x, .kernel = {3}, .stride = {2}, .pad = {1, 1}); */
 sl_tensor *sl_pool2d_at(const char *at, sl_tensor *x, struct sl_pool2d_opts opts)
 {
+	if (!SLP_OPTIONS(sl_pool2d_opts, at, "sl_pool2d", &opts)) return NULL;
 	if (opts.type != SL_POOL_MAX && opts.type != SL_POOL_AVG)
 		return slp_call_fail(at, "sl_pool2d", SL_EINVAL, "type %d is neither SL_POOL_MAX nor SL_POOL_AVG",
 		                     (int)opts.type);

@@ -229,7 +229,9 @@ static enum sl_status grad_norm(struct slp_grad *g)
 {
 	if (!g->need[0]) return SL_OK;
 	sl_tensor *norm = sl_add_at(g->at, g->out[0], sl_eq_scalar_at(g->at, g->out[0], 0));
-	g->din[0] = sl_mul_at(g->at, g->in[0], with_axes(g, sl_div_at(g->at, g->dout[0], norm)));
+	/* dy over the norm may be too small for a float */
+	sl_tensor *unit = sl_div_at(g->at, g->in[0], with_axes(g, norm));
+	g->din[0] = sl_mul_at(g->at, unit, with_axes(g, g->dout[0]));
 	return SL_OK;
 }
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import defaults  # noqa: E402
 import extension  # noqa: E402
 import libraries  # noqa: E402
 from headers import Headers  # noqa: E402
@@ -34,6 +35,7 @@ def write_modules(headers, docs, package):
     for name, maker in (("_ops", operations), ("nn", layers)):
         (package / f"{name}.py").write_text(maker.module())
         (package / f"{name}.pyi").write_text(maker.stub())
+    (package / "_defaults.py").write_text(defaults.module(headers.defaults, headers.structs))
     (package / "_methods.pyi").write_text(operations.methods_stub(methods(package / "_arguments.py")))
     for name, reason in operations.left_out.items():
         print(f"{name} has no Python form: {reason}", file=sys.stderr)

@@ -4,6 +4,7 @@ import re
 import subprocess
 import tempfile
 
+import defaults
 from pycparser import c_ast, c_parser
 
 # Types of the standard headers, as pycparser wants to see them; cffi knows them itself.
@@ -25,6 +26,7 @@ def preprocess(include, compiler="cc", names=_NAMES):
         command = [*compiler.split(), "-E", "-P", "-nostdinc", "-D__attribute__(x)=", f"-I{empty}", f"-I{include}", "-x", "c", "-"]
         lines = "".join(f"#include <{name}>\n" for name in names)
         text = subprocess.run(command, input=lines, check=True, capture_output=True, text=True).stdout
+    text = re.sub(r"^#pragma .*$", "", text, flags=re.MULTILINE)  # about warnings
     return re.sub(r"\n{2,}", "\n", text)
 
 
@@ -68,11 +70,12 @@ def _field(declaration):
 
 
 class Headers:
-    """Everything that the headers declare: .text, .functions, .structs, .enums, each by name."""
+    """Everything that the headers declare: .text, .functions, .structs, .enums, each by name; .defaults of options."""
 
     def __init__(self, include, compiler="cc", names=_NAMES):
         self.text = preprocess(include, compiler, names)
         self.functions, self.structs, self.enums = {}, {}, {}
+        self.defaults = defaults.read(pathlib.Path(include) / "starling")
         for node in c_parser.CParser().parse(_STANDARD + self.text).ext:
             self._read(node)
 

@@ -4,6 +4,8 @@ import keyword
 import re
 import textwrap
 
+from defaults import UNSET
+
 HAND_MADE = {"compared", "recurrent", "topk", "from", "adopt", "copy_to", "grad", "forward", "param_use", "param_data", "param_grad", "var", "step_run", "step_run_all", "cache_forward", "load_npy"}
 _OPERATORS = """add radd iadd sub rsub isub mul rmul imul truediv rtruediv itruediv pow rpow ipow matmul rmatmul
     floordiv rfloordiv ifloordiv mod rmod imod lt le gt ge and rand iand or ror ior xor rxor ixor"""
@@ -93,19 +95,23 @@ class Call:
             self.parameters.append(Parameter(field.name, "str | None", "None"))
             self.arguments.append(f"choice({_kinds(kind)}, {name}, {name!r})")
         elif kind.startswith("struct ") and kind[7:] in self.headers.structs:
-            self._options(self.headers.structs[kind[7:]])
+            self._options(self.headers.structs[kind[7:]], self.headers.defaults.get(kind[7:], {}))
         elif kind == "const char *":
             self.parameters.append(Parameter(field.name, "str"))
             self.arguments.append(f"text_of({name}, {name!r})")
         else:
             raise NotImplementedError(f"{field.name}: {kind}")
 
-    def _options(self, fields):
+    def _options(self, fields, defaults):
         parts = []
         for field in fields:
             name, kind = python_name(field.name), field.type
             if field.name in self.hidden or any(p.name == name for p in self.parameters):
                 parts.append("(0, 0)" if field.length == 2 else "0")  # the function sets it
+            elif field.name == "as_written":
+                parts.append("True")  # a 0 is a 0
+            elif field.name in defaults and (kind in _NUMBERS):
+                parts.append(self._defaulted(field, defaults[field.name]))
             elif kind == "const int *":
                 self.parameters.append(Parameter("axes", "int | Sequence[int] | None", "None"))
                 self.parameters.append(Parameter("axis", "int | Sequence[int] | None", "None", True))  # NumPy's name for them
@@ -138,6 +144,20 @@ class Call:
             else:
                 raise NotImplementedError(f"{field.name}: {kind}")
         self.arguments.append(f"({', '.join(parts)},)")
+
+    def _defaulted(self, field, default):
+        """A field whose default is not 0: what C gets for it."""
+        name, hint = python_name(field.name), _NUMBERS[field.type]
+        given = name
+        if field.length == 2:
+            hint, given = "int | tuple[int, int]", f"pair({name}, {name!r}, 1)"
+            default = default[0] if default[0] == default[1] else default
+        if default is UNSET:
+            unset = "UNSET" if hint == "float" else "UNSET_INT" if field.length is None else "(UNSET_INT, UNSET_INT)"
+            self.parameters.append(Parameter(field.name, f"{hint} | None", "None", True))
+            return f"{unset} if {name} is None else {given}"
+        self.parameters.append(Parameter(field.name, hint, repr(float(default) if hint == "float" else default), True))
+        return given
 
     def signature(self, stub=False, first=()):
         parts = list(first)

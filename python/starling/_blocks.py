@@ -16,13 +16,13 @@ class Initializer:
 
     def __init__(self, kind=0, value=0.0, fan="avg", gaussian=False):
         fans = {"avg": lib.SL_FAN_AVG, "in": lib.SL_FAN_IN, "out": lib.SL_FAN_OUT}
-        self._c = (kind, float(value), choice(fans, fan, "fan"), gaussian)
+        self._c = (kind, float(value), choice(fans, fan, "fan"), gaussian, True)
 
 
 def initializer_of(value):
     """The C structure of an initialiser; None is the layer's own initialiser."""
     if value is None:
-        return (0, 0.0, 0, False)
+        return (0, 0.0, 0, False, False)
     if not isinstance(value, Initializer):
         raise _core.wrong("init", value, "an initialiser of starling.init")
     return value._c

@@ -5,6 +5,7 @@ import os
 import sys
 import threading
 
+from ._defaults import DEFAULTS, UNSET as UNSET, UNSET_INT as UNSET_INT
 from ._ffi import ffi, lib
 
 NULL = ffi.NULL
@@ -142,8 +143,13 @@ _AXES = ffi.sizeof(ffi.typeof("sl_shape").fields[1][1].type) // 8
 
 
 def options(struct, /, **given):
-    """A structure of options; fields that are not given are zero, as in C."""
-    return ffi.new(f"struct {struct} *", given)[0]
+    """A structure of options; fields that are not given, or None, have their defaults, and a 0 is a 0, as in a call in C."""
+    defaults = DEFAULTS.get(struct, {})
+    given = {name: value for name, value in given.items() if value is not None}
+    for name, value in given.items():
+        if isinstance(value, dict) and name in defaults:
+            given[name] = {**defaults[name], **value}
+    return ffi.new(f"struct {struct} *", {**defaults, **given})[0]
 
 
 def buckets_of(axis, sizes):
@@ -240,13 +246,16 @@ def shape_from(shape):
     return None if shape.ndim < 0 else tuple(shape.dim[0 : shape.ndim])
 
 
-def pair(value, name="an option of windows"):
-    """One number or two as two."""
+def pair(value, name="an option of windows", least=None):
+    """One number or two as two; in C a second 0 may mean another number, where `least` refuses it."""
     try:
         first, second = (value, value) if hasattr(value, "__index__") else value
-        return (first.__index__(), second.__index__())
+        both = (first.__index__(), second.__index__())
     except (AttributeError, TypeError, ValueError):
         raise wrong(name, value, "a whole number or two") from None
+    if least is not None and min(both) < least:
+        raise InvalidArgument(f"{name} is {value!r}, numbers from {least} on are needed")
+    return both
 
 
 def axes_of(value):

@@ -4,6 +4,9 @@ from ._core import NULL, check, ffi, here, lib, shape_of
 from ._tensor import Tensor, dtype_of, wrap
 
 _settings = [name for name, _ in ffi.typeof("struct sl_config").fields]
+# A 0 in C's structure means the default; a 0 that is written here means none, or is refused.
+_none = ("gpus", "cuda_graphs")
+_from_one = ("teams", "bulk", "runahead_tasks", "runahead_bytes")
 
 
 def init_engine(**settings):
@@ -20,6 +23,10 @@ def init_engine(**settings):
                 raise _core.wrong(name, value, "a number")
             kept.append(ffi.new("char[]", value.encode()))
             settings[name] = kept[-1]
+        elif name in _none and value == 0:
+            settings[name] = -1
+        elif name in _from_one and value == 0:
+            raise _core.InvalidArgument(f"{name} is 0, a number from 1 on is needed; leave it out for its default")
     check(lib.sl_init_at(here(), ffi.new("struct sl_config *", settings)))
 
 

@@ -7,9 +7,9 @@ from ._tensor import Tensor, array, device_of, wrap, wait_interruptibly
 _optimizers = {"sgd": lib.SL_SGD, "adam": lib.SL_ADAM, "adamw": lib.SL_ADAMW, "rmsprop": lib.SL_RMSPROP}
 _schedules = {"constant": lib.SL_CONSTANT, "steps": lib.SL_STEPS, "cosine": lib.SL_COSINE, "polynomial": lib.SL_POLYNOMIAL}
 _reductions = {"mean": lib.SL_REDUCTION_MEAN, "sum": lib.SL_REDUCTION_SUM}
-_settings = [name for name, _ in ffi.typeof("struct sl_optimizer").fields if name not in ("kind", "schedule")]
+_settings = [name for name, _ in ffi.typeof("struct sl_optimizer").fields if name not in ("kind", "schedule", "as_written")]
 _of_kind = {lib.SL_CONSTANT: (), lib.SL_STEPS: ("every", "factor"), lib.SL_COSINE: ("total", "final_lr"), lib.SL_POLYNOMIAL: ("total", "final_lr", "power")}
-_terms = [name for name, _ in ffi.typeof("struct sl_schedule").fields if name != "kind"]
+_terms = [name for name, _ in ffi.typeof("struct sl_schedule").fields if name not in ("kind", "as_written")]
 
 
 def _only(given, known, what):
@@ -58,9 +58,10 @@ class Trainer(_core.Settled):
         """Updates the parameters by the gradients, divided by batch_size."""
         check(lib.sl_trainer_step_at(here(), self._p, batch_size, (ignore_stale,)))
 
-    def group(self, pattern, *, lr_scale=0, weight_decay=0, no_decay=False):
+    def group(self, pattern, *, lr_scale=None, weight_decay=None, no_decay=False):
         """Parameters whose paths match get a learning rate or decay of their own: group("*bias", no_decay=True)."""
-        check(lib.sl_trainer_group_at(here(), self._p, text_of(pattern, "pattern"), (lr_scale, weight_decay, no_decay)))
+        opts = options("sl_group_opts", lr_scale=lr_scale, weight_decay=weight_decay, no_decay=no_decay)
+        check(lib.sl_trainer_group_at(here(), self._p, text_of(pattern, "pattern"), opts))
 
     def use_averages(self, averages=True):
         """Replaces the network's parameters by their moving averages; with False, puts the parameters back."""

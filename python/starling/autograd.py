@@ -84,4 +84,4 @@ def backward(heads, head_grads=None, retain_graph=False, scale=1):
     if head_grads is not None:
         given = list(head_grads) if isinstance(head_grads, (list, tuple)) else [head_grads]
         grads = ffi.new("sl_tensor *[]", [NULL if g is None else pointer("a gradient of a head", g, Tensor) for g in given])
-    check(lib.sl_backward_heads_at(here(), array, len(heads), (grads, retain_graph, scale)))
+    check(lib.sl_backward_heads_at(here(), array, len(heads), (grads, retain_graph, scale, True)))

@@ -41,8 +41,8 @@ def center_crop(height, width):
 
 def random_flip(p=0.5, *, vertical=False):
     """The image mirrored, left to right or upside down, with probability p."""
-    if not 0 < p <= 1:
-        raise _core.InvalidArgument(f"random_flip: p is {p}, not above 0 and at most 1")
+    if not 0 <= p <= 1:
+        raise _core.InvalidArgument(f"random_flip: p is {p}, not from 0 to 1")
     return Transform(lib.SL_RANDOM_FLIP, p=p, vertical=vertical)
 
 
@@ -160,8 +160,8 @@ def npy(x, y=None, *, classes=0):
     return Dataset(lib.sl_dataset_npy_at(here(), text_of(x, "x"), text_of(y, "y"), (classes, False)))
 
 
-def csv(path, *, separator=",", header=False, label=0, regression=False, missing=False):
-    """A table of numbers: a line a sample.  Column `label`, counted from 1, is y; 0 is the last one, -1 none.
+def csv(path, *, separator=",", header=False, label=None, regression=False, missing=False):
+    """A table of numbers: a line a sample.  Column `label`, counted from 1, is y, by default the last one; -1: none.
 
     Labels that are whole numbers from 0, such as 3 and 10.0, are the classes; other numbers become classes in numeric order,
     texts in theirs.  With regression y is a number.
@@ -172,7 +172,7 @@ def csv(path, *, separator=",", header=False, label=0, regression=False, missing
     return Dataset(lib.sl_dataset_csv_at(here(), text_of(path, "path"), opts))
 
 
-def images(folder, *, height=0, width=0, channels=0):
+def images(folder, *, height=0, width=0, channels=3):
     """PNG and JPEG files, a folder for each class; resized to height and width if they are given."""
     opts = options("sl_images_opts", height=height, width=width, channels=channels)
     return Dataset(lib.sl_dataset_images_at(here(), text_of(folder, "folder"), opts))
@@ -183,7 +183,7 @@ def cifar10(folder, train=True):
     return Dataset(lib.sl_dataset_cifar10_at(here(), text_of(folder, "folder"), lib.SL_TRAIN if train else lib.SL_TEST))
 
 
-def tokens(path, length, *, stride=0, bytes=0):
+def tokens(path, length, *, stride=None, bytes=2):
     """A file of tokens of 1 (text), 2 or 4 bytes as samples of so many: x, and y, which is one token further."""
     return Dataset(lib.sl_dataset_tokens_at(here(), text_of(path, "path"), options("sl_tokens_opts", length=length, stride=stride, bytes=bytes)))
 
@@ -208,7 +208,7 @@ class Loader(_core.Settled):
     many worker threads read and transform samples ahead, and prefetch batches are kept ready.
     """
 
-    def __init__(self, data, batch_size, *, shuffle=True, seed=0, drop_last=False, device=None, limit=0, workers=0, prefetch=0, rank=0, ranks=1, kind=Tensor):
+    def __init__(self, data, batch_size, *, shuffle=True, seed=0, drop_last=False, device=None, limit=None, workers=0, prefetch=None, rank=0, ranks=1, kind=Tensor):
         if not hasattr(batch_size, "__index__"):
             raise _core.wrong("batch_size", batch_size, "a whole number")
         if batch_size < 1:
@@ -235,7 +235,7 @@ class Loader(_core.Settled):
         sizes = {len(a) for a in self._data}
         if len(sizes) != 1:
             raise _core.ShapeError(f"arrays of one data set have {sorted(sizes)} rows")
-        self._size = min(sizes.pop(), limit or float("inf"))
+        self._size = min(sizes.pop(), float("inf") if limit is None else limit)
 
     def __len__(self):
         """The number of batches in an epoch."""

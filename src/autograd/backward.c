@@ -447,7 +447,7 @@ enum sl_status slp_backward(const char *at, sl_tensor *const *heads, int count, 
 	struct walk w = {.at = at,
 	                 .number = atomic_fetch_add(&walks, 1) + 1,
 	                 .retain = opts.retain_graph,
-	                 .scale = opts.scale != 0 ? opts.scale : 1};
+	                 .scale = slp_or(opts.scale, 1)};
 	sl_mode mode;
 	sl_autocast_mode cast;
 	sl_mode_enter(&mode, 0, -1);
@@ -482,6 +482,7 @@ enum sl_status slp_backward(const char *at, sl_tensor *const *heads, int count, 
 enum sl_status sl_backward_heads_at(const char *at, sl_tensor *const *heads, int count, struct sl_backward_opts opts)
 {
 	SLP_CALL("sl_backward", at);
+	if (!SLP_OPTIONS(sl_backward_opts, at, "sl_backward", &opts)) return SL_EINVAL;
 	if (!slp_tracing) return slp_backward(at, heads, count, opts);
 	slp_trace_complain("sl_backward at %s is called in what is traced", at);
 	slp_call_fail(at, "sl_backward", SL_ESTATE,

@@ -310,6 +310,7 @@ static sl_dataset *make(struct table *t)
 sl_dataset *sl_dataset_csv_at(const char *at, const char *path, struct sl_csv_opts opts)
 {
 	SLP_CALL("sl_dataset_csv", at);
+	if (!SLP_OPTIONS(sl_csv_opts, at, "sl_dataset_csv", &opts)) return NULL;
 	if (!slp_given(at, "sl_dataset_csv", "path", path)) return NULL;
 	char separator = opts.separator ? opts.separator : ',';
 	if (strchr("\"\r\n", separator))

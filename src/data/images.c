@@ -205,6 +205,7 @@ static bool fill(struct images *d, const char *dir, struct sl_images_opts opts)
 sl_dataset *sl_dataset_images_at(const char *at, const char *dir, struct sl_images_opts opts)
 {
 	SLP_CALL("sl_dataset_images", at);
+	if (!SLP_OPTIONS(sl_images_opts, at, "sl_dataset_images", &opts)) return NULL;
 	if (!slp_given(at, "sl_dataset_images", "folder", dir)) return NULL;
 	struct images *d = slp_dataset_new(sizeof *d, &images_source);
 	if (!d) return NULL;

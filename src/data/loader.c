@@ -229,6 +229,7 @@ static bool make_ring(sl_loader *l)
 sl_loader *sl_loader_new_at(const char *at, sl_dataset *dataset, struct sl_loader_opts opts)
 {
 	SLP_CALL("sl_loader_new", at);
+	if (!SLP_OPTIONS(sl_loader_opts, at, "sl_loader_new", &opts)) return NULL;
 	if (!slp_given(at, "sl_loader_new", "data set", dataset)) return NULL;
 	if (!check_opts(at, dataset, &opts)) return NULL;
 	if (slp_engine_need(at) != SL_OK || slp_device_resolve(at, &opts.device) != SL_OK) return NULL;

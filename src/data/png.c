@@ -13,21 +13,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool failed(const char *path, png_image *png)
+/* What is left of the file, and why it cannot be read. */
+struct source {
+	const uint8_t *bytes;
+	size_t left;
+	char why[128];
+};
+
+static void take(png_structp png, png_bytep to, size_t n)
 {
-	slp_data_fail(SL_EFORMAT, "%s: damaged PNG image: %s", path, png->message);
-	png_image_free(png);
-	return false;
+	struct source *s = png_get_io_ptr(png);
+	if (n > s->left) png_error(png, "it ends too early");
+	memcpy(to, s->bytes, n);
+	s->bytes += n;
+	s->left -= n;
 }
 
-/* Transparency is left out, not mixed with a background. */
-static void drop_alpha(struct slp_image *image)
+static __attribute__((noreturn)) void fail(png_structp png, const char *why)
 {
-	int64_t n = image->height * image->width;
-	int from = image->channels, to = from - 1;
-	for (int64_t i = 0; i < n; i++)
-		for (int c = 0; c < to; c++) image->pixels[i * to + c] = image->pixels[i * from + c];
-	image->channels = to;
+	struct source *s = png_get_error_ptr(png);
+	snprintf(s->why, sizeof s->why, "%s", why);
+	png_longjmp(png, 1);
+}
+
+static void say_nothing(png_structp png, const char *what)
+{
+	(void)png, (void)what;
 }
 
 /* A byte cannot become more than 1032 bytes, of 8 pixels each. */
@@ -36,22 +47,54 @@ static int64_t most_pixels(size_t size)
 	return ((int64_t)size + 1) * 1032 * 8;
 }
 
+/* The numbers of the file as they are, whatever it says of gamma, in 8 bits and without a palette.  Transparency is left
+ * out, not mixed with a background. */
+static void prepare(png_structp png, png_infop info, struct slp_image *image)
+{
+	png_read_info(png, info);
+	png_set_expand(png);
+	png_set_scale_16(png);
+	png_set_strip_alpha(png);
+	png_set_interlace_handling(png);
+	png_read_update_info(png, info);
+	image->height = png_get_image_height(png, info);
+	image->width = png_get_image_width(png, info);
+	image->channels = png_get_channels(png, info);
+}
+
+static void read_rows(png_structp png, png_infop info, const struct slp_image *image)
+{
+	int passes = png_get_interlace_type(png, info) == PNG_INTERLACE_NONE ? 1 : PNG_INTERLACE_ADAM7_PASSES;
+	for (int pass = 0; pass < passes; pass++)
+		for (int64_t i = 0; i < image->height; i++)
+			png_read_row(png, image->pixels + i * image->width * image->channels, NULL);
+}
+
+/* false: the source says why, or an error was recorded. */
+static bool decode(png_structp png, png_infop info, const char *path, size_t size, struct slp_image *image)
+{
+	if (setjmp(png_jmpbuf(png))) return false;
+	prepare(png, info, image);
+	if (!slp_image_room(path, most_pixels(size), image)) return false;
+	read_rows(png, info, image);
+	return true;
+}
+
 bool slp_png_read(const char *path, const uint8_t *bytes, size_t size, struct slp_image *image)
 {
-	png_image png = {.version = PNG_IMAGE_VERSION};
-	if (!png_image_begin_read_from_memory(&png, bytes, size)) return failed(path, &png);
-	png.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;                      /* 16 bits are 8 bits made finer */
-	png.format &= PNG_FORMAT_FLAG_COLOR | PNG_FORMAT_FLAG_ALPHA; /* 8 bits, no palette, no other order */
-	image->height = png.height;
-	image->width = png.width;
-	image->channels = (int)PNG_IMAGE_SAMPLE_CHANNELS(png.format);
-	if (!slp_image_room(path, most_pixels(size), image)) {
-		png_image_free(&png);
-		return false;
+	struct source s = {bytes, size, ""};
+	png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &s, fail, say_nothing);
+	png_infop info = png ? png_create_info_struct(png) : NULL;
+	bool ok = false;
+	if (info) {
+		png_set_read_fn(png, &s, take);
+		ok = decode(png, info, path, size, image);
+		if (!ok && *s.why) slp_data_fail(SL_EFORMAT, "%s: damaged PNG image: %s", path, s.why);
+	} else {
+		slp_data_fail(SL_ENOMEM, "%s: no memory to read it", path);
 	}
-	if (!png_image_finish_read(&png, NULL, image->pixels, 0, NULL)) return failed(path, &png);
-	if (png.format & PNG_FORMAT_FLAG_ALPHA) drop_alpha(image);
-	return true;
+	png_destroy_read_struct(&png, &info, NULL);
+	return ok;
 }
 
 #else

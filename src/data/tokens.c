@@ -96,6 +96,7 @@ static bool fill(struct tokens *t, const char *path, struct sl_tokens_opts o)
 sl_dataset *sl_dataset_tokens_at(const char *at, const char *path, struct sl_tokens_opts opts)
 {
 	SLP_CALL("sl_dataset_tokens", at);
+	if (!SLP_OPTIONS(sl_tokens_opts, at, "sl_dataset_tokens", &opts)) return NULL;
 	enum { LONGEST = 1 << 28 };
 	if (!slp_given(at, "sl_dataset_tokens", "path", path)) return NULL;
 	if (opts.length < 1 || opts.length > LONGEST || opts.stride < 0 || opts.stride > LONGEST)

@@ -135,6 +135,8 @@ static bool fill(struct transformed *t, sl_dataset *of, const struct sl_transfor
 	t->shapes = slp_malloc((size_t)count * sizeof *t->shapes);
 	if (!t->list || !t->shapes) return false;
 	memcpy(t->list, transforms, (size_t)count * sizeof *t->list);
+	for (int i = 0; i < count; i++)
+		if (!SLP_OPTIONS(sl_transform, NULL, "sl_dataset_transform", &t->list[i])) return false;
 	t->count = count;
 	return chain(t) && slp_dataset_copy_classes(&t->base, of);
 }

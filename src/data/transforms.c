@@ -102,7 +102,7 @@ static void swap(float *a, float *b)
 static bool flip(const struct sl_transform *t, sl_shape in, float *x, struct sl_sample *s)
 {
 	int64_t h = in.dim[1], w = in.dim[2];
-	if (sl_sample_uniform(s) >= (t->p > 0 ? t->p : 0.5)) return true;
+	if (sl_sample_uniform(s) >= slp_or(t->p, 0.5)) return true;
 	for (int64_t c = 0; c < in.dim[0]; c++, x += h * w)
 		if (t->vertical)
 			for (int64_t i = 0; i < h / 2; i++)
@@ -121,7 +121,9 @@ static bool normalise_shape(const struct sl_transform *t, sl_shape in, sl_shape 
 	if (in.ndim < 1 || in.dim[0] > MOST_CHANNELS)
 		return slp_data_fail(SL_ESHAPE, "sl_normalise: x has no first axis of 1 to %d channels", MOST_CHANNELS);
 	for (int c = 0; c < in.dim[0]; c++)
-		if (!(t->std[c] >= 0)) return slp_data_fail(SL_EINVAL, "sl_normalise: std[%d] is %g", c, t->std[c]);
+		if (!(t->std[c] >= 0) || (t->std[c] == 0 && slp_was_given(t->std[c])))
+			return slp_data_fail(SL_EINVAL, "sl_normalise: std[%d] is %g, a positive number needed", c,
+			                     t->std[c] + 0.0);
 	return true;
 }
 
@@ -273,8 +275,8 @@ struct ranges {
 static struct ranges ranges_of(const struct sl_transform *t)
 {
 	struct ranges r = {{0.08, 1}, {3.0 / 4, 4.0 / 3}};
-	if (t->area[0] != 0 || t->area[1] != 0) memcpy(r.area, t->area, sizeof r.area);
-	if (t->ratio[0] != 0 || t->ratio[1] != 0) memcpy(r.ratio, t->ratio, sizeof r.ratio);
+	if (slp_was_given(t->area[0]) || t->area[1] != 0) memcpy(r.area, t->area, sizeof r.area);
+	if (slp_was_given(t->ratio[0]) || t->ratio[1] != 0) memcpy(r.ratio, t->ratio, sizeof r.ratio);
 	return r;
 }
 

@@ -73,7 +73,8 @@ static bool store(struct slp_parser *p, const struct slp_attr *a, char *attrs, u
 	if (p->lex.kind != SLP_TOKEN_NUMBER && !is_word)
 		return slp_lex_fail(&p->lex, SL_EFORMAT, "a value for %s expected", a->name);
 	if (i >= a->count) return slp_lex_fail(&p->lex, SL_EINVAL, "%s takes at most %u values", a->name, a->count);
-	if (a->kind == SLP_DOUBLE) memcpy(to, &p->lex.number, sizeof p->lex.number);
+	double number = a->defaulted && p->lex.number == 0 ? -0.0 : p->lex.number; /* it was given */
+	if (a->kind == SLP_DOUBLE) memcpy(to, &number, sizeof number);
 	else if (a->kind == SLP_BOOL && is_word) *to = (char)word;
 	else if (a->kind == SLP_BOOL) return slp_lex_fail(&p->lex, SL_EINVAL, "%s is true or false", a->name);
 	else if (!is_word && !p->lex.is_integer) return slp_lex_fail(&p->lex, SL_EINVAL, "%s is an integer", a->name);

@@ -102,7 +102,7 @@ static void print_element(FILE *f, const struct slp_attr *a, const char *attrs, 
 {
 	if (a->kind == SLP_BOOL) fputs(((const bool *)(attrs + a->offset))[i] ? "true" : "false", f);
 	else if (a->kind == SLP_INT64) fprintf(f, "%lld", (long long)((const int64_t *)(attrs + a->offset))[i]);
-	else print_number(f, slp_attr_value(a, attrs, i), false);
+	else print_number(f, slp_attr_value(a, attrs, i) + (a->defaulted ? 0.0 : -0.0), false); /* -0.0 as 0 */
 }
 
 static void print_list(FILE *f, const char *name, const struct slp_attr *a, const char *attrs, unsigned count)

@@ -109,6 +109,31 @@ static bool check_unique(struct slp_file *f, const struct slp_arrays *p)
 	return !f->failed;
 }
 
+static int by_name(const void *a, const void *b, void *names)
+{
+	int i = *(const int *)a, k = *(const int *)b, order = strcmp(((char **)names)[i], ((char **)names)[k]);
+	return order ? order : i - k;
+}
+
+int *slp_order_names(char *const *names, int count)
+{
+	int *order = slp_malloc(((size_t)count + 1) * sizeof *order);
+	for (int i = 0; order && i < count; i++) order[i] = i;
+	if (order && count) qsort_r(order, (size_t)count, sizeof *order, by_name, (void *)(uintptr_t)names);
+	return order;
+}
+
+int slp_order_find(char *const *names, const int *order, int count, const char *name)
+{
+	int low = 0, high = count;
+	while (low < high) {
+		int middle = low + (high - low) / 2;
+		if (strcmp(names[order[middle]], name) < 0) low = middle + 1;
+		else high = middle;
+	}
+	return low < count && !strcmp(names[order[low]], name) ? order[low] : -1;
+}
+
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
 bool slp_arrays_parse(struct slp_file *f, struct slp_arrays *p)
@@ -117,9 +142,10 @@ bool slp_arrays_parse(struct slp_file *f, struct slp_arrays *p)
 	return format && format->parse(f, p) && check_unique(f, p);
 }
 
-int slp_arrays_load_as(const char *at, const char *function, const char *path, char ***names, sl_tensor ***tensors)
+static int load(const char *at, const char *function, const char *path, char ***names, sl_tensor ***tensors,
+                bool lenient)
 {
-	struct slp_arrays p = {0};
+	struct slp_arrays p = {.lenient = lenient};
 	struct slp_file f;
 	*names = NULL;
 	*tensors = NULL;
@@ -133,6 +159,17 @@ int slp_arrays_load_as(const char *at, const char *function, const char *path, c
 	*names = p.names;
 	*tensors = p.tensors;
 	return p.count;
+}
+
+int slp_arrays_load_as(const char *at, const char *function, const char *path, char ***names, sl_tensor ***tensors)
+{
+	return load(at, function, path, names, tensors, false);
+}
+
+int slp_arrays_load_leniently(const char *at, const char *function, const char *path, char ***names,
+                              sl_tensor ***tensors)
+{
+	return load(at, function, path, names, tensors, true);
 }
 
 int slp_arrays_load(const char *at, const char *path, char ***names, sl_tensor ***tensors)

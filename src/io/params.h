@@ -20,6 +20,14 @@ enum sl_status slp_arrays_save_as(const char *at, const char *function, const ch
 /* Writes them into a file that is open, as its path's ending says: false with an error recorded. */
 bool slp_arrays_put(struct slp_out *o, const char *const *names, sl_tensor *const *tensors, int count);
 int slp_arrays_load_as(const char *at, const char *function, const char *path, char ***names, sl_tensor ***tensors);
+/* Leaves out safetensors of data types and shapes that tensors do not have, with a line on stderr. */
+int slp_arrays_load_leniently(const char *at, const char *function, const char *path, char ***names,
+                              sl_tensor ***tensors);
+
+/* Names in the order of strcmp, equal ones in their own: numbers, to be freed; NULL without memory.  The first of a
+ * name, -1: it is not there. */
+int *slp_order_names(char *const *names, int count);
+int slp_order_find(char *const *names, const int *order, int count, const char *name);
 
 /* ---- inside ------------------------------------------------------------------------------------------------------ */
 
@@ -27,7 +35,7 @@ struct slp_arrays {
 	char **names;
 	sl_tensor **tensors;
 	int count, capacity;
-	bool keep_state;
+	bool keep_state, lenient;
 	char *state; /* of a sealed file, if keep_state; free it */
 };
 

@@ -20,25 +20,37 @@ struct entry {
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
+/* What is left out, and why. */
+static bool skip(const struct slp_file *f, struct entry *e, const char *why)
+{
+	char text[80];
+	fprintf(stderr, "%s at %s: %s, leniently: tensor %s %s, and is left out\n", f->function, f->at, f->path,
+	        slp_arrays_quote(e->name, strlen(e->name), text), why);
+	e->element = SLP_ELEMENTS;
+	return true;
+}
+
 static bool bad(struct slp_file *f, const struct entry *e, const char *what)
 {
 	char text[80];
 	return slp_file_fail(f, SL_EFORMAT, "tensor %s: %s", slp_arrays_quote(e->name, strlen(e->name), text), what);
 }
 
-static bool read_element(struct slp_file *f, struct entry *e, const json_t *value)
+static bool read_element(struct slp_file *f, struct entry *e, const json_t *value, bool lenient)
 {
 	const char *name = json_string_value(json_object_get(value, "dtype"));
 	if (!name) return bad(f, e, "has no dtype");
 	for (e->element = 1; e->element < SLP_ELEMENTS; e->element++)
 		if (!strcmp(slp_elements[e->element].safetensors, name)) return true;
-	return bad(f, e, "has an unknown dtype");
+	return lenient ? skip(f, e, "has a dtype that tensors do not have") : bad(f, e, "has an unknown dtype");
 }
 
-static bool read_shape(struct slp_file *f, struct entry *e, const json_t *value)
+static bool read_shape(struct slp_file *f, struct entry *e, const json_t *value, bool lenient)
 {
 	const json_t *dims = json_object_get(value, "shape");
 	size_t n = json_array_size(dims);
+	if (json_is_array(dims) && n > SL_MAX_NDIM && lenient)
+		return e->element == SLP_ELEMENTS || skip(f, e, "has more than 6 axes");
 	if (!json_is_array(dims) || n > SL_MAX_NDIM) return bad(f, e, "has no shape, or one with more than 6 axes");
 	e->shape = (sl_shape){.ndim = (int)n};
 	for (size_t i = 0; i < n; i++) {
@@ -61,6 +73,7 @@ static bool read_offsets(struct slp_file *f, struct entry *e, const json_t *valu
 		return bad(f, e, "has data_offsets outside of the file");
 	e->begin = (uint64_t)json_integer_value(begin);
 	e->end = (uint64_t)json_integer_value(end);
+	if (e->element == SLP_ELEMENTS) return true;
 	if (!slp_elements_size(e->element, e->shape, &bytes)) return bad(f, e, "has an impossible shape");
 	if (bytes != e->end - e->begin) return bad(f, e, "has data_offsets that do not fit its shape");
 	return true;
@@ -101,6 +114,7 @@ static bool make_tensors(struct slp_file *f, struct slp_arrays *p, const struct 
 {
 	for (int i = 0; i < count; i++) {
 		const struct entry *e = &entries[i];
+		if (e->element == SLP_ELEMENTS) continue;
 		sl_tensor *t = slp_elements_tensor(f, e->name, e->element, e->shape, f->data + f->pos + e->begin);
 		if (!slp_arrays_add(f, p, e->name, strlen(e->name), t)) return false;
 	}
@@ -118,7 +132,9 @@ static bool read_entries(struct slp_file *f, struct slp_arrays *p, json_t *heade
 		if (!strcmp(name, "__metadata__")) continue;
 		struct entry *e = &entries[count++];
 		e->name = name;
-		if (!read_element(f, e, value) || !read_shape(f, e, value) || !read_offsets(f, e, value)) return false;
+		if (!read_element(f, e, value, p->lenient) || !read_shape(f, e, value, p->lenient) ||
+		    !read_offsets(f, e, value))
+			return false;
 	}
 	if (!check_cover(f, entries, count)) return false;
 	for (int i = 0; i < count; i++)

@@ -40,8 +40,10 @@ static sl_tensor *conv_forward(sl_block *self, sl_tensor *const *in, int nin)
 	w = sl_param_use_at(at, c->weight, x);
 	if (c->bias) b = sl_param_use_at(at, c->bias, x);
 	if (!w || (c->bias && !b)) return NULL;
-	struct sl_conv2d_opts conv = {
-	        {o->stride[0], o->stride[1]}, {o->pad[0], o->pad[1]}, {o->dilation[0], o->dilation[1]}, o->groups};
+	struct sl_conv2d_opts conv = {.stride = {o->stride[0], o->stride[1]},
+	                              .pad = {o->pad[0], o->pad[1]},
+	                              .dilation = {o->dilation[0], o->dilation[1]},
+	                              .groups = o->groups};
 	return slp_layer_activate(sl_conv2d_at(at, x, w, b, conv), o->activation);
 }
 
@@ -67,6 +69,7 @@ static enum sl_status check_conv(const char *at, int64_t channels, struct sl_con
 sl_block *sl_conv2d_layer_at(const char *at, int64_t channels, struct sl_conv2d_layer_opts opts)
 {
 	SLP_CALL("sl_conv2d_layer", at);
+	if (!SLP_OPTIONS(sl_conv2d_layer_opts, at, "sl_conv2d_layer", &opts)) return NULL;
 	if (check_conv(at, channels, &opts) != SL_OK) return NULL;
 	struct conv *c = slp_layer_new(at, sizeof *c, "Conv2D", "conv", conv_forward);
 	if (!c) return NULL;
@@ -121,6 +124,7 @@ static sl_block *pool_of(const char *at, const char *function, const char *type,
 sl_block *sl_max_pool2d_layer_at(const char *at, int kernel, struct sl_pool2d_opts opts)
 {
 	SLP_CALL("sl_max_pool2d_layer", at);
+	if (!SLP_OPTIONS(sl_pool2d_opts, at, "sl_max_pool2d_layer", &opts)) return NULL;
 	return pool_of(at, "sl_max_pool2d_layer", "MaxPool2D", SL_POOL_MAX, kernel, opts);
 }
 
@@ -128,6 +132,7 @@ sl_block *sl_max_pool2d_layer_at(const char *at, int kernel, struct sl_pool2d_op
 sl_block *sl_avg_pool2d_layer_at(const char *at, int kernel, struct sl_pool2d_opts opts)
 {
 	SLP_CALL("sl_avg_pool2d_layer", at);
+	if (!SLP_OPTIONS(sl_pool2d_opts, at, "sl_avg_pool2d_layer", &opts)) return NULL;
 	return pool_of(at, "sl_avg_pool2d_layer", "AvgPool2D", SL_POOL_AVG, kernel, opts);
 }
 

@@ -224,10 +224,10 @@ static bool check(struct gradcheck *c, sl_tensor *const *in)
 
 static enum sl_status run(struct gradcheck *c, sl_tensor *const *in)
 {
-	if (!in || c->nin < 1 || c->opts.step < 0 || c->opts.tolerance < 0 || c->opts.elements < 0)
-		return fail(c, SL_EINVAL, "there are no inputs, or an option is negative"), SL_EINVAL;
-	if (c->opts.step == 0) c->opts.step = 1e-6;
-	if (c->opts.tolerance == 0) c->opts.tolerance = 1e-6;
+	if (!SLP_OPTIONS(sl_gradcheck_opts, c->at, c->function, &c->opts)) return SL_EINVAL;
+	if (!in || c->nin < 1) return fail(c, SL_EINVAL, "there are no inputs"), SL_EINVAL;
+	if (!(c->opts.step > 0 && isfinite(c->opts.step)) || !(c->opts.tolerance >= 0) || c->opts.elements < 0)
+		return fail(c, SL_EINVAL, ".step must be positive, .tolerance and .elements not negative"), SL_EINVAL;
 	c->rng = sl_rng_get();
 	c->in = slp_calloc((size_t)c->nin, sizeof *c->in);
 	c->places = slp_calloc((size_t)(c->nin + c->nparams), sizeof *c->places);

@@ -30,15 +30,16 @@ static const char *wrong_group(const struct sl_group_opts *o)
 {
 	if (!(o->lr_scale >= 0 && isfinite(o->lr_scale))) return ".lr_scale must not be negative";
 	if (!(o->weight_decay >= 0 && isfinite(o->weight_decay))) return ".weight_decay must not be negative";
-	if (o->no_decay && o->weight_decay != 0) return ".no_decay and .weight_decay do not go together";
-	if (!o->no_decay && o->lr_scale == 0 && o->weight_decay == 0) return "there is nothing to change";
+	if (o->no_decay && slp_was_given(o->weight_decay)) return ".no_decay and .weight_decay do not go together";
+	if (!o->no_decay && !slp_was_given(o->lr_scale) && !slp_was_given(o->weight_decay))
+		return "there is nothing to change";
 	return NULL;
 }
 
 static void change(struct slp_group *g, const struct sl_group_opts *o)
 {
-	if (o->lr_scale != 0) g->lr_scale = o->lr_scale;
-	if (o->no_decay || o->weight_decay != 0) g->weight_decay = o->weight_decay;
+	if (slp_was_given(o->lr_scale)) g->lr_scale = o->lr_scale;
+	if (o->no_decay || slp_was_given(o->weight_decay)) g->weight_decay = o->weight_decay;
 }
 
 static enum sl_status change_group(const char *at, sl_trainer *t, const char *pattern, const struct sl_group_opts *o)
@@ -66,6 +67,7 @@ static enum sl_status change_group(const char *at, sl_trainer *t, const char *pa
 enum sl_status sl_trainer_group_at(const char *at, sl_trainer *trainer, const char *pattern, struct sl_group_opts opts)
 {
 	SLP_CALL("sl_trainer_group", at);
+	if (!SLP_OPTIONS(sl_group_opts, at, "sl_trainer_group", &opts)) return SL_EINVAL;
 	if (!slp_given(at, "sl_trainer_group", "trainer", trainer) ||
 	    !slp_given(at, "sl_trainer_group", "pattern", pattern))
 		return sl_error();
@@ -76,9 +78,12 @@ enum sl_status sl_trainer_group_at(const char *at, sl_trainer *trainer, const ch
 	return SL_EINVAL;
 }
 
+/* Which parameters are frozen, too: a program may have done that with sl_attach_grad. */
 unsigned slp_trainer_changes(const sl_trainer *t)
 {
-	return t->changes + t->block->base->changes;
+	unsigned frozen = 0;
+	for (int i = 0; i < t->count; i++) frozen = 31 * frozen + slp_param_is_frozen(t->params[i]);
+	return t->changes + t->block->base->changes + frozen;
 }
 
 /* ---- freezing ---------------------------------------------------------------------------------------------------- */

@@ -24,19 +24,19 @@ struct sl_initializer sl_ones_init(void)
 /* All elements this value. */
 struct sl_initializer sl_constant_init(double value)
 {
-	return (struct sl_initializer){.kind = SL_INIT_CONSTANT, .value = value};
+	return (struct sl_initializer){.kind = SL_INIT_CONSTANT, .value = value, .as_written = true};
 }
 
 /* Normal numbers with mean 0 and this standard deviation. */
 struct sl_initializer sl_normal_init(double sigma)
 {
-	return (struct sl_initializer){.kind = SL_INIT_NORMAL, .value = sigma};
+	return (struct sl_initializer){.kind = SL_INIT_NORMAL, .value = sigma, .as_written = true};
 }
 
 /* Numbers drawn evenly from [-bound, bound). */
 struct sl_initializer sl_uniform_init(double bound)
 {
-	return (struct sl_initializer){.kind = SL_INIT_UNIFORM, .value = bound};
+	return (struct sl_initializer){.kind = SL_INIT_UNIFORM, .value = bound, .as_written = true};
 }
 
 /* Drawn evenly within ±√(3 / fan), fan being the mean of the numbers of inputs and outputs of a unit: the signal keeps
@@ -44,14 +44,15 @@ struct sl_initializer sl_uniform_init(double bound)
  * "Understanding the difficulty of training deep feedforward neural networks", AISTATS 2010. */
 struct sl_initializer sl_xavier_init(void)
 {
-	return (struct sl_initializer){.kind = SL_INIT_XAVIER, .value = 3, .fan = SL_FAN_AVG};
+	return (struct sl_initializer){.kind = SL_INIT_XAVIER, .value = 3, .fan = SL_FAN_AVG, .as_written = true};
 }
 
 /* Normal with deviation √2 / √inputs: for layers before a ReLU.  Without .gaussian, even within √3 times that.
  * K. He, X. Zhang, S. Ren, J. Sun, "Delving deep into rectifiers", ICCV 2015. */
 struct sl_initializer sl_he_init(void)
 {
-	return (struct sl_initializer){.kind = SL_INIT_HE, .value = M_SQRT2, .fan = SL_FAN_IN, .gaussian = true};
+	return (struct sl_initializer){
+	        .kind = SL_INIT_HE, .value = M_SQRT2, .fan = SL_FAN_IN, .gaussian = true, .as_written = true};
 }
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
@@ -69,8 +70,10 @@ static double fan_of(sl_shape shape, enum sl_fan fan)
 static double spread(const struct sl_initializer *init, sl_shape shape)
 {
 	double fan = fan_of(shape, init->fan);
-	if (init->kind == SL_INIT_XAVIER) return sqrt((init->value != 0 ? init->value : 3) / fan);
-	double deviation = (init->value != 0 ? init->value : M_SQRT2) / sqrt(fan);
+	double value = init->value;
+	if (value == 0 && !init->as_written) value = init->kind == SL_INIT_XAVIER ? 3 : M_SQRT2;
+	if (init->kind == SL_INIT_XAVIER) return sqrt(value / fan);
+	double deviation = value / sqrt(fan);
 	return init->gaussian ? deviation : sqrt(3) * deviation;
 }
 

@@ -224,6 +224,8 @@ sl_tensor *slp_trainer_sum(const sl_trainer *trainer, int i);
 /* Whether averages stand in for the parameters; and with an error, if so. */
 bool slp_trainer_stands_in(const sl_trainer *trainer);
 bool slp_trainer_is_averaged(const char *at, const char *function, const sl_trainer *trainer);
+/* Whether the trainer has all parameters of its block; SL_ESTATE: some came into being after it was made. */
+bool slp_trainer_has_all(const char *at, const char *function, sl_trainer *trainer);
 
 /* scaling.c */
 bool slp_trainer_scales(const sl_trainer *trainer);

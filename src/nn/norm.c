@@ -72,7 +72,7 @@ static sl_tensor *figure(const char *at, sl_tensor *stats, int row)
 /* running = momentum running + (1 - momentum) batch, once for all shards. */
 static bool run_on(const char *at, const struct batch_norm *b, sl_tensor *x, sl_tensor *stats)
 {
-	double momentum = b->opts.momentum != 0 ? b->opts.momentum : SLP_BATCH_NORM_MOMENTUM;
+	double momentum = b->opts.momentum;
 	for (int i = 0; i < 2; i++) {
 		sl_tensor *running = sl_param_use_at(at, b->params[2 + i], x);
 		if (!sl_mul_scalar_inplace_at(at, running, momentum)) return false;
@@ -138,8 +138,8 @@ static bool make_params(const char *at, sl_block *self, sl_param **params, int c
 
 static bool is_eps(const char *at, const char *function, double eps)
 {
-	if (eps >= 0 && isfinite(eps)) return true; /* 0: the default */
-	slp_call_fail(at, function, SL_EINVAL, "eps is %g, a positive number needed", eps);
+	if (eps >= 0 && isfinite(eps)) return true;
+	slp_call_fail(at, function, SL_EINVAL, "eps is %g, a finite number needed, not below 0", eps);
 	return false;
 }
 
@@ -155,6 +155,7 @@ static bool is_eps(const char *at, const char *function, double eps)
 sl_block *sl_batch_norm_layer_at(const char *at, struct sl_batch_norm_layer_opts opts)
 {
 	SLP_CALL("sl_batch_norm_layer", at);
+	if (!SLP_OPTIONS(sl_batch_norm_layer_opts, at, "sl_batch_norm_layer", &opts)) return NULL;
 	const bool fixed[] = {opts.no_scale, opts.no_center, true, true};
 	if (opts.in_channels < 0)
 		return slp_call_fail(at, "sl_batch_norm_layer", SL_EINVAL, "channels must be positive");
@@ -197,6 +198,7 @@ static sl_tensor *layer_norm_forward(sl_block *self, sl_tensor *const *in, int n
 sl_block *sl_layer_norm_layer_at(const char *at, struct sl_layer_norm_layer_opts opts)
 {
 	SLP_CALL("sl_layer_norm_layer", at);
+	if (!SLP_OPTIONS(sl_layer_norm_layer_opts, at, "sl_layer_norm_layer", &opts)) return NULL;
 	const bool fixed[] = {false, false};
 	if (opts.in_channels < 0)
 		return slp_call_fail(at, "sl_layer_norm_layer", SL_EINVAL, "channels must be positive");

@@ -45,18 +45,27 @@ static bool rename_one(struct slp_named_arrays *f, int k, const struct sl_load_o
 	return true;
 }
 
+/* Its place stays empty until all are known that are dropped. */
 static void drop_array(struct slp_named_arrays *f, int k)
 {
 	free(f->names[k]);
 	free(f->origins[k]);
 	sl_release(f->tensors[k]);
-	f->count--;
-	for (int i = k; i < f->count; i++) {
-		f->names[i] = f->names[i + 1];
-		f->origins[i] = f->origins[i + 1];
-		f->tensors[i] = f->tensors[i + 1];
-		f->turned[i] = f->turned[i + 1];
+	f->names[k] = f->origins[k] = NULL;
+	f->tensors[k] = NULL;
+}
+
+static void close_gaps(struct slp_named_arrays *f)
+{
+	int n = 0;
+	for (int k = 0; k < f->count; k++) {
+		if (!f->tensors[k]) continue;
+		f->names[n] = f->names[k];
+		f->origins[n] = f->origins[k];
+		f->tensors[n] = f->tensors[k];
+		f->turned[n++] = f->turned[k];
 	}
+	f->count = n;
 }
 
 /* ---- arrays that are turned, and those that are there twice ------------------------------------------------------ */
@@ -96,19 +105,23 @@ static bool are_same(const char *at, sl_tensor *a, sl_tensor *b)
 /* Of two arrays for one parameter, the second is dropped if it is the same: weights that are tied are there twice. */
 static bool merge(const char *at, const char *path, struct slp_named_arrays *f)
 {
-	for (int i = 0; i < f->count; i++)
-		for (int k = i + 1; k < f->count; k++) {
-			if (strcmp(f->names[i], f->names[k])) continue;
-			if (!are_same(at, f->tensors[i], f->tensors[k])) {
-				if (sl_error() == SL_OK)
-					slp_call_fail(at, "sl_load_params", SL_EINVAL,
-					              "%s: %s and %s are both %s here, and they differ", path,
-					              f->origins[i], f->origins[k], f->names[i]);
-				return false;
-			}
-			drop_array(f, k--);
-		}
-	return true;
+	int *order = slp_order_names(f->names, f->count);
+	bool ok = order != NULL;
+	if (!ok) slp_call_fail(at, "sl_load_params", SL_ENOMEM, "no memory for names");
+	for (int n = 1, i = 0; ok && n < f->count; n++) {
+		int k = order[n];
+		if (n == 1 || f->tensors[order[n - 1]]) i = order[n - 1]; /* the first of its name */
+		if (strcmp(f->names[i], f->names[k])) continue;
+		ok = are_same(at, f->tensors[i], f->tensors[k]);
+		if (ok) drop_array(f, k);
+		else if (sl_error() == SL_OK)
+			slp_call_fail(at, "sl_load_params", SL_EINVAL,
+			              "%s: %s and %s are both %s here, and they differ", path, f->origins[i],
+			              f->origins[k], f->names[i]);
+	}
+	free(order);
+	close_gaps(f);
+	return ok;
 }
 
 static bool rules_are_given(const char *at, const struct sl_load_opts *opts)
@@ -124,7 +137,8 @@ bool slp_named_arrays_load(const char *at, const char *path, const struct sl_loa
 {
 	*f = (struct slp_named_arrays){0};
 	if (!rules_are_given(at, opts)) return false;
-	f->count = slp_arrays_load_as(at, "sl_load_params", path, &f->names, &f->tensors);
+	f->count = (opts->lenient ? slp_arrays_load_leniently : slp_arrays_load_as)(at, "sl_load_params", path,
+	                                                                            &f->names, &f->tensors);
 	if (f->count < 0) {
 		f->count = 0;
 		return false;
@@ -137,8 +151,9 @@ bool slp_named_arrays_load(const char *at, const char *path, const struct sl_loa
 	for (int k = 0; ok && k < f->count; k++) {
 		bool drop = false;
 		ok = rename_one(f, k, opts, &drop);
-		if (drop) drop_array(f, k--);
+		if (drop) drop_array(f, k);
 	}
+	if (ok) close_gaps(f);
 	if (!ok) slp_call_fail(at, "sl_load_params", SL_ENOMEM, "no memory for names");
 	for (int k = 0; ok && k < f->count; k++) ok = turn(at, path, f, k);
 	return ok && merge(at, path, f);
@@ -165,7 +180,8 @@ const char *slp_named_array_label(const struct slp_named_arrays *f, int k, char 
 /* ---- a look ------------------------------------------------------------------------------------------------------ */
 
 /* Calls each(name, dtype, shape, context) for every array in a file of parameters, MXNet's or safetensors, in the order
- * of the file: to find out what network it belongs to.  The whole file is read.  SL_EINVAL, SL_EIO, SL_EFORMAT as for
+ * of the file: to find out what network it belongs to.  The whole file is read; arrays of types that tensors do not
+ * have are named on stderr.  SL_EINVAL, SL_EIO, SL_EFORMAT as for
  * sl_load_params.
  *
  *     static void show(const char *name, enum sl_dtype dtype, sl_shape shape, void *context)
@@ -183,7 +199,7 @@ enum sl_status sl_list_params_at(const char *at, const char *path, sl_param_list
 		slp_call_fail(at, "sl_list_params", SL_EINVAL, "the function is NULL");
 		return SL_EINVAL;
 	}
-	int count = slp_arrays_load_as(at, "sl_list_params", path, &names, &tensors);
+	int count = slp_arrays_load_leniently(at, "sl_list_params", path, &names, &tensors);
 	if (count < 0) return sl_error();
 	for (int i = 0; i < count; i++)
 		each(names[i], sl_tensor_dtype(tensors[i]), sl_tensor_shape(tensors[i]), context);

@@ -183,7 +183,8 @@ static sl_block *make(const char *at, const char *function, const char *type, co
                       int64_t hidden, struct sl_recurrent_layer_opts opts)
 {
 	enum { MOST_LAYERS = 1024 };
-	if (hidden < 1 || hidden > INT32_MAX || opts.layers < 0 || opts.layers > MOST_LAYERS || opts.in_units < 0 ||
+	if (!SLP_OPTIONS(sl_recurrent_layer_opts, at, function, &opts)) return NULL;
+	if (hidden < 1 || hidden > INT32_MAX || opts.layers < 1 || opts.layers > MOST_LAYERS || opts.in_units < 0 ||
 	    !(opts.dropout >= 0 && opts.dropout < 1))
 		return slp_call_fail(at, function, SL_EINVAL, "hidden %lld, %d layers, dropout %g: impossible",
 		                     (long long)hidden, opts.layers, opts.dropout);
@@ -194,7 +195,6 @@ static sl_block *make(const char *at, const char *function, const char *type, co
 	r->cell = cell;
 	r->hidden = hidden;
 	r->opts = opts;
-	if (!opts.layers) r->opts.layers = 1;
 	r->directions = opts.bidirectional ? 2 : 1;
 	r->params = slp_calloc((size_t)(runs_of(r) * PARAMS), sizeof *r->params);
 	bool ok = r->params != NULL;

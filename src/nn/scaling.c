@@ -13,10 +13,12 @@
 
 const char *slp_scaling_wrong(const struct sl_loss_scaling *s)
 {
-	if (!(s->start >= 0 && isfinite(s->start))) return ".loss_scaling.start must be a number that is not negative";
-	if (s->growth != 0 && !(s->growth >= 1 && isfinite(s->growth)))
+	if (slp_was_given(s->start) && !(s->start > 0 && isfinite(s->start)))
+		return ".loss_scaling.start must be a positive number; leave it out for no scaling";
+	if (slp_was_given(s->growth) && !(s->growth >= 1 && isfinite(s->growth)))
 		return ".loss_scaling.growth must be at least 1";
-	if (s->backoff != 0 && !(s->backoff > 0 && s->backoff < 1)) return ".loss_scaling.backoff must be in (0, 1)";
+	if (slp_was_given(s->backoff) && !(s->backoff > 0 && s->backoff < 1))
+		return ".loss_scaling.backoff must be in (0, 1)";
 	if (s->every < 0) return ".loss_scaling.every must not be negative";
 	return NULL;
 }

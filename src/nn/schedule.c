@@ -34,17 +34,18 @@ static double progress(int64_t t, int64_t total)
  *     double lr = sl_schedule_lr(&s, 0.1, 250); */
 double sl_schedule_lr(const struct sl_schedule *schedule, double lr, int64_t step)
 {
-	const struct sl_schedule *s = schedule;
-	if (!s) return lr;
+	if (!schedule) return lr;
+	struct sl_schedule own = *schedule, *s = &own;
+	if (!SLP_OPTIONS(sl_schedule, NULL, "sl_schedule_lr", s)) return lr;
 	int64_t warmup = s->warmup > 0 ? s->warmup : 0; /* a schedule that no trainer has checked */
 	if (step < 0) step = 0;
 	if (step < warmup) return lr * (double)(step + 1) / (double)warmup;
 	int64_t t = step - warmup, total = s->total > warmup ? s->total - warmup : 0;
 	double range = lr - s->final_lr;
 	switch (s->kind) {
-	case SL_STEPS: return s->every > 0 ? lr * pow(s->factor != 0 ? s->factor : 0.1, (double)(t / s->every)) : lr;
+	case SL_STEPS: return s->every > 0 ? lr * pow(slp_or(s->factor, 0.1), (double)(t / s->every)) : lr;
 	case SL_COSINE: return s->final_lr + range * (1 + cos(M_PI * progress(t, total))) / 2;
-	case SL_POLYNOMIAL: return s->final_lr + range * pow(1 - progress(t, total), s->power != 0 ? s->power : 1);
+	case SL_POLYNOMIAL: return s->final_lr + range * pow(1 - progress(t, total), slp_or(s->power, 1));
 	default: return lr;
 	}
 }

@@ -19,6 +19,8 @@ static sl_step *step_new(const char *at, const char *function, struct sl_step st
 	if ((unsigned)step.opts.reduction > SL_REDUCTION_SUM)
 		return slp_call_fail(at, function, SL_EINVAL, "%d is not a reduction", (int)step.opts.reduction);
 	if (!slp_buckets_usable(at, function, &step.opts.buckets)) return NULL;
+	if (step.opts.accumulate == 0) step.opts.accumulate = 1; /* as 1 */
+	if (!SLP_OPTIONS(sl_step_opts, at, function, &step.opts)) return NULL;
 	if (step.opts.accumulate < 0) return slp_call_fail(at, function, SL_EINVAL, ".accumulate must not be negative");
 	sl_step *s = slp_calloc(1, sizeof *s);
 	if (!s) return slp_call_fail(at, function, SL_ENOMEM, "no memory for a step");

@@ -102,7 +102,9 @@ static sl_tensor *run(const struct slp_step_run *r)
 	slp_step_clear(r);
 	if (!fits(r)) return NULL;
 	SLP_GUARD(&step->guard, r->at, r->function, NULL);
-	if (slp_trainer_is_averaged(r->at, r->function, step->trainer)) return NULL;
+	if (slp_trainer_is_averaged(r->at, r->function, step->trainer) ||
+	    !slp_trainer_has_all(r->at, r->function, step->trainer))
+		return NULL;
 	bool whole = is_whole(step) && slp_step_is_alone(step);
 	return (whole ? slp_step_filled(r, run_whole) : slp_step_run_shards(r)) ? *r->losses : NULL;
 }

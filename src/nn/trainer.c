@@ -36,14 +36,21 @@ static bool is_amount(double x)
 	return x >= 0 && isfinite(x);
 }
 
+/* Of gradients; not given: none. */
+static bool is_limit(double x)
+{
+	return (x > 0 && isfinite(x)) || !slp_was_given(x);
+}
+
 /* An option that is given, and that this optimiser does not have. */
 static const char *foreign_option(const struct sl_optimizer *o)
 {
 	bool adam = o->kind == SL_ADAM || o->kind == SL_ADAMW;
 	if (adam && o->momentum != 0) return ".momentum is for SGD and RMSProp; Adam has .beta1";
-	if (!adam && (o->beta1 != 0 || o->beta2 != 0)) return ".beta1 and .beta2 are for Adam; others have .momentum";
-	if (o->kind != SL_RMSPROP && o->alpha != 0) return ".alpha is for RMSProp";
-	return o->kind == SL_SGD && o->eps != 0 ? "SGD has no .eps" : NULL;
+	if (!adam && (slp_was_given(o->beta1) || slp_was_given(o->beta2)))
+		return ".beta1 and .beta2 are for Adam; others have .momentum";
+	if (o->kind != SL_RMSPROP && slp_was_given(o->alpha)) return ".alpha is for RMSProp";
+	return o->kind == SL_SGD && slp_was_given(o->eps) ? "SGD has no .eps" : NULL;
 }
 
 static const char *wrong_optimizer(const struct sl_optimizer *o)
@@ -54,9 +61,10 @@ static const char *wrong_optimizer(const struct sl_optimizer *o)
 		return ".momentum, .beta1, .beta2 and .alpha must be in [0, 1)";
 	if (o->nesterov && (o->kind != SL_SGD || o->momentum == 0)) return ".nesterov needs SGD with a momentum";
 	if (!is_amount(o->eps) || !is_amount(o->weight_decay)) return ".eps and .weight_decay must not be negative";
-	if (!is_amount(o->clip_norm) || !is_amount(o->clip_value))
-		return ".clip_norm and .clip_value must not be negative";
-	if (!is_share(o->average)) return ".average must be in [0, 1)";
+	if (!is_limit(o->clip_norm) || !is_limit(o->clip_value))
+		return ".clip_norm and .clip_value must be positive; leave them out for no limit";
+	if (!is_share(o->average) || (o->average == 0 && slp_was_given(o->average)))
+		return ".average must be in (0, 1); leave it out for no averages";
 	const char *wrong = foreign_option(o);
 	if (!wrong) wrong = slp_scaling_wrong(&o->loss_scaling);
 	return wrong ? wrong : slp_schedule_wrong(&o->schedule);
@@ -114,12 +122,13 @@ static bool make_states(sl_trainer *t)
 sl_trainer *sl_trainer_new_at(const char *at, sl_block *block, struct sl_optimizer optimizer)
 {
 	SLP_CALL("sl_trainer_new", at);
+	if (!SLP_OPTIONS(sl_optimizer, at, "sl_trainer_new", &optimizer)) return NULL;
 	const char *wrong = wrong_optimizer(&optimizer);
 	if (wrong) return slp_call_fail(at, "sl_trainer_new", SL_EINVAL, "%s", wrong);
 	sl_trainer *t = slp_calloc(1, sizeof *t);
 	if (!t) return slp_call_fail(at, "sl_trainer_new", SL_ENOMEM, "no memory for a trainer");
 	t->optimizer = optimizer;
-	if (optimizer.lr == 0) t->optimizer.lr = optimizer.kind == SL_SGD ? 0.01 : 0.001;
+	t->optimizer.lr = slp_or(optimizer.lr, optimizer.kind == SL_SGD ? 0.01 : 0.001) + 0.0;
 	slp_scaling_begin(t);
 	t->block = sl_block_retain(block);
 	bool found = find_params(at, t);
@@ -295,6 +304,24 @@ bool slp_param_is_frozen(const sl_param *p)
 	return p->data && (!p->data->var || p->data->var->req == SL_GRAD_NONE);
 }
 
+bool slp_trainer_has_all(const char *at, const char *function, sl_trainer *t)
+{
+	int all = 0, trained = 0;
+	if (t->known == t->block->base->changes) return true;
+	sl_param **params = slp_block_all_params(at, t->block, &all);
+	if (!params) return false;
+	for (int i = 0; i < all; i++) trained += !params[i]->opts.no_grad;
+	free(params);
+	if (trained != t->count) {
+		slp_call_fail(at, function, SL_ESTATE,
+		              "%s has %d parameters to train, but had %d when the trainer was made: make another one",
+		              sl_block_name(t->block), trained, t->count);
+		return false;
+	}
+	t->known = t->block->base->changes;
+	return true;
+}
+
 /* Gradients of one step are scaled alike; *scale: those before, 0: there were none. */
 static bool scale_alike(const char *at, const sl_param *p, double *scale)
 {
@@ -400,6 +427,8 @@ enum sl_status sl_trainer_step_at(const char *at, sl_trainer *trainer, int64_t b
 		return SL_EINVAL;
 	}
 	SLP_GUARD(&trainer->guard, at, "sl_trainer_step", SL_ESTATE);
-	if (slp_trainer_is_averaged(at, "sl_trainer_step", trainer)) return SL_ESTATE;
+	if (slp_trainer_is_averaged(at, "sl_trainer_step", trainer) ||
+	    !slp_trainer_has_all(at, "sl_trainer_step", trainer))
+		return sl_error();
 	return step(at, trainer, batch_size, opts.ignore_stale);
 }

@@ -30,6 +30,7 @@ struct sl_trainer {
 	int *buckets;                           /* one a parameter: those whose gradients are added together */
 	struct slp_group *groups;               /* one a parameter */
 	unsigned changes;                       /* of what programs of whole steps have taken over */
+	unsigned known;                         /* changes of the block since which it has all its parameters */
 	int gathered;                           /* micro-batches whose gradients are in the sums */
 	int64_t gathered_rows;
 	sl_tensor **held; /* one a parameter: its values while the average stands in for it; NULL: none does */

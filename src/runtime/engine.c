@@ -31,6 +31,8 @@ const char *sl_version(void)
 }
 
 /* An environment variable as a number of at least `low`; otherwise `otherwise`, with a word about it if it is set. */
+static bool env_wrong; /* a variable was not understood, and an error says so */
+
 static long long env_number(const char *name, long long low, long long otherwise)
 {
 	const char *text = getenv(name);
@@ -39,8 +41,9 @@ static long long env_number(const char *name, long long low, long long otherwise
 	errno = 0;
 	long long v = strtoll(text, &end, 10);
 	if (!errno && !*end && v >= low) return v;
-	fprintf(stderr, "starling: %s=%s is not a number of at least %lld; ignored\n", name, text, low);
-	unsetenv(name); /* StarPU would abort on its own ones */
+	slp_call_fail(NULL, "sl_init", SL_EINVAL, "%s=%s in the environment is not a number of at least %lld", name,
+	              text, low);
+	env_wrong = true;
 	return otherwise;
 }
 
@@ -77,7 +80,8 @@ static enum sl_tf32 tf32_wanted(void)
 	const char *text = slp_env_or("SL_TF32", "conv");
 	for (enum sl_tf32 t = SL_TF32_NONE; t <= SL_TF32_ALL; t++)
 		if (!strcmp(text, names[t])) return t;
-	fprintf(stderr, "starling: SL_TF32=%s is none of none, conv, all; ignored\n", text);
+	slp_call_fail(NULL, "sl_init", SL_EINVAL, "SL_TF32=%s in the environment is none of none, conv, all", text);
+	env_wrong = true;
 	return SL_TF32_CONV;
 }
 
@@ -131,7 +135,16 @@ static enum sl_status check_policy(const char *at, const char *name)
 	size_t n = strlen(known);
 	if (!strcmp(name, SLP_FUZZ_POLICY)) return SL_OK;
 	for (struct starpu_sched_policy **p = starpu_sched_get_predefined_policies(); *p; p++) {
+		bool waits =
+		        (*p)->do_schedule != NULL; /* for starpu_do_schedule, which nobody calls: no task would run */
+		if (!strcmp((*p)->policy_name, name) && waits) {
+			slp_call_fail(at, "sl_init", SL_EUNSUPPORTED,
+			              "the scheduling policy \"%s\" waits for starpu_do_schedule, which is not called",
+			              name);
+			return SL_EUNSUPPORTED;
+		}
 		if (!strcmp((*p)->policy_name, name)) return SL_OK;
+		if (waits) continue;
 		if (!strncmp((*p)->policy_name, "modular-", 8)) continue; /* many, and rarely wanted */
 		if (n < sizeof known) n += (size_t)snprintf(known + n, sizeof known - n, " %s", (*p)->policy_name);
 	}
@@ -349,8 +362,11 @@ static void leave(void)
 static enum sl_status start(const char *at, const struct sl_config *given)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	slp_env_check();
+	if (!slp_env_check(at)) return SL_EINVAL;
+	env_wrong = false;
 	struct sl_config c = resolve(given);
+	env_number("SL_DEADLINE", 0, 0), env_number("SL_DEADLINE_ERROR", 0, 0); /* read again when the engine runs */
+	if (env_wrong) return SL_EINVAL;
 	if (c.teams < 0 || c.bulk < 0 || c.runahead_tasks < 0) {
 		slp_call_fail(at, "sl_init", SL_EINVAL, ".teams, .bulk and .runahead_tasks must not be negative");
 		return SL_EINVAL;

@@ -51,11 +51,11 @@ static const char floats[] =
         "HETEROPRIO_URT_DOT_DIFF_9_ARCH_DIFF_OFFSET HETEROPRIO_URT_DOT_DIFF_9_NOD_OFFSET "
         "HETEROPRIO_URT_URT_MULTIPLIER IDLE_POWER SCHED_ALPHA SCHED_BETA SCHED_GAMMA WINDOW_TIME_SIZE ";
 
-/* A value that is no such number is taken out of the environment, with a word about it. */
-static void ignore(const char *name, const char *text, const char *wanted)
+/* A value that is no such number: StarPU would abort. */
+static bool refuse(const char *at, const char *name, const char *text, const char *wanted)
 {
-	fprintf(stderr, "starling: %s=%s is not a number%s; ignored\n", name, text, wanted);
-	unsetenv(name);
+	slp_call_fail(at, "sl_init", SL_EINVAL, "%s=%s in the environment is not a number%s", name, text, wanted);
+	return false;
 }
 
 /* Whether it can stay as it is. */
@@ -68,20 +68,21 @@ static bool is_good(const char *text, bool is_float)
 	return end != text && !errno && !*end && isfinite(f) && v >= 0 && v <= INT_MAX;
 }
 
-static void check_list(const char *list, bool is_float)
+static bool check_list(const char *at, const char *list, bool is_float)
 {
 	char name[128];
 	for (const char *word = list; *word; word = strchr(word, ' ') + 1) {
 		snprintf(name, sizeof name, "STARPU_%.*s", (int)strcspn(word, " "), word);
 		const char *text = getenv(name);
-		if (text && *text && !is_good(text, is_float)) ignore(name, text, is_float ? "" : " of at least 0");
+		if (text && *text && !is_good(text, is_float))
+			return refuse(at, name, text, is_float ? "" : " of at least 0");
 	}
+	return true;
 }
 
-void slp_env_check(void)
+bool slp_env_check(const char *at)
 {
-	check_list(ints, false);
-	check_list(floats, true);
+	return check_list(at, ints, false) && check_list(at, floats, true);
 }
 
 const char *slp_env_or(const char *name, const char *otherwise)

@@ -66,7 +66,7 @@ struct slp_engine {
 extern struct slp_engine slp_engine;
 
 /* environment.c */
-void slp_env_check(void); /* takes variables out of the environment on which StarPU would abort */
+bool slp_env_check(const char *at); /* false, with an error recorded: StarPU would abort on one of its variables */
 
 /* Whether a worker calls, which would wait for itself: from a kernel, or at the end of a task; that is an error. */
 bool slp_worker_refused(const char *at, const char *function);

@@ -27,12 +27,14 @@ SL_API void sl_grad_used(sl_tensor *t);
 struct sl_backward_opts {
 	sl_tensor *const *head_grads; /* one a head, or NULL for ones */
 	bool retain_graph;            /* keep the values for another backward pass */
-	double scale;                 /* of all gradients; a trainer divides by it; 0 means 1 */
+	double scale SL_IS_(1);       /* of all gradients; a trainer divides by it */
+	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
+#define SL_DEFAULTS_sl_backward_opts(X) X(scale, 1)
 SL_API enum sl_status sl_backward_heads_at(const char *at, sl_tensor *const *heads, int count,
                                            struct sl_backward_opts opts);
 #define sl_backward_heads(heads, count, ...)                                                                           \
-	sl_backward_heads_at(SL_HERE, heads, count, (struct sl_backward_opts){__VA_ARGS__})
+	sl_backward_heads_at(SL_HERE, heads, count, SL_OPTIONS(sl_backward_opts, __VA_ARGS__))
 /* Computes the gradients of a loss, or of several heads, sl_backward(loss1, loss2), with respect to all parameters and
  * all tensors with a gradient attached: sl_backward_heads without options.  Returns at once.  Errors: see there.
  *
@@ -40,7 +42,7 @@ SL_API enum sl_status sl_backward_heads_at(const char *at, sl_tensor *const *hea
  *     sl_backward(loss); */
 #define sl_backward(...)                                                                                               \
 	sl_backward_heads_at(SL_HERE, SL_ARRAY(sl_tensor *, __VA_ARGS__), SL_COUNT_(sl_tensor *, __VA_ARGS__),         \
-	                     (struct sl_backward_opts){NULL, false, 1})
+	                     SL_OPTIONS(sl_backward_opts, ))
 
 /* The backward pass of a computation of the program's own: sets din[i] to the gradient for input i, or leaves it NULL.
  */

@@ -41,6 +41,34 @@ extern "C" {
 #define SL_PARTLY_(...) __VA_ARGS__
 #endif
 
+/* ---- options ----------------------------------------------------------------------------------------------------- */
+
+/* What a call leaves out of its options has the default that SL_DEFAULTS_… lists for the structure; what it writes counts
+ * as written, 0 too, or is refused.  A structure that a program fills itself, without a macro, has .as_written false: a 0
+ * in a listed field means the default there.  SL_OPTIONS(sl_adam_opts, .lr = 0.1, .beta1 = 0) makes one by the rule of
+ * calls. */
+#define SL_UNSET __builtin_nan("0x51e7") /* the default of a double depends on other things: see its comment */
+#define SL_UNSET_INT (-2147483647 - 1)   /* and that of an integer */
+#define SL_SET_(field, ...) .field = __VA_ARGS__,
+#ifdef __cplusplus
+#define SL_IS_(...) = __VA_ARGS__ /* in C++ structures have their defaults themselves, those of the list */
+#define SL_FILLED_(type) type()
+#define SL_OPTIONS(type, ...) ((struct type){__VA_ARGS__})
+#else
+#define SL_IS_(...)
+#define SL_FILLED_(type)                                                                                               \
+	{                                                                                                              \
+		SL_DEFAULTS_##type(SL_SET_).as_written = true                                                          \
+	}
+#define SL_OPTIONS(type, ...) ((struct type){SL_DEFAULTS_##type(SL_SET_).as_written = true, __VA_ARGS__})
+/* What a call writes overrides a default, as it should. */
+#ifdef __clang__
+#pragma clang diagnostic ignored "-Winitializer-overrides"
+#else
+#pragma GCC diagnostic ignored "-Woverride-init"
+#endif
+#endif
+
 /* Every call that can fail takes the place that it was called from, so that a later error can name it.  Programs write
  * sl_add(a, b); the macro of that name passes SL_HERE to the function sl_add_at. */
 #define SL_STRINGIFY_(x) #x

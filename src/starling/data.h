@@ -40,31 +40,37 @@ SL_API sl_dataset *sl_dataset_npy_at(const char *at, const char *x, const char *
 
 /* Columns are counted from 1. */
 struct sl_csv_opts {
-	char separator;  /* 0: a comma */
-	bool header;     /* the first line has the names of the columns */
-	int label;       /* the column that is y; 0: the last one; -1: none */
-	bool regression; /* y is float32; otherwise a class: a whole number from 0, or a text */
-	bool missing;    /* empty fields are NaN; otherwise they are faults */
+	char separator;                 /* 0: a comma */
+	bool header;                    /* the first line has the names of the columns */
+	int label SL_IS_(SL_UNSET_INT); /* the column that is y, by default the last one; -1: none */
+	bool regression;                /* y is float32; otherwise a class: a whole number from 0, or a text */
+	bool missing;                   /* empty fields are NaN; otherwise they are faults */
+	bool as_written SL_IS_(true);   /* see SL_OPTIONS */
 };
+#define SL_DEFAULTS_sl_csv_opts(X) X(label, SL_UNSET_INT)
 SL_API sl_dataset *sl_dataset_csv_at(const char *at, const char *path, struct sl_csv_opts opts);
-#define sl_dataset_csv(path, ...) sl_dataset_csv_at(SL_HERE, path, (struct sl_csv_opts){__VA_ARGS__})
+#define sl_dataset_csv(path, ...) sl_dataset_csv_at(SL_HERE, path, SL_OPTIONS(sl_csv_opts, __VA_ARGS__))
 
 struct sl_images_opts {
-	int64_t height, width; /* images are resized to this; 0: all have the size of the first */
-	int channels;          /* 1: grey, 3: colours; 0: 3 */
+	int64_t height, width;        /* images are resized to this; 0: all have the size of the first */
+	int channels SL_IS_(3);       /* 1: grey, 3: colours */
+	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
+#define SL_DEFAULTS_sl_images_opts(X) X(channels, 3)
 SL_API sl_dataset *sl_dataset_images_at(const char *at, const char *dir, struct sl_images_opts opts);
-#define sl_dataset_images(dir, ...) sl_dataset_images_at(SL_HERE, dir, (struct sl_images_opts){__VA_ARGS__})
+#define sl_dataset_images(dir, ...) sl_dataset_images_at(SL_HERE, dir, SL_OPTIONS(sl_images_opts, __VA_ARGS__))
 SL_API sl_dataset *sl_dataset_cifar10_at(const char *at, const char *dir, enum sl_split split);
 #define sl_dataset_cifar10(dir, split) sl_dataset_cifar10_at(SL_HERE, dir, split)
 
 struct sl_tokens_opts {
-	int64_t length; /* of a sample; must be given */
-	int64_t stride; /* from one sample's first token to the next one's; 0: length */
-	int bytes;      /* of a token in the file, 1 (text), 2 or 4; 0: 2 */
+	int64_t length;                      /* of a sample; must be given */
+	int64_t stride SL_IS_(SL_UNSET_INT); /* from one sample's first token to the next one's, by default length */
+	int bytes SL_IS_(2);                 /* of a token in the file, 1 (text), 2 or 4 */
+	bool as_written SL_IS_(true);        /* see SL_OPTIONS */
 };
+#define SL_DEFAULTS_sl_tokens_opts(X) X(stride, SL_UNSET_INT) X(bytes, 2)
 SL_API sl_dataset *sl_dataset_tokens_at(const char *at, const char *path, struct sl_tokens_opts opts);
-#define sl_dataset_tokens(path, ...) sl_dataset_tokens_at(SL_HERE, path, (struct sl_tokens_opts){__VA_ARGS__})
+#define sl_dataset_tokens(path, ...) sl_dataset_tokens_at(SL_HERE, path, SL_OPTIONS(sl_tokens_opts, __VA_ARGS__))
 
 /* A sample that will enter a batch, as a program's own data sets and transforms see it. */
 struct sl_sample {
@@ -117,27 +123,31 @@ enum sl_transform_kind {
  * each sample and epoch. */
 struct sl_transform {
 	enum sl_transform_kind kind;
-	int64_t height, width;                   /* of crops and SL_RESIZE: of the result */
-	int64_t pad;                             /* SL_RANDOM_CROP: zeros around the image before */
-	double p;                                /* SL_RANDOM_FLIP: how probable it is; 0: one half */
-	bool vertical;                           /* SL_RANDOM_FLIP: upside down, not left to right */
-	double mean[4], std[4];                  /* SL_NORMALISE: (x - mean) / std, by channel; std 0: 1 */
+	int64_t height, width; /* of crops and SL_RESIZE: of the result */
+	int64_t pad;           /* SL_RANDOM_CROP: zeros around the image before */
+	double p SL_IS_(0.5);  /* SL_RANDOM_FLIP: how probable it is */
+	bool vertical;         /* SL_RANDOM_FLIP: upside down, not left to right */
+	double mean[4],
+	        std[4] SL_IS_({1, 1, 1,
+	                       1}); /* SL_NORMALISE: (x - mean) / std, by channel; a second or later std of 0: 1 */
 	double brightness, contrast, saturation; /* SL_COLOUR_JITTER: factors from 1 - value to 1 + value */
 	/* SL_RANDOM_RESIZED_CROP: from how small a part of the image's area to how large a one [0.08, 1], and from
 	 * which width / height to which [3/4, 4/3]. */
-	double area[2], ratio[2];
+	double area[2] SL_IS_({0.08, 1}), ratio[2] SL_IS_({3.0 / 4, 4.0 / 3});
 	bool (*map)(void *arg,
 	            struct sl_sample *s); /* SL_MAP: changes s->x and s->y where they are; false as with get */
 	void *arg;
+	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
-#define sl_random_crop(...) ((struct sl_transform){.kind = SL_RANDOM_CROP, __VA_ARGS__})
-#define sl_center_crop(...) ((struct sl_transform){.kind = SL_CENTER_CROP, __VA_ARGS__})
-#define sl_random_flip(...) ((struct sl_transform){.kind = SL_RANDOM_FLIP, __VA_ARGS__})
-#define sl_resize_image(...) ((struct sl_transform){.kind = SL_RESIZE, __VA_ARGS__})
-#define sl_normalise(...) ((struct sl_transform){.kind = SL_NORMALISE, __VA_ARGS__})
-#define sl_colour_jitter(...) ((struct sl_transform){.kind = SL_COLOUR_JITTER, __VA_ARGS__})
-#define sl_random_resized_crop(...) ((struct sl_transform){.kind = SL_RANDOM_RESIZED_CROP, __VA_ARGS__})
-#define sl_map(...) ((struct sl_transform){.kind = SL_MAP, __VA_ARGS__})
+#define SL_DEFAULTS_sl_transform(X) X(p, 0.5) X(std, {1, 1, 1, 1}) X(area, {0.08, 1}) X(ratio, {3.0 / 4, 4.0 / 3})
+#define sl_random_crop(...) SL_OPTIONS(sl_transform, .kind = SL_RANDOM_CROP, __VA_ARGS__)
+#define sl_center_crop(...) SL_OPTIONS(sl_transform, .kind = SL_CENTER_CROP, __VA_ARGS__)
+#define sl_random_flip(...) SL_OPTIONS(sl_transform, .kind = SL_RANDOM_FLIP, __VA_ARGS__)
+#define sl_resize_image(...) SL_OPTIONS(sl_transform, .kind = SL_RESIZE, __VA_ARGS__)
+#define sl_normalise(...) SL_OPTIONS(sl_transform, .kind = SL_NORMALISE, __VA_ARGS__)
+#define sl_colour_jitter(...) SL_OPTIONS(sl_transform, .kind = SL_COLOUR_JITTER, __VA_ARGS__)
+#define sl_random_resized_crop(...) SL_OPTIONS(sl_transform, .kind = SL_RANDOM_RESIZED_CROP, __VA_ARGS__)
+#define sl_map(...) SL_OPTIONS(sl_transform, .kind = SL_MAP, __VA_ARGS__)
 SL_API sl_dataset *sl_dataset_transform_at(const char *at, sl_dataset *dataset, const struct sl_transform *transforms,
                                            int count);
 #define sl_dataset_transform(dataset, ...)                                                                             \
@@ -166,16 +176,20 @@ struct sl_loader_opts {
 	bool shuffle;       /* a new order in each epoch, from the seed */
 	uint64_t seed;
 	enum sl_last_batch last;
-	int64_t limit;    /* use only so many samples, the first ones; 0: all */
-	int prefetch;     /* number of batches prepared ahead, which are kept in memory; 0 means 2 */
-	sl_device device; /* of the batches */
-	int workers;      /* threads that read and transform samples ahead; 0: done when a batch is requested.
+	int64_t limit SL_IS_(SL_UNSET_INT); /* use only so many samples, the first ones; by default all */
+	int prefetch SL_IS_(2);             /* number of batches prepared ahead, which are kept in memory */
+	sl_device device;                   /* of the batches */
+	int workers; /* threads that read and transform samples ahead; 0: done when a batch is requested.
 	                           * A set of IDX files needs none: its batches are made by operations */
-	int rank, ranks;  /* this loader returns the rank-th part, from 0, of each batch of ranks × batch_size rows */
+	int rank,
+	        ranks SL_IS_(
+	                1); /* this loader returns the rank-th part, from 0, of each batch of ranks × batch_size rows */
+	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
+#define SL_DEFAULTS_sl_loader_opts(X) X(limit, SL_UNSET_INT) X(prefetch, 2) X(ranks, 1)
 typedef struct sl_loader sl_loader;
 SL_API sl_loader *sl_loader_new_at(const char *at, sl_dataset *dataset, struct sl_loader_opts opts);
-#define sl_loader_new(dataset, ...) sl_loader_new_at(SL_HERE, dataset, (struct sl_loader_opts){__VA_ARGS__})
+#define sl_loader_new(dataset, ...) sl_loader_new_at(SL_HERE, dataset, SL_OPTIONS(sl_loader_opts, __VA_ARGS__))
 SL_API void sl_loader_free(sl_loader *loader);
 SL_API int64_t sl_loader_batches(const sl_loader *loader);
 SL_API int64_t sl_loader_samples(const sl_loader *loader);

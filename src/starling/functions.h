@@ -79,39 +79,47 @@ SL_API sl_tensor *sl_einsum_at(const char *at, const char *equation, sl_tensor *
 /* ---- attention -------------------------------------------------------------------------------------------------- */
 
 struct sl_attention_opts {
-	sl_tensor *mask; /* NULL: none */
-	bool causal;     /* a query does not see later keys */
-	double scale;    /* of the products; 0: one over the root of the width of a query */
+	sl_tensor *mask;               /* NULL: none */
+	bool causal;                   /* a query does not see later keys */
+	double scale SL_IS_(SL_UNSET); /* of the products; by default one over the root of the width of a query */
+	bool as_written SL_IS_(true);  /* see SL_OPTIONS */
 };
+#define SL_DEFAULTS_sl_attention_opts(X) X(scale, SL_UNSET)
 SL_API sl_tensor *sl_scaled_dot_product_attention_at(const char *at, sl_tensor *q, sl_tensor *k, sl_tensor *v,
                                                      struct sl_attention_opts opts);
 #define sl_scaled_dot_product_attention(q, k, v, ...)                                                                  \
-	sl_scaled_dot_product_attention_at(SL_HERE, q, k, v, (struct sl_attention_opts){__VA_ARGS__})
+	sl_scaled_dot_product_attention_at(SL_HERE, q, k, v, SL_OPTIONS(sl_attention_opts, __VA_ARGS__))
 
 struct sl_cached_attention_opts {
-	double scale; /* as in sl_attention_opts */
+	double scale SL_IS_(SL_UNSET); /* as in sl_attention_opts */
+	bool as_written SL_IS_(true);  /* see SL_OPTIONS */
 };
+#define SL_DEFAULTS_sl_cached_attention_opts(X) X(scale, SL_UNSET)
 SL_API sl_tensor *sl_cached_attention_at(const char *at, sl_tensor *q, sl_tensor *k, sl_tensor *v, sl_tensor *keys,
                                          sl_tensor *values, sl_tensor *place, struct sl_cached_attention_opts opts);
 #define sl_cached_attention(q, k, v, keys, values, place, ...)                                                         \
-	sl_cached_attention_at(SL_HERE, q, k, v, keys, values, place, (struct sl_cached_attention_opts){__VA_ARGS__})
+	sl_cached_attention_at(SL_HERE, q, k, v, keys, values, place, SL_OPTIONS(sl_cached_attention_opts, __VA_ARGS__))
 
 /* ---- images and sequences --------------------------------------------------------------------------------------- */
 
 struct sl_conv1d_opts {
-	int stride, pad, dilation, groups; /* 0 means 1, for pad 0 */
+	int stride SL_IS_(1), pad, dilation SL_IS_(1), groups SL_IS_(1);
+	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
+#define SL_DEFAULTS_sl_conv1d_opts(X) X(stride, 1) X(dilation, 1) X(groups, 1)
 SL_API sl_tensor *sl_conv1d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b, struct sl_conv1d_opts opts);
-#define sl_conv1d(x, w, b, ...) sl_conv1d_at(SL_HERE, x, w, b, (struct sl_conv1d_opts){__VA_ARGS__})
+#define sl_conv1d(x, w, b, ...) sl_conv1d_at(SL_HERE, x, w, b, SL_OPTIONS(sl_conv1d_opts, __VA_ARGS__))
 struct sl_conv_transpose2d_opts {
-	int stride[2], pad[2], dilation[2]; /* as of sl_conv2d */
-	int output_pad[2];                  /* additional rows and columns, if several sizes give the same x */
-	int groups;                         /* 0 means 1 */
+	int stride[2] SL_IS_({1, 1}), pad[2], dilation[2] SL_IS_({1, 1}); /* as of sl_conv2d */
+	int output_pad[2]; /* additional rows and columns, if several sizes give the same x */
+	int groups SL_IS_(1);
+	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
+#define SL_DEFAULTS_sl_conv_transpose2d_opts(X) X(stride, {1, 1}) X(dilation, {1, 1}) X(groups, 1)
 SL_API sl_tensor *sl_conv_transpose2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b,
                                          struct sl_conv_transpose2d_opts opts);
 #define sl_conv_transpose2d(x, w, b, ...)                                                                              \
-	sl_conv_transpose2d_at(SL_HERE, x, w, b, (struct sl_conv_transpose2d_opts){__VA_ARGS__})
+	sl_conv_transpose2d_at(SL_HERE, x, w, b, SL_OPTIONS(sl_conv_transpose2d_opts, __VA_ARGS__))
 struct sl_resize2d_opts {
 	bool bilinear;      /* interpolates; otherwise the nearest pixel is taken */
 	bool align_corners; /* bilinear: pixels in the corners stay in the corners */
@@ -127,10 +135,12 @@ SL_API sl_tensor *sl_adaptive_pool2d_at(const char *at, sl_tensor *x, enum sl_po
 /* ---- normalisation ---------------------------------------------------------------------------------------------- */
 
 struct sl_rms_norm_opts {
-	double eps; /* 0 means 1e-5 */
+	double eps SL_IS_(1e-5);
+	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
+#define SL_DEFAULTS_sl_rms_norm_opts(X) X(eps, 1e-5)
 SL_API sl_tensor *sl_rms_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, struct sl_rms_norm_opts opts);
-#define sl_rms_norm(x, gamma, ...) sl_rms_norm_at(SL_HERE, x, gamma, (struct sl_rms_norm_opts){__VA_ARGS__})
+#define sl_rms_norm(x, gamma, ...) sl_rms_norm_at(SL_HERE, x, gamma, SL_OPTIONS(sl_rms_norm_opts, __VA_ARGS__))
 SL_API sl_tensor *sl_group_norm_at(const char *at, sl_tensor *x, int groups, sl_tensor *gamma, sl_tensor *beta,
                                    struct sl_layer_norm_opts opts);
 #define sl_group_norm(x, groups, gamma, beta, ...)                                                                     \

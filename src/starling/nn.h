@@ -29,7 +29,8 @@ struct sl_initializer {
 	enum sl_init_kind kind;
 	double value; /* the constant, sigma, the bound, Xavier's magnitude (default 3) or He's gain (default √2) */
 	enum sl_fan fan;
-	bool gaussian; /* Xavier and He: normal instead of uniform */
+	bool gaussian;   /* Xavier and He: normal instead of uniform */
+	bool as_written; /* set by the functions below: a value of 0 is one, not the default */
 };
 SL_API struct sl_initializer sl_zeros_init(void);
 SL_API struct sl_initializer sl_ones_init(void);
@@ -172,22 +173,23 @@ struct sl_gradcheck_worst {
 	double gradient, difference; /* from sl_backward, from central differences */
 	double error;                /* their distance, over the largest of both and 1 */
 };
-/* 0 means the default in brackets. */
 struct sl_gradcheck_opts {
-	double step;                      /* to both sides, times the larger of the element and 1 [1e-6] */
-	double tolerance;                 /* [1e-6] */
-	int64_t elements;                 /* at most so many of each tensor, spread evenly [all] */
-	struct sl_gradcheck_worst *worst; /* filled in; NULL: not wanted */
+	double step SL_IS_(1e-6); /* to both sides, times the larger of the element and 1 */
+	double tolerance SL_IS_(1e-6);
+	int64_t elements SL_IS_(SL_UNSET_INT); /* at most so many of each tensor, spread evenly [all] */
+	struct sl_gradcheck_worst *worst;      /* filled in; NULL: not wanted */
+	bool as_written SL_IS_(true);          /* see SL_OPTIONS */
 };
+#define SL_DEFAULTS_sl_gradcheck_opts(X) X(step, 1e-6) X(tolerance, 1e-6) X(elements, SL_UNSET_INT)
 typedef sl_tensor *sl_function(void *context, sl_tensor *const *in, int nin);
 SL_API enum sl_status sl_gradcheck_at(const char *at, sl_function *function, void *context, sl_tensor *const *in,
                                       int nin, struct sl_gradcheck_opts opts);
 #define sl_gradcheck(function, context, in, nin, ...)                                                                  \
-	sl_gradcheck_at(SL_HERE, function, context, in, nin, (struct sl_gradcheck_opts){__VA_ARGS__})
+	sl_gradcheck_at(SL_HERE, function, context, in, nin, SL_OPTIONS(sl_gradcheck_opts, __VA_ARGS__))
 SL_API enum sl_status sl_gradcheck_block_at(const char *at, sl_block *block, sl_tensor *const *in, int nin,
                                             struct sl_gradcheck_opts opts);
 #define sl_gradcheck_block(block, in, nin, ...)                                                                        \
-	sl_gradcheck_block_at(SL_HERE, block, in, nin, (struct sl_gradcheck_opts){__VA_ARGS__})
+	sl_gradcheck_block_at(SL_HERE, block, in, nin, SL_OPTIONS(sl_gradcheck_opts, __VA_ARGS__))
 
 /* A rule for arrays whose names in a file are like `file`, in which a star stands for any text: their parameter's path
  * is `path`, with that text for its star. */
@@ -222,26 +224,33 @@ struct sl_dense_opts {
 SL_API sl_block *sl_dense_at(const char *at, int64_t units, struct sl_dense_opts opts);
 #define sl_dense(units, ...) sl_dense_at(SL_HERE, units, (struct sl_dense_opts){__VA_ARGS__})
 struct sl_conv2d_layer_opts {
-	int kernel[2], stride[2], pad[2],
-	        dilation[2]; /* as in sl_conv2d; a second kernel of 0: the same as the first */
-	int groups;
+	/* As in sl_conv2d; a second kernel of 0 is as the first. */
+	int kernel[2], stride[2] SL_IS_({1, 1}), pad[2], dilation[2] SL_IS_({1, 1});
+	int groups SL_IS_(1);
 	bool no_bias;
 	enum sl_activation activation;
 	int64_t in_channels;
 	struct sl_initializer weight_init, bias_init;
+	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
+#define SL_DEFAULTS_sl_conv2d_layer_opts(X) X(stride, {1, 1}) X(dilation, {1, 1}) X(groups, 1)
 SL_API sl_block *sl_conv2d_layer_at(const char *at, int64_t channels, struct sl_conv2d_layer_opts opts);
-#define sl_conv2d_layer(channels, ...) sl_conv2d_layer_at(SL_HERE, channels, (struct sl_conv2d_layer_opts){__VA_ARGS__})
+#define sl_conv2d_layer(channels, ...)                                                                                 \
+	sl_conv2d_layer_at(SL_HERE, channels, SL_OPTIONS(sl_conv2d_layer_opts, __VA_ARGS__))
 struct sl_batch_norm_layer_opts {
-	double eps, momentum;     /* as in sl_batch_norm */
-	bool no_scale, no_center; /* gamma stays 1, beta 0 */
-	bool synchronised;        /* over all shards of a batch: sl_forward_shards, sl_step_run_shards */
+	double eps SL_IS_(1e-5), momentum SL_IS_(0.9); /* as in sl_batch_norm */
+	bool no_scale, no_center;                      /* gamma stays 1, beta 0 */
+	bool synchronised; /* over all shards of a batch: sl_forward_shards, sl_step_run_shards */
 	int64_t in_channels;
+	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
+#define SL_DEFAULTS_sl_batch_norm_layer_opts(X) X(eps, 1e-5) X(momentum, 0.9)
 struct sl_layer_norm_layer_opts {
-	double eps;
+	double eps SL_IS_(1e-5);
 	int64_t in_channels;
+	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
+#define SL_DEFAULTS_sl_layer_norm_layer_opts(X) X(eps, 1e-5)
 /* kernel, stride, pad: as in sl_pool2d; .type is set by the name */
 SL_API sl_block *sl_max_pool2d_layer_at(const char *at, int kernel, struct sl_pool2d_opts opts);
 #define sl_max_pool2d_layer(kernel, ...) sl_max_pool2d_layer_at(SL_HERE, kernel, (struct sl_pool2d_opts){__VA_ARGS__})
@@ -252,9 +261,9 @@ SL_API sl_block *sl_global_max_pool2d_layer_at(const char *at);
 SL_API sl_block *sl_global_avg_pool2d_layer_at(const char *at);
 #define sl_global_avg_pool2d_layer() sl_global_avg_pool2d_layer_at(SL_HERE)
 SL_API sl_block *sl_batch_norm_layer_at(const char *at, struct sl_batch_norm_layer_opts opts);
-#define sl_batch_norm_layer(...) sl_batch_norm_layer_at(SL_HERE, (struct sl_batch_norm_layer_opts){__VA_ARGS__})
+#define sl_batch_norm_layer(...) sl_batch_norm_layer_at(SL_HERE, SL_OPTIONS(sl_batch_norm_layer_opts, __VA_ARGS__))
 SL_API sl_block *sl_layer_norm_layer_at(const char *at, struct sl_layer_norm_layer_opts opts);
-#define sl_layer_norm_layer(...) sl_layer_norm_layer_at(SL_HERE, (struct sl_layer_norm_layer_opts){__VA_ARGS__})
+#define sl_layer_norm_layer(...) sl_layer_norm_layer_at(SL_HERE, SL_OPTIONS(sl_layer_norm_layer_opts, __VA_ARGS__))
 SL_API sl_block *sl_activation_layer_at(const char *at, enum sl_activation activation);
 #define sl_activation_layer(activation) sl_activation_layer_at(SL_HERE, activation)
 SL_API sl_block *sl_dropout_layer_at(const char *at, double p);
@@ -275,22 +284,24 @@ SL_API sl_block *sl_multi_head_attention_at(const char *at, int64_t width, int h
 #define sl_multi_head_attention(width, heads, ...)                                                                     \
 	sl_multi_head_attention_at(SL_HERE, width, heads, (struct sl_multi_head_attention_opts){__VA_ARGS__})
 struct sl_recurrent_layer_opts {
-	int layers;         /* one on top of the other; 0 means 1 */
-	bool bidirectional; /* each in both directions: the results are twice as wide */
-	double dropout;     /* between layers, in training */
-	bool batch_first;   /* x is (rows, steps, inputs) instead of (steps, rows, inputs), and so is the result */
-	bool lengths;       /* the second input says how many steps of each row count */
+	int layers SL_IS_(1); /* one on top of the other */
+	bool bidirectional;   /* each in both directions: the results are twice as wide */
+	double dropout;       /* between layers, in training */
+	bool batch_first;     /* x is (rows, steps, inputs) instead of (steps, rows, inputs), and so is the result */
+	bool lengths;         /* the second input says how many steps of each row count */
 	bool no_bias;
-	bool relu;                  /* sl_rnn: instead of tanh */
-	int64_t in_units;           /* 0: known from the first input */
-	struct sl_initializer init; /* of all parameters; default: uniform, up to one over the root of hidden */
+	bool relu;                    /* sl_rnn: instead of tanh */
+	int64_t in_units;             /* 0: known from the first input */
+	struct sl_initializer init;   /* of all parameters; default: uniform, up to one over the root of hidden */
+	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
+#define SL_DEFAULTS_sl_recurrent_layer_opts(X) X(layers, 1)
 SL_API sl_block *sl_rnn_at(const char *at, int64_t hidden, struct sl_recurrent_layer_opts opts);
-#define sl_rnn(hidden, ...) sl_rnn_at(SL_HERE, hidden, (struct sl_recurrent_layer_opts){__VA_ARGS__})
+#define sl_rnn(hidden, ...) sl_rnn_at(SL_HERE, hidden, SL_OPTIONS(sl_recurrent_layer_opts, __VA_ARGS__))
 SL_API sl_block *sl_lstm_at(const char *at, int64_t hidden, struct sl_recurrent_layer_opts opts);
-#define sl_lstm(hidden, ...) sl_lstm_at(SL_HERE, hidden, (struct sl_recurrent_layer_opts){__VA_ARGS__})
+#define sl_lstm(hidden, ...) sl_lstm_at(SL_HERE, hidden, SL_OPTIONS(sl_recurrent_layer_opts, __VA_ARGS__))
 SL_API sl_block *sl_gru_at(const char *at, int64_t hidden, struct sl_recurrent_layer_opts opts);
-#define sl_gru(hidden, ...) sl_gru_at(SL_HERE, hidden, (struct sl_recurrent_layer_opts){__VA_ARGS__})
+#define sl_gru(hidden, ...) sl_gru_at(SL_HERE, hidden, SL_OPTIONS(sl_recurrent_layer_opts, __VA_ARGS__))
 SL_API sl_block *sl_lambda_at(const char *at, const char *name, sl_tensor *(*function)(sl_tensor *x));
 #define sl_lambda(name, function) sl_lambda_at(SL_HERE, name, function)
 /* x + body(x), or shortcut(x) + body(x), then an activation; the new block owns its children. */
@@ -332,37 +343,49 @@ struct sl_schedule {
 	enum sl_schedule_kind kind;
 	int64_t warmup; /* steps from 0 up to lr */
 	int64_t every;  /* SL_STEPS: lr is multiplied by factor every so many steps */
-	double factor;
+	double factor SL_IS_(0.1);
 	int64_t total; /* SL_COSINE, SL_POLYNOMIAL: steps until final_lr */
-	double final_lr, power;
+	double final_lr, power SL_IS_(1);
+	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
-/* Losses are multiplied before the backward pass, so that small gradients do not vanish in float16; 0 means the default
- * in brackets. */
+#define SL_DEFAULTS_sl_schedule(X) X(factor, 0.1) X(power, 1)
+/* Losses are multiplied before the backward pass, so that small gradients do not vanish in float16. */
 struct sl_loss_scaling {
-	double start;           /* the first scale, say 65536; 0: none */
-	double growth, backoff; /* factors: after so many steps without an overflow, and after one [2, 0.5] */
-	int64_t every;          /* [2000] */
+	double start SL_IS_(SL_UNSET); /* the first scale, say 65536; by default none */
+	double growth SL_IS_(2), backoff
+	        SL_IS_(0.5); /* factors: after so many steps without an overflow, and after one */
+	int64_t every SL_IS_(2000);
+	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
-/* 0 means the default in brackets. */
+#define SL_DEFAULTS_sl_loss_scaling(X) X(start, SL_UNSET) X(growth, 2) X(backoff, 0.5) X(every, 2000)
+/* In brackets: defaults. */
 struct sl_optimizer {
 	enum sl_optimizer_kind kind;
-	double lr;       /* [SGD 0.01, others 0.001] */
-	double momentum; /* SGD, RMSProp */
+	double lr SL_IS_(SL_UNSET); /* [SGD 0.01, others 0.001] */
+	double momentum;            /* SGD, RMSProp */
 	bool nesterov;
-	double beta1, beta2; /* Adam [0.9, 0.999] */
-	double alpha;        /* RMSProp [0.99] */
-	double eps;          /* Adam, RMSProp [1e-8] */
+	double beta1 SL_IS_(SL_UNSET), beta2 SL_IS_(SL_UNSET); /* Adam [0.9, 0.999] */
+	double alpha SL_IS_(SL_UNSET);                         /* RMSProp [0.99] */
+	double eps SL_IS_(SL_UNSET);                           /* Adam, RMSProp [1e-8] */
 	double weight_decay;
-	double clip_norm, clip_value; /* limits of the gradients, of all together and of each; 0: none */
-	double average;               /* factor of the old moving averages in a step; 0: no averages */
+	double clip_norm SL_IS_(SL_UNSET), clip_value
+	        SL_IS_(SL_UNSET);        /* limits of the gradients, of all together and of each [none] */
+	double average SL_IS_(SL_UNSET); /* factor of the old moving averages in a step [no averages] */
 	struct sl_schedule schedule;
 	struct sl_loss_scaling loss_scaling;
 	bool shard_state; /* each of several processes keeps what the optimiser does of some of the parameters */
+	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
-#define sl_sgd(...) ((struct sl_optimizer){.kind = SL_SGD, __VA_ARGS__})
-#define sl_adam(...) ((struct sl_optimizer){.kind = SL_ADAM, __VA_ARGS__})
-#define sl_adamw(...) ((struct sl_optimizer){.kind = SL_ADAMW, __VA_ARGS__})
-#define sl_rmsprop(...) ((struct sl_optimizer){.kind = SL_RMSPROP, __VA_ARGS__})
+/* clang-format off */
+#define SL_DEFAULTS_sl_optimizer(X)                                                                                    \
+	X(lr, SL_UNSET) X(beta1, SL_UNSET) X(beta2, SL_UNSET) X(alpha, SL_UNSET) X(eps, SL_UNSET)                      \
+	X(clip_norm, SL_UNSET) X(clip_value, SL_UNSET) X(average, SL_UNSET)                                            \
+	X(schedule, SL_FILLED_(sl_schedule)) X(loss_scaling, SL_FILLED_(sl_loss_scaling))
+/* clang-format on */
+#define sl_sgd(...) SL_OPTIONS(sl_optimizer, .kind = SL_SGD, __VA_ARGS__)
+#define sl_adam(...) SL_OPTIONS(sl_optimizer, .kind = SL_ADAM, __VA_ARGS__)
+#define sl_adamw(...) SL_OPTIONS(sl_optimizer, .kind = SL_ADAMW, __VA_ARGS__)
+#define sl_rmsprop(...) SL_OPTIONS(sl_optimizer, .kind = SL_RMSPROP, __VA_ARGS__)
 
 /* Updates the parameters of a block. */
 typedef struct sl_trainer sl_trainer;
@@ -376,16 +399,18 @@ SL_API enum sl_status sl_trainer_step_at(const char *at, sl_trainer *trainer, in
                                          struct sl_trainer_step_opts opts);
 #define sl_trainer_step(trainer, batch_size, ...)                                                                      \
 	sl_trainer_step_at(SL_HERE, trainer, batch_size, (struct sl_trainer_step_opts){__VA_ARGS__})
-/* Settings of a group of parameters; 0: unchanged. */
+/* Settings of a group of parameters; what is not given stays as it was. */
 struct sl_group_opts {
-	double lr_scale;     /* times the learning rate */
-	double weight_decay; /* instead of the optimiser's */
+	double lr_scale SL_IS_(SL_UNSET);     /* times the learning rate */
+	double weight_decay SL_IS_(SL_UNSET); /* instead of the optimiser's */
 	bool no_decay;
+	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
+#define SL_DEFAULTS_sl_group_opts(X) X(lr_scale, SL_UNSET) X(weight_decay, SL_UNSET)
 SL_API enum sl_status sl_trainer_group_at(const char *at, sl_trainer *trainer, const char *pattern,
                                           struct sl_group_opts opts);
 #define sl_trainer_group(trainer, pattern, ...)                                                                        \
-	sl_trainer_group_at(SL_HERE, trainer, pattern, (struct sl_group_opts){__VA_ARGS__})
+	sl_trainer_group_at(SL_HERE, trainer, pattern, SL_OPTIONS(sl_group_opts, __VA_ARGS__))
 SL_API enum sl_status sl_freeze_at(const char *at, sl_block *block, const char *pattern);
 #define sl_freeze(block, pattern) sl_freeze_at(SL_HERE, block, pattern)
 SL_API enum sl_status sl_unfreeze_at(const char *at, sl_block *block, const char *pattern);
@@ -414,14 +439,16 @@ typedef struct sl_step sl_step;
 enum sl_reduction { SL_REDUCTION_MEAN, SL_REDUCTION_SUM };
 struct sl_step_opts {
 	unsigned passes_off;
-	enum sl_reduction reduction; /* [SL_REDUCTION_MEAN] */
-	int accumulate;              /* so many runs, of a micro-batch each, make a step of the trainer [1] */
-	struct sl_buckets buckets;   /* losses of what is filled in do not count */
+	enum sl_reduction reduction;  /* [SL_REDUCTION_MEAN] */
+	int accumulate SL_IS_(1);     /* so many runs, of a micro-batch each, make a step of the trainer */
+	struct sl_buckets buckets;    /* losses of what is filled in do not count */
+	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
+#define SL_DEFAULTS_sl_step_opts(X) X(accumulate, 1)
 SL_API sl_step *sl_step_compile_at(const char *at, sl_block *net, sl_loss *loss, sl_trainer *trainer,
                                    struct sl_step_opts opts);
 #define sl_step_compile(net, loss, trainer, ...)                                                                       \
-	sl_step_compile_at(SL_HERE, net, loss, trainer, (struct sl_step_opts){__VA_ARGS__})
+	sl_step_compile_at(SL_HERE, net, loss, trainer, SL_OPTIONS(sl_step_opts, __VA_ARGS__))
 /* Returns the losses of the batch; *output (if not NULL) gets the output of the network. */
 SL_API sl_tensor *sl_step_run_at(const char *at, sl_step *step, sl_tensor *x, sl_tensor *target, sl_tensor **output);
 #define sl_step_run(step, x, target, output) sl_step_run_at(SL_HERE, step, x, target, output)
@@ -435,7 +462,7 @@ SL_API enum sl_status sl_step_prepare_at(const char *at, sl_step *step, sl_tenso
 SL_API sl_step *sl_step_compile_all_at(const char *at, sl_block *net, sl_loss_of_all *loss, void *context,
                                        sl_trainer *trainer, struct sl_step_opts opts);
 #define sl_step_compile_all(net, loss, context, trainer, ...)                                                          \
-	sl_step_compile_all_at(SL_HERE, net, loss, context, trainer, (struct sl_step_opts){__VA_ARGS__})
+	sl_step_compile_all_at(SL_HERE, net, loss, context, trainer, SL_OPTIONS(sl_step_opts, __VA_ARGS__))
 SL_API sl_tensor *sl_step_run_all_at(const char *at, sl_step *step, sl_tensor *const *in, int nin,
                                      sl_tensor *const *targets, int ntargets, sl_tensor **out, int nout);
 #define sl_step_run_all(step, in, nin, targets, ntargets, out, nout)                                                   \

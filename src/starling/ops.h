@@ -272,24 +272,28 @@ SL_API sl_tensor *sl_recurrent_at(const char *at, enum sl_cell cell, sl_tensor *
 /* ---- convolution and pooling, NCHW ------------------------------------------------------------------------------ */
 
 struct sl_conv2d_opts {
-	int stride[2], pad[2],
-	        dilation[2]; /* {height, width}; 0 means: stride, dilation 1; a second 0 stride: as the first;
-	                                      a second 0 pad is 0: {2, 2} pads both axes */
-	int groups;          /* 0 means 1 */
+	/* {height, width}; a second stride of 0 is as the first, a second pad of 0 is 0, a second dilation of 0 is 1. */
+	int stride[2] SL_IS_({1, 1}), pad[2], dilation[2] SL_IS_({1, 1});
+	int groups SL_IS_(1);
+	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
+#define SL_DEFAULTS_sl_conv2d_opts(X) X(stride, {1, 1}) X(dilation, {1, 1}) X(groups, 1)
 SL_API sl_tensor *sl_conv2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b, struct sl_conv2d_opts opts);
-#define sl_conv2d(x, w, b, ...) sl_conv2d_at(SL_HERE, x, w, b, (struct sl_conv2d_opts){__VA_ARGS__})
+#define sl_conv2d(x, w, b, ...) sl_conv2d_at(SL_HERE, x, w, b, SL_OPTIONS(sl_conv2d_opts, __VA_ARGS__))
 
 enum sl_pool_type { SL_POOL_MAX, SL_POOL_AVG };
 struct sl_pool2d_opts {
 	enum sl_pool_type type;
-	int kernel[2], stride[2], pad[2]; /* stride 0: as the kernel; a second 0 kernel or stride: as the first */
-	bool global;                      /* one window of the whole image */
-	bool ceil;                        /* windows that overlap the end count too */
-	bool exclude_pad;                 /* averages count only elements inside the image */
+	int kernel[2], stride[2] SL_IS_({SL_UNSET_INT, SL_UNSET_INT}),
+	        pad[2];               /* stride by default as the kernel; a second 0 kernel or stride: as the first */
+	bool global;                  /* one window of the whole image */
+	bool ceil;                    /* windows that overlap the end count too */
+	bool exclude_pad;             /* averages count only elements inside the image */
+	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
+#define SL_DEFAULTS_sl_pool2d_opts(X) X(stride, {SL_UNSET_INT, SL_UNSET_INT})
 SL_API sl_tensor *sl_pool2d_at(const char *at, sl_tensor *x, struct sl_pool2d_opts opts);
-#define sl_pool2d(x, ...) sl_pool2d_at(SL_HERE, x, (struct sl_pool2d_opts){__VA_ARGS__})
+#define sl_pool2d(x, ...) sl_pool2d_at(SL_HERE, x, SL_OPTIONS(sl_pool2d_opts, __VA_ARGS__))
 
 /* ---- softmax, losses, normalisation, dropout -------------------------------------------------------------------- */
 
@@ -306,29 +310,35 @@ SL_API sl_tensor *sl_bce_logits_loss_at(const char *at, sl_tensor *logits, sl_te
 #define sl_l2_loss(x, target) sl_l2_loss_at(SL_HERE, x, target)
 #define sl_bce_logits_loss(logits, target) sl_bce_logits_loss_at(SL_HERE, logits, target)
 struct sl_huber_loss_opts {
-	double delta; /* where the square part ends; 0 means 1 */
+	double delta SL_IS_(1);       /* where the square part ends */
+	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
+#define SL_DEFAULTS_sl_huber_loss_opts(X) X(delta, 1)
 SL_API sl_tensor *sl_huber_loss_at(const char *at, sl_tensor *x, sl_tensor *target, struct sl_huber_loss_opts opts);
-#define sl_huber_loss(x, target, ...) sl_huber_loss_at(SL_HERE, x, target, (struct sl_huber_loss_opts){__VA_ARGS__})
+#define sl_huber_loss(x, target, ...) sl_huber_loss_at(SL_HERE, x, target, SL_OPTIONS(sl_huber_loss_opts, __VA_ARGS__))
 SL_API sl_tensor *sl_topk_hits_at(const char *at, sl_tensor *scores, sl_tensor *labels, int k);
 #define sl_topk_hits(scores, labels, k) sl_topk_hits_at(SL_HERE, scores, labels, k)
 
 struct sl_batch_norm_opts {
-	double eps;            /* 0 means 1e-5 */
-	double momentum;       /* of the running statistics; 0 means 0.9 */
-	bool use_global_stats; /* normalise with the running statistics in training too */
+	double eps SL_IS_(1e-5);
+	double momentum SL_IS_(0.9);  /* of the running statistics */
+	bool use_global_stats;        /* normalise with the running statistics in training too */
+	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
+#define SL_DEFAULTS_sl_batch_norm_opts(X) X(eps, 1e-5) X(momentum, 0.9)
 SL_API sl_tensor *sl_batch_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, sl_tensor *beta, sl_tensor *mean,
                                    sl_tensor *var, struct sl_batch_norm_opts opts);
 #define sl_batch_norm(x, gamma, beta, mean, var, ...)                                                                  \
-	sl_batch_norm_at(SL_HERE, x, gamma, beta, mean, var, (struct sl_batch_norm_opts){__VA_ARGS__})
+	sl_batch_norm_at(SL_HERE, x, gamma, beta, mean, var, SL_OPTIONS(sl_batch_norm_opts, __VA_ARGS__))
 struct sl_layer_norm_opts {
-	double eps; /* 0 means 1e-5 */
+	double eps SL_IS_(1e-5);
+	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
+#define SL_DEFAULTS_sl_layer_norm_opts(X) X(eps, 1e-5)
 SL_API sl_tensor *sl_layer_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, sl_tensor *beta,
                                    struct sl_layer_norm_opts opts);
 #define sl_layer_norm(x, gamma, beta, ...)                                                                             \
-	sl_layer_norm_at(SL_HERE, x, gamma, beta, (struct sl_layer_norm_opts){__VA_ARGS__})
+	sl_layer_norm_at(SL_HERE, x, gamma, beta, SL_OPTIONS(sl_layer_norm_opts, __VA_ARGS__))
 SL_API sl_tensor *sl_dropout_at(const char *at, sl_tensor *x, double p);
 #define sl_dropout(x, p) sl_dropout_at(SL_HERE, x, p)
 
@@ -356,48 +366,57 @@ struct sl_sgd_opts {
 	double lr;
 	double momentum; /* needs momenta */
 	double weight_decay;
-	double rescale;    /* gradients are multiplied by it; 0 means 1 */
-	bool nesterov;     /* needs a momentum */
-	double clip_norm;  /* limit of the L2 norm of all gradients together; 0: none */
-	double clip_value; /* limit of each element of a gradient; 0: none */
-	double lr_scale;   /* factor of lr; 0 means 1 */
+	double rescale SL_IS_(1);           /* gradients are multiplied by it */
+	bool nesterov;                      /* needs a momentum */
+	double clip_norm SL_IS_(SL_UNSET);  /* limit of the L2 norm of all gradients together, by default none */
+	double clip_value SL_IS_(SL_UNSET); /* limit of each element of a gradient, by default none */
+	double lr_scale SL_IS_(1);          /* factor of lr */
+	bool as_written SL_IS_(true);       /* see SL_OPTIONS */
 };
+#define SL_DEFAULTS_sl_sgd_opts(X) X(rescale, 1) X(clip_norm, SL_UNSET) X(clip_value, SL_UNSET) X(lr_scale, 1)
 SL_API enum sl_status sl_sgd_update_at(const char *at, sl_tensor *const *params, sl_tensor *const *grads,
                                        sl_tensor *const *momenta, int count, struct sl_sgd_opts opts);
 #define sl_sgd_update(params, grads, momenta, count, ...)                                                              \
-	sl_sgd_update_at(SL_HERE, params, grads, momenta, count, (struct sl_sgd_opts){__VA_ARGS__})
+	sl_sgd_update_at(SL_HERE, params, grads, momenta, count, SL_OPTIONS(sl_sgd_opts, __VA_ARGS__))
 
 struct sl_adam_opts {
 	double lr;
-	double beta1, beta2; /* 0 means 0.9 and 0.999 */
-	double eps;          /* 0 means 1e-8 */
+	double beta1 SL_IS_(0.9), beta2 SL_IS_(0.999);
+	double eps SL_IS_(1e-8);
 	double weight_decay;
-	bool decoupled;                        /* AdamW: parameters decay, not their gradients */
-	double rescale, clip_norm, clip_value; /* as in sl_sgd_opts */
-	int64_t step;                          /* number of this step, from 1 */
-	double lr_scale;                       /* as in sl_sgd_opts */
-	int64_t skipped;                       /* of the steps, those that left these parameters alone */
+	bool decoupled; /* AdamW: parameters decay, not their gradients */
+	double rescale SL_IS_(1), clip_norm SL_IS_(SL_UNSET), clip_value SL_IS_(SL_UNSET); /* as in sl_sgd_opts */
+	int64_t step;                 /* number of this step, from 1 */
+	double lr_scale SL_IS_(1);    /* as in sl_sgd_opts */
+	int64_t skipped;              /* of the steps, those that left these parameters alone */
+	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
+#define SL_DEFAULTS_sl_adam_opts(X)                                                                                    \
+	X(beta1, 0.9)                                                                                                  \
+	X(beta2, 0.999) X(eps, 1e-8) X(rescale, 1) X(clip_norm, SL_UNSET) X(clip_value, SL_UNSET) X(lr_scale, 1)
 SL_API enum sl_status sl_adam_update_at(const char *at, sl_tensor *const *params, sl_tensor *const *grads,
                                         sl_tensor *const *means, sl_tensor *const *vars, int count,
                                         struct sl_adam_opts opts);
 #define sl_adam_update(params, grads, means, vars, count, ...)                                                         \
-	sl_adam_update_at(SL_HERE, params, grads, means, vars, count, (struct sl_adam_opts){__VA_ARGS__})
+	sl_adam_update_at(SL_HERE, params, grads, means, vars, count, SL_OPTIONS(sl_adam_opts, __VA_ARGS__))
 
 struct sl_rmsprop_opts {
 	double lr;
-	double alpha;    /* factor of the old squares; 0 means 0.99 */
-	double eps;      /* 0 means 1e-8 */
+	double alpha SL_IS_(0.99); /* factor of the old squares */
+	double eps SL_IS_(1e-8);
 	double momentum; /* needs momenta */
 	double weight_decay;
-	double rescale, clip_norm, clip_value; /* as in sl_sgd_opts */
-	double lr_scale;                       /* as in sl_sgd_opts */
+	double rescale SL_IS_(1), clip_norm SL_IS_(SL_UNSET), clip_value SL_IS_(SL_UNSET); /* as in sl_sgd_opts */
+	double lr_scale SL_IS_(1);                                                         /* as in sl_sgd_opts */
+	bool as_written SL_IS_(true);                                                      /* see SL_OPTIONS */
 };
+#define SL_DEFAULTS_sl_rmsprop_opts(X)                                                                                 \
+	X(alpha, 0.99) X(eps, 1e-8) X(rescale, 1) X(clip_norm, SL_UNSET) X(clip_value, SL_UNSET) X(lr_scale, 1)
 SL_API enum sl_status sl_rmsprop_update_at(const char *at, sl_tensor *const *params, sl_tensor *const *grads,
                                            sl_tensor *const *squares, sl_tensor *const *momenta, int count,
                                            struct sl_rmsprop_opts opts);
 #define sl_rmsprop_update(params, grads, squares, momenta, count, ...)                                                 \
-	sl_rmsprop_update_at(SL_HERE, params, grads, squares, momenta, count, (struct sl_rmsprop_opts){__VA_ARGS__})
+	sl_rmsprop_update_at(SL_HERE, params, grads, squares, momenta, count, SL_OPTIONS(sl_rmsprop_opts, __VA_ARGS__))
 
 #ifdef __cplusplus
 }

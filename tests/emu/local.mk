@@ -38,6 +38,7 @@ emu_programs = \
 	tests/emu/test_cache \
 	tests/emu/test_convolutions \
 	tests/emu/test_device \
+	tests/emu/test_edges \
 	tests/emu/test_explain \
 	tests/emu/test_graphs \
 	tests/emu/test_halves \
@@ -196,6 +197,12 @@ tests_emu_test_ops_SOURCES = tests/test_ops.c
 tests_emu_test_ops_LDFLAGS = $(emu_ldflags)
 tests_emu_test_ops_LDADD = tests/libcases.la tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
 EXTRA_tests_emu_test_ops_DEPENDENCIES = $(emu_stubs)
+
+tests_emu_test_edges_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/codelets -I$(top_srcdir)/tests
+tests_emu_test_edges_SOURCES = tests/test_edges.c
+tests_emu_test_edges_LDFLAGS = $(emu_ldflags)
+tests_emu_test_edges_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
+EXTRA_tests_emu_test_edges_DEPENDENCIES = $(emu_stubs)
 
 tests_emu_test_cache_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/tests
 tests_emu_test_cache_SOURCES = tests/test_cache.c

@@ -223,7 +223,8 @@ static struct sl_schedule schedule(void)
 	                            any_double(),
 	                            any_int64_t(),
 	                            any_double(),
-	                            any_double()};
+	                            any_double(),
+	                            any_bool()};
 }
 ARRAY_OF(struct sl_schedule, sl_schedule, schedule())
 static struct sl_param_name param_name(void)

@@ -1,0 +1,89 @@
+/* Structures of options as calls give them: what was left out, a 0 that was written, and a 0 that means the default
+ * because a program filled the structure itself (SL_OPTIONS, starling/base.h).
+ *
+ * Each function that takes one of the structures begins with SLP_OPTIONS, which makes them alike.  Behind it
+ *   - a field that was not given has its default of the list, or 0 where that depends on other things;
+ *   - a double that was written as 0 is -0.0, which slp_or leaves alone; an integer that was written as 0 is refused. */
+#ifndef SLP_OPTIONS_H
+#define SLP_OPTIONS_H
+
+#include <math.h>
+#include <starling.h>
+
+/* The structures of which a field has a default that is not 0. */
+#define SLP_OPTIONS_LIST(X)                                                                                            \
+	X(sl_conv2d_opts)                                                                                              \
+	X(sl_pool2d_opts)                                                                                              \
+	X(sl_huber_loss_opts)                                                                                          \
+	X(sl_batch_norm_opts)                                                                                          \
+	X(sl_layer_norm_opts)                                                                                          \
+	X(sl_sgd_opts)                                                                                                 \
+	X(sl_adam_opts)                                                                                                \
+	X(sl_rmsprop_opts)                                                                                             \
+	X(sl_attention_opts)                                                                                           \
+	X(sl_cached_attention_opts)                                                                                    \
+	X(sl_conv1d_opts)                                                                                              \
+	X(sl_conv_transpose2d_opts)                                                                                    \
+	X(sl_rms_norm_opts)                                                                                            \
+	X(sl_gradcheck_opts)                                                                                           \
+	X(sl_conv2d_layer_opts)                                                                                        \
+	X(sl_batch_norm_layer_opts)                                                                                    \
+	X(sl_layer_norm_layer_opts)                                                                                    \
+	X(sl_recurrent_layer_opts)                                                                                     \
+	X(sl_schedule)                                                                                                 \
+	X(sl_loss_scaling)                                                                                             \
+	X(sl_optimizer)                                                                                                \
+	X(sl_group_opts)                                                                                               \
+	X(sl_step_opts)                                                                                                \
+	X(sl_csv_opts)                                                                                                 \
+	X(sl_images_opts)                                                                                              \
+	X(sl_tokens_opts)                                                                                              \
+	X(sl_transform)                                                                                                \
+	X(sl_loader_opts)                                                                                              \
+	X(sl_backward_opts)
+
+/* false: an integer was written as 0, and an error that names it was recorded. */
+bool slp_options_sl_conv2d_opts(const char *at, const char *function, struct sl_conv2d_opts *o);
+bool slp_options_sl_pool2d_opts(const char *at, const char *function, struct sl_pool2d_opts *o);
+bool slp_options_sl_huber_loss_opts(const char *at, const char *function, struct sl_huber_loss_opts *o);
+bool slp_options_sl_batch_norm_opts(const char *at, const char *function, struct sl_batch_norm_opts *o);
+bool slp_options_sl_layer_norm_opts(const char *at, const char *function, struct sl_layer_norm_opts *o);
+bool slp_options_sl_sgd_opts(const char *at, const char *function, struct sl_sgd_opts *o);
+bool slp_options_sl_adam_opts(const char *at, const char *function, struct sl_adam_opts *o);
+bool slp_options_sl_rmsprop_opts(const char *at, const char *function, struct sl_rmsprop_opts *o);
+bool slp_options_sl_attention_opts(const char *at, const char *function, struct sl_attention_opts *o);
+bool slp_options_sl_cached_attention_opts(const char *at, const char *function, struct sl_cached_attention_opts *o);
+bool slp_options_sl_conv1d_opts(const char *at, const char *function, struct sl_conv1d_opts *o);
+bool slp_options_sl_conv_transpose2d_opts(const char *at, const char *function, struct sl_conv_transpose2d_opts *o);
+bool slp_options_sl_rms_norm_opts(const char *at, const char *function, struct sl_rms_norm_opts *o);
+bool slp_options_sl_gradcheck_opts(const char *at, const char *function, struct sl_gradcheck_opts *o);
+bool slp_options_sl_conv2d_layer_opts(const char *at, const char *function, struct sl_conv2d_layer_opts *o);
+bool slp_options_sl_batch_norm_layer_opts(const char *at, const char *function, struct sl_batch_norm_layer_opts *o);
+bool slp_options_sl_layer_norm_layer_opts(const char *at, const char *function, struct sl_layer_norm_layer_opts *o);
+bool slp_options_sl_recurrent_layer_opts(const char *at, const char *function, struct sl_recurrent_layer_opts *o);
+bool slp_options_sl_schedule(const char *at, const char *function, struct sl_schedule *o);
+bool slp_options_sl_loss_scaling(const char *at, const char *function, struct sl_loss_scaling *o);
+bool slp_options_sl_optimizer(const char *at, const char *function, struct sl_optimizer *o);
+bool slp_options_sl_group_opts(const char *at, const char *function, struct sl_group_opts *o);
+bool slp_options_sl_step_opts(const char *at, const char *function, struct sl_step_opts *o);
+bool slp_options_sl_csv_opts(const char *at, const char *function, struct sl_csv_opts *o);
+bool slp_options_sl_images_opts(const char *at, const char *function, struct sl_images_opts *o);
+bool slp_options_sl_tokens_opts(const char *at, const char *function, struct sl_tokens_opts *o);
+bool slp_options_sl_transform(const char *at, const char *function, struct sl_transform *o);
+bool slp_options_sl_loader_opts(const char *at, const char *function, struct sl_loader_opts *o);
+bool slp_options_sl_backward_opts(const char *at, const char *function, struct sl_backward_opts *o);
+#define SLP_OPTIONS(type, at, function, opts) slp_options_##type(at, function, opts)
+
+/* Whether a double was given. */
+static inline bool slp_was_given(double x)
+{
+	return x != 0 || signbit(x);
+}
+
+/* It, or the default. */
+static inline double slp_or(double x, double otherwise)
+{
+	return slp_was_given(x) ? x : otherwise;
+}
+
+#endif
