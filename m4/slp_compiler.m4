@@ -72,6 +72,7 @@ AS_IF([test "$enable_sanitizers" = no], [
   AS_IF([test "$slp_cv_gold" = yes], [QUICK_LDFLAGS="-fuse-ld=gold -Wl,-S"])])
 AC_SUBST([QUICK_LDFLAGS])
 
+SLP_HARDEN
 AC_OPENMP
 AC_SUBST([SLP_CFLAGS])
 AC_SUBST([SLP_CODELET_CFLAGS])
@@ -99,6 +100,57 @@ AC_CACHE_CHECK([for __attribute__((target_clones)) by x86-64 level], [slp_cv_tar
 AS_IF([test "$slp_cv_target_clones" = yes],
   [AC_DEFINE([HAVE_TARGET_CLONES], [1],
     [Define to 1 if functions can be compiled for "arch=x86-64-v4", "arch=x86-64-v3" and "default" at once.])])
+])
+
+dnl SLP_HARDEN: what makes a fault of memory harder to use, as far as the compiler and the linker know it; sanitizers find
+dnl more, and need room for themselves.  Sets SLP_HARDENING (flags of the compiler) and SLP_LDFLAGS, appends to SLP_CFLAGS.
+AC_DEFUN([SLP_HARDEN], [
+AC_ARG_ENABLE([hardening],
+  [AS_HELP_STRING([--disable-hardening], [build without stack protector, checked string functions, protected returns
+    and immediate binding])],
+  [], [enable_hardening=yes])
+SLP_HARDENING=
+SLP_LDFLAGS=
+AS_IF([test "$enable_hardening" != no && test "$enable_sanitizers" = no], [
+  for flag in -fstack-protector-strong -fstack-clash-protection -fcf-protection; do
+    SLP_CFLAG([$flag], [SLP_HARDENING])
+  done
+  SLP_FORTIFY
+  for flag in -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack; do
+    SLP_LDFLAG([$flag], [SLP_LDFLAGS])
+  done])
+SLP_CFLAGS=$SLP_CFLAGS$SLP_HARDENING
+AC_SUBST([SLP_HARDENING])
+AC_SUBST([SLP_LDFLAGS])
+])
+
+dnl The highest level that the C library has; it warns where nothing is optimised.
+AC_DEFUN([SLP_FORTIFY], [
+slp_save_CFLAGS=$CFLAGS
+for level in 3 2; do
+  AC_MSG_CHECKING([whether $CC checks string functions (_FORTIFY_SOURCE=$level)])
+  CFLAGS="$slp_save_CFLAGS $SLP_CFLAGS -Werror -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=$level"
+  AC_COMPILE_IFELSE([AC_LANG_PROGRAM([[#include <string.h>
+#ifndef __USE_FORTIFY_LEVEL
+#error not glibc
+#elif __USE_FORTIFY_LEVEL < $level
+#error not this level
+#endif]])], [slp_fortify=yes], [slp_fortify=no])
+  AC_MSG_RESULT([$slp_fortify])
+  AS_IF([test $slp_fortify = yes], [
+    SLP_HARDENING="$SLP_HARDENING -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=$level"
+    break])
+done
+CFLAGS=$slp_save_CFLAGS
+])
+
+dnl SLP_LDFLAG(FLAG, VARIABLE): appends FLAG to VARIABLE if programs can be linked with it.
+AC_DEFUN([SLP_LDFLAG], [
+  slp_save_LDFLAGS=$LDFLAGS
+  LDFLAGS="$LDFLAGS $1"
+  AC_MSG_CHECKING([whether $CC links with $1])
+  AC_LINK_IFELSE([AC_LANG_PROGRAM], [AC_MSG_RESULT([yes]); $2="$$2 $1"], [AC_MSG_RESULT([no])])
+  LDFLAGS=$slp_save_LDFLAGS
 ])
 
 dnl SLP_CFLAG(FLAG, VARIABLE): appends FLAG to VARIABLE if the C compiler takes it silently.

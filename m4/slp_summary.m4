@@ -38,6 +38,7 @@ slp_line "CUnit" "$slp_cunit"
 slp_line "CPU variants" "$slp_cv_target_clones"
 slp_line "native" "$enable_native"
 slp_line "sanitizers" "$enable_sanitizers"
+slp_line "hardening" "${SLP_HARDENING:-no}$SLP_LDFLAGS"
 slp_line "werror" "$enable_werror"
 echo
 ])

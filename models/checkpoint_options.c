@@ -8,8 +8,9 @@
 #include <unistd.h>
 
 #include "checkpoint_options.h"
+#include "health.h"
 
-enum { KEY_CHECKPOINT = 0x400, KEY_EVERY, KEY_KEEP, KEY_RESUME };
+enum { KEY_CHECKPOINT = 0x400, KEY_EVERY, KEY_KEEP, KEY_RESUME, KEY_HEALTH };
 
 /* ---- all drivers: where, how many, going on ---------------------------------------------------------------------- */
 
@@ -21,6 +22,10 @@ static const struct argp_option folder_options[] = {
         {"keep", KEY_KEEP, "N", 0, "Keep the newest N checkpoints (default: 3)", 2},
         {"resume", KEY_RESUME, "auto", OPTION_ARG_OPTIONAL,
          "Continue from the newest checkpoint in DIR, on any devices; with auto, start anew if there is none", 2},
+        {"health", KEY_HEALTH, "FILE", 0,
+         "Write step, rate, loss, memory, last checkpoint and errors to FILE every ten seconds, in JSON; FILE.prom: as "
+         "Prometheus reads it",
+         20},
         {0},
 };
 
@@ -37,6 +42,7 @@ static error_t parse_folder(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_INIT: *o = (struct drv_checkpoint_options){.every = 1, .keep = DRV_KEEP}; return 0;
 	case KEY_CHECKPOINT: o->folder = arg; return 0;
 	case KEY_KEEP: o->keep = (int)drv_int(state, "--keep", arg, 1, 1000000); return 0;
+	case KEY_HEALTH: o->health = arg; return 0;
 	case KEY_RESUME:
 		if (arg && strcmp(arg, "auto")) argp_error(state, "--resume: \"%s\" must be auto", arg);
 		o->resume = true;
@@ -128,6 +134,7 @@ static bool take_folder(const char *folder)
 /* Nothing is overwritten that nobody has spoken of. */
 bool drv_checkpoint_ready(const struct drv_checkpoint_options *o)
 {
+	if (!drv_health_begin(o->health)) return false;
 	if (!o->folder) return true;
 	if (!make_folder(o->folder) || !take_folder(o->folder)) return false;
 	int count = sl_checkpoint_count(o->folder);
@@ -144,6 +151,7 @@ bool drv_checkpoint_ready(const struct drv_checkpoint_options *o)
  * was. */
 bool drv_checkpoint_written(enum sl_status s)
 {
+	drv_health_checkpoint(s == SL_OK);
 	if (s == SL_OK) return true;
 	drv_error("no checkpoint: %s", sl_error_message());
 	sl_error_clear();

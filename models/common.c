@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common.h"
+#include "health.h"
 
 /* ---- the command line ------------------------------------------------------------------------------------------- */
 
@@ -155,6 +156,9 @@ void drv_error(const char *format, ...)
 	vfprintf(stderr, format, args);
 	fputc('\n', stderr);
 	va_end(args);
+	va_start(args, format);
+	drv_health_error(format, args);
+	va_end(args);
 }
 
 /* Waits for all work; reports an error and returns false if there was one. */
@@ -211,6 +215,7 @@ bool drv_start(struct drv_options *o)
 /* Stops the engine and returns the status to exit with: the given one, or DRV_ERROR if output was lost. */
 int drv_stop(const struct drv_options *o, int status)
 {
+	if (!drv_health_end(status) && status == DRV_OK) status = DRV_ERROR;
 	if (o->stats) sl_stats_print(stderr);
 	sl_shutdown();
 	bool lost = fflush(stdout) || ferror(stdout);

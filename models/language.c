@@ -6,6 +6,7 @@
 #include <starling/dist.h>
 #include <starling/io.h>
 
+#include "health.h"
 #include "language.h"
 
 /* ---- the command line -------------------------------------------------------------------------------------------- */
@@ -249,6 +250,7 @@ static void report(struct drv_language *l, double seconds, int64_t steps)
 	if (l->perplexity) snprintf(perplexity, sizeof perplexity, " (perplexity %.2f)", exp(held_out));
 	drv_print(l->common, "step %lld: loss %.4f, held out %.4f%s, %.0f %s/sec\n", (long long)l->done, train,
 	          held_out, perplexity, rate, l->unit);
+	drv_health_loss(train);
 	json_t *one = json_object();
 	json_object_set_new(one, "step", json_integer(l->done));
 	json_object_set_new(one, "train_loss", drv_json_real(train));
@@ -271,6 +273,7 @@ static bool one_step(struct drv_language *l)
 		if (ok) drv_pace(&l->pace, loss);
 	}
 	l->done += ok;
+	if (ok) drv_health_step(l->done, l->per_step * sl_dist_size());
 	return ok;
 }
 

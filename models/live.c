@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "health.h"
 #include "training.h"
 
 /* ---- the machine ------------------------------------------------------------------------------------------------- */
@@ -58,7 +59,7 @@ static void see_machine(struct drv_live *live, struct drv_point *p, double secon
 
 static bool wanted(const struct drv_training *t)
 {
-	return t->options->watch || t->options->tensorboard;
+	return t->options->watch || t->options->tensorboard || t->options->checkpoint.health;
 }
 
 static void thin(struct drv_live *live)
@@ -144,6 +145,7 @@ static void add_point(struct drv_training *t, struct drv_point p, double images,
 
 void drv_live_point(struct drv_training *t, double loss, int64_t images, int64_t steps)
 {
+	drv_health_loss(loss);
 	if (drv_now() - t->live.seen < t->live.interval) return;
 	double part = (double)images / (double)sl_loader_samples(t->train_set);
 	add_point(t, (struct drv_point){.epoch = (double)t->done + part, .loss = loss},
@@ -169,6 +171,7 @@ bool drv_live_epoch(struct drv_training *t)
 {
 	const struct drv_epoch *e = &t->epochs[t->done - 1];
 	if (!wanted(t)) return true;
+	drv_health_loss(e->loss);
 	add_point(t, (struct drv_point){(double)t->done, e->loss, (double)e->images / e->seconds, 0, 0, 0, 0},
 	          images_of_epochs(t), t->steps);
 	if (t->live.failed || !log_epoch(t, e)) return false;

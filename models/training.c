@@ -3,6 +3,7 @@
 
 #include <starling/dist.h>
 
+#include "health.h"
 #include "training.h"
 
 /* ---- the command line -------------------------------------------------------------------------------------------- */
@@ -206,7 +207,7 @@ static bool train_next(struct drv_training *t, struct drv_epoch *e)
 		SL_AUTOCAST(t->options->precision.dtype) more = rows == 0 || t->train(t, b.x, b.y);
 		e->images += rows;
 		e->batches++;
-		t->steps++;
+		drv_health_step(++t->steps, rows * sl_dist_size());
 	}
 	sl_iteration_pop();
 	return more;

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #ifdef __cplusplus
@@ -17,6 +18,8 @@ extern "C" {
 locale_t slp_number_begin(void);
 void slp_number_end(locale_t before);
 
+/* A size as decimal digits, nothing before or after them; false: it is none, or too large. */
+bool slp_size_read(const char *text, uint64_t *size);
 double slp_number_read(const char *text, char **end); /* as strtod */
 /* In as few digits as give the same number again, six or more; of a float, the same float.  "nan" has no sign. */
 const char *slp_number_text(double x, bool single, char text[32]);

@@ -13,6 +13,7 @@
 #include "folder.h"
 #include "io/crc32c.h"
 #include "io/numbered.h"
+#include "io/params.h"
 #include "io_faults.h"
 #include "nn/nn.h"
 
@@ -225,6 +226,29 @@ static void test_contents(void)
 	slp_end_well();
 }
 
+/* A file of a later version is not damaged: the message says who wrote it. */
+static void test_later_format(void)
+{
+	char path[PATH_MAX];
+	size_t size;
+	uint64_t length;
+	slp_begin_plainly();
+	slp_scratch_path("run.safetensors", path);
+	sl_block *net = small_net(2);
+	CHECK_OK(sl_checkpoint_save(path, .net = net));
+	char *bytes = slp_read_file(path, &size), *format = memmem(bytes, size, "starling-checkpoint-1", 21);
+	CHECK(format != NULL);
+	if (format) format[20] = '2';
+	memcpy(&length, bytes, sizeof length);
+	slp_seal_close(bytes + sizeof length, (size_t)length);
+	slp_write_scratch("run.safetensors", bytes, size);
+	CHECK_NULL(sl_checkpoint_open(path), SL_EUNSUPPORTED, "starling-checkpoint-2", sl_version());
+	free(bytes);
+	sl_block_free(net);
+	remove(path);
+	slp_end_well();
+}
+
 /* Each bit and each length that is not as it was written. */
 static void test_damage(void)
 {
@@ -310,6 +334,58 @@ static void test_rotation(void)
 	slp_end_well();
 }
 
+/* Pruning removes what Starling wrote, and nothing else. */
+static void test_strangers(void)
+{
+	static const char *const names[] = {"checkpoint-1.safetensors",      "checkpoint-000000.safetensors",
+	                                    "checkpoint-000002.safetensors", "checkpoint-000001.safetensors.bak",
+	                                    ".checkpoint-000001.part",       ".x.part"};
+	char folder[PATH_MAX], path[PATH_MAX + 64];
+	slp_begin_plainly();
+	slp_scratch_path("run", folder);
+	sl_block *net = small_net(2);
+	int count = sizeof names / sizeof *names;
+	save_numbered(folder, net, 1, 1);
+	for (int i = 0; i < count; i++) {
+		snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+		FILE *f = fopen(path, "w");
+		CHECK(f && fputs("a stranger's", f) >= 0 && fclose(f) == 0);
+	}
+	for (int step = 3; step < 6; step++) save_numbered(folder, net, step, 1);
+	CHECK(load_numbered(folder, net) == 5);
+	for (int i = 0; i < count; i++) {
+		snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+		CHECK_SAYING(access(path, F_OK) == 0, "%s is gone", names[i]);
+	}
+	snprintf(path, sizeof path, "%s/checkpoint-000001.safetensors", folder);
+	CHECK(access(path, F_OK) != 0);
+	snprintf(path, sizeof path, "%s/checkpoint-999999999999999999.safetensors", folder);
+	FILE *f = fopen(path, "w");
+	CHECK(f && fclose(f) == 0);
+	int64_t step = 9;
+	CHECK_STATUS(sl_checkpoint_save(folder, .net = net, .step = &step, .keep = 1), SL_EIO, "largest number");
+	sl_block_free(net);
+	remove_folder(folder);
+	slp_end_well();
+}
+
+/* The disk is full until there are fewer files: older checkpoints go, the last one stays. */
+static void test_full_disk(void)
+{
+	char folder[PATH_MAX];
+	slp_begin_plainly();
+	slp_scratch_path("run", folder);
+	sl_block *net = small_net(2);
+	for (int step = 1; step <= 3; step++) save_numbered(folder, net, step, 5);
+	io_fail(IO_write, 1, ENOSPC); /* the first try alone */
+	save_numbered(folder, net, 4, 5);
+	io_fail(IO_write, 0, 0);
+	CHECK(sl_checkpoint_count(folder) == 3 && load_numbered(folder, net) == 4);
+	sl_block_free(net);
+	remove_folder(folder);
+	slp_end_well();
+}
+
 /* The k-th call of a kind fails while a step later than *step is saved; *step is what is there then.  false: there are
  * not so many calls. */
 static bool save_with_fault(const char *folder, sl_block *net, int64_t *step, enum io_call call, int k)
@@ -382,13 +458,11 @@ static void test_misfits(void)
 static const struct slp_test bits[] = {{"modes", test_resumed},     {"moments", test_moments},
                                        {"devices", test_devices},   {"asynchronous", test_asynchronous},
                                        {"shutdown", test_shutdown}, {0}};
-static const struct slp_test files[] = {{"checksum", test_checksum},
-                                        {"contents", test_contents},
-                                        {"damage", test_damage},
-                                        {"rotation", test_rotation},
-                                        {"failing saves", test_failing_saves},
-                                        {"misfits", test_misfits},
-                                        {0}};
+static const struct slp_test files[] = {{"checksum", test_checksum},     {"contents", test_contents},
+                                        {"damage", test_damage},         {"later format", test_later_format},
+                                        {"rotation", test_rotation},     {"others' files", test_strangers},
+                                        {"a full disk", test_full_disk}, {"failing saves", test_failing_saves},
+                                        {"misfits", test_misfits},       {0}};
 
 int main(int argc, char **argv)
 {

@@ -150,6 +150,26 @@ static void test_unfinished(void)
 	remove(path);
 }
 
+static bool is_a(const char *target)
+{
+	return !strcmp(target, "a");
+}
+
+/* Files of others that look like those of killed writers stay. */
+static void test_strangers(void)
+{
+	static const char *const names[] = {".x.part",     "a.part",         ".a.part",
+	                                    ".part",       ".a.1-2-3.part~", ".b.1-2-3.part",
+	                                    ".a.1-2.part", ".a.1-2-g.part",  ".a.1-2-3.old"};
+	char path[PATH_MAX], folder[PATH_MAX];
+	int count = sizeof names / sizeof *names;
+	for (int i = 0; i < count; i++) CHECK_OK(put(slp_scratch_path(names[i], path), "mine"));
+	CHECK_OK(put(slp_scratch_path(".a.1f-0-3c.part", path), ""));
+	slp_durable_sweep(slp_scratch_path("", folder), is_a);
+	CHECK(files_there() == count && access(path, F_OK));
+	for (int i = 0; i < count; i++) remove(slp_scratch_path(names[i], path));
+}
+
 /* What killed writers left is swept, what is being written is not. */
 static void test_sweep(void)
 {
@@ -164,7 +184,7 @@ static void test_sweep(void)
 	int status = 1;
 	CHECK(waitpid(child, &status, 0) == child && status == 0 && files_there() == 1);
 	sl_file *mine = sl_file_begin(path);
-	slp_durable_sweep(slp_scratch_path("", folder));
+	slp_durable_sweep(slp_scratch_path("", folder), is_a);
 	CHECK(files_there() == 1);
 	CHECK_OK(sl_file_commit(mine));
 	CHECK(has(path, "") && files_there() == 1);
@@ -355,6 +375,7 @@ static const struct slp_test kept[] = {
         {"names", test_names},
         {"unfinished", test_unfinished},
         {"swept", test_sweep},
+        {"others' files are not swept", test_strangers},
         {"limit of sizes", test_size_limit},
         {0},
 };

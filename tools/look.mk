@@ -55,7 +55,7 @@ uninstall-hook:
 	done
 
 # What is installed needs nothing of the build.
-install_runtime = DESTDIR='$(DESTDIR)' prefix='$(prefix)' bindir='$(bindir)' libdir='$(libdir)' pkglibdir='$(pkglibdir)' \
+install_runtime = DESTDIR='$(DESTDIR)' version='$(PACKAGE_VERSION)' pkgdatadir='$(pkgdatadir)' prefix='$(prefix)' bindir='$(bindir)' libdir='$(libdir)' pkglibdir='$(pkglibdir)' \
 	pkglibexecdir='$(pkglibexecdir)' installed_programs="`$(installed_names)`" OBJCOPY='$(OBJCOPY)' \
 	DEBUG_SPLIT='$(DEBUG_SPLIT)' STARPU_LIBDIR='$(STARPU_LIBDIR)' STARPU_SONAME='$(STARPU_SONAME)' \
 	starpu_module='$(starpu_module)' in_default_libdir='$(SLP_DEFAULT_LIBDIR)' $(srcdir)/build-aux/install-runtime

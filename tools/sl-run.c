@@ -8,6 +8,7 @@
 
 #include <starling/io.h>
 
+#include "run/budget.h"
 #include "run/measure.h"
 
 enum { MAX_INPUTS = RUN_MAX_INPUTS, MAX_OUTPUTS = SL_MAX_RESULTS };
@@ -30,12 +31,23 @@ struct options {
 	int ninputs, noutputs, nresults;
 	int64_t repeat;
 	struct run_plan plan; /* of --benchmark */
+	struct run_budget limits;
 	bool imperative, profile, benchmark;
 };
 
 /* ---- the command line -------------------------------------------------------------------------------------------- */
 
-enum { KEY_REPEAT = 0x200, KEY_NODE, KEY_IMPERATIVE, KEY_PROFILE, KEY_BENCHMARK, KEY_THREADS, KEY_SECONDS };
+enum {
+	KEY_REPEAT = 0x200,
+	KEY_NODE,
+	KEY_IMPERATIVE,
+	KEY_PROFILE,
+	KEY_BENCHMARK,
+	KEY_THREADS,
+	KEY_SECONDS,
+	KEY_TIME,
+	KEY_MEMORY
+};
 
 static const struct argp_option argp_options[] = {
         {"input", 'i', "[NAME=]FILE", 0,
@@ -61,6 +73,15 @@ static const struct argp_option argp_options[] = {
         {"threads", KEY_THREADS, "N", 0, "Call the network from N threads at the same time (default: 1)", 3},
         {"seconds", KEY_SECONDS, "S", 0, "Measure each batch for so long (default: 2), or --repeat runs of each thread",
          3},
+        {"time-limit", KEY_TIME, "S", 0,
+         "Give up if loading and the first run take longer than S seconds (default: 2, and 1 for each MB of the files; "
+         "0: "
+         "no limit)",
+         4},
+        {"memory-limit", KEY_MEMORY, "MIB", 0,
+         "Let the model take at most so much main memory (default: 256, and 32 times the size of the files; 0: no "
+         "limit)",
+         4},
         {0},
 };
 
@@ -216,6 +237,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_THREADS: o->plan.threads = (int)drv_int(state, "--threads", arg, 1, RUN_MAX_THREADS); return 0;
 	case KEY_SECONDS: o->plan.seconds = drv_real(state, "--seconds", arg, 0, 1e6); return 0;
+	case KEY_TIME: o->limits.seconds = drv_real(state, "--time-limit", arg, 0, 1e9); return 0;
+	case KEY_MEMORY: o->limits.bytes = drv_int(state, "--memory-limit", arg, 0, INT64_MAX >> 20) << 20; return 0;
 	case ARGP_KEY_ARG:
 		if (state->arg_num > 1) return ARGP_ERR_UNKNOWN;
 		*(state->arg_num ? &o->params : &o->symbol) = arg;
@@ -304,6 +327,7 @@ static bool run_network(const struct options *o, sl_block *net, json_t *results)
 	if (!o->imperative && sl_hybridize(net) != SL_OK) return false;
 	sl_tensor *y[MAX_OUTPUTS];
 	bool ok = sl_forward_all(net, n.in, n.nin, y, o->noutputs ? o->noutputs : 1) == SL_OK;
+	run_budget_end();
 	bool timed = o->benchmark || (o->profile && !o->inputs[0].file);
 	return ok && (timed || write_outputs(o, y)) && measure(o, &n, results);
 }
@@ -320,14 +344,29 @@ static sl_block *load(const struct options *o)
 	return sl_import_at(SL_HERE, o->symbol, names, n, o->params, (struct sl_import_opts){.output = o->node});
 }
 
-static int run(const struct options *o)
+static void limit(struct options *o)
+{
+	int64_t bytes = run_model_bytes(o->symbol) + (is_onnx(o) ? 0 : run_file_bytes(o->params));
+	for (int i = 0; i < o->ninputs; i++) {
+		const struct input *in = &o->inputs[i];
+		bytes += in->file ? run_file_bytes(in->file)
+		                  : sl_shape_size(in->shape) * (int64_t)sl_dtype_size(in->dtype);
+	}
+	o->limits = run_budget_for(o->limits, bytes);
+	run_budget_begin(o->limits, o->symbol);
+}
+
+static int run(struct options *o)
 {
 	json_t *results = drv_json_new("sl-run", &o->common);
 	json_object_set_new(results, "mode", json_string(o->imperative ? "imperative" : "compiled"));
 	bool ok = false;
+	limit(o);
 	SL_SCOPE {
 		sl_block *net = load(o);
-		ok = drv_settle(net && run_network(o, net, results));
+		ok = net && run_network(o, net, results);
+		run_budget_explain(o->limits);
+		ok = drv_settle(ok);
 		sl_block_free(net);
 	}
 	return drv_finish(&o->common, results, ok);
@@ -353,7 +392,7 @@ static const struct argp argp = {
 
 int main(int argc, char **argv)
 {
-	struct options o = {.plan.seconds = NAN};
+	struct options o = {.plan.seconds = NAN, .limits = {.seconds = NAN, .bytes = -1}};
 	drv_parse(&argp, argc, argv, &o);
 	int status = drv_stop(&o.common, drv_start(&o.common) ? run(&o) : DRV_ERROR);
 	free(o.made[0]);

@@ -1,5 +1,6 @@
 """The extension module starling._ffi: the library's functions as cffi makes them callable, and the callbacks that lead from
 the library into Python."""
+import subprocess
 import sys
 
 import cffi
@@ -58,9 +59,12 @@ def build(headers, folder, include, libraries, carried):
         include_dirs=[include],
         library_dirs=libraries,
         libraries=["starling"],
-        extra_compile_args=["-O2", "-g0", "-Wno-unused"],
+        extra_compile_args=["-O2", "-g0", "-Wno-unused", "-fstack-protector-strong", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2"],
         # An old-style run path: it is looked at for what the library itself needs, too.
-        extra_link_args=["-Wl,--disable-new-dtags", "-Wl,-rpath,$ORIGIN/lib"] if carried else [],
+        extra_link_args=["-Wl,-z,relro,-z,now", "-Wl,--build-id=none"] + (["-Wl,--disable-new-dtags", "-Wl,-rpath,$ORIGIN/lib"] if carried else []),
         py_limited_api=sys.implementation.name == "cpython",
     )
-    return ffi.compile(tmpdir=str(folder))
+    path = ffi.compile(tmpdir=str(folder))
+    if carried:  # a Python may bring along run paths of the machine that it was built on
+        subprocess.run(["patchelf", "--force-rpath", "--set-rpath", "$ORIGIN/lib", path], check=True)
+    return path

@@ -2,6 +2,7 @@
 
 Large ones that Debian has (oneDNN, OpenBLAS), CUDA's, and those of the compiler and the C library stay outside.
 """
+import os
 import pathlib
 import re
 import shutil
@@ -21,14 +22,31 @@ def _put(path, folder, name):
     target = folder / name
     shutil.copy(pathlib.Path(path).resolve(), target)
     target.chmod(0o755)
-    subprocess.run(["strip", "--strip-unneeded", target], check=True)
+    # The number of a build depends on the folder that it was made in.
+    subprocess.run(["strip", "--strip-unneeded", "--remove-section=.note.gnu.build-id", target], check=True)
     subprocess.run(["patchelf", "--set-rpath", "$ORIGIN", target], check=True)
+    return target
 
 
-def carry(library, folder):
-    """Copies the library and what it needs into folder, without debug information and run paths of this machine."""
+def _forget(prefix, target, source):
+    """Names the folder of StarPU's installation nowhere; as build-aux/install-runtime does."""
+    move = source / "build-aux/move-paths"
+    subprocess.run([move, f"{prefix}/share/starpu/perfmodels/sampling", "/usr/share", target], check=True)
+    subprocess.run([move, prefix, "/usr", target], check=True)
+
+
+def carry(library, folder, source, version):
+    """Copies the library and what it needs into folder, without debug information and folders of this machine, and writes
+    the list of all of them, sbom.cdx.json."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, path in _needed(library):
-        if not re.match(_SYSTEM, name) and not re.match(_LARGE, name):
-            _put(path, folder, name)
-    _put(library, folder, library.name)
+    carried = {name: path for name, path in _needed(library) if not re.match(_SYSTEM, name) and not re.match(_LARGE, name)}
+    targets = [_put(path, folder, name) for name, path in sorted(carried.items())] + [_put(library, folder, library.name)]
+    for starpu in (pathlib.Path(path).resolve().parents[1] for name, path in carried.items() if name.startswith("libstarpu")):
+        if not str(starpu).startswith("/usr"):
+            for target in targets:
+                _forget(starpu, target, source)
+    bill = subprocess.run(
+        [source / "build-aux/sbom", version, library],
+        check=True, capture_output=True, env={**os.environ, "SBOM_CARRIED": str(folder)},
+    ).stdout
+    (folder / "sbom.cdx.json").write_bytes(bill)

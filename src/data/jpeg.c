@@ -18,6 +18,7 @@
 struct reading {
 	struct jpeg_decompress_struct jpeg;
 	struct jpeg_error_mgr errors;
+	struct jpeg_progress_mgr progress;
 	jmp_buf back;
 	char text[JMSG_LENGTH_MAX];
 };
@@ -33,6 +34,17 @@ static void warn(j_common_ptr jpeg, int level)
 {
 	int code = jpeg->err->msg_code;
 	if (level < 0 && (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER || code == JWRN_HUFF_BAD_CODE)) fail(jpeg);
+}
+
+/* A progressive image has ten scans or so.  Each goes over all coefficients, even if it has no bytes: thousands of them
+ * take seconds. */
+static void limit_scans(j_common_ptr jpeg)
+{
+	enum { MOST_SCANS = 100 };
+	struct reading *r = jpeg->client_data;
+	if (r->jpeg.input_scan_number <= MOST_SCANS) return;
+	snprintf(r->text, sizeof r->text, "it has more than %d scans", MOST_SCANS);
+	longjmp(r->back, 1);
 }
 
 /* Huffman codes have a bit or more for each block of a component, which has 32 × 32 pixels at most (8 × 8, one of 4 × 4
@@ -94,10 +106,12 @@ bool slp_jpeg_read(const char *path, const uint8_t *bytes, size_t size, struct s
 	r.errors.error_exit = fail;
 	r.errors.emit_message = warn;
 	r.jpeg.client_data = &r;
+	r.progress.progress_monitor = limit_scans;
 	if (setjmp(r.back)) {
 		ok = slp_data_fail(SL_EFORMAT, "%s: damaged JPEG image: %s", path, r.text);
 	} else {
 		jpeg_create_decompress(&r.jpeg);
+		r.jpeg.progress = &r.progress;
 		/* Of a progressive image libjpeg keeps all coefficients; there are no more of them than the bytes can
 		 * hold. */
 		r.jpeg.mem->max_memory_to_use = (64L << 20) + 1000 * (long)size;

@@ -54,7 +54,7 @@ static struct slp_hello hello_of(const struct meeting *m, const struct where *wh
 {
 	struct slp_hello h;
 	memset(&h, 0, sizeof h);
-	memcpy(h.magic, SLP_TCP_MAGIC, sizeof h.magic);
+	memcpy(h.magic, SLP_MAGIC, sizeof h.magic);
 	h.protocol = PROTOCOL;
 	h.size = (uint32_t)m->place->size;
 	snprintf(h.version, sizeof h.version, "%s", sl_version());
@@ -62,21 +62,6 @@ static struct slp_hello hello_of(const struct meeting *m, const struct where *wh
 	h.address = where->address;
 	h.length = where->length;
 	return h;
-}
-
-static void prove(const struct meeting *m, const char *role, const uint8_t *nonce, const void *data, size_t bytes,
-                  uint8_t *mac)
-{
-	struct slp_piece pieces[] = {{role, strlen(role)}, {nonce, SLP_NONCE}, {data, bytes}};
-	slp_hmac(m->place->secret, pieces, 3, mac);
-}
-
-static bool is_proof(const struct meeting *m, const char *role, const uint8_t *nonce, const void *data, size_t bytes,
-                     const uint8_t *mac)
-{
-	uint8_t own[SLP_HMAC_BYTES];
-	prove(m, role, nonce, data, bytes, own);
-	return slp_hmac_equal(own, mac);
 }
 
 /* ---- accepting one ----------------------------------------------------------------------------------------------- */
@@ -97,19 +82,19 @@ static bool fits(const struct meeting *m, const struct slp_hello *h)
 }
 
 /* One that has sent its hello: who does not know the secret is refused, which is not an error. */
-static bool receive(struct meeting *m, struct slp_pending *c)
+static bool receive(struct meeting *m, struct slp_caller *c)
 {
-	struct slp_hello *h = &c->hello;
+	struct slp_hello *h = (struct slp_hello *)c->hello;
 	struct answer a = {.text = ""};
-	bool known = h->protocol == PROTOCOL &&
-	             is_proof(m, "hello", c->greeting.nonce, h, offsetof(struct slp_hello, mac), h->mac);
+	bool known = h->protocol == PROTOCOL && slp_is_proof(m->place->secret, "hello", c->greeting.nonce, h,
+	                                                     offsetof(struct slp_hello, mac), h->mac);
 	bool right = known && fits(m, h) && !*m->why;
 	m->heard += known;
 	if (!known)
 		snprintf(m->refused, sizeof m->refused, "; one with a different %s was refused",
 		         h->protocol == PROTOCOL ? "SL_DIST_SECRET" : "version of Starling");
 	if (known && !right) snprintf(a.text, sizeof a.text, "%s", m->why);
-	if (known) prove(m, "answer", h->nonce, a.text, sizeof a.text, a.mac);
+	if (known) slp_prove(m->place->secret, "answer", h->nonce, a.text, sizeof a.text, a.mac);
 	bool told = slp_socket_write(c->fd, &a, sizeof a, sl_time() + SHORT);
 	if (!right || !told) {
 		close(c->fd);
@@ -133,7 +118,7 @@ static bool accept_from(struct meeting *m, int first)
 {
 	char list[SLP_CARRIER_RANKS];
 	for (list_missing(m, first, list); *list; list_missing(m, first, list)) {
-		struct slp_pending who;
+		struct slp_caller who;
 		if (!slp_acceptor_wait(&m->acceptor, m->deadline, &who))
 			return fail(m, "rank%s %s ha%s not come to %s:%s within %g seconds (SL_DIST_TIMEOUT)%s",
 			            slp_several(list) ? "s" : "", list, slp_several(list) ? "ve" : "s", m->place->host,
@@ -152,13 +137,13 @@ static bool introduce(struct meeting *m, int fd, int rank, const struct where *w
 	struct answer a;
 	struct slp_hello h = hello_of(m, where);
 	bool ok = slp_socket_read(fd, &g, sizeof g, m->deadline) && getrandom(h.nonce, SLP_NONCE, 0) == SLP_NONCE;
-	if (ok && memcmp(g.magic, SLP_TCP_MAGIC, sizeof g.magic))
+	if (ok && memcmp(g.magic, SLP_MAGIC, sizeof g.magic))
 		return fail(m, "what answers for rank %d is not this version of Starling (MASTER_ADDR, MASTER_PORT)",
 		            rank);
-	if (ok) prove(m, "hello", g.nonce, &h, offsetof(struct slp_hello, mac), h.mac);
+	if (ok) slp_prove(m->place->secret, "hello", g.nonce, &h, offsetof(struct slp_hello, mac), h.mac);
 	ok = ok && slp_socket_write(fd, &h, sizeof h, m->deadline) && slp_socket_read(fd, &a, sizeof a, m->deadline);
 	if (!ok) return fail(m, "rank %d exited during the start: %s", rank, strerror(errno));
-	if (!is_proof(m, "answer", h.nonce, a.text, sizeof a.text, a.mac))
+	if (!slp_is_proof(m->place->secret, "answer", h.nonce, a.text, sizeof a.text, a.mac))
 		return fail(m, "the process that answers for rank %d has a different secret (SL_DIST_SECRET)", rank);
 	a.text[sizeof a.text - 1] = '\0';
 	return !*a.text || fail(m, "%s", a.text);
@@ -211,6 +196,31 @@ static struct where where_of(const struct addrinfo *a)
 	struct where w = {.length = a->ai_addrlen};
 	memcpy(&w.address, a->ai_addr, a->ai_addrlen);
 	return w;
+}
+
+/* Without a secret whoever reaches rank 0 could take the place of a rank: a warning where only this machine does, an error
+ * elsewhere. */
+static bool check_secret(struct meeting *m)
+{
+	if (*m->place->secret || m->place->size == 1) return true;
+	struct addrinfo *list = addresses(m);
+	if (!list) return false;
+	bool is_local = true;
+	for (const struct addrinfo *a = list; a; a = a->ai_next) {
+		struct where w = where_of(a);
+		is_local &= slp_address_is_loopback(&w.address);
+	}
+	freeaddrinfo(list);
+	if (!is_local)
+		return fail(m,
+		            "MASTER_ADDR=%.200s can be reached from other machines, and SL_DIST_SECRET is not set: "
+		            "anybody could take part; give all ranks the same secret, such as the output of "
+		            "\"openssl rand -hex 16\"",
+		            m->place->host);
+	if (!m->place->rank)
+		fprintf(stderr, "starling: SL_DIST_SECRET is not set: any process of this machine can take part in the "
+		                "run (sl-launch sets one)\n");
+	return true;
 }
 
 /* What to do about an error of listening. */
@@ -268,7 +278,7 @@ static int reach_master(struct meeting *m)
 /* Processes that come after the meeting has failed hear why, too. */
 static void tell_late(struct meeting *m)
 {
-	struct slp_pending who;
+	struct slp_caller who;
 	while (m->heard < m->place->size - 1 && slp_acceptor_wait(&m->acceptor, m->deadline, &who)) receive(m, &who);
 }
 
@@ -314,12 +324,17 @@ static bool follow(struct meeting *m)
 
 enum sl_status slp_tcp_meet(const struct slp_place *place, int *fds, char why[SLP_DIST_WHY])
 {
-	struct meeting m = {.place = place, .fds = fds, .why = why, .acceptor.listener = -1};
+	struct meeting m = {.place = place,
+	                    .fds = fds,
+	                    .why = why,
+	                    .acceptor = {.listener = -1, .hello = sizeof(struct slp_hello)}};
+	_Static_assert(sizeof(struct slp_hello) <= SLP_HELLO_MOST, "the buffer of a caller");
 	m.deadline = sl_time() + place->patience;
 	m.list = slp_try_calloc((size_t)place->size, sizeof *m.list);
 	*why = '\0';
 	for (int r = 0; r < place->size; r++) fds[r] = -1;
-	bool ok = m.list ? place->rank == 0 ? lead(&m) : follow(&m) : fail(&m, "no memory for %d ranks", place->size);
+	bool ok = m.list || fail(&m, "no memory for %d ranks", place->size);
+	ok = ok && check_secret(&m) && (place->rank == 0 ? lead(&m) : follow(&m));
 	slp_acceptor_close(&m.acceptor);
 	for (int r = 0; !ok && r < place->size; r++)
 		if (fds[r] >= 0) close(fds[r]);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "number.h"
 #include "interop/onnx_tensors.h"
 #include "io/regular.h"
 
@@ -116,10 +117,9 @@ static bool from_file(struct slp_file *f, const char *name, const SlpOnnx__Tenso
 {
 	const char *location = entry(t, "location", ""), *slash = strrchr(f->path, '/');
 	const char *offset = entry(t, "offset", "0"), *length = entry(t, "length", NULL);
-	char *path = NULL, *end = NULL, *end2 = NULL;
-	errno = 0;
-	uint64_t begin = strtoull(offset, &end, 10), bytes = length ? strtoull(length, &end2, 10) : d->bytes;
-	if (errno || *end || offset[0] == '-' || (length && *end2) || bytes != d->bytes)
+	uint64_t begin, bytes = d->bytes;
+	char *path = NULL;
+	if (!slp_size_read(offset, &begin) || (length && !slp_size_read(length, &bytes)) || bytes != d->bytes)
 		return slp_file_fail(
 		        f, SL_EFORMAT,
 		        "tensor \"%.100s\": offset \"%.30s\" or length \"%.30s\" is wrong, %llu bytes needed", name,

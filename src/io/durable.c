@@ -320,22 +320,47 @@ bool slp_durable_commit(struct slp_durable *const *files, int count)
 	return ok;
 }
 
-/* ---- what was left ----------------------------------------------------------------------------------------------- */
+/* ---- left by killed writers -------------------------------------------------------------------------------------- */
 
-static void sweep(int folder, const char *name)
+/* Skips hexadecimal digits and the character after them; NULL: there are none, or another character. */
+static const char *skip_hex(const char *p, char end)
 {
+	size_t n = strspn(p, "0123456789abcdef");
+	return n && p[n] == end ? p + n + 1 : NULL;
+}
+
+/* The length of TARGET in a name that name_beside has made, .TARGET.PID-COUNT-TIME.part; 0: somebody else's file. */
+static size_t target_length(const char *name)
+{
+	static const char ending[] = "part";
 	size_t n = strlen(name);
-	if (*name != '.' || n < 6 || strcmp(name + n - 5, ".part")) return;
+	if (*name != '.' || n <= sizeof ending || strcmp(name + n - (sizeof ending - 1), ending)) return 0;
+	for (const char *dot = name + 1; (dot = strchr(dot, '.')); dot++) {
+		const char *p = skip_hex(dot + 1, '-');
+		p = p ? skip_hex(p, '-') : NULL;
+		p = p ? skip_hex(p, '.') : NULL;
+		if (p && !strcmp(p, ending)) return (size_t)(dot - name - 1);
+	}
+	return 0;
+}
+
+static void sweep(int folder, const char *name, bool (*is_ours)(const char *target))
+{
+	char target[NAME_MAX + 1];
+	size_t n = target_length(name);
+	if (!n || n >= sizeof target) return;
+	snprintf(target, sizeof target, "%.*s", (int)n, name + 1);
+	if (!is_ours(target)) return;
 	int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0) return;
 	if (flock(fd, LOCK_EX | LOCK_NB) == 0) unlinkat(folder, name, 0);
 	close(fd);
 }
 
-void slp_durable_sweep(const char *folder)
+void slp_durable_sweep(const char *folder, bool (*is_ours)(const char *target))
 {
 	DIR *dir = opendir(folder);
 	if (!dir) return;
-	for (struct dirent *e; (e = readdir(dir));) sweep(dirfd(dir), e->d_name);
+	for (struct dirent *e; (e = readdir(dir));) sweep(dirfd(dir), e->d_name, is_ours);
 	closedir(dir);
 }

@@ -30,7 +30,7 @@ bool slp_durable_open(struct slp_durable *d, const char *path);
 bool slp_durable_commit(struct slp_durable *const *files, int count);
 /* Closes a file and removes it. */
 void slp_durable_discard(struct slp_durable *d);
-/* Removes what writers that were killed have left in a folder. */
-void slp_durable_sweep(const char *folder);
+/* Removes unfinished files that killed writers have left in a folder, if is_ours accepts the names of their targets. */
+void slp_durable_sweep(const char *folder, bool (*is_ours)(const char *target));
 
 #endif

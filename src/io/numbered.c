@@ -10,18 +10,27 @@
 #include "alloc.h"
 #include "io/durable.h"
 #include "io/numbered.h"
+#include "io/params.h"
 
 static const char before[] = "checkpoint-", after[] = ".safetensors";
 
-/* -1: the name of another file. */
+/* Of any number: int64_t holds them. */
+enum { MOST_DIGITS = 18 };
+
+/* -1: the name of another file.  A name that slp_numbered_path would not give is one, too. */
 static int64_t number_of(const char *name)
 {
-	enum { MOST_DIGITS = 18 };
+	char again[64];
 	size_t n = strlen(before);
-	if (strncmp(name, before, n)) return -1;
-	size_t digits = strspn(name + n, "0123456789");
-	if (!digits || digits > MOST_DIGITS || strcmp(name + n + digits, after)) return -1;
-	return strtoll(name + n, NULL, 10);
+	if (strncmp(name, before, n) || strspn(name + n, "0123456789") > MOST_DIGITS) return -1;
+	int64_t number = strtoll(name + n, NULL, 10);
+	snprintf(again, sizeof again, "%s%06lld%s", before, (long long)number, after);
+	return strcmp(name, again) ? -1 : number;
+}
+
+static bool is_numbered(const char *name)
+{
+	return number_of(name) >= 0;
 }
 
 static int newest_first(const void *a, const void *b)
@@ -77,15 +86,37 @@ bool slp_numbered_make(const char *folder)
 	return S_ISDIR(s.st_mode);
 }
 
+int64_t slp_numbered_next(const int64_t *list, int count)
+{
+	static const int64_t largest = 999999999999999999; /* MOST_DIGITS */
+	if (!count) return 1;
+	return list[0] < largest ? list[0] + 1 : -1;
+}
+
+/* Removes a checkpoint; not a stranger's file of that name. */
+static bool remove_one(const char *folder, int64_t number)
+{
+	char *path = slp_numbered_path(folder, number);
+	bool removed = path && slp_seal_is_file(path) && unlink(path) == 0;
+	free(path);
+	return removed;
+}
+
 void slp_numbered_prune(const char *folder, int keep)
 {
 	int count;
 	int64_t *list = slp_numbered_list(folder, &count);
-	for (int i = keep; list && i < count; i++) {
-		char *path = slp_numbered_path(folder, list[i]);
-		if (path) unlink(path);
-		free(path);
-	}
+	for (int i = keep; list && i < count; i++) remove_one(folder, list[i]);
 	free(list);
-	slp_durable_sweep(folder);
+	slp_durable_sweep(folder, is_numbered);
+}
+
+bool slp_numbered_drop_oldest(const char *folder)
+{
+	int count;
+	bool removed = false;
+	int64_t *list = slp_numbered_list(folder, &count);
+	for (int i = count - 1; list && !removed && i > 0; i--) removed = remove_one(folder, list[i]);
+	free(list);
+	return removed;
 }

@@ -61,11 +61,16 @@ json_t *slp_seal_metadata(const char *state, json_t *checksums);
 /* Puts the header's checksum into it. */
 void slp_seal_close(char *header, size_t length);
 bool slp_seal_is_there(const char *header, size_t length);
+/* Whether a file begins as those do that slp_safetensors_write_sealed writes. */
+bool slp_seal_is_file(const char *path);
 bool slp_seal_is_whole(const char *header, size_t length);
 /* The checksums of a sealed header's arrays; NULL: there are none. */
 json_t *slp_seal_checksums(const json_t *header);
 /* Whether an array is as it was written. */
 bool slp_seal_holds(const json_t *checksums, const char *name, const void *data, size_t bytes);
+/* The format of a sealed header if it is another than this version writes, otherwise NULL; who wrote it. */
+const char *slp_seal_stranger(const json_t *header);
+const char *slp_seal_writer(const json_t *header);
 /* The state; malloc'd, NULL: there is none, or no memory. */
 char *slp_seal_state(const json_t *header);
 

@@ -168,6 +168,13 @@ static bool read_seal(struct slp_file *f, struct slp_arrays *p, const json_t *he
 {
 	*checksums = slp_seal_checksums(header);
 	if (!p->keep_state) return true;
+	const char *format = *checksums ? slp_seal_stranger(header) : NULL;
+	if (format)
+		return slp_file_fail(
+		        f, SL_EUNSUPPORTED,
+		        "has the format %.40s, written by Starling %.20s; this is Starling %s, which does not "
+		        "read it",
+		        format, slp_seal_writer(header), sl_version());
 	p->state = slp_seal_state(header);
 	return (*checksums && p->state) || slp_file_fail(f, SL_EFORMAT, "is not a checkpoint");
 }

@@ -6,17 +6,19 @@
 #include "alloc.h"
 #include "io/crc32c.h"
 #include "io/params.h"
+#include "io/regular.h"
 
 static const char begin[] = "{\"__metadata__\":{\"header_crc32c\":\"", zeros[] = "00000000";
+/* A later version of Starling that writes what this one would not understand raises the number. */
+static const char format[] = "starling-checkpoint-1";
 enum { BEGIN = sizeof begin - 1, DIGITS = sizeof zeros - 1 };
 
 json_t *slp_seal_metadata(const char *state, json_t *checksums)
 {
 	char *text = json_dumps(checksums, JSON_COMPACT);
-	json_t *metadata =
-	        text ? json_pack("{s:s, s:s, s:s, s:s, s:s}", "header_crc32c", zeros, "format", "starling-checkpoint-1",
-	                         "starling", sl_version(), "state", state, "checksums", text)
-	             : NULL;
+	json_t *metadata = text ? json_pack("{s:s, s:s, s:s, s:s, s:s}", "header_crc32c", zeros, "format", format,
+	                                    "starling", sl_version(), "state", state, "checksums", text)
+	                        : NULL;
 	free(text);
 	json_decref(checksums);
 	return metadata;
@@ -39,6 +41,17 @@ void slp_seal_close(char *header, size_t length)
 bool slp_seal_is_there(const char *header, size_t length)
 {
 	return length > BEGIN + DIGITS && !memcmp(header, begin, BEGIN);
+}
+
+bool slp_seal_is_file(const char *path)
+{
+	uint64_t length;
+	char header[BEGIN + DIGITS + 1], why[SLP_WHY];
+	FILE *f = slp_regular_stream(path, NULL, why);
+	bool is = f && fread(&length, sizeof length, 1, f) == 1 && fread(header, sizeof header, 1, f) == 1 &&
+	          slp_seal_is_there(header, sizeof header);
+	if (f) fclose(f);
+	return is;
 }
 
 bool slp_seal_is_whole(const char *header, size_t length)
@@ -66,6 +79,18 @@ bool slp_seal_holds(const json_t *checksums, const char *name, const void *data,
 {
 	const json_t *c = json_object_get(checksums, name);
 	return json_is_integer(c) && json_integer_value(c) == (json_int_t)slp_crc32c(0, data, bytes);
+}
+
+const char *slp_seal_stranger(const json_t *header)
+{
+	const char *text = metadata(header, "format");
+	return text && strcmp(text, format) ? text : NULL;
+}
+
+const char *slp_seal_writer(const json_t *header)
+{
+	const char *version = metadata(header, "starling");
+	return version ? version : "an unknown version";
 }
 
 char *slp_seal_state(const json_t *header)

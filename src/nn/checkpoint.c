@@ -137,16 +137,30 @@ static enum sl_status write_file(const sl_checkpoint_job *job, const char *path)
 	return slp_out_close(&o);
 }
 
+/* On a full disk older checkpoints make room for the new one; one always stays. */
+static enum sl_status write_making_room(const sl_checkpoint_job *job, const char *path)
+{
+	for (;;) {
+		enum sl_status status = write_file(job, path);
+		if (status != SL_EIO || errno != ENOSPC || !slp_numbered_drop_oldest(job->path)) return status;
+		sl_error_clear();
+	}
+}
+
 /* Under the number after the newest. */
 static enum sl_status write_numbered(const sl_checkpoint_job *job)
 {
 	const struct slp_state *s = &job->state;
 	int count = 0;
 	int64_t *list = slp_numbered_make(job->path) ? slp_numbered_list(job->path, &count) : NULL;
-	char *path = list ? slp_numbered_path(job->path, count ? list[0] + 1 : 1) : NULL;
+	int64_t number = list ? slp_numbered_next(list, count) : -1;
+	char *path = number >= 0 ? slp_numbered_path(job->path, number) : NULL;
 	enum sl_status status = SL_EIO;
-	if (path) status = write_file(job, path);
-	else {
+	if (path) status = write_making_room(job, path);
+	else if (list && number < 0) {
+		slp_call_fail(s->at, s->function, SL_EIO, "%s: there is a checkpoint with the largest number, %lld",
+		              job->path, (long long)list[0]);
+	} else {
 		slp_call_fail(s->at, s->function, SL_EIO, "%s: cannot be used: %s", job->path, strerror(errno));
 		status = sl_error(); /* or there was no memory */
 	}

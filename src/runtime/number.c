@@ -14,6 +14,18 @@ void slp_number_end(locale_t before)
 	uselocale(before);
 }
 
+bool slp_size_read(const char *text, uint64_t *size)
+{
+	uint64_t n = 0;
+	for (const char *p = text; *p; p++) {
+		if (*p < '0' || *p > '9' || __builtin_mul_overflow(n, 10, &n) ||
+		    __builtin_add_overflow(n, (uint64_t)(*p - '0'), &n))
+			return false;
+	}
+	*size = n;
+	return *text;
+}
+
 double slp_number_read(const char *text, char **end)
 {
 	locale_t before = slp_number_begin();

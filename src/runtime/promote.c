@@ -26,7 +26,9 @@ static size_t copy_bytes(const struct slp_type *t)
 
 static size_t own_scratch(const struct slp_infer *c)
 {
-	return c->op->scratch ? c->op->scratch(c) : 0;
+	static const size_t most = SIZE_MAX / 8; /* no machine has as much, and sums of it do not wrap */
+	size_t bytes = c->op->scratch ? c->op->scratch(c) : 0;
+	return bytes < most ? bytes : most;
 }
 
 /* What the kernel for float32 needs, or that for the types as they are, and the copies. */

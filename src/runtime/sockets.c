@@ -72,6 +72,14 @@ static int give_up(int fd)
 	return -1;
 }
 
+bool slp_address_is_loopback(const struct sockaddr_storage *address)
+{
+	if (address->ss_family == AF_INET6)
+		return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)address)->sin6_addr);
+	uint32_t bits = ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr);
+	return address->ss_family == AF_INET && bits >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET;
+}
+
 int slp_socket_listen(const struct sockaddr_storage *address, unsigned length)
 {
 	int one = 1, fd = socket(address->ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -11,6 +11,9 @@ struct sockaddr_storage;
 bool slp_socket_write(int fd, const void *data, size_t bytes, double deadline);
 bool slp_socket_read(int fd, void *data, size_t bytes, double deadline);
 
+/* Whether only this machine reaches it: 127.0.0.0/8, ::1. */
+bool slp_address_is_loopback(const struct sockaddr_storage *address);
+
 /* These return a socket, or -1.  Port 0 is any. */
 int slp_socket_listen(const struct sockaddr_storage *address, unsigned length);
 int slp_socket_accept(int fd, double deadline);

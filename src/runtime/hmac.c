@@ -1,5 +1,5 @@
 /* HMAC with SHA-256, for the handshake of processes. */
-#include "dist/hmac.h"
+#include "runtime/hmac.h"
 
 #include <string.h>
 

@@ -1,14 +1,14 @@
-/* Accepts connections of processes that meet over TCP.  Anybody may connect: pending connections are read together, and
- * one that sends nothing, or nonsense, holds nobody up. */
+/* Accepts connections.  Anybody may connect: pending connections are read together, and one that sends nothing, or
+ * nonsense, delays nobody. */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include "dist/tcp.h"
+#include "runtime/acceptor.h"
 #include "runtime/sockets.h"
+#include "starling/base.h"
 
 static void drop(struct slp_acceptor *a, int i)
 {
@@ -21,33 +21,33 @@ static void accept_one(struct slp_acceptor *a)
 {
 	int fd = slp_socket_accept(a->listener, 0);
 	if (fd < 0) return;
-	if (a->count == SLP_PENDING_MOST) drop(a, 0);
-	struct slp_pending *c = &a->list[a->count++];
-	*c = (struct slp_pending){.fd = fd, .greeting = {.magic = SLP_TCP_MAGIC}};
+	if (a->count == SLP_CALLERS_MOST) drop(a, 0);
+	struct slp_caller *c = &a->list[a->count++];
+	*c = (struct slp_caller){.fd = fd, .greeting = {.magic = SLP_MAGIC}};
 	bool ok = getrandom(c->greeting.nonce, SLP_NONCE, 0) == SLP_NONCE &&
 	          slp_socket_write(fd, &c->greeting, sizeof c->greeting, 0);
 	if (!ok) drop(a, a->count - 1);
 }
 
-/* What it has sent since; false: it is not one of us. */
-static bool read_hello(struct slp_pending *c)
+/* Reads as much of a hello as has arrived; false: it is not one of us. */
+static bool read_hello(struct slp_caller *c, size_t hello)
 {
-	ssize_t n = recv(c->fd, (char *)&c->hello + c->came, sizeof c->hello - c->came, MSG_DONTWAIT);
+	ssize_t n = recv(c->fd, c->hello + c->came, hello - c->came, MSG_DONTWAIT);
 	if (n <= 0) return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
 	c->came += (size_t)n;
-	size_t magic = c->came < sizeof c->hello.magic ? c->came : sizeof c->hello.magic;
-	return !memcmp(c->hello.magic, SLP_TCP_MAGIC, magic);
+	size_t magic = c->came < strlen(SLP_MAGIC) ? c->came : strlen(SLP_MAGIC);
+	return !memcmp(c->hello, SLP_MAGIC, magic);
 }
 
 /* Whether one has sent all of its hello: it leaves the list. */
-static bool take_complete(struct slp_acceptor *a, const struct pollfd *polls, struct slp_pending *who)
+static bool take_complete(struct slp_acceptor *a, const struct pollfd *polls, struct slp_caller *who)
 {
 	for (int i = a->count; i-- > 0;) {
-		struct slp_pending *c = &a->list[i];
+		struct slp_caller *c = &a->list[i];
 		if (!polls[i].revents) continue;
-		if (!read_hello(c)) {
+		if (!read_hello(c, a->hello)) {
 			drop(a, i);
-		} else if (c->came == sizeof c->hello) {
+		} else if (c->came == a->hello) {
 			*who = *c;
 			memmove(c, c + 1, (size_t)(--a->count - i) * sizeof *c);
 			return true;
@@ -56,10 +56,10 @@ static bool take_complete(struct slp_acceptor *a, const struct pollfd *polls, st
 	return false;
 }
 
-bool slp_acceptor_wait(struct slp_acceptor *a, double deadline, struct slp_pending *who)
+bool slp_acceptor_wait(struct slp_acceptor *a, double deadline, struct slp_caller *who)
 {
 	for (double left; (left = deadline - sl_time()) > 0;) {
-		struct pollfd polls[SLP_PENDING_MOST + 1];
+		struct pollfd polls[SLP_CALLERS_MOST + 1];
 		for (int i = 0; i < a->count; i++) polls[i] = (struct pollfd){.fd = a->list[i].fd, .events = POLLIN};
 		polls[a->count] = (struct pollfd){.fd = a->listener, .events = POLLIN};
 		int n = poll(polls, (nfds_t)a->count + 1, (int)(1000 * left) + 1);
@@ -77,4 +77,19 @@ void slp_acceptor_close(struct slp_acceptor *a)
 	while (a->count) drop(a, a->count - 1);
 	if (a->listener >= 0) close(a->listener);
 	a->listener = -1;
+}
+
+void slp_prove(const char *secret, const char *role, const uint8_t nonce[SLP_NONCE], const void *data, size_t bytes,
+               uint8_t mac[SLP_HMAC_BYTES])
+{
+	struct slp_piece pieces[] = {{role, strlen(role)}, {nonce, SLP_NONCE}, {data, bytes}};
+	slp_hmac(secret, pieces, 3, mac);
+}
+
+bool slp_is_proof(const char *secret, const char *role, const uint8_t nonce[SLP_NONCE], const void *data, size_t bytes,
+                  const uint8_t mac[SLP_HMAC_BYTES])
+{
+	uint8_t own[SLP_HMAC_BYTES];
+	slp_prove(secret, role, nonce, data, bytes, own);
+	return slp_hmac_equal(own, mac);
 }
