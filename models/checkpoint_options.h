@@ -12,7 +12,7 @@ struct drv_checkpoint_options {
 	enum { DRV_EVERY_EPOCHS, DRV_EVERY_STEPS, DRV_EVERY_SECONDS } unit;
 	double every;
 	int keep;
-	const char *health; /* --health; NULL: none */
+	const char *health;    /* --health; NULL: none */
 	bool resume, if_there; /* go on with the newest one; begin if there is none */
 };
 

@@ -28,7 +28,7 @@ static struct {
 	char error[TEXT];
 } health = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
 
-/* ---- what is said ------------------------------------------------------------------------------------------------ */
+/* ---- contents ---------------------------------------------------------------------------------------------------- */
 
 static double resident_bytes(void)
 {
@@ -180,7 +180,7 @@ bool drv_health_end(int status)
 	return true;
 }
 
-/* ---- what is told ------------------------------------------------------------------------------------------------ */
+/* ---- what the run reports ----------------------------------------------------------------------------------------- */
 
 void drv_health_step(int64_t steps, int64_t samples)
 {

@@ -156,7 +156,8 @@ static struct sl_optimizer optimizer_named(const char *name)
 	if (!strcmp(name, "scaled")) return sl_sgd(.lr = 0.1, .loss_scaling.start = 64);
 	if (!strcmp(name, "power")) return sl_sgd(.lr = 0.1, .schedule = {SL_POLYNOMIAL, .total = 9, .power = 2});
 	if (!strcmp(name, "linear")) return sl_sgd(.lr = 0.1, .schedule = {SL_POLYNOMIAL, .total = 9, .power = 1});
-	return sl_sgd(.lr = 0.1, .momentum = 0.9, .clip_norm = !strcmp(name, "clip") ? 0.5 : 0);
+	if (!strcmp(name, "clip")) return sl_sgd(.lr = 0.1, .momentum = 0.9, .clip_norm = 0.5);
+	return sl_sgd(.lr = 0.1, .momentum = 0.9);
 }
 
 static sl_trainer *make_trainer(sl_block *net)

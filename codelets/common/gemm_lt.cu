@@ -9,7 +9,7 @@
 #include "alloc.h"
 #include "gemm_lt.h"
 
-enum { BUCKETS = 256 };
+enum { BUCKETS = 64 };
 
 static thread_local struct slp_lt *bucket[BUCKETS];
 

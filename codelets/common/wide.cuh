@@ -12,16 +12,17 @@ template <class S> struct alignas(16) slp_wide {
 };
 
 /* Whether accesses of 16 bytes may begin at p. */
-static inline bool slp_is_wide(const void *p)
+__host__ __device__ static inline bool slp_is_wide(const void *p)
 {
 	return (uintptr_t)p % 16 == 0;
 }
 
-/* The n elements at p as numbers, the rest `other`; p may be accessed by 16 bytes where all are there. */
+/* The n elements at p as numbers, the rest `other`.  One by one where p is not aligned, so that a thread has the same
+ * elements wherever a view begins, and sums have the same bits. */
 template <class S, class T> static __device__ inline void slp_wide_load(const S *p, int64_t n, T *v, T other)
 {
 	constexpr int W = slp_wide_count<S>;
-	if (n >= W) {
+	if (n >= W && slp_is_wide(p)) {
 		slp_wide<S> w = *(const slp_wide<S> *)p;
 #pragma unroll
 		for (int i = 0; i < W; i++) v[i] = (T)w.at[i];
@@ -34,7 +35,7 @@ template <class S, class T> static __device__ inline void slp_wide_load(const S 
 template <class S, class T> static __device__ inline void slp_wide_store(S *p, int64_t n, const T *v)
 {
 	constexpr int W = slp_wide_count<S>;
-	if (n >= W) {
+	if (n >= W && slp_is_wide(p)) {
 		slp_wide<S> w;
 #pragma unroll
 		for (int i = 0; i < W; i++) w.at[i] = slp_stored<S>::of(v[i]);

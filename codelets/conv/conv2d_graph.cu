@@ -26,7 +26,7 @@
 
 typedef cudnnBackendDescriptor_t descriptor;
 
-enum { BUCKETS = 1024, MOST_PLANS = 10000, CONFIGS = 64, MOST = 24, KNOBS = 24, NOTES = 32, NOTHING = -1 };
+enum { BUCKETS = 128, MOST_PLANS = 10000, CONFIGS = 64, MOST = 24, KNOBS = 24, NOTES = 32, NOTHING = -1 };
 enum { X = 1, W, B, Y, BARE, SUM }; /* tensors by their numbers; the last two exist within the operation alone */
 
 /* An engine with its knobs.  plan NULL: none has been made yet, or it is refused. */

@@ -4,8 +4,10 @@
  * allows (conv2d_notes.cuh), and work in the memory that the operation has (conv2d.c: workspace).  Descriptions and
  * choices are kept by the thread that made them. */
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
+#include "alloc.h"
 #include "conv2d_graph.h"
 #include "conv2d_notes.cuh"
 
@@ -40,14 +42,19 @@ struct made {
 struct cache {
 	struct made made[CACHE];
 	uint64_t clock;
-
-	~cache()
-	{
-		for (struct made &m : made) m.clear();
-	}
 };
 
-static thread_local struct cache cache;
+/* Not within the thread's own memory, which lies in its stack. */
+static thread_local struct held {
+	struct cache *cache; /* NULL: not yet, or no memory */
+
+	~held()
+	{
+		if (!cache) return;
+		for (struct made &m : cache->made) m.clear();
+		free(cache);
+	}
+} held;
 
 /* ---- descriptions and options ----------------------------------------------------------------------------------- */
 
@@ -126,17 +133,23 @@ static bool choose(struct made *m, int i)
 /* What was made for these sizes before, or now in the place of what was not used for the longest time. */
 static struct made *find(const struct slp_conv_graph *f)
 {
-	struct made *oldest = &cache.made[0];
-	for (struct made &m : cache.made) {
+	static struct made none; /* it stays as it is: no options */
+	if (!held.cache) held.cache = (struct cache *)slp_try_calloc(1, sizeof *held.cache);
+	if (!held.cache) {
+		none.status = CUDNN_STATUS_ALLOC_FAILED;
+		return &none;
+	}
+	struct made *oldest = &held.cache->made[0];
+	for (struct made &m : held.cache->made) {
 		if (m.used && !memcmp(&m.key, f, sizeof *f)) {
-			m.used = ++cache.clock;
+			m.used = ++held.cache->clock;
 			return &m;
 		}
 		if (m.used < oldest->used) oldest = &m;
 	}
 	oldest->clear();
 	oldest->key = *f;
-	oldest->used = ++cache.clock;
+	oldest->used = ++held.cache->clock;
 	oldest->status = describe(oldest);
 	if (oldest->status == CUDNN_STATUS_SUCCESS) propose(oldest);
 	if (!choose(oldest, 0)) oldest->options = 0;

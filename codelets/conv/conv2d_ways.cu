@@ -7,7 +7,7 @@
 #include "alloc.h"
 #include "conv2d_ways.h"
 
-enum { BUCKETS = 256 };
+enum { BUCKETS = 64 };
 
 struct known {
 	struct slp_conv_call call;

@@ -99,12 +99,11 @@ template <slp_softmax_kind K, class S> __global__ void columns(slp_split s, cons
 	}
 }
 
-/* Rows that begin at multiples of 16 bytes and that a group can hold; false: they are not. */
+/* For rows that a group can hold; false: it cannot. */
 template <slp_softmax_kind K, class T>
 static bool launch_held(const slp_kernel *k, slp_split s, const T *a, const T *b, T *out)
 {
 	if (s.n % slp_wide_count<T> || s.n > HELD * SLP_BLOCK || s.n < SLP_WARP) return false;
-	if (!slp_is_wide(a) || !slp_is_wide(b) || !slp_is_wide(out)) return false;
 	if (s.n <= HELD * SLP_WARP)
 		SLP_LAUNCH((held_rows<K, T, SLP_WARP>), slp_group_grid(s.outer, SLP_WARP), SLP_BLOCK, 0, k->stream, s,
 		           a, b, out);

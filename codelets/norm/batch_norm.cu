@@ -473,15 +473,6 @@ template <int W, class S, class I> struct runner {
 	}
 };
 
-/* Whether all images of a call begin at multiples of 16 bytes; they have the size of x. */
-static bool all_wide(const struct slp_kernel *k, const struct slp_view *x)
-{
-	bool wide = slp_is_wide(k->out[0].ptr);
-	for (int i = 0; i < k->nin; i++)
-		if (slp_size(&k->in[i]) == slp_size(x)) wide = wide && slp_is_wide(k->in[i].ptr);
-	return wide;
-}
-
 /* 32-bit division is several times as fast. */
 #define RUN(step, x)                                                                                                   \
 	do {                                                                                                           \
@@ -490,7 +481,7 @@ static bool all_wide(const struct slp_kernel *k, const struct slp_view *x)
 			typedef decltype(zero) S;                                                                      \
 			constexpr int W = slp_wide_count<S>;                                                           \
 			struct slp_norm_size z = slp_norm_size_of((x)->type.shape, k->op, k->attrs);                   \
-			bool wide = (z.s == 1 ? z.c : z.s) % W == 0 && !z.blocks && all_wide(k, x);                    \
+			bool wide = (z.s == 1 ? z.c : z.s) % W == 0 && !z.blocks;                                      \
 			if (slp_size(x) > INT32_MAX) status = runner<1, S, int64_t>(k, x, z).step();                   \
 			else if (wide) status = runner<W, S, uint32_t>(k, x, z).step();                                \
 			else status = runner<1, S, uint32_t>(k, x, z).step();                                          \

@@ -134,12 +134,10 @@ __global__ void grad_rows_held(slp_layer_rows s, const S *dy, const S *x, slp_ve
 /* Elements of a row that a thread can hold. */
 enum { HELD = 32 };
 
-/* Calls f with the lanes of a group that can hold a row, if rows begin at multiples of 16 bytes; false: none can. */
-template <class S, class F> static bool with_held(const slp_kernel *k, slp_layer_rows s, F f)
+/* Calls f with the lanes of a group that can hold a row; false: none can. */
+template <class S, class F> static bool with_held(slp_layer_rows s, F f)
 {
-	bool wide = s.n % slp_wide_count<S> == 0 && slp_is_wide(k->in[0].ptr) && slp_is_wide(k->in[1].ptr) &&
-	            slp_is_wide(k->out[0].ptr);
-	if (!wide || s.n > HELD * SLP_BLOCK || s.n < SLP_WARP) return false;
+	if (s.n % slp_wide_count<S> || s.n > HELD * SLP_BLOCK || s.n < SLP_WARP) return false;
 	if (s.n <= HELD * SLP_WARP) f(std::integral_constant<int, SLP_WARP>());
 	else f(std::integral_constant<int, SLP_BLOCK>());
 	return true;
@@ -217,7 +215,7 @@ extern "C" sl_status slp_cuda_layer_norm(const slp_kernel *k)
 	slp_with_float(k->in[0].type.dtype, [&](auto zero) {
 		typedef decltype(zero) S;
 		typedef typename slp_number<S>::type T;
-		bool done = with_held<S>(k, s, [&](auto lanes) {
+		bool done = with_held<S>(s, [&](auto lanes) {
 			constexpr int LANES = decltype(lanes)::value;
 			SLP_LAUNCH((forward_held<S, T, LANES, HELD / slp_wide_count<S>>), slp_group_grid(s.rows, LANES),
 			           SLP_BLOCK, 0, k->stream, s, eps, in<S>(k, 0), vector<T>(k, 1), vector<T>(k, 2),
@@ -241,7 +239,7 @@ template <class S> static void launch_grad(const slp_kernel *k, slp_layer_rows s
 	slp_vector<T> gamma = vector<T>(k, 2), means = vector<T>(k, 3), invstds = vector<T>(k, 4);
 	dim3 tiles((unsigned)((s.n + COLUMNS - 1) / COLUMNS), (unsigned)s.parts);
 	if (s.rows > 0) {
-		bool done = with_held<S>(k, s, [&](auto lanes) {
+		bool done = with_held<S>(s, [&](auto lanes) {
 			constexpr int LANES = decltype(lanes)::value;
 			SLP_LAUNCH((grad_rows_held<S, T, LANES, HELD / slp_wide_count<S>>),
 			           slp_group_grid(s.rows, LANES), SLP_BLOCK, 0, k->stream, s, in<S>(k, 0), in<S>(k, 1),

@@ -98,11 +98,11 @@ static int width_for(int64_t n, int most)
 /* Large tensors are of floats. */
 template <class T> constexpr int most_at_once = std::is_integral<T>::value ? 1 : slp_wide_count<T>;
 
-/* Whether all rows and their parts begin at multiples of 16 bytes. */
-template <class T> static bool are_wide(const slp_reduce_plan &p, const void *x)
+/* Whether all rows and their parts begin at multiples of 16 bytes from the first element. */
+template <class T> static bool are_wide(const slp_reduce_plan &p)
 {
 	constexpr int W = most_at_once<T>;
-	bool wide = W > 1 && slp_is_wide(x) && p.inner % W == 0 && p.length % W == 0;
+	bool wide = W > 1 && p.inner % W == 0 && p.length % W == 0;
 	for (int i = 0; i < p.kept.n; i++) wide = wide && p.kept.stride[i] % W == 0;
 	for (int i = 0; i < p.gone.n; i++) wide = wide && p.gone.stride[i] % W == 0;
 	return wide;
@@ -133,7 +133,7 @@ template <slp_reduction K, class T> static void launch(const slp_kernel *k)
 	slp_reduce_plan p = slp_reduce_plan_of(k->in[0].type.shape, (const slp_reduce_attrs *)k->attrs);
 	if (p.nout == 0) return;
 	if (p.columns) launch_columns<K, T>(k, p);
-	else if (are_wide<T>(p, k->in[0].ptr)) launch_rows<K, T, most_at_once<T>>(k, p);
+	else if (are_wide<T>(p)) launch_rows<K, T, most_at_once<T>>(k, p);
 	else launch_rows<K, T, 1>(k, p);
 	if (p.parts == 1) return;
 	slp_with_lanes(p.nout < 4096 ? p.parts : 1, [&](auto lanes) {

@@ -26,12 +26,14 @@ void slp_moment_end(void)
 
 bool slp_moment_copy(const char *at, sl_tensor **list, int count)
 {
-	const sl_device there = {SL_DEVICE_CPU, -1};
+	const sl_device memory = {SL_DEVICE_CPU, -1};
 	const struct slp_recorder *recorder = slp_recorder;
 	bool ok = true;
 	slp_recorder = NULL; /* no gradients flow through a save */
 	SL_SCOPE
 		for (int i = 0; ok && i < count; i++) {
+			/* In main memory, if a CPU worker can write it there. */
+			sl_device there = slp_engine.nteams ? memory : sl_tensor_device(list[i]);
 			sl_tensor *copy = sl_retain(sl_copy_to_at(at, list[i], there));
 			ok = copy != NULL;
 			if (!ok) break;
