@@ -156,7 +156,8 @@ static int64_t rows_here(const struct part *p)
 
 static sl_loader *in_order(const struct part *p, int64_t batches)
 {
-	return drv_language_share(sl_loader_new(p->set, .batch_size = rows_here(p), .limit = batches * p->rows));
+	int64_t limit = batches ? batches * p->rows : SL_UNSET_INT;
+	return drv_language_share(sl_loader_new(p->set, .batch_size = rows_here(p), .limit = limit));
 }
 
 /* ---- states ------------------------------------------------------------------------------------------------------ */

@@ -281,6 +281,8 @@ if [ "$tcp" ]; then
   run 1 env SL_DIST=tcp RANK=0 WORLD_SIZE=2 MASTER_ADDR=no.such.name.invalid tests/dist
   complains 'MASTER_ADDR=no.such.name.invalid: .*: give a name or an address of the machine of rank 0'
   run 1 env SL_DIST=tcp RANK=0 WORLD_SIZE=2 MASTER_ADDR=192.0.2.1 tests/dist
+  complains 'MASTER_ADDR=192.0.2.1 can be reached from other machines, and SL_DIST_SECRET is not set'
+  run 1 env SL_DIST=tcp SL_DIST_SECRET=mine RANK=0 WORLD_SIZE=2 MASTER_ADDR=192.0.2.1 tests/dist
   complains 'rank 0 cannot listen at 192.0.2.1:29500: .*: this machine has no such address'
   run 1 env SL_DIST=tcp RANK=1 WORLD_SIZE=2 MASTER_PORT=1 tests/dist
   complains 'rank 0 cannot be reached at 127.0.0.1:1 within 3 seconds .*: is it running there'
