@@ -167,7 +167,7 @@ static void test_values_at_null(void)
 static void test_teams(void)
 {
 	slp_end();
-	CHECK_STATUS(sl_init(&(struct sl_config){.teams = 100000}), SL_EDEVICE, "100000 CPU devices", "64");
+	CHECK_STATUS(sl_init(&(struct sl_config){.teams = 100000}), SL_EDEVICE, "100000 CPU devices; there can be");
 	sl_error_clear();
 	CHECK(!sl_is_initialized());
 }
