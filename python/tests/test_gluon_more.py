@@ -28,7 +28,7 @@ class Functions(Case):
             (nd.sin(x), np.sin(a)), (nd.cosh(x), np.cosh(a)), (nd.arcsinh(x), np.arcsinh(a)), (nd.log1p(abs(x)), np.log1p(abs(a))),
             (nd.round(x), np.round(a)), (nd.trunc(x), np.trunc(a)), (nd.cbrt(x), np.cbrt(a)), (nd.log2(abs(x)), np.log2(abs(a))),
             (x % 3, a % 3), (5 % x, 5 % a), (x % nd.array(a + 9), a % (a + 9)), (nd.logical_and(x > 0, x < 1), (a > 0) & (a < 1)),
-            (nd.logical_or(x > 1, x < -1), (a > 1) | (a < -1)), (nd.logical_xor(x, 0), a != 0), (nd.broadcast_hypot(x, x), np.hypot(a, a)),
+            (nd.logical_or(x > 1, x < -1), (a > 1) | (a < -1)), (nd.logical_xor(x, 0), a != 0), (nd.broadcast_hypot(x, x), np.hypot(a, a)), (nd.broadcast_hypot(x * 1e25, x * 1e25), np.hypot(a * 1e25, a * 1e25)),
             (nd.softmax(x, temperature=2.0).sum(axis=-1), np.ones(3)), (nd.norm(x, ord=1, axis=1), abs(a).sum(1)), (nd.prod(x, axis=0), a.prod(0)),
             (nd.argmin(x, axis=1), a.argmin(1)), (nd.cumsum(x, axis=1), a.cumsum(1)), (nd.moments(x, axes=(0,))[1], a.var(0)),
             (nd.L2Normalization(x), a / np.sqrt((a**2).sum(1, keepdims=True))), (nd.smooth_l1(x, scalar=1.0), np.where(abs(a) < 1, a * a / 2, abs(a) - 0.5)),

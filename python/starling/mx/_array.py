@@ -272,7 +272,7 @@ def _numbers(a, b):
 
 def _operator(name):
     engine = {"truediv": "div"}.get(name, name)
-    plain, back, in_place_of_floats = (getattr(Tensor, f"__{prefix}{name}__", None) for prefix in ("", "r", "i"))
+    plain, back, in_place_of_floats = (getattr(Tensor, f"__{prefix}{name}__") for prefix in ("", "r", "i"))
 
     def compute(a, b, swap):
         if lib.slpy_integers(a._p, NULL):
@@ -280,7 +280,7 @@ def _operator(name):
             same = isinstance(b, Tensor) and lib.sl_tensor_dtype(a._p) == lib.sl_tensor_dtype(b._p)
             if same or not isinstance(b, Tensor) and hasattr(b, "__float__"):
                 return classify(_whole.arithmetic(engine, a, b, swap), a)
-        if plain is None:
+        if engine == "mod":  # by 0 it is 0, as in MXNet
             return classify(remainder_of_floats(a, b, swap), a) if isinstance(b, Tensor) or hasattr(b, "__float__") else NotImplemented
         return (back if swap else plain)(a, b)
 
@@ -291,7 +291,7 @@ def _operator(name):
         return compute(a, b, True)
 
     def in_place(a, b):
-        if plain is None or engine == "pow" or lib.slpy_integers(a._p, NULL):
+        if engine in ("mod", "pow") or lib.slpy_integers(a._p, NULL):
             a[:] = compute(a, b, False)
             return a
         return in_place_of_floats(a, b)

@@ -95,12 +95,21 @@ def modulo_of(a, b):
     return a % b
 
 
+def hypotenuse(a, b):
+    """sqrt(a² + b²), whose squares float32 would not hold: they are float64."""
+    kind = Tensor.dtype.fget(a)
+    if isinstance(b, Tensor) and Tensor.dtype.fget(b) != kind:
+        return ops.add(a, b)  # an error that names the types
+    a, b = (ops.cast(x, "float64") if isinstance(x, Tensor) else x for x in (a, b))
+    return ops.cast(ops.sqrt(ops.square(a) + (ops.square(b) if isinstance(b, Tensor) else b * b)), str(kind))
+
+
 _BINARY = {
     ("modulo", "broadcast_mod"): modulo_of,
     ("logical_and", "broadcast_logical_and"): lambda a, b: (a != 0) * (b != 0),
     ("logical_or", "broadcast_logical_or"): lambda a, b: ops.maximum(a != 0, b != 0) if isinstance(b, Tensor) else a * 0 + bool(b) if b else a != 0,
     ("logical_xor", "broadcast_logical_xor"): lambda a, b: (a != 0) != (b != 0) if isinstance(b, Tensor) else (a == 0 if b else a != 0),
-    ("broadcast_hypot",): lambda a, b: ops.sqrt(ops.square(a) + ops.square(b)),
+    ("broadcast_hypot",): hypotenuse,
 }
 
 

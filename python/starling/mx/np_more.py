@@ -63,7 +63,7 @@ def _binary(name, function):
 
 
 for _name, _function in (("mod", _elements.modulo_of), ("remainder", _elements.modulo_of), ("fmod", lambda a, b: a - _elements.trunc(a / b) * b),
-                         ("hypot", lambda a, b: ops.sqrt(ops.square(a) + ops.square(_array(b)))),
+                         ("hypot", _elements.hypotenuse),
                          ("copysign", lambda a, b: abs(a) * ((_array(b) >= 0).astype("float32") * 2 - 1))):  # fmt: skip
     _binary(_name, _function)
 

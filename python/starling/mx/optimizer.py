@@ -176,7 +176,7 @@ class SGD(_Together):
         # The momentum holds the rates of its time: as if they were factors of the gradients.
         momentum = 0 if states[0] is None else self.momentum  # set later, it has no effect, as in MXNet
         ops.sgd_update(weights, grads, states if momentum else None, lr=1, momentum=momentum, nesterov=self._nesterov and bool(momentum),
-                       weight_decay=lr * wd, rescale=scale, clip_value=lr * self.clip_gradient if self.clip_gradient else 0)  # fmt: skip
+                       weight_decay=lr * wd, rescale=scale, clip_value=lr * self.clip_gradient if self.clip_gradient else None)  # fmt: skip
 
     def _by_operations(self, lr, wd, weight, grad, state):
         change = (self._given(grad) + weight * wd) * -lr
@@ -229,9 +229,9 @@ class Adam(_Together):
             for each in zip(weights, grads, states):
                 self._by_operations(lr * corrected / (1 - self.beta1**t), wd, *each)
             return
-        rescale, clip = self.rescale_grad, self.clip_gradient or 0
+        rescale, clip = self.rescale_grad, self.clip_gradient or None
         if clip and wd and not self._decoupled:
-            grads, rescale, clip, wd = [self._decayed(g, w, wd) for g, w in zip(grads, weights)], 1, 0, 0
+            grads, rescale, clip, wd = [self._decayed(g, w, wd) for g, w in zip(grads, weights)], 1, None, 0
         ops.adam_update(weights, grads, [m for m, _ in states], [v for _, v in states], lr=lr, beta1=self.beta1, beta2=self.beta2,
                         eps=self.epsilon if self._decoupled else self.epsilon / corrected, weight_decay=wd, decoupled=self._decoupled,
                         rescale=rescale, clip_value=clip, step=t)  # fmt: skip
