@@ -319,9 +319,9 @@ def argsort(data, axis=-1, is_ascend=True, dtype="float32"):
 
 @_public
 def topk(data, axis=-1, k=1, ret_typ="indices", is_ascend=False, dtype="float32"):
-    """The k largest elements along an axis: their places, values, both, or ones where they are."""
+    """The k largest elements along an axis, all of them with a k below 1: their places, values, both, or ones where they are."""
     data, axis = _flat(data, axis)
-    values, places = _topk(-data if is_ascend else data, k, axis)
+    values, places = _topk(-data if is_ascend else data, k if k > 0 else data.shape[axis], axis)
     if ret_typ == "value":
         return -values if is_ascend else values
     if ret_typ == "both":
