@@ -1,12 +1,13 @@
 #!/bin/sh
 # device.sh: the emulated GPUs themselves, and the engine on two of them: transfers that are counted, failures; caches
-# of attention on one.
+# of attention and the edges of types on one.
 # Run by make check in the build tree.
 set -eu
 . "$srcdir/tests/emu/common.sh"
 tests/emu/test_device
 for order in forward backward random; do SL_EMU_ORDER=$order tests/emu/test_threads; done
 tests/emu/test_convolutions
+SL_EMU_DEVICES=1 tests/emu/test_edges
 tests/emu/test_halves
 tests/emu/test_kernels
 tests/emu/test_last
