@@ -241,17 +241,39 @@ static void find_cores(void)
 	take_part();
 }
 
+/* A simulated machine has a number of cores, and this one's do not matter. */
+#ifdef SLP_SIMULATION
+static int simulated_cores(void)
+{
+	return slp_simulated_cores();
+}
+
+static hwloc_cpuset_t cores_of_worker(int worker)
+{
+	(void)worker;
+	return NULL;
+}
+#else
+static int simulated_cores(void)
+{
+	return 0;
+}
+
+static hwloc_cpuset_t cores_of_worker(int worker)
+{
+	return starpu_worker_get_hwloc_cpuset(worker);
+}
+#endif
+
 void slp_cores_choose(void)
 {
-	machine.found = (struct slp_cores){0};
+	int simulated = simulated_cores();
+	machine.found = (struct slp_cores){.count = simulated, .machine = simulated, .allowed = simulated};
 	machine.chosen = true;
-#ifdef SLP_SIMULATION
-	machine.found.count = machine.found.machine = machine.found.allowed = slp_simulated_cores();
-#else
+	if (simulated) return;
 	find_cores();
 	find_limits();
 	count_nodes();
-#endif
 }
 
 const struct slp_cores *slp_cores(void)
@@ -291,8 +313,8 @@ void slp_cores_started(int teams)
 	if (taken && machine.topology && !(nobind && strcmp(nobind, "0"))) {
 		if (slp_cores_main_bound()) hwloc_get_cpubind(machine.topology, taken, HWLOC_CPUBIND_THREAD);
 		for (int i = 0; i < slp_engine.ngpus; i++) {
-			hwloc_cpuset_t own = starpu_worker_get_hwloc_cpuset(slp_engine.gpu_worker[i]);
-			hwloc_bitmap_or(taken, taken, own);
+			hwloc_cpuset_t own = cores_of_worker(slp_engine.gpu_worker[i]);
+			if (own) hwloc_bitmap_or(taken, taken, own);
 			hwloc_bitmap_free(own);
 		}
 		leave(taken, teams);
