@@ -572,6 +572,9 @@ static void *wait_often(void *unused)
 
 static void test_cancel(void)
 {
+#ifdef __SANITIZE_ADDRESS__
+	return; /* it writes to the stack of a thread that was cancelled */
+#endif
 	pthread_t threads[4];
 	for (int i = 0; i < 4; i++) CHECK(pthread_create(&threads[i], NULL, wait_often, NULL) == 0);
 	usleep(20000);

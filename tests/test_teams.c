@@ -255,7 +255,8 @@ static void check_one_less(const char *name)
 	begin(1, NULL);
 	CHECK_SAYING(slp_team_cores(0) == (cores > 1 ? cores - 1 : 1), "%s=1: %d cores of %d", name, slp_team_cores(0),
 	             cores);
-	CHECK_ALL(sl_full(SL_SHAPE(3), 2), 2);
+	SL_SCOPE
+		CHECK_ALL(sl_full(SL_SHAPE(3), 2), 2);
 	sl_shutdown();
 	unsetenv(name);
 	CHECK(sched_setaffinity(0, sizeof all, &all) == 0);

@@ -229,7 +229,7 @@ static const struct engine {
         {{}, (int64_t)1 << 40, 1},
         {{CUDNN_NUMERICAL_NOTE_WINOGRAD, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13}, 0, 1, 4e-3},
         {{CUDNN_NUMERICAL_NOTE_WINOGRAD}, 0, 1, 4e-3},
-        {{(cudnnBackendNumericalNote_t)25}, 0, 1, 4e-3},
+        {{(cudnnBackendNumericalNote_t)15}, 0, 1, 4e-3},
         {{CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION}, 0, 1, 4e-3},
         {{CUDNN_NUMERICAL_NOTE_TENSOR_CORE}, 4096, 10},
         {{CUDNN_NUMERICAL_NOTE_FFT}, 0, 50},
