@@ -42,10 +42,12 @@ static void region(int threads)
 	sched_yield();
 }
 
+#ifdef __clang__
 static void nothing(void *unused, int64_t begin, int64_t end)
 {
 	(void)unused, (void)begin, (void)end;
 }
+#endif
 
 static void look(void *unused)
 {
