@@ -76,6 +76,14 @@ static void test_malformed_variables(void)
 	check_variable("SL_BULK", "", false);
 	check_variable("SL_RUNAHEAD_TASKS", "-3", true);
 	check_variable("SL_DEADLINE", "soon", true);
+	check_variable("SL_DEADLINE_ERROR", "yes", true);
+	check_variable("SL_NAN", "yes", true);
+	check_variable("SL_PRIORITIES", "-1", true);
+	check_variable("SL_CUDNN_GRAPH", "1.5", true);
+	check_variable("SL_GPU_AUTOTUNE", "x", true);
+	check_variable("SL_FUZZ_SEED", "-1", true);
+	check_variable("SL_TF32", "half", true);
+	check_variable("SL_NAN", "1", false);
 	check_variable("SL_RUNAHEAD_BYTES", "99999999999999999999999", true);
 	check_variable("STARPU_NCPU", "two", true);
 	check_variable("STARPU_NCUDA", "-1", true);

@@ -1,0 +1,104 @@
+/* Settings: those of sl_config, and of the environment where a program leaves them out. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/processes.h"
+#include "runtime/runtime.h"
+#include "runtime/start.h"
+
+/* Where settings are read, and whether all were understood. */
+struct reader {
+	const char *at;
+	bool ok;
+};
+
+static void refuse(struct reader *r, const char *variable, const char *wanted)
+{
+	slp_call_fail(r->at, "sl_init", SL_EINVAL, "%s=%s in the environment is %s", variable, getenv(variable),
+	              wanted);
+	r->ok = false;
+}
+
+/* An environment variable as a number of at least `low`; otherwise where it is not set, or empty. */
+static long long env_number(struct reader *r, const char *name, long long low, long long otherwise)
+{
+	const char *text = getenv(name);
+	if (!text || !*text) return otherwise;
+	char wanted[64], *end;
+	errno = 0;
+	long long v = strtoll(text, &end, 10);
+	if (!errno && !*end && v >= low) return v;
+	snprintf(wanted, sizeof wanted, "not a number of at least %lld", low);
+	refuse(r, name, wanted);
+	return otherwise;
+}
+
+static int env_int(struct reader *r, const char *name, int low, int otherwise)
+{
+	long long v = env_number(r, name, low, otherwise);
+	return v < INT_MAX ? (int)v : INT_MAX;
+}
+
+/* Devices in slave processes, each with as many as there are threads; StarPU would take as many as a slave has
+ * cores. */
+static int slave_devices(struct reader *r, int slaves)
+{
+#ifdef STARPU_USE_TCPIP_MASTER_SLAVE
+	if (!slaves) return 0;
+	setenv("STARPU_NTCPIPMSTHREADS", "1", 0);
+	long long all = slaves * env_number(r, "STARPU_NTCPIPMSTHREADS", 1, 1);
+	return all < INT_MAX ? (int)all : INT_MAX;
+#else
+	(void)r, (void)slaves;
+	return 0;
+#endif
+}
+
+static enum sl_tf32 tf32_wanted(struct reader *r)
+{
+	static const char *const names[] = {[SL_TF32_NONE] = "none", [SL_TF32_CONV] = "conv", [SL_TF32_ALL] = "all"};
+	const char *text = slp_env_or("SL_TF32", "conv");
+	for (enum sl_tf32 t = SL_TF32_NONE; t <= SL_TF32_ALL; t++)
+		if (!strcmp(text, names[t])) return t;
+	refuse(r, "SL_TF32", "none of none, conv, all");
+	return SL_TF32_CONV;
+}
+
+/* Fills in the fields that the program left out. */
+static void fill(struct reader *r, struct sl_config *c, int slaves)
+{
+	int elsewhere = slave_devices(r, slaves);
+	if (c->teams > 0 && elsewhere) c->teams = c->teams > elsewhere ? c->teams - elsewhere : 1;
+	if (!c->teams) c->teams = env_int(r, "STARPU_NCPU", 0, 1);
+	if (!c->gpus) c->gpus = env_int(r, "STARPU_NCUDA", 0, SLP_MAX_GPUS);
+	if (c->gpus < 0) c->gpus = 0;
+	if (!c->bulk) c->bulk = env_int(r, "SL_BULK", 1, 32);
+	if (!c->runahead_tasks) c->runahead_tasks = env_int(r, "SL_RUNAHEAD_TASKS", 1, 512);
+	if (!c->runahead_bytes) c->runahead_bytes = (size_t)env_number(r, "SL_RUNAHEAD_BYTES", 1, 8 << 20);
+	if (!c->explain) c->explain = env_number(r, "SL_EXPLAIN", 0, 0) > 0;
+	if (!c->sched) c->sched = getenv("STARPU_SCHED");
+	if (!c->tf32) c->tf32 = tf32_wanted(r);
+	if (!c->cuda_graphs) c->cuda_graphs = env_number(r, "SL_CUDA_GRAPHS", 0, 1) > 0 ? 1 : -1;
+	if (!c->dist) c->dist = slp_env_or("SL_DIST", "none");
+}
+
+bool slp_settings_read(const char *at, const struct sl_config *config, struct slp_settings *s)
+{
+	struct reader r = {at, true};
+	*s = (struct slp_settings){.config = config ? *config : (struct sl_config){0}};
+	s->slaves = env_int(&r, "STARPU_TCPIP_MS_SLAVES", 0, 0);
+	fill(&r, &s->config, s->slaves);
+	s->deadline = (double)env_number(&r, "SL_DEADLINE", 0, 0);
+	s->deadline_is_error = env_number(&r, "SL_DEADLINE_ERROR", 0, 0) > 0;
+	s->nan = env_number(&r, "SL_NAN", 0, 0) > 0;
+	s->priorities = env_number(&r, "SL_PRIORITIES", 0, 1) > 0;
+	s->cudnn_graph = env_number(&r, "SL_CUDNN_GRAPH", 0, 1) > 0;
+	s->autotune = env_int(&r, "SL_GPU_AUTOTUNE", 0, 1);
+	s->fuzz_seed = env_number(&r, "SL_FUZZ_SEED", 0, -1);
+	const struct sl_config *c = &s->config;
+	if (c->teams >= 0 && c->bulk >= 0 && c->runahead_tasks >= 0) return r.ok;
+	slp_call_fail(at, "sl_init", SL_EINVAL, ".teams, .bulk and .runahead_tasks must not be negative");
+	return false;
+}

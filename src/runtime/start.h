@@ -1,0 +1,23 @@
+/* The parts of sl_init: settings (settings.c), and StarPU's own start (starpu.c). */
+#ifndef SLP_START_H
+#define SLP_START_H
+
+#include <starling.h>
+
+/* The program's and the environment's settings; nothing is left to be chosen but the policy. */
+struct slp_settings {
+	struct sl_config config;
+	int slaves;      /* processes */
+	double deadline; /* in seconds; 0: none */
+	bool deadline_is_error, nan, priorities, cudnn_graph;
+	int autotune;
+	long long fuzz_seed; /* -1: of the clock */
+};
+
+/* false, with an error recorded: a setting is none.  config may be NULL. */
+bool slp_settings_read(const char *at, const struct sl_config *config, struct slp_settings *s);
+
+/* Starts StarPU; the policy is entered in the settings if they name none. */
+enum sl_status slp_starpu_start(const char *at, struct slp_settings *s);
+
+#endif
