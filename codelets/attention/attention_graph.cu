@@ -15,6 +15,7 @@
 #include "common/gpu.cuh"
 
 enum { Q = 1, K, V, Y, LOGS, DY, DQ, DK, DV, SUMS, SCALE, HIDDEN, ONE, WITHIN };
+enum { PROPOSALS = 16, NOTES = 32 };
 
 /* What a plan is made for.  Compared as bytes. */
 struct wanted {
@@ -25,9 +26,12 @@ struct wanted {
 	size_t limit;
 };
 
+/* plan NULL: none will do.  One that fails stays, as a CUDA graph may have its kernels. */
 struct known {
 	wanted key;
-	slp_dnn_plan made;
+	slp_dnn_owner own;
+	slp_dnn_descriptor config, plan;
+	bool fails;
 	known *next;
 };
 
@@ -38,7 +42,9 @@ void slp_attention_forget(void)
 	while (all_known) {
 		known *k = all_known;
 		all_known = k->next;
-		k->made.clear();
+		slp_dnn_drop(k->plan);
+		slp_dnn_drop(k->config);
+		k->own.clear();
 		free(k);
 	}
 }
@@ -58,14 +64,14 @@ static four swapped(four x)
 }
 
 /* Builds the graph: operations in their order, tensors by their numbers; those from WITHIN on exist within it alone. */
-struct graph : slp_dnn_builder {
+struct operations : slp_dnn_builder {
 	const wanted &w;
 	slp_dnn_descriptor ops[32];
 	int nops;
 	int64_t number;
 	four pairs, pair_steps, rows, row_steps; /* a number for each query and key, or for each query */
 
-	graph(slp_dnn_plan *plan, const wanted &what) : slp_dnn_builder{plan, true}, w(what), nops(0), number(WITHIN)
+	operations(known *k) : slp_dnn_builder{&k->own, true}, w(k->key), nops(0), number(WITHIN)
 	{
 		pairs = {w.batch, w.heads, w.t, w.s};
 		pair_steps = {w.heads * w.t * w.s, w.t * w.s, w.s, 1};
@@ -224,20 +230,47 @@ struct graph : slp_dnn_builder {
 		multiply(turned(x), q, operand(DK, w.k, w.s, w.d));
 		multiply(x, reshape(k, operand(number++, w.k, w.s, w.d)), operand(DQ, w.q, w.t, w.d));
 	}
-	void plan()
+	slp_dnn_descriptor all()
 	{
 		if (w.back) backward();
 		else forward();
-		slp_dnn_descriptor d = make(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
-		set(d, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &w.handle);
-		set(d, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, nops, ops);
-		finished(d);
-		if (ok) choose(w.handle, d, CUDNN_HEUR_MODE_A, w.limit);
-		cudaGetLastError(); /* of what was tried */
+		return graph(w.handle, nops, ops);
 	}
 };
 
-/* What was planned for this before, or now; NULL: nothing, and none may be made. */
+/* Whether the engine gives the same bits each time, of products that are summed up in float32. */
+static bool is_exact(slp_dnn_descriptor config)
+{
+	cudnnBackendNumericalNote_t notes[NOTES];
+	int64_t n = 0;
+	slp_dnn_descriptor engine = slp_dnn_new(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+	bool good = engine &&
+	            slp_dnn_get(config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &n, &engine) &&
+	            slp_dnn_get(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE, NOTES, &n, notes);
+	for (int64_t i = 0; good && i < n; i++)
+		good = i < NOTES && notes[i] != CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC &&
+		       notes[i] != CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS &&
+		       notes[i] != CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION;
+	slp_dnn_drop(engine);
+	return good;
+}
+
+/* The plan of the best engine that is exact and has room to work in. */
+static void make_plan(known *k)
+{
+	slp_dnn_descriptor configs[PROPOSALS];
+	operations o(k);
+	slp_dnn_descriptor graph = o.all();
+	int64_t n = o.ok ? slp_dnn_propose(graph, CUDNN_HEUR_MODE_A, PROPOSALS, configs) : 0;
+	for (int64_t i = 0; i < n; i++) {
+		if (!k->plan && is_exact(configs[i])) k->plan = slp_dnn_plan(k->key.handle, configs[i], k->key.limit);
+		if (k->plan && !k->config) k->config = configs[i];
+		else slp_dnn_drop(configs[i]);
+	}
+	cudaGetLastError(); /* of what was tried */
+}
+
+/* The plan for this key, made now if there was none; NULL: there is none, and none may be made. */
 static known *find(const wanted &key, bool may_make)
 {
 	for (known *k = all_known; k; k = k->next)
@@ -247,7 +280,7 @@ static known *find(const wanted &key, bool may_make)
 	k->key = key;
 	k->next = all_known;
 	all_known = k;
-	graph(&k->made, k->key).plan();
+	make_plan(k);
 	return k;
 }
 
@@ -306,19 +339,10 @@ static void fill(pack *p, const job &j, int64_t head)
 	p->add(SUMS, j.work);
 }
 
-static bool execute(const job &j, const slp_dnn_plan *plan, const pack &p)
+static bool execute(const job &j, slp_dnn_descriptor plan, const pack &p)
 {
-	slp_dnn_plan own = {};
-	slp_dnn_builder b = {&own, true};
-	void *work = j.work + (j.back ? slp_attention_sums_bytes(j.key.batch * j.key.heads * j.key.t) : 0);
-	slp_dnn_descriptor d = b.make(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-	b.set(d, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, p.count, p.numbers);
-	b.set(d, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, p.count, p.pointers);
-	b.set(d, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &work);
-	b.finished(d);
-	b.ok = b.ok && slp_dnn_graph.cudnnBackendExecute(j.key.handle, plan->plan, d) == CUDNN_STATUS_SUCCESS;
-	own.clear();
-	return b.ok;
+	size_t sums = j.back ? slp_attention_sums_bytes(j.key.batch * j.key.heads * j.key.t) : 0;
+	return slp_dnn_execute(j.key.handle, plan, p.count, p.numbers, p.pointers, j.work + sums);
 }
 
 /* Some heads, from this one on.  What fails once is not tried again. */
@@ -328,14 +352,14 @@ static bool run(job *j, int64_t head, int64_t batch, int64_t heads)
 	pack p = {};
 	j->key.batch = batch, j->key.heads = heads;
 	known *found = find(j->key, !slp_dnn_is_recorded(j->k->stream));
-	if (!found || !found->made.plan) return false;
+	if (!found || !found->plan || found->fails) return false;
 	fill(&p, *j, head);
 	p.add(SCALE, &scale, false);
 	if (j->key.causal) p.add(HIDDEN, &hidden, false);
 	if (j->back) p.add(ONE, &one, false);
-	if (p.bits % SLP_DNN_ALIGNMENT == 0 && execute(*j, &found->made, p)) return true;
-	if (p.bits % SLP_DNN_ALIGNMENT == 0) found->made.plan = NULL;
-	return false;
+	if (p.bits % SLP_DNN_ALIGNMENT) return false;
+	found->fails = !execute(*j, found->plan, p);
+	return !found->fails;
 }
 
 /* Of heads that lie one after the other there is one batch. */

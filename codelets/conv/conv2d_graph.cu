@@ -14,19 +14,14 @@
 #include <cuda_runtime_api.h>
 
 #include "alloc.h"
+#include "common/dnn_plan.cuh"
 #include "conv2d_graph.h"
 #include "conv2d_notes.cuh"
 #include "conv2d_ways.h"
 
-#define NEW slp_dnn_graph.cudnnBackendCreateDescriptor
-#define DROP slp_dnn_graph.cudnnBackendDestroyDescriptor
-#define SET slp_dnn_graph.cudnnBackendSetAttribute
-#define GET slp_dnn_graph.cudnnBackendGetAttribute
-#define FINALIZE slp_dnn_graph.cudnnBackendFinalize
+typedef slp_dnn_descriptor descriptor;
 
-typedef cudnnBackendDescriptor_t descriptor;
-
-enum { BUCKETS = 128, MOST_PLANS = 10000, CONFIGS = 64, MOST = 24, KNOBS = 24, NOTES = 32, NOTHING = -1 };
+enum { BUCKETS = 128, MOST_PLANS = 10000, CONFIGS = 64, KNOBS = 24, NOTES = 32, NOTHING = -1 };
 enum { X = 1, W, B, Y, BARE, SUM }; /* tensors by their numbers; the last two exist within the operation alone */
 
 /* An engine with its knobs.  plan NULL: none has been made yet, or it is refused. */
@@ -38,8 +33,8 @@ struct option {
 
 	void forget()
 	{
-		if (plan) DROP(plan);
-		if (config) DROP(config);
+		slp_dnn_drop(plan);
+		slp_dnn_drop(config);
 		plan = config = NULL;
 		refused = true;
 	}
@@ -49,14 +44,14 @@ struct option {
 struct planned {
 	struct slp_conv_graph key;
 	struct planned *next; /* in its bucket */
-	descriptor all[MOST];
+	slp_dnn_owner own;
 	struct option option[SLP_CONV_OPTIONS];
-	int count, options, chosen;
+	int options, chosen;
 
 	void clear()
 	{
 		for (int i = 0; i < options; i++) option[i].forget();
-		while (count) DROP(all[--count]);
+		own.clear();
 	}
 };
 
@@ -81,31 +76,11 @@ void slp_cudnn_forget(void)
 
 /* ---- descriptions ----------------------------------------------------------------------------------------------- */
 
-/* Makes descriptors that m owns.  After a failure nothing is made any more. */
-struct builder {
-	struct planned *m;
-	bool ok;
+struct builder : slp_dnn_builder {
+	const struct slp_conv_graph &key;
 
-	descriptor make(cudnnBackendDescriptorType_t type)
+	builder(struct planned *m) : slp_dnn_builder{&m->own, true}, key(m->key)
 	{
-		descriptor d = NULL;
-		ok = ok && m->count < MOST && NEW(type, &d) == CUDNN_STATUS_SUCCESS;
-		if (ok) m->all[m->count++] = d;
-		return d;
-	}
-	void set(descriptor d, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t n,
-	         const void *values)
-	{
-		ok = ok && SET(d, name, type, n, values) == CUDNN_STATUS_SUCCESS;
-	}
-	void set(descriptor d, cudnnBackendAttributeName_t name, descriptor part)
-	{
-		set(d, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &part);
-	}
-	descriptor finished(descriptor d)
-	{
-		ok = ok && FINALIZE(d) == CUDNN_STATUS_SUCCESS;
-		return d;
 	}
 };
 
@@ -115,10 +90,10 @@ struct sizes {
 
 static descriptor tensor(struct builder *b, int64_t number, const struct sizes &s, bool nhwc)
 {
-	const int64_t dims[] = {s.n, s.c, s.h, s.w}, alignment = SLP_GRAPH_ALIGNMENT, image = s.c * s.h * s.w;
+	const int64_t dims[] = {s.n, s.c, s.h, s.w}, alignment = SLP_DNN_ALIGNMENT, image = s.c * s.h * s.w;
 	const int64_t plain[] = {image, s.h * s.w, s.w, 1}, last[] = {image, 1, s.w * s.c, s.c};
 	bool within = number == BARE || number == SUM;
-	cudnnDataType_t type = within ? CUDNN_DATA_FLOAT : (cudnnDataType_t)b->m->key.type;
+	cudnnDataType_t type = within ? CUDNN_DATA_FLOAT : (cudnnDataType_t)b->key.type;
 	descriptor d = b->make(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
 	b->set(d, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &number);
 	b->set(d, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
@@ -168,7 +143,7 @@ static const struct {
 
 static descriptor convolve(struct builder *b, descriptor conv, descriptor x, descriptor w, descriptor y)
 {
-	const auto &p = passes[b->m->key.pass];
+	const auto &p = passes[b->key.pass];
 	float one = 1, zero = 0;
 	descriptor d = b->make(p.type);
 	b->set(d, p.conv, conv);
@@ -201,7 +176,7 @@ static descriptor pointwise(struct builder *b, descriptor x, descriptor bias, de
 
 static descriptor operation_graph(struct builder *b)
 {
-	const struct slp_conv_graph &f = b->m->key;
+	const struct slp_conv_graph &f = b->key;
 	const struct slp_conv &c = f.c;
 	const struct sizes y_sizes = {c.n, c.oc, c.oh, c.ow};
 	descriptor ops[3];
@@ -214,10 +189,7 @@ static descriptor operation_graph(struct builder *b)
 	ops[n++] = convolve(b, convolution(b, c), x, w, bare);
 	if (f.bias) ops[n++] = pointwise(b, bare, tensor(b, B, {1, c.oc, 1, 1}, f.nhwc), sum);
 	if (f.relu) ops[n++] = pointwise(b, sum, NULL, y);
-	descriptor d = b->make(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
-	b->set(d, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &f.handle);
-	b->set(d, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, n, ops);
-	return b->finished(d);
+	return b->graph(f.handle, n, ops);
 }
 
 /* ---- engines ---------------------------------------------------------------------------------------------------- */
@@ -227,19 +199,18 @@ static uint64_t knobs_of(descriptor config)
 {
 	descriptor knobs[KNOBS];
 	int64_t made = 0, n = 0, one = 0, hash = 0;
-	while (made < KNOBS && NEW(CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, &knobs[made]) == CUDNN_STATUS_SUCCESS) made++;
-	if (GET(config, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_TYPE_BACKEND_DESCRIPTOR, made, &n, knobs) !=
-	    CUDNN_STATUS_SUCCESS)
+	while (made < KNOBS && (knobs[made] = slp_dnn_new(CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR))) made++;
+	if (!slp_dnn_get(config, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_TYPE_BACKEND_DESCRIPTOR, made, &n, knobs))
 		n = 0;
 	for (int64_t i = 0; i < n && i < made; i++) {
 		int64_t value = 0;
 		cudnnBackendKnobType_t type = (cudnnBackendKnobType_t)0;
-		GET(knobs[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, 1, &one, &type);
-		GET(knobs[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64, 1, &one, &value);
+		slp_dnn_get(knobs[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, 1, &one, &type);
+		slp_dnn_get(knobs[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64, 1, &one, &value);
 		uint64_t part = (uint64_t)type * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)value + 1;
 		hash = (int64_t)((uint64_t)hash + part * (part >> 32 | 1)); /* in any order */
 	}
-	while (made) DROP(knobs[--made]);
+	while (made) slp_dnn_drop(knobs[--made]);
 	return (uint64_t)hash;
 }
 
@@ -247,18 +218,15 @@ static uint64_t knobs_of(descriptor config)
 static bool is_allowed(const struct slp_conv_graph &f, descriptor config, struct option *o)
 {
 	cudnnBackendNumericalNote_t notes[NOTES];
-	descriptor engine = NULL;
+	descriptor engine = slp_dnn_new(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
 	int64_t n = 0, one = 0;
 	unsigned set = 0;
-	if (NEW(CUDNN_BACKEND_ENGINE_DESCRIPTOR, &engine) != CUDNN_STATUS_SUCCESS) return false;
-	bool ok = GET(config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &one, &engine) ==
-	                  CUDNN_STATUS_SUCCESS &&
-	          GET(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &one, &o->engine) ==
-	                  CUDNN_STATUS_SUCCESS &&
-	          GET(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE, NOTES, &n, notes) ==
-	                  CUDNN_STATUS_SUCCESS;
+	bool ok = engine &&
+	          slp_dnn_get(config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &one, &engine) &&
+	          slp_dnn_get(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &one, &o->engine) &&
+	          slp_dnn_get(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE, NOTES, &n, notes);
 	for (int64_t i = 0; i < n; i++) set |= i < NOTES ? slp_note_bit(notes[i]) : (unsigned)SLP_NOTE_UNKNOWN;
-	DROP(engine);
+	slp_dnn_drop(engine);
 	set |= slp_notes_unsaid(&f, o->engine, set);
 	return ok && slp_notes_may(slp_conv_precision(&f), set);
 }
@@ -273,54 +241,25 @@ static bool is_listed(const struct planned *m, const struct option &o)
 /* Those that the heuristics propose in a mode and that are allowed, best first. */
 static void list(struct planned *m, descriptor graph, cudnnBackendHeurMode_t mode)
 {
-	struct builder b = {m, true};
 	descriptor configs[CONFIGS];
-	int64_t made = 0, n = 0;
-	descriptor d = b.make(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
-	b.set(d, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
-	b.set(d, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
-	b.finished(d);
-	while (b.ok && made < CONFIGS &&
-	       NEW(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, &configs[made]) == CUDNN_STATUS_SUCCESS)
-		made++;
-	if (!made || GET(d, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, made, &n, configs) !=
-	                     CUDNN_STATUS_SUCCESS)
-		n = 0;
-	for (int64_t i = 0; i < made; i++) {
+	int64_t n = slp_dnn_propose(graph, mode, CONFIGS, configs);
+	for (int64_t i = 0; i < n; i++) {
 		struct option o = {};
 		o.config = configs[i];
-		if (i < n && m->options < SLP_CONV_OPTIONS && is_allowed(m->key, o.config, &o)) {
-			o.knobs = knobs_of(o.config);
-			if (!is_listed(m, o)) {
-				m->option[m->options++] = o;
-				continue;
-			}
-		}
-		DROP(configs[i]);
+		bool taken = m->options < SLP_CONV_OPTIONS && is_allowed(m->key, o.config, &o);
+		if (taken) o.knobs = knobs_of(o.config);
+		if (taken && !is_listed(m, o)) m->option[m->options++] = o;
+		else slp_dnn_drop(o.config);
 	}
 }
 
 /* Its plan, if it works in the memory that there is. */
 static bool make_plan(struct planned *m, struct option *o)
 {
-	int64_t bytes = 0, n = 0;
 	if (o->plan || o->refused) return o->plan;
-	descriptor plan = NULL;
-	bool ok = NEW(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, &plan) == CUDNN_STATUS_SUCCESS;
-	ok = ok &&
-	     SET(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &m->key.handle) ==
-	             CUDNN_STATUS_SUCCESS &&
-	     SET(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &o->config) ==
-	             CUDNN_STATUS_SUCCESS &&
-	     FINALIZE(plan) == CUDNN_STATUS_SUCCESS &&
-	     GET(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &n, &bytes) ==
-	             CUDNN_STATUS_SUCCESS &&
-	     (size_t)bytes <= m->key.limit;
-	if (!ok && plan) DROP(plan);
-	o->plan = ok ? plan : NULL;
-	o->refused = !ok;
-	cudaGetLastError(); /* of what was tried */
-	return ok;
+	o->plan = slp_dnn_plan((cudnnHandle_t)m->key.handle, o->config, m->key.limit);
+	o->refused = !o->plan;
+	return o->plan;
 }
 
 static unsigned bucket_of(const struct slp_conv_graph *f)
@@ -341,7 +280,7 @@ static struct planned *make(const struct slp_conv_graph *f, struct planned **fir
 	m->next = *first;
 	*first = m;
 	cache.count++;
-	struct builder b = {m, true};
+	struct builder b(m);
 	descriptor graph = operation_graph(&b);
 	if (b.ok) list(m, graph, CUDNN_HEUR_MODE_A);
 	if (b.ok) list(m, graph, CUDNN_HEUR_MODE_FALLBACK);
@@ -350,19 +289,12 @@ static struct planned *make(const struct slp_conv_graph *f, struct planned **fir
 	return m;
 }
 
-static bool is_recorded(void *stream)
-{
-	enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-	return cudaStreamIsCapturing((cudaStream_t)stream, &status) != cudaSuccess ||
-	       status != cudaStreamCaptureStatusNone;
-}
-
 static bool is_aligned(const struct slp_conv_graph_at *at)
 {
 	const void *const all[] = {at->x, at->w, at->y, at->b, at->work};
 	uintptr_t bits = 0;
 	for (const void *p : all) bits |= (uintptr_t)p;
-	return bits % SLP_GRAPH_ALIGNMENT == 0;
+	return bits % SLP_DNN_ALIGNMENT == 0;
 }
 
 /* What was made for these sizes before, or now; NULL: there is nothing, and a CUDA graph is recorded. */
@@ -372,7 +304,7 @@ static struct planned *find(const struct slp_conv_graph *f, const struct slp_con
 	if (!is_aligned(at)) return NULL;
 	for (struct planned *m = *first; m; m = m->next)
 		if (!memcmp(&m->key, f, sizeof *f)) return m;
-	return is_recorded(at->stream) ? NULL : make(f, first);
+	return slp_dnn_is_recorded(at->stream) ? NULL : make(f, first);
 }
 
 /* ---- choosing --------------------------------------------------------------------------------------------------- */
@@ -395,7 +327,7 @@ void slp_conv_graph_name(const struct slp_conv_graph *f, const struct slp_conv_g
 bool slp_conv_graph_choose(const struct slp_conv_graph *f, const struct slp_conv_graph_at *at, int i)
 {
 	struct planned *m = find(f, at);
-	if (!m || i >= m->options || m->option[i].refused || (!m->option[i].plan && is_recorded(at->stream)))
+	if (!m || i >= m->options || m->option[i].refused || (!m->option[i].plan && slp_dnn_is_recorded(at->stream)))
 		return false;
 	if (!make_plan(m, &m->option[i])) return false;
 	m->chosen = i;
@@ -414,7 +346,7 @@ void slp_conv_graph_settle(const struct slp_conv_graph *f, const struct slp_conv
 static bool has_plan(struct planned *m, const struct slp_conv_graph_at *at)
 {
 	if (!m) return false;
-	for (int i = 0; m->chosen == NOTHING && i < m->options && !is_recorded(at->stream); i++) {
+	for (int i = 0; m->chosen == NOTHING && i < m->options && !slp_dnn_is_recorded(at->stream); i++) {
 		if (make_plan(m, &m->option[i])) m->chosen = i;
 		else m->option[i].forget();
 	}
@@ -427,16 +359,7 @@ static bool execute(const struct planned *m, descriptor plan, const struct slp_c
 {
 	const int64_t numbers[] = {X, W, Y, B}, n = m->key.bias ? 4 : 3;
 	const void *const pointers[] = {at->x, at->w, at->y, at->b};
-	struct planned own = {};
-	struct builder b = {&own, true};
-	descriptor d = b.make(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-	b.set(d, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, n, numbers);
-	b.set(d, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, n, pointers);
-	b.set(d, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &at->work);
-	b.finished(d);
-	b.ok = b.ok && slp_dnn_graph.cudnnBackendExecute(m->key.handle, plan, d) == CUDNN_STATUS_SUCCESS;
-	own.clear();
-	return b.ok;
+	return slp_dnn_execute((cudnnHandle_t)m->key.handle, plan, n, numbers, pointers, at->work);
 }
 
 bool slp_conv_graph_can(const struct slp_conv_graph *f, const struct slp_conv_graph_at *at)

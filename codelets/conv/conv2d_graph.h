@@ -9,7 +9,6 @@
 
 #include "conv2d.h"
 
-enum { SLP_GRAPH_ALIGNMENT = 16 }; /* of all operands, bytes, for the graph API */
 enum { SLP_CONV_OPTIONS = 16, SLP_CONV_NAME = 48 };
 
 struct slp_conv_graph {
