@@ -9,6 +9,12 @@
 #define SLP_CASE_INPUTS 12
 #define SLP_CASE_LITERALS 16
 
+/* Shapes in tables. */
+/* clang-format off */
+#define DIMS(...) {SL_COUNT_(int64_t, __VA_ARGS__), {__VA_ARGS__}}
+#define NO_DIMS {0, {0}}
+/* clang-format on */
+
 /* How an input is filled: reals uniform in [low, high), integers likewise (rounded down); `values`, if given, are taken
  * in turn from the start, and over again where no range is given for the rest.  A float32 case is run in float64 too,
  * by turning its float32 inputs into float64. */

@@ -5,20 +5,6 @@
 #include "cases.h"
 #include "fill/fill.h"
 
-#define DIMS(...)                                                                                                      \
-	{                                                                                                              \
-		SL_COUNT_(int64_t, __VA_ARGS__),                                                                       \
-		{                                                                                                      \
-			__VA_ARGS__                                                                                    \
-		}                                                                                                      \
-	}
-#define NO_DIMS                                                                                                        \
-	{                                                                                                              \
-		0,                                                                                                     \
-		{                                                                                                      \
-			0                                                                                              \
-		}                                                                                                      \
-	}
 #define LIST(...)                                                                                                      \
 	{                                                                                                              \
 		__VA_ARGS__                                                                                            \

@@ -7,7 +7,6 @@
 
 /* clang-format off */
 
-#define DIMS(...) {SL_COUNT_(int64_t, __VA_ARGS__), {__VA_ARGS__}}
 #define REAL(...) {SL_FLOAT32, DIMS(__VA_ARGS__), -1, 1, {0}, 0}
 #define POSITIVE(...) {SL_FLOAT32, DIMS(__VA_ARGS__), 0.5, 2, {0}, 0}
 #define COUNTING(...) {SL_FLOAT32, DIMS(__VA_ARGS__), 0, 0, {1, 2, 3, 4, 5, 6, 7, 8}, 8}

@@ -6,7 +6,6 @@
 
 /* clang-format off */
 
-#define DIMS(...) {SL_COUNT_(int64_t, __VA_ARGS__), {__VA_ARGS__}}
 #define REAL(...) {SL_FLOAT32, DIMS(__VA_ARGS__), -1, 1, {0}, 0}
 #define HALF(...) {SL_BFLOAT16, DIMS(__VA_ARGS__), -1, 1, {0}, 0}
 #define WHOLE(...) {SL_INT32, DIMS(__VA_ARGS__), -9, 9, {0}, 0}

@@ -6,8 +6,6 @@
 #include "fill/fill.h"
 
 /* clang-format off */
-#define DIMS(...) {SL_COUNT_(int64_t, __VA_ARGS__), {__VA_ARGS__}}
-#define NO_DIMS {0, {0}}
 #define LIST(...) {__VA_ARGS__}
 #define NUMBER(s) &(const struct slp_value){s}
 /* clang-format on */

@@ -8,8 +8,6 @@
 
 /* clang-format off */
 
-#define DIMS(...) {SL_COUNT_(int64_t, __VA_ARGS__), {__VA_ARGS__}}
-#define NO_DIMS {0, {0}}
 #define THESE(dims, ...) {SL_FLOAT32, dims, 0, 0, {__VA_ARGS__}, SL_COUNT_(double, __VA_ARGS__)}
 #define REAL(...) {SL_FLOAT32, DIMS(__VA_ARGS__), -1, 1, {0}, 0}
 #define POSITIVE(...) {SL_FLOAT32, DIMS(__VA_ARGS__), 0.5, 2, {0}, 0}

@@ -8,7 +8,6 @@
 
 /* clang-format off */
 
-#define DIMS(...) {SL_COUNT_(int64_t, __VA_ARGS__), {__VA_ARGS__}}
 #define SCALAR {0, {0}}
 #define LIST(...) {__VA_ARGS__}
 #define COUNT(...) SL_COUNT_(double, __VA_ARGS__)

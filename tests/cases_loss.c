@@ -7,8 +7,6 @@
 #include "reduce/topk_hits.h"
 
 /* clang-format off */
-#define DIMS(...) {SL_COUNT_(int64_t, __VA_ARGS__), {__VA_ARGS__}}
-#define NO_DIMS {0, {0}}
 #define AXIS(a) &(const struct slp_axis_attrs){a}
 #define DELTA(d) &(const struct slp_huber_attrs){d}
 #define K(k) &(const struct slp_topk_attrs){k}

@@ -7,7 +7,6 @@
 
 /* clang-format off */
 
-#define DIMS(...) {SL_COUNT_(int64_t, __VA_ARGS__), {__VA_ARGS__}}
 #define COUNT(...) SL_COUNT_(double, __VA_ARGS__)
 
 /* An input: random, or with these values. */

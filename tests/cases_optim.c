@@ -5,7 +5,6 @@
 
 /* clang-format off */
 
-#define DIMS(...) {SL_COUNT_(int64_t, __VA_ARGS__), {__VA_ARGS__}}
 #define OF(type, low, high, ...) {type, DIMS(__VA_ARGS__), low, high, {0}, 0}
 #define R(...) OF(SL_FLOAT32, -3, 3, __VA_ARGS__)
 #define P(...) OF(SL_FLOAT32, 0, 3, __VA_ARGS__) /* squares */

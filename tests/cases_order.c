@@ -6,7 +6,6 @@
 #include "reduce/cumsum.h"
 
 /* clang-format off */
-#define DIMS(...) {SL_COUNT_(int64_t, __VA_ARGS__), {__VA_ARGS__}}
 #define LIST(...) {__VA_ARGS__}
 #define UP(axis) &(const struct slp_argsort_attrs){axis, false}
 #define DOWN(axis) &(const struct slp_argsort_attrs){axis, true}

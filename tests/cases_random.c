@@ -6,7 +6,6 @@
 #include "fill/random.h"
 
 /* clang-format off */
-#define DIMS(...) {SL_COUNT_(int64_t, __VA_ARGS__), {__VA_ARGS__}}
 #define KEY {UINT64_C(0x123456789ABCDEF0), 77}
 /* clang-format on */
 

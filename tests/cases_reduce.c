@@ -6,8 +6,6 @@
 #include "reduce/reduce_plan.h"
 
 /* clang-format off */
-#define DIMS(...) {SL_COUNT_(int64_t, __VA_ARGS__), {__VA_ARGS__}}
-#define NO_DIMS {0, {0}}
 #define LIST(...) {__VA_ARGS__}
 #define ALL NULL
 #define AXES(...) &(const struct slp_reduce_attrs){{__VA_ARGS__}, SL_COUNT_(int, __VA_ARGS__), false}

@@ -10,7 +10,6 @@
 #define CASE(what, how, shape_, ...) {.op = "relayout", .label = what, .attrs = how, .nin = 1, .in = {{SL_FLOAT32, shape_, -1, 1}}, __VA_ARGS__}
 #define COUNTED(...) {.op = "relayout", .nin = 1, .in = {{SL_FLOAT32, {2, {16, 2}}, 0, 0, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}, 16}}, __VA_ARGS__}
 #define EXPECT(...) .expect = {__VA_ARGS__}, .nexpect = SL_COUNT_(double, __VA_ARGS__)
-#define DIMS(...) {SL_COUNT_(int64_t, __VA_ARGS__), {__VA_ARGS__}}
 
 const struct slp_case slp_cases_relayout[] = {
 	COUNTED(.label = "into lanes", .attrs = TO_LANES, EXPECT(0, 2, 4, 6, 8, 10, 12, 14, 0, 2, 4, 6, 8, 10, 12, 14)),

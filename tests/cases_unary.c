@@ -4,7 +4,6 @@
 #include "cases.h"
 
 /* clang-format off */
-#define DIMS(...) {SL_COUNT_(int64_t, __VA_ARGS__), {__VA_ARGS__}}
 #define LIST(...) {__VA_ARGS__}
 /* clang-format on */
 #define ANY LIST(-2.5, -1, -0.25, 0.125, 0.75, 3)

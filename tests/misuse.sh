@@ -3,26 +3,10 @@
 # are made from the headers.  Run by make check-long in the build tree; MISUSE_ROUNDS and MISUSE_SEED make more and others,
 # MISUSE_TOGETHER=1 gives each function a process of its own.
 . "${srcdir:-.}/tests/expect.sh"
-source=$(cd "$srcdir" && pwd)
-
-for python in "$PWD/python/venv/bin/python" "${PYTHON:-python3}" /usr/bin/python3 none; do
-  ! "$python" -c 'import pycparser' 2>/dev/null || break
-done
-[ "$python" != none ] || skip "needs Python with pycparser (Debian: python3-pycparser)"
+. "$srcdir/tests/misuse/build.sh"
 
 dir=tests/misuse.dir
-rm -rf $dir
-mkdir -p $dir
-"$python" "$source/tests/misuse/generate" "$source" >$dir/calls.c || fail "the calls could not be made from the headers"
-objects=()
-for file in "$dir/calls" "$source/tests/misuse/run" "$source/tests/misuse/values" "$source/tests/misuse/objects"; do
-  object=$dir/$(basename "$file").o
-  objects+=("$object")
-  # shellcheck disable=SC2086
-  run 0 $CC $CFLAGS -std=gnu11 -w -I"$source/src" -I"$source/tests/misuse" -c "$file.c" -o "$object"
-done
-# shellcheck disable=SC2086
-run 0 $QUICK_LINK --quiet --tag=CC --mode=link $CC $CFLAGS $LDFLAGS -no-install -o $dir/misuse "${objects[@]}" $CORE_LIBS
+build_caller "$dir" misuse misuse/run misuse/values misuse/objects
 
 cd $dir
 status=0

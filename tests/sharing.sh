@@ -3,26 +3,10 @@
 # all pairs, 150 if it is not set, 0: all of them; each for SHARING_MS milliseconds, 10.  The calls are made from the headers.
 # Run by make check in the build tree.
 . "${srcdir:-.}/tests/expect.sh"
-source=$(cd "$srcdir" && pwd)
-
-for python in "$PWD/python/venv/bin/python" "${PYTHON:-python3}" /usr/bin/python3 none; do
-  ! "$python" -c 'import pycparser' 2>/dev/null || break
-done
-[ "$python" != none ] || skip "needs Python with pycparser (Debian: python3-pycparser)"
+. "$srcdir/tests/misuse/build.sh"
 
 dir=tests/sharing.dir
-rm -rf $dir
-mkdir -p $dir
-"$python" "$source/tests/misuse/generate" "$source" >$dir/calls.c || fail "the calls could not be made from the headers"
-objects=()
-for file in "$dir/calls" "$source/tests/sharing/pairs" "$source/tests/sharing/pool" "$source/tests/misuse/values"; do
-  object=$dir/$(basename "$file").o
-  objects+=("$object")
-  # shellcheck disable=SC2086
-  run 0 $CC $CFLAGS -std=gnu11 -w -I"$source/src" -I"$source/tests/misuse" -I"$source/tests/sharing" -c "$file.c" -o "$object"
-done
-# shellcheck disable=SC2086
-run 0 $QUICK_LINK --quiet --tag=CC --mode=link $CC $CFLAGS $LDFLAGS -no-install -o $dir/pairs "${objects[@]}" $CORE_LIBS
+build_caller "$dir" pairs sharing/pairs sharing/pool misuse/values
 
 cd $dir
 status=0
