@@ -267,7 +267,7 @@ static void make_plan(known *k)
 		if (k->plan && !k->config) k->config = configs[i];
 		else slp_dnn_drop(configs[i]);
 	}
-	cudaGetLastError(); /* of what was tried */
+	cudaGetLastError(); /* drops the errors of engines that failed */
 }
 
 /* The plan for this key, made now if there was none; NULL: there is none, and none may be made. */

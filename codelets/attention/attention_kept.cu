@@ -10,7 +10,7 @@ template <class S, class T> struct kept {
 	const T *keys, *values;
 	const int32_t *place; /* of query 0 among the keys */
 	S *out;
-	float *parts_of; /* largest score, sum of shares, and what they make of the values: of each query's parts */
+	float *parts_of; /* for each part of a query: largest score, sum of shares, values weighted by the shares */
 	int64_t parts, each;
 	/* Tells the emulated devices of the tests which pointers are in here. */
 	template <class F> void emu_pointers(F f)
@@ -39,7 +39,7 @@ __device__ inline void score(const kept<S, T> &w, int64_t row, int64_t j, int64_
 	}
 }
 
-/* Threads that share the columns of a value; the others have other keys. */
+/* How many threads divide the columns of one value among them; each such group of threads has its own keys. */
 static __device__ inline int columns_of(const slp_attention &a)
 {
 	int n = SLP_WARP;

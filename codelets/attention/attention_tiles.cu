@@ -2,8 +2,8 @@
  * back, it makes the scores anew, once for its queries, and once more for its keys, whose gradients so have one order of
  * sums.  Products are computed in float32 whatever the type.  T. Dao et al., arXiv:2205.14135, 2022.
  *
- * The threads of a block are a square of SIDE × SIDE; each has M × M scores of a tile, those of queries SIDE apart and of
- * keys SIDE apart.  Tiles lie in shared memory, four numbers after the other, in an order that lets neighbouring threads
+ * The threads of a block are a square of SIDE × SIDE; each computes M × M scores of a tile, whose queries and keys are
+ * SIDE apart.  Tiles lie in shared memory, four numbers after the other, in an order that lets neighbouring threads
  * read from different banks. */
 #include "attention.h"
 #include "common/lanes.cuh"
@@ -76,7 +76,7 @@ __device__ inline void load(float *tile, const S *from, int64_t step, int64_t ro
 	}
 }
 
-/* Column g of a thread's columns among those of a row: four side by side, or two where a row is short. */
+/* The column of a row that a thread has as its g-th: it has groups of four neighbours, of two where a row is short. */
 template <int W> __device__ inline int column(int g)
 {
 	constexpr int N = W / SIDE < 4 ? W / SIDE : 4;
@@ -203,6 +203,21 @@ static __device__ inline int64_t least(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
+/* The queries of a block's turn n: those that see most keys have the first turns. */
+template <class S, int TILE> struct turn {
+	int64_t h, first, rows, seen;
+	const S *mask;
+
+	__device__ turn(const tiled<S> &w, int64_t n)
+	{
+		h = n % w.a.heads;
+		first = (w.queries - 1 - n / w.a.heads) * TILE;
+		rows = least(TILE, w.a.t - first);
+		seen = slp_attention_seen(&w.a, first + rows - 1);
+		mask = mask_of(w, h);
+	}
+};
+
 /* ---- forward ----------------------------------------------------------------------------------------------------- */
 
 template <class S, int W, int M> __global__ void TWO_AT_ONCE forward(tiled<S> w)
@@ -213,25 +228,22 @@ template <class S, int W, int M> __global__ void TWO_AT_ONCE forward(tiled<S> w)
 	const slp_attention &a = w.a;
 	int x = threadIdx.x % SIDE, y = threadIdx.x / SIDE;
 	for (int64_t n = blockIdx.x; n < a.heads * w.queries; n += gridDim.x) {
-		/* Those that see most keys go first. */
-		int64_t h = n % a.heads, first = (w.queries - 1 - n / a.heads) * TILE, rows = least(TILE, a.t - first);
-		int64_t seen = slp_attention_seen(&a, first + rows - 1);
-		const S *mask = mask_of(w, h);
+		const turn<S, TILE> at(w, n);
 		float most[M], sum[M], to[M][C], s[M][M];
 		clear<C, M>(to);
 		UNROLL()
 		for (int i = 0; i < M; i++) most[i] = -INFINITY, sum[i] = 0;
 		__syncthreads();
-		load<W, TILE>(queries, w.q + slp_attention_at(&a, &a.q, h, first), a.q.row, rows, a.d);
-		for (int64_t j0 = 0; j0 < seen; j0 += TILE) {
+		load<W, TILE>(queries, w.q + slp_attention_at(&a, &a.q, at.h, at.first), a.q.row, at.rows, a.d);
+		for (int64_t j0 = 0; j0 < at.seen; j0 += TILE) {
 			int64_t keys = least(TILE, a.s - j0);
 			__syncthreads();
-			load<W, TILE>(others, w.k + slp_attention_at(&a, &a.k, h, j0), a.k.row, keys, a.d);
+			load<W, TILE>(others, w.k + slp_attention_at(&a, &a.k, at.h, j0), a.k.row, keys, a.d);
 			__syncthreads();
 			multiply<W, M>(s, queries, others);
 			UNROLL()
 			for (int i = 0; i < M; i++) {
-				sight<S> o(w, mask, first + y + SIDE * i);
+				sight<S> o(w, at.mask, at.first + y + SIDE * i);
 				float m = most[i], part = 0;
 				UNROLL()
 				for (int j = 0; j < M; j++) {
@@ -252,7 +264,7 @@ template <class S, int W, int M> __global__ void TWO_AT_ONCE forward(tiled<S> w)
 				for (int g = 0; g < C; g++) to[i][g] *= before;
 			}
 			__syncthreads();
-			load<W, TILE>(others, w.v + slp_attention_at(&a, &a.v, h, j0), a.v.row, keys, a.dv);
+			load<W, TILE>(others, w.v + slp_attention_at(&a, &a.v, at.h, j0), a.v.row, keys, a.dv);
 			__syncthreads();
 			gather<W, M>(to, shares, others);
 		}
@@ -260,11 +272,11 @@ template <class S, int W, int M> __global__ void TWO_AT_ONCE forward(tiled<S> w)
 		UNROLL()
 		for (int i = 0; i < M; i++) {
 			by[i] = sum[i] == 0 ? 0 : 1 / sum[i];
-			if (x == 0 && y + SIDE * i < rows)
-				w.logs.set(h * a.t + first + y + SIDE * i,
+			if (x == 0 && y + SIDE * i < at.rows)
+				w.logs.set(at.h * a.t + at.first + y + SIDE * i,
 				           sum[i] == 0 ? -INFINITY : most[i] + logf(sum[i]));
 		}
-		store<W, M>(w.out + slp_attention_at(&a, &a.y, h, first), a.y.row, rows, a.dv, to, by);
+		store<W, M>(w.out + slp_attention_at(&a, &a.y, at.h, at.first), a.y.row, at.rows, a.dv, to, by);
 	}
 }
 
@@ -311,27 +323,25 @@ template <class S, int W, int M> __global__ void TWO_AT_ONCE back_to_queries(til
 	const slp_attention &a = w.a;
 	int x = threadIdx.x % SIDE, y = threadIdx.x / SIDE;
 	for (int64_t n = blockIdx.x; n < a.heads * w.queries; n += gridDim.x) {
-		int64_t h = n % a.heads, first = (w.queries - 1 - n / a.heads) * TILE, rows = least(TILE, a.t - first);
-		int64_t seen = slp_attention_seen(&a, first + rows - 1);
-		const S *mask = mask_of(w, h);
+		const turn<S, TILE> at(w, n);
 		float to[M][C], s[M][M], d[M][M];
 		clear<C, M>(to);
 		__syncthreads();
-		load<W, TILE>(queries, w.q + slp_attention_at(&a, &a.q, h, first), a.q.row, rows, a.d);
-		load<W, TILE>(dy, w.dy + slp_attention_at(&a, &a.y, h, first), a.y.row, rows, a.dv);
-		for (int64_t j0 = 0; j0 < seen; j0 += TILE) {
+		load<W, TILE>(queries, w.q + slp_attention_at(&a, &a.q, at.h, at.first), a.q.row, at.rows, a.d);
+		load<W, TILE>(dy, w.dy + slp_attention_at(&a, &a.y, at.h, at.first), a.y.row, at.rows, a.dv);
+		for (int64_t j0 = 0; j0 < at.seen; j0 += TILE) {
 			int64_t keys = least(TILE, a.s - j0);
 			__syncthreads();
-			load<W, TILE>(others, w.v + slp_attention_at(&a, &a.v, h, j0), a.v.row, keys, a.dv);
+			load<W, TILE>(others, w.v + slp_attention_at(&a, &a.v, at.h, j0), a.v.row, keys, a.dv);
 			__syncthreads();
 			multiply<W, M>(d, dy, others);
 			__syncthreads();
-			load<W, TILE>(others, w.k + slp_attention_at(&a, &a.k, h, j0), a.k.row, keys, a.d);
+			load<W, TILE>(others, w.k + slp_attention_at(&a, &a.k, at.h, j0), a.k.row, keys, a.d);
 			__syncthreads();
 			multiply<W, M>(s, queries, others);
 			UNROLL()
 			for (int i = 0; i < M; i++) {
-				answer<S> o(w, mask, h, first + y + SIDE * i);
+				answer<S> o(w, at.mask, at.h, at.first + y + SIDE * i);
 				UNROLL()
 				for (int j = 0; j < M; j++)
 					slopes[spot<TILE>(y + SIDE * i, x + SIDE * j)] =
@@ -340,7 +350,8 @@ template <class S, int W, int M> __global__ void TWO_AT_ONCE back_to_queries(til
 			__syncthreads();
 			gather<W, M>(to, slopes, others);
 		}
-		store<W, M>(w.dq + slp_attention_at(&a, &a.q, h, first), a.q.row, rows, a.d, to, (const float *)NULL);
+		store<W, M>(w.dq + slp_attention_at(&a, &a.q, at.h, at.first), a.q.row, at.rows, a.d, to,
+		            (const float *)NULL);
 	}
 }
 

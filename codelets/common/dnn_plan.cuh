@@ -109,7 +109,7 @@ static inline slp_dnn_descriptor slp_dnn_plan(cudnnHandle_t handle, slp_dnn_desc
 	    (size_t)bytes <= limit)
 		return plan;
 	own.clear();
-	cudaGetLastError(); /* of what was tried */
+	cudaGetLastError(); /* drops the errors of engines that failed */
 	return NULL;
 }
 

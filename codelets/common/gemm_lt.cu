@@ -1,6 +1,6 @@
-/* Matrix products by cublasLt: its heuristics propose algorithms for a product, best first.  Options are those that add
- * up parts in the type that is computed in, in a fixed order, and work in the memory that cuBLAS has.  What was made for
- * a product is kept by the thread that made it. */
+/* Matrix products by cublasLt: its heuristics propose algorithms for a product, best first.  An option adds
+ * up its parts in a fixed order, in the type of the computation, and needs no more memory than cuBLAS has.  Each thread
+ * keeps its descriptors and algorithms. */
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
@@ -139,7 +139,7 @@ void slp_lt_key_text(const struct slp_lt *lt, char to[SLP_TUNE_KEY])
 		if (n < SLP_TUNE_KEY) n += snprintf(to + n, (size_t)(SLP_TUNE_KEY - n), " %" PRId64, number);
 }
 
-/* Algorithms are told by all that describes them, whatever the order in which they are proposed. */
+/* An algorithm's name is a hash of its description: the order of the proposals may change. */
 void slp_lt_way_text(const struct slp_lt *lt, int option, char to[SLP_TUNE_TEXT])
 {
 	uint64_t hash = 0;

@@ -68,7 +68,7 @@ template <class F> static double slp_time_of(const struct slp_kernel *k, double 
 		ok = us >= 0;
 		if (least < 0 || us < least) least = us;
 	}
-	cudaGetLastError(); /* of what was tried */
+	cudaGetLastError(); /* drops the errors of ways that failed */
 	return ok ? least : -1;
 }
 

@@ -285,7 +285,7 @@ static struct planned *make(const struct slp_conv_graph *f, struct planned **fir
 	if (b.ok) list(m, graph, CUDNN_HEUR_MODE_A);
 	if (b.ok) list(m, graph, CUDNN_HEUR_MODE_FALLBACK);
 	if (b.ok && !m->options) list(m, graph, CUDNN_HEUR_MODE_B);
-	cudaGetLastError(); /* of what was tried */
+	cudaGetLastError(); /* drops the errors of engines that failed */
 	return m;
 }
 

@@ -373,7 +373,8 @@ void sl_grad_as_constant(sl_tensor *grad)
  * for NULL and for a tensor without a gradient. */
 bool sl_grad_is_fresh(const sl_tensor *t)
 {
-	return t && t->var && t->var->fresh;
+	const struct slp_var *var = t ? t->var : NULL;
+	return var && var->fresh;
 }
 
 /* Notes that the gradient for t was used by an optimiser of the caller's own, as a step of a trainer does: it is not
@@ -383,5 +384,6 @@ bool sl_grad_is_fresh(const sl_tensor *t)
  *     sl_grad_used(w); */
 void sl_grad_used(sl_tensor *t)
 {
-	if (t && t->var) t->var->fresh = false;
+	struct slp_var *var = t ? t->var : NULL;
+	if (var) var->fresh = false;
 }
