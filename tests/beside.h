@@ -144,7 +144,7 @@ static inline void end(struct worker *w)
 	CHECK_SAYING(!w->message[0], "%s", w->message);
 }
 
-static inline inline void wait_for_first(const struct worker *w)
+static inline void wait_for_first(const struct worker *w)
 {
 	double end_time = sl_time() + SLP_PATIENCE;
 	while (!w->times && !w->message[0] && sl_time() < end_time) usleep(500);

@@ -104,10 +104,8 @@ static bool read_order(const char *at, bool *fast)
 static void choose_home(int rank)
 {
 	static bool chosen;
-	static const char *const variables[] = {"STARPU_HOME", "XDG_CACHE_HOME", "HOME"};
-	const char *home = NULL;
+	const char *home = slp_starpu_home();
 	char path[PATH_MAX];
-	for (int i = 0; !home && i < 3; i++) home = getenv(variables[i]);
 	if (!home || !rank || chosen) return;
 	snprintf(path, sizeof path, "%s/.starpu/rank-%d", home, rank);
 	chosen = setenv("STARPU_HOME", path, 1) == 0;

@@ -308,9 +308,8 @@ static void leave(hwloc_const_cpuset_t taken, int teams)
 
 void slp_cores_started(int teams)
 {
-	const char *nobind = getenv("STARPU_WORKERS_NOBIND");
 	hwloc_bitmap_t taken = hwloc_bitmap_alloc();
-	if (taken && machine.topology && !(nobind && strcmp(nobind, "0"))) {
+	if (taken && machine.topology && !slp_env_unbound()) {
 		if (slp_cores_main_bound()) hwloc_get_cpubind(machine.topology, taken, HWLOC_CPUBIND_THREAD);
 		for (int i = 0; i < slp_engine.ngpus; i++) {
 			hwloc_cpuset_t own = cores_of_worker(slp_engine.gpu_worker[i]);

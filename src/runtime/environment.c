@@ -91,6 +91,26 @@ const char *slp_env_or(const char *name, const char *otherwise)
 	return text && *text ? text : otherwise;
 }
 
+bool slp_env_unbound(void)
+{
+	return strcmp(slp_env_or("STARPU_WORKERS_NOBIND", "0"), "0") != 0;
+}
+
+const char *slp_starpu_home(void)
+{
+	static const char *const variables[] = {"STARPU_HOME", "XDG_CACHE_HOME", "HOME"};
+	const char *home = NULL;
+	for (int i = 0; !home && i < 3; i++) home = getenv(variables[i]);
+	return home;
+}
+
+int slp_starpu_folder(char *path, size_t size)
+{
+	const char *models = getenv("STARPU_PERF_MODEL_DIR"), *home = slp_starpu_home();
+	if (models) return snprintf(path, size, "%s", models);
+	return home ? snprintf(path, size, "%s/.starpu/sampling", home) : 0;
+}
+
 enum sl_status slp_dist_timeout(const char *at, double *seconds)
 {
 	char *end;

@@ -67,6 +67,9 @@ extern struct slp_engine slp_engine;
 
 /* environment.c */
 bool slp_env_check(const char *at); /* false, with an error recorded: StarPU would abort on one of its variables */
+bool slp_env_unbound(void);         /* STARPU_WORKERS_NOBIND: workers run on any core */
+/* The folder where StarPU keeps its measurements: its length, as of snprintf; 0: StarPU chooses one itself. */
+int slp_starpu_folder(char *path, size_t size);
 
 /* Whether a worker calls, which would wait for itself: from a kernel, or at the end of a task; that is an error. */
 bool slp_worker_refused(const char *at, const char *function);

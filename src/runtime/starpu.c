@@ -67,9 +67,8 @@ static enum sl_status check_teams(const char *at, int teams, int gpus)
 		              most);
 		return SL_EDEVICE;
 	}
-	const char *nobind = getenv("STARPU_WORKERS_NOBIND");
 	int cores = slp_team_cores_total();
-	if (teams <= cores || (nobind && strcmp(nobind, "0"))) return SL_OK;
+	if (teams <= cores || slp_env_unbound()) return SL_OK;
 	slp_call_fail(at, "sl_init", SL_EDEVICE, "%d CPU devices on %d cores%s", teams, cores,
 	              sl_is_simulated() ? " of the machine" : "; to try it all the same: STARPU_WORKERS_NOBIND=1");
 	return SL_EDEVICE;
@@ -90,12 +89,9 @@ static bool make_folders(char *path)
 /* StarPU aborts where it cannot make the folder in which it keeps what it measures. */
 static enum sl_status check_home(const char *at)
 {
-	static const char *const variables[] = {"STARPU_HOME", "XDG_CACHE_HOME", "HOME"};
-	const char *models = getenv("STARPU_PERF_MODEL_DIR"), *home = NULL;
-	for (int i = 0; !home && i < 3; i++) home = getenv(variables[i]);
-	if (!models && !home) return SL_OK; /* it finds a place */
 	char path[PATH_MAX];
-	snprintf(path, sizeof path, "%s%s/bus", models ? models : home, models ? "" : "/.starpu/sampling");
+	if (!slp_starpu_folder(path, sizeof path - sizeof "/bus")) return SL_OK; /* it finds a place */
+	strcat(path, "/bus");
 	if (make_folders(path)) return SL_OK;
 	slp_call_fail(at, "sl_init", SL_EIO,
 	              "StarPU keeps its measurements in %s, which cannot be created: %s; "

@@ -110,16 +110,10 @@ int slp_team_threads(int index)
 	return threads < omp_get_thread_limit() ? threads : omp_get_thread_limit();
 }
 
-static bool unbound(void)
-{
-	const char *nobind = getenv("STARPU_WORKERS_NOBIND");
-	return nobind && *nobind && strcmp(nobind, "0");
-}
-
 bool slp_team_mask(int index, hwloc_bitmap_t set)
 {
 	int count, first = team_range(index, &count);
-	slp_cores_set(first, unbound() ? 0 : count, set);
+	slp_cores_set(first, slp_env_unbound() ? 0 : count, set);
 	return !hwloc_bitmap_iszero(set);
 }
 

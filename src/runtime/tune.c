@@ -42,6 +42,7 @@ void slp_tune_say(const char *key, const char *way, double us)
 
 #include "alloc.h"
 #include "runtime/compat.h"
+#include "runtime/runtime.h"
 
 enum { LINE = SLP_TUNE_KEY + SLP_TUNE_TEXT + 64, BUCKETS = 256, DEVICES = 64 };
 
@@ -92,18 +93,14 @@ static void add(struct kind *kind, const char *key, const char *way)
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
-/* As StarPU finds it; false: nowhere. */
+/* false: nowhere. */
 static bool folder(char to[SLP_TUNE_PATH])
 {
-	static const char *const variables[] = {"STARPU_HOME", "XDG_CACHE_HOME", "HOME"};
-	const char *models = getenv("STARPU_PERF_MODEL_DIR"), *home = NULL;
-	for (int i = 0; !models && !home && i < 3; i++) home = getenv(variables[i]);
-	int n = snprintf(to, SLP_TUNE_PATH, "%s%s/starling",
-	                 models ? models
-	                 : home ? home
-	                        : "",
-	                 models ? "" : "/.starpu/sampling");
-	return (models || home) && n < SLP_TUNE_PATH;
+	const int most = SLP_TUNE_PATH - (int)sizeof "/starling";
+	int n = slp_starpu_folder(to, (size_t)most);
+	if (!n || n >= most) return false;
+	strcat(to, "/starling");
+	return true;
 }
 
 /* A line that checks, taken apart in place; false: it does not. */
