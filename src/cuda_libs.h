@@ -1,5 +1,5 @@
 /* cuBLAS and cuDNN, as kernels call them: slp_blas.cublasSgemm(…).  They are loaded with the first handle
- * (src/runtime/gpu.c): loading them takes longer than the rest of the start, and machines without a GPU may lack
+ * (src/runtime/device/gpu.c): loading them takes longer than the rest of the start, and machines without a GPU may lack
  * them. */
 #ifndef SLP_CUDA_LIBS_H
 #define SLP_CUDA_LIBS_H
@@ -102,7 +102,7 @@ extern struct slp_cudnn_graph_functions {
 } slp_dnn_graph;
 #undef X
 
-/* Load them, if nothing has yet.  NULL, or why they cannot be used (src/runtime/gpu.c). */
+/* Load them, if nothing has yet.  NULL, or why they cannot be used (src/runtime/device/gpu.c). */
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -91,7 +91,7 @@ struct slp_kernel {
 };
 
 /* CUDA libraries' handles of this worker, on the kernel's stream: a cublasHandle_t, a cudnnHandle_t;
- * NULL if one could not be made, and slp_kernel_fail has been called (src/runtime/gpu.c). */
+ * NULL if one could not be made, and slp_kernel_fail has been called (src/runtime/device/gpu.c). */
 void *slp_cublas(const struct slp_kernel *k);
 void *slp_cudnn(const struct slp_kernel *k);
 

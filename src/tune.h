@@ -1,5 +1,5 @@
 /* What was measured on this machine's GPUs: which of several ways to compute a call is the fastest.  Kept from run to
- * run, in StarPU's folder of performance models (src/runtime/tune.c). */
+ * run, in StarPU's folder of performance models (src/runtime/device/tune.c). */
 #ifndef SLP_TUNE_H
 #define SLP_TUNE_H
 

@@ -7,7 +7,7 @@
 
 #include "gate.h"
 #include "op.h"
-#include "runtime/segment.h"
+#include "runtime/task/segment.h"
 
 int slp_start_engine(void)
 {

@@ -43,7 +43,7 @@
 #include <starling/dist.h>
 
 #include "dist.h"
-#include "nn/trainer.h"
+#include "train/trainer.h"
 
 #ifdef SLP_EMULATE
 #include "emu/emulated.h"

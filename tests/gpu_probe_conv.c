@@ -273,7 +273,7 @@ static double copying(const struct slp_conv_graph *f, cudaStream_t s)
 	return begin / TIMES;
 }
 
-/* As much as the engine gives (src/runtime/admission.c). */
+/* As much as the engine gives (src/runtime/memory/admission.c). */
 static size_t workspace(void)
 {
 	size_t left = 0, all = 0, least = (size_t)64 << 20;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "philox.h"
-#include "runtime/segment.h"
+#include "runtime/task/segment.h"
 
 /* ---- inputs ------------------------------------------------------------------------------------------------------ */
 

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "blocks.h"
-#include "runtime/segment.h"
+#include "runtime/task/segment.h"
 
 static const sl_device teams[2] = {{SL_DEVICE_CPU, 0}, {SL_DEVICE_CPU, 1}};
 

@@ -6,7 +6,7 @@
 
 #include "check.h"
 #include "gate.h"
-#include "runtime/segment.h"
+#include "runtime/task/segment.h"
 
 static void start(int teams)
 {

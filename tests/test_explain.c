@@ -7,7 +7,7 @@
 #include "check.h"
 #include "number.h"
 #include "gate.h"
-#include "runtime/segment.h"
+#include "runtime/task/segment.h"
 
 static char *told;
 static size_t told_size;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "runtime/segment.h"
+#include "runtime/task/segment.h"
 
 static void start(int bulk)
 {

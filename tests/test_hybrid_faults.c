@@ -5,7 +5,7 @@
 #include "blocks.h"
 #include "capture.h"
 #include "networks.h"
-#include "runtime/segment.h"
+#include "runtime/task/segment.h"
 
 static sl_tensor *branching(sl_block *self, sl_tensor *const *in, int nin)
 {

@@ -12,8 +12,8 @@
 #include "check.h"
 #include "folder.h"
 #include "../codelets/conv/conv2d.h"
-#include "runtime/groups.h"
-#include "runtime/room.h"
+#include "runtime/memory/cgroup.h"
+#include "runtime/memory/memory_limit.h"
 
 enum { MIB = 1 << 20, SWAP = 96 << 10 };
 

@@ -9,7 +9,7 @@
 #include "check.h"
 #include "folder.h"
 #include "linear/linear.h"
-#include "runtime/record.h"
+#include "runtime/task/record.h"
 
 #define FOLDER ".starpu/sampling/codelets"
 

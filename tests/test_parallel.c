@@ -8,7 +8,7 @@
 #include "autograd/autograd.h"
 #include "blocks.h"
 #include "nn/nn.h"
-#include "runtime/segment.h"
+#include "runtime/task/segment.h"
 
 enum { MOST = 4 };
 static const sl_device teams[MOST] = {{SL_DEVICE_CPU, 0}, {SL_DEVICE_CPU, 1}, {SL_DEVICE_CPU, 2}, {SL_DEVICE_CPU, 3}};

@@ -8,7 +8,7 @@
 #include "check.h"
 #include "graph/plan.h"
 #include "nn/nn.h"
-#include "runtime/priority.h"
+#include "runtime/task/priority.h"
 
 /* ---- what was submitted ------------------------------------------------------------------------------------------ */
 

@@ -8,7 +8,7 @@
 #include "chaos/run.h"
 #include "check.h"
 #include "folder.h"
-#include "runtime/fuzz.h"
+#include "runtime/task/fuzz.h"
 
 static const struct {
 	const char *name;

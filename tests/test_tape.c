@@ -2,7 +2,7 @@
 #include <pthread.h>
 
 #include "check.h"
-#include "runtime/segment.h"
+#include "runtime/task/segment.h"
 
 static void clear(void)
 {

@@ -12,8 +12,8 @@
 #include "check.h"
 #include "folder.h"
 #include "op.h"
-#include "runtime/cores.h"
-#include "runtime/groups.h"
+#include "runtime/device/cores.h"
+#include "runtime/memory/cgroup.h"
 #include "runtime/runtime.h"
 
 static cpu_set_t all; /* that the process may use */

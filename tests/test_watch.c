@@ -8,8 +8,8 @@
 #include "capture.h"
 #include "check.h"
 #include "gate.h"
-#include "runtime/execute.h"
-#include "runtime/watch.h"
+#include "runtime/task/execute.h"
+#include "runtime/observe/watch.h"
 
 static const double soon = 0.1; /* seconds */
 

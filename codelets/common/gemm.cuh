@@ -1,5 +1,5 @@
 /* Row-major matrix products by cuBLAS.  cuBLAS is column-major: it is asked for Cᵀ = op(B)ᵀ op(A)ᵀ. Arithmetic is that
- * of the data type, as on CPUs, unless sl_config.tf32 allows TF32 (src/runtime/gpu.c).  Half types are multiplied on
+ * of the data type, as on CPUs, unless sl_config.tf32 allows TF32 (src/runtime/device/gpu.c).  Half types are multiplied on
  * tensor cores and added in float32; what is rounded is the result, unless that is float32. */
 #ifndef SLP_GEMM_CUH
 #define SLP_GEMM_CUH

@@ -1,7 +1,7 @@
 /* Convolution on GPUs by cuDNN, in TF32 where sl_config.tf32 allows that, else in the arithmetic of the data type; half
  * types on tensor cores, with sums in float32.  Where cuDNN's graph API has a plan, with bias and relu in it, that is
  * taken (conv2d_graph.cu), else an algorithm of the older interface (conv2d_older.cu).  What neither computes in a half
- * type is declined, and the engine computes it in float32 (src/runtime/promote.c).
+ * type is declined, and the engine computes it in float32 (src/runtime/task/promote.c).
  *
  * Operands in other orders or types are copied (conv2d_operands.cuh).  Images with channels last are computed so; where
  * cuDNN refuses that, in the plain order.

@@ -6,8 +6,8 @@
 #include "autograd/autograd.h"
 #include "op_inner.h"
 #include "runtime/gate.h"
-#include "runtime/fxt.h"
-#include "runtime/priority.h"
+#include "runtime/observe/fxt.h"
+#include "runtime/task/priority.h"
 
 /* Nodes that one walk meets. */
 struct walk {

@@ -10,7 +10,7 @@
 #include "dist/adders.h"
 #include "dist/transport.h"
 #include "number.h"
-#include "runtime/processes.h"
+#include "runtime/process/processes.h"
 
 struct slp_dist slp_dist = {.size = 1};
 

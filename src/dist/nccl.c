@@ -11,7 +11,7 @@
 #include "alloc.h"
 #include "dist/messages.h"
 #include "dist/nccl.h"
-#include "runtime/processes.h"
+#include "runtime/process/processes.h"
 
 #define X(name, result, parameters) result(*name) parameters;
 static struct {

@@ -11,8 +11,8 @@
 #include "dist/adders.h"
 #include "dist/gpu.h"
 #include "dist/requests.h"
-#include "runtime/explain.h"
-#include "runtime/processes.h"
+#include "runtime/observe/explain.h"
+#include "runtime/process/processes.h"
 #include "runtime/thread.h"
 
 static struct {

@@ -13,7 +13,7 @@
 #include "dist/adders.h"
 #include "dist/gpu.h"
 #include "dist/transport.h"
-#include "runtime/simulate.h"
+#include "runtime/simulation/simulate.h"
 
 #ifdef SLP_SIMULATION
 static struct slp_simulated_network network;

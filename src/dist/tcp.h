@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 
 #include "dist/transport.h"
-#include "runtime/acceptor.h"
+#include "runtime/process/acceptor.h"
 
 /* What a process says of itself: all that must be alike comes first. */
 struct slp_hello {

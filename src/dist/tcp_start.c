@@ -13,7 +13,7 @@
 #include "alloc.h"
 #include "dist/tcp.h"
 #include "number.h"
-#include "runtime/sockets.h"
+#include "runtime/process/sockets.h"
 
 enum { PROTOCOL = 2, TEXT = SLP_DIST_WHY, SHORT = 2 /* seconds, for what fits in a socket's buffer */ };
 

@@ -7,7 +7,7 @@
 #include "dist/gpu.h"
 #include "dist/requests.h"
 #include "dtype.h"
-#include "runtime/processes.h"
+#include "runtime/process/processes.h"
 
 static struct {
 	sl_bfloat16 *packed; /* gradients as they travel, if they do so in a half type */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "graph/plan.h"
-#include "runtime/priority.h"
+#include "runtime/task/priority.h"
 
 /* What comes behind the present unit: the longest path from a unit that reads a location, from one that writes it. */
 struct behind {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "graph/plan.h"
-#include "runtime/admission.h"
+#include "runtime/memory/admission.h"
 
 /* Bytes that a unit takes while it runs, as admission.c counts them: whole values, and of what it works in the most. */
 struct need {

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "graph/plan.h"
-#include "runtime/admission.h"
-#include "runtime/priority.h"
+#include "runtime/memory/admission.h"
+#include "runtime/task/priority.h"
 #include "tensor/moment.h"
 
 /* ---- memory that stays from run to run --------------------------------------------------------------------------- */

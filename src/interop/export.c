@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "interop/export.h"
-#include "nn/trace.h"
+#include "hybrid/trace.h"
 #include "tensor/moment.h"
 
 /* ---- attributes -------------------------------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* Attention between the places of sequences, and learned positions. */
 #include <stdlib.h>
 
-#include "nn/filling.h"
+#include "hybrid/padding.h"
 #include "nn/nn.h"
 
 /* ---- several heads ----------------------------------------------------------------------------------------------- */

@@ -5,7 +5,7 @@
 #include "ascii.h"
 #include "nn/nn.h"
 #include "runtime/gate.h"
-#include "runtime/fxt.h"
+#include "runtime/observe/fxt.h"
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
 

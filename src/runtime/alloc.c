@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "runtime/room.h"
+#include "runtime/memory/memory_limit.h"
 #include "runtime/runtime.h"
 
 _Atomic long slp_fail_alloc;

@@ -3,18 +3,18 @@
 #include <string.h>
 
 #include "number.h"
-#include "runtime/cores.h"
-#include "runtime/explain.h"
-#include "runtime/finite.h"
-#include "runtime/fxt.h"
+#include "runtime/device/cores.h"
+#include "runtime/observe/explain.h"
+#include "runtime/task/finite.h"
+#include "runtime/observe/fxt.h"
 #include "runtime/gate.h"
-#include "runtime/priority.h"
-#include "runtime/processes.h"
-#include "runtime/simulate.h"
+#include "runtime/task/priority.h"
+#include "runtime/process/processes.h"
+#include "runtime/simulation/simulate.h"
 #include "runtime/start.h"
 #include "runtime/thread.h"
 #include "runtime/uncancelled.h"
-#include "runtime/watch.h"
+#include "runtime/observe/watch.h"
 #include "tune.h"
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "number.h"
-#include "runtime/processes.h"
+#include "runtime/process/processes.h"
 #include "runtime/runtime.h"
 
 static _Thread_local struct slp_pending thread_error; /* SL_OK: none pending */

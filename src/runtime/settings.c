@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/processes.h"
+#include "runtime/process/processes.h"
 #include "runtime/runtime.h"
 #include "runtime/start.h"
 

@@ -7,12 +7,12 @@
 #include <time.h>
 
 #include "number.h"
-#include "runtime/cores.h"
-#include "runtime/fuzz.h"
-#include "runtime/priority.h"
-#include "runtime/processes.h"
-#include "runtime/room.h"
-#include "runtime/simulate.h"
+#include "runtime/device/cores.h"
+#include "runtime/task/fuzz.h"
+#include "runtime/task/priority.h"
+#include "runtime/process/processes.h"
+#include "runtime/memory/memory_limit.h"
+#include "runtime/simulation/simulate.h"
 #include "runtime/start.h"
 #include "runtime/thread.h"
 

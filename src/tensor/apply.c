@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/fxt.h"
-#include "runtime/room.h"
+#include "runtime/observe/fxt.h"
+#include "runtime/memory/memory_limit.h"
 #include "tensor/tensor.h"
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */

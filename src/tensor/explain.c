@@ -1,5 +1,5 @@
 /* sl_explain: how a tensor was computed. */
-#include "runtime/explain.h"
+#include "runtime/observe/explain.h"
 #include "tensor/tensor.h"
 
 /* Prints, to the file (sl_explain: to standard output), how the values of t were computed: the operation, and where the

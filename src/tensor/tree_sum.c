@@ -1,5 +1,5 @@
 /* Sums of what several devices have, added in pairs: the order does not depend on who is first. */
-#include "runtime/priority.h"
+#include "runtime/task/priority.h"
 #include "tensor/tensor.h"
 
 /* Terms that lie on one device are added there, so that their sum travels instead of them. */

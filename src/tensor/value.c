@@ -4,12 +4,12 @@
 #include <string.h>
 #include <time.h>
 
-#include "runtime/explain.h"
-#include "runtime/fxt.h"
-#include "runtime/room.h"
-#include "runtime/simulate.h"
+#include "runtime/observe/explain.h"
+#include "runtime/observe/fxt.h"
+#include "runtime/memory/memory_limit.h"
+#include "runtime/simulation/simulate.h"
 #include "runtime/uncancelled.h"
-#include "runtime/watch.h"
+#include "runtime/observe/watch.h"
 #include "tensor/tensor.h"
 
 static void pause_briefly(void)

@@ -11,7 +11,7 @@
 #include "check.h"
 #include "emulated.h"
 #include "networks.h"
-#include "runtime/execute.h"
+#include "runtime/task/execute.h"
 #include "tensor/tensor.h"
 
 enum { STEPS = 10, WARM_UP = 5, ROWS = 2, SIZE = 28, MAX_PARAMS = 128 };

@@ -5,7 +5,7 @@
 
 #include "fuzz.h"
 #include "io/params.h"
-#include "nn/state.h"
+#include "checkpoint/state.h"
 
 static struct {
 	sl_block *net;

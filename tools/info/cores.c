@@ -4,7 +4,7 @@
 
 #include "config.h"
 #include "info.h"
-#include "runtime/cores.h"
+#include "runtime/device/cores.h"
 #include "runtime/runtime.h"
 
 static void add(json_t *o, const char *what, json_t *value)

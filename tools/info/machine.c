@@ -5,7 +5,7 @@
 
 #include "fixed.h"
 #include "info.h"
-#include "runtime/cores.h"
+#include "runtime/device/cores.h"
 #include "runtime/runtime.h"
 
 /* ---- devices ----------------------------------------------------------------------------------------------------- */

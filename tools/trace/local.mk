@@ -4,7 +4,7 @@ pkglibexec_PROGRAMS = tools/sl-trace-report
 tools_sl_trace_report_SOURCES = \
 	src/io/durable.c \
 	src/io/durable.h \
-	src/runtime/area.h \
+	src/runtime/simulation/area.h \
 	tools/trace/dag.c \
 	tools/trace/main.c \
 	tools/trace/paje.c \

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/area.h" /* the engine's own reckoning, in simulation; it needs nothing else of it */
+#include "runtime/simulation/area.h" /* the engine's own reckoning, in simulation; it needs nothing else of it */
 #include "trace.h"
 
 static double seconds_of(const struct task *task)

@@ -1,0 +1,17 @@
+/* What fits into the memory of a GPU together (admission.c). */
+#ifndef SLP_ADMISSION_H
+#define SLP_ADMISSION_H
+
+#include "runtime/task/record.h"
+
+/* Waits until the segment, whose slots are allocated, has room beside those under way on its GPUs, and counts it there.
+ * False, with the reason: it never will. */
+bool slp_admission_enter(struct slp_segment *segment, char *why, size_t size);
+/* After that: where not all values have room on its GPU, has those that the segment reads sent there. */
+void slp_admission_prefetch(const struct slp_segment *segment);
+bool slp_admission_short(void); /* whether a GPU's memory is nearly full */
+/* Bytes that StarPU may use on a GPU, or on the smallest of all; 0: no limit is known, or it is no GPU. */
+size_t slp_admission_room(sl_device device);
+void slp_admission_leave(const struct slp_segment *segment); /* from a worker: it has ended */
+
+#endif

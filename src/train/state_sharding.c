@@ -1,0 +1,66 @@
+/* States of a trainer that several processes share: each keeps those of some parameters, gets the sums of their
+ * gradients alone, updates them, and gives the others the new values.  That is the first stage of S. Rajbhandari, J.
+ * Rasley, O. Ruwase, Y. He, "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", SC 2020; no
+ * parameter is divided.  Sums for one and values from one are as many bytes as sums for all. */
+#include "train/data_parallel.h"
+#include "train/trainer.h"
+
+bool slp_trainer_shares(const sl_trainer *t)
+{
+	return t->keepers && slp_trainer_size(t) > 1;
+}
+
+/* Ranges of parameters, as equal in bytes as they can be: those whose gradients come one after the other are summed
+ * together. */
+static void deal(sl_trainer *t)
+{
+	double all = 0, before = 0;
+	for (int i = 0; i < t->count; i++) {
+		if (!t->params[i]->data) return;
+		all += (double)sl_tensor_bytes(t->params[i]->data);
+	}
+	for (int i = 0; i < t->count; i++) {
+		double bytes = (double)sl_tensor_bytes(t->params[i]->data);
+		int rank = all > 0 ? (int)((before + bytes / 2) / all * slp_dist.size) : 0;
+		t->keepers[i] = rank < slp_dist.size ? rank : slp_dist.size - 1;
+		before += bytes;
+	}
+	t->dealt = true;
+}
+
+const int *slp_trainer_keepers(sl_trainer *t)
+{
+	if (!slp_trainer_shares(t)) return NULL;
+	if (!t->dealt) deal(t);
+	return t->dealt ? t->keepers : NULL;
+}
+
+bool slp_trainer_keeps(sl_trainer *t, int i)
+{
+	const int *keepers = slp_trainer_keepers(t);
+	return !keepers || keepers[i] == slp_dist.rank;
+}
+
+bool slp_trainer_needs_gradient(sl_trainer *t, int i)
+{
+	return t->optimizer.clip_norm != 0 || slp_trainer_scales(t) || slp_trainer_keeps(t, i);
+}
+
+/* Parameters that lie in one memory go together: they have one keeper. */
+bool slp_trainer_spread(const char *at, sl_trainer *t, sl_tensor *const *params)
+{
+	const int *keepers = slp_trainer_keepers(t);
+	const struct slp_storage *given = NULL;
+	bool ok = true;
+	if (!keepers) return true;
+	SL_PAUSE
+		SL_SCOPE
+			for (int i = t->count; ok && i-- > 0;) {
+				if (!params[i] || t->params[i]->data->storage == given) continue;
+				sl_tensor *values = slp_bucket_memory(t->params, t->count, i);
+				if (values != t->params[i]->data) given = t->params[i]->data->storage;
+				ok = values && slp_ranks_give(at, t, i, values, keepers[i]);
+			}
+	slp_trainer_masters_hold(t);
+	return ok;
+}

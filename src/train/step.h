@@ -1,0 +1,85 @@
+/* Whole steps from the inside. */
+#ifndef SLP_STEP_H
+#define SLP_STEP_H
+
+#include "hybrid/padding.h"
+#include "train/data_parallel.h"
+
+/* A program for batches of one signature. */
+struct slp_compiled {
+	struct slp_signature *signature; /* of the batch and its targets */
+	int nin, ntargets;               /* so many of them are the network's inputs, and the targets */
+	unsigned
+	        filled; /* those that follow a bucket's size; 0: none.  Else its last input is the mask of the losses */
+	struct slp_follows follows[1 + SL_MAX_RESULTS]; /* the losses, the results */
+	bool whole;                                     /* with the update; else its results are the gradients, too */
+	int nresults;                                   /* of the network: they come after the losses */
+	sl_plan *plan;
+	struct slp_compiled *next;
+};
+
+struct sl_step {
+	struct slp_guard guard;
+	sl_block *net;               /* held */
+	sl_loss *loss;               /* of one result and one target; NULL: the other one */
+	sl_loss_of_all *loss_of_all; /* is given the context, which is the caller's */
+	void *context;
+	sl_trainer *trainer; /* the caller's */
+	struct sl_step_opts opts;
+	struct slp_compiled *plans; /* the newest first */
+	int count;
+	unsigned changes; /* of the network and the trainer when they were compiled */
+};
+
+/* One run of a step. */
+struct slp_step_run {
+	const char *at, *function;
+	sl_step *step;
+	int n;                   /* shards */
+	sl_tensor *const *batch; /* of each shard: the network's inputs, then the targets */
+	int nin, ntargets;       /* of a shard */
+	const struct slp_filling
+	        *filling;          /* of each shard, whose batch ends with a mask then; NULL: nothing is filled up */
+	sl_tensor **losses, **out; /* of each shard: the losses, nout results; NULL: not wanted */
+	int nout;
+	sl_tensor **owned; /* the batch, if it must be freed */
+};
+static inline sl_tensor *const *slp_step_shard(const struct slp_step_run *r, int i)
+{
+	return r->batch + (size_t)i * (size_t)(r->nin + r->ntargets + (r->filling != NULL));
+}
+/* How many tensors its program takes. */
+static inline int slp_step_inputs(const struct slp_step_run *r, int i)
+{
+	return r->nin + r->ntargets + (r->filling && r->filling[i].which);
+}
+
+/* step.c */
+/* What the trainer divides the gradients by, over all processes. */
+int64_t slp_step_divisor(const sl_step *step, int64_t rows);
+/* Whether no other process shares the step: then it is one plan, up to the update. */
+bool slp_step_is_alone(const sl_step *step);
+int slp_step_params(const sl_step *step); /* how many are trained */
+/* The program for a shard, compiled if it is new, with the update or with gradients as results; NULL with an error. */
+const struct slp_compiled *slp_step_plan(const struct slp_step_run *r, int shard, bool whole);
+/* The loss of a shard's results. */
+sl_tensor *slp_step_loss(const char *at, const sl_step *step, sl_tensor *const *out, int nout,
+                         sl_tensor *const *targets, int ntargets);
+
+/* step_filling.c */
+/* Runs go on batches that are filled up to the buckets of the step, if it has any. */
+bool slp_step_filled(const struct slp_step_run *r, bool (*go)(const struct slp_step_run *));
+/* The rows of a shard, before it was filled up. */
+int64_t slp_step_rows(const struct slp_step_run *r, int shard);
+/* The losses and results of a program without what was filled in; false after an error. */
+bool slp_step_cut(const struct slp_step_run *r, int shard, const struct slp_compiled *c, sl_tensor **heads);
+/* Weights of the losses with those of filled-in elements 0, by the mask of a batch; NULL after an error. */
+sl_tensor *slp_step_mask(const char *at, const struct slp_follows *follows, sl_tensor *mask, sl_tensor *losses,
+                         sl_tensor *weights);
+
+/* step_shards.c: runs with the update behind the programs; false after an error */
+bool slp_step_run_shards(const struct slp_step_run *r);
+/* Nothing has come of it yet. */
+void slp_step_clear(const struct slp_step_run *r);
+
+#endif

@@ -1,0 +1,434 @@
+/* Trainers: an optimiser with its state, applied to all parameters of a block in one call. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "autograd/autograd.h"
+#include "dist/dist.h"
+#include "train/data_parallel.h"
+#include "train/trainer.h"
+#include "runtime/observe/fxt.h"
+#include "runtime/gate.h"
+#include "tensor/moment.h"
+
+/* ---- making ------------------------------------------------------------------------------------------------------ */
+
+static const char *const state_names[][SLP_TRAINER_MASTER] = {
+        [SL_SGD] = {"momentum"},
+        [SL_ADAM] = {"mean", "var"},
+        [SL_ADAMW] = {"mean", "var"},
+        [SL_RMSPROP] = {"square", "momentum"},
+};
+
+static int states_of(const struct sl_optimizer *o)
+{
+	if (o->kind == SL_SGD) return o->momentum != 0;
+	if (o->kind == SL_RMSPROP) return 1 + (o->momentum != 0);
+	return 2;
+}
+
+static bool is_share(double x)
+{
+	return x >= 0 && x < 1;
+}
+
+static bool is_amount(double x)
+{
+	return x >= 0 && isfinite(x);
+}
+
+/* Of gradients; not given: none. */
+static bool is_limit(double x)
+{
+	return (x > 0 && isfinite(x)) || !slp_was_given(x);
+}
+
+/* An option that is given, and that this optimiser does not have. */
+static const char *foreign_option(const struct sl_optimizer *o)
+{
+	bool adam = o->kind == SL_ADAM || o->kind == SL_ADAMW;
+	if (adam && o->momentum != 0) return ".momentum is for SGD and RMSProp; Adam has .beta1";
+	if (!adam && (slp_was_given(o->beta1) || slp_was_given(o->beta2)))
+		return ".beta1 and .beta2 are for Adam; others have .momentum";
+	if (o->kind != SL_RMSPROP && slp_was_given(o->alpha)) return ".alpha is for RMSProp";
+	return o->kind == SL_SGD && slp_was_given(o->eps) ? "SGD has no .eps" : NULL;
+}
+
+static const char *wrong_optimizer(const struct sl_optimizer *o)
+{
+	if ((unsigned)o->kind > SL_RMSPROP) return "there is no such optimiser";
+	if (!is_amount(o->lr)) return ".lr must be a number that is not negative";
+	if (!is_share(o->momentum) || !is_share(o->beta1) || !is_share(o->beta2) || !is_share(o->alpha))
+		return ".momentum, .beta1, .beta2 and .alpha must be in [0, 1)";
+	if (o->nesterov && (o->kind != SL_SGD || o->momentum == 0)) return ".nesterov needs SGD with a momentum";
+	if (!is_amount(o->eps) || !is_amount(o->weight_decay)) return ".eps and .weight_decay must not be negative";
+	if (!is_limit(o->clip_norm) || !is_limit(o->clip_value))
+		return ".clip_norm and .clip_value must be positive; leave them out for no limit";
+	if (!is_share(o->average) || (o->average == 0 && slp_was_given(o->average)))
+		return ".average must be in (0, 1); leave it out for no averages";
+	const char *wrong = foreign_option(o);
+	if (!wrong) wrong = slp_scaling_wrong(&o->loss_scaling);
+	return wrong ? wrong : slp_schedule_wrong(&o->schedule);
+}
+
+/* The block's parameters, those without a gradient left out. */
+static bool find_params(const char *at, sl_trainer *t)
+{
+	int all = 0;
+	t->params = slp_block_all_params(at, t->block, &all);
+	for (int i = 0; i < all; i++)
+		if (!t->params[i]->opts.no_grad) t->params[t->count++] = t->params[i];
+	if (t->params && !t->count)
+		slp_call_fail(at, "sl_trainer_new", SL_EINVAL, "%s has no parameters to train",
+		              sl_block_name(t->block));
+	return t->count > 0;
+}
+
+static bool make_states(sl_trainer *t)
+{
+	t->nstates = states_of(&t->optimizer);
+	t->owners = slp_calloc((size_t)t->count, sizeof *t->owners);
+	t->buckets = slp_calloc((size_t)t->count, sizeof *t->buckets);
+	t->versions = slp_calloc((size_t)t->count, sizeof *t->versions);
+	t->groups = slp_calloc((size_t)t->count, sizeof *t->groups);
+	t->skipped = slp_calloc((size_t)t->count, sizeof *t->skipped);
+	if (t->optimizer.shard_state) t->keepers = slp_calloc((size_t)t->count, sizeof *t->keepers);
+	if (!t->owners || !t->buckets || !t->versions || !t->groups || !t->skipped ||
+	    (t->optimizer.shard_state && !t->keepers))
+		return false;
+	for (int i = 0; i < t->count; i++) t->groups[i] = (struct slp_group){1, t->optimizer.weight_decay};
+	for (int i = 0; i < SLP_TRAINER_STATES; i++)
+		if (!(t->states[i] = slp_calloc((size_t)t->count, sizeof **t->states))) return false;
+	return true;
+}
+
+/* A trainer of the parameters that the block has now; their values may come later.  The optimisers, by their formulas
+ * in sl_sgd_update, sl_adam_update (SL_ADAM, SL_ADAMW) and sl_rmsprop_update: the parameters of a device are updated
+ * together, some MiB an operation.  Parameters that several devices use are dealt out to them, GPUs if there are any:
+ * each device adds the gradients of its own and updates them, and the others fetch the new values when they need them;
+ * with .clip_norm, one device of the scheduler's choice does it all.  .lr follows .schedule, see sl_schedule_lr. Of
+ * parameters in a half type the trainer keeps float32 masters, which it updates and then rounds: steps that are small
+ * beside a parameter add up.  Who writes such a parameter (sl_load_params) writes its master, too. With .shard_state,
+ * each of several processes keeps the states of some of the parameters alone (doc/distributed.md). With .average, the
+ * trainer keeps moving averages of the parameters, from their values before the first step on: see
+ * sl_trainer_use_averages.  Some parameters may have a learning rate or decay of their own: see sl_trainer_group. With
+ * .loss_scaling, losses are scaled before the backward pass, so that small gradients do not vanish in float16: whole
+ * steps do so themselves, else sl_backward_heads gets .scale = sl_trainer_loss_scale(trainer).  Each step waits for the
+ * gradients then; where one is not finite, nothing changes and the scale backs off; it grows after .every steps
+ * without. The trainer keeps the block.  SL_EINVAL: an option is wrong or one that
+ * the optimiser does not have, or there is nothing to train.
+ *
+ *     sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 0.1, .momentum = 0.9, .weight_decay = 1e-4,
+ *                                                      .schedule = {SL_COSINE, .warmup = 500, .total = 10000})); */
+sl_trainer *sl_trainer_new_at(const char *at, sl_block *block, struct sl_optimizer optimizer)
+{
+	SLP_CALL("sl_trainer_new", at);
+	if (!SLP_OPTIONS(sl_optimizer, at, "sl_trainer_new", &optimizer)) return NULL;
+	const char *wrong = wrong_optimizer(&optimizer);
+	if (wrong) return slp_call_fail(at, "sl_trainer_new", SL_EINVAL, "%s", wrong);
+	sl_trainer *t = slp_calloc(1, sizeof *t);
+	if (!t) return slp_call_fail(at, "sl_trainer_new", SL_ENOMEM, "no memory for a trainer");
+	t->optimizer = optimizer;
+	t->optimizer.lr = slp_or(optimizer.lr, optimizer.kind == SL_SGD ? 0.01 : 0.001) + 0.0;
+	slp_scaling_begin(t);
+	t->block = sl_block_retain(block);
+	bool found = find_params(at, t);
+	if (found && make_states(t)) return slp_ranks_expect(t), t;
+	if (found) slp_call_fail(at, "sl_trainer_new", SL_ENOMEM, "no memory for the states");
+	sl_trainer_free(t);
+	return NULL;
+}
+
+static void trainer_free(void *given)
+{
+	sl_trainer *trainer = given;
+	for (int i = 0; i < SLP_TRAINER_STATES; i++) {
+		for (int k = 0; trainer->states[i] && k < trainer->count; k++) sl_release(trainer->states[i][k]);
+		free(trainer->states[i]);
+	}
+	sl_release(trainer->scaling.tensor);
+	free(trainer->params);
+	free(trainer->owners);
+	free(trainer->buckets);
+	free(trainer->keepers);
+	slp_ranks_free(trainer->ranks);
+	free(trainer->versions);
+	free(trainer->groups);
+	free(trainer->skipped);
+	slp_trainer_drop_held(trainer);
+	sl_block_free(trainer->block);
+	free(trainer);
+}
+
+/* Gives a trainer up, with its state; the block and its parameters stay.  NULL is ignored. */
+void sl_trainer_free(sl_trainer *trainer)
+{
+	if (!trainer) return;
+	slp_ranks_known(trainer);
+	slp_later(trainer_free, trainer);
+}
+
+int slp_trainer_size(const sl_trainer *trainer)
+{
+	return trainer->local ? 1 : slp_dist.size;
+}
+
+/* Lets a trainer go by the gradients of its own process alone: nothing is summed, and nothing compared.  Before the
+ * first forward pass that is recorded.  NULL is ignored. */
+void sl_dist_local(sl_trainer *trainer)
+{
+	if (trainer) trainer->local = true;
+}
+
+struct slp_ranks **slp_trainer_ranks(sl_trainer *trainer)
+{
+	return &trainer->ranks;
+}
+
+sl_block *slp_trainer_block(const sl_trainer *trainer)
+{
+	return trainer->block;
+}
+
+sl_param *const *slp_trainer_params(const char *at, sl_trainer *trainer, int *count)
+{
+	(void)at;
+	*count = trainer->count;
+	return trainer->params;
+}
+
+/* ---- what is saved ----------------------------------------------------------------------------------------------- */
+
+const char *slp_trainer_state_name(const sl_trainer *trainer, int which)
+{
+	static const char *const others[] = {
+	        [SLP_TRAINER_MASTER] = "master", [SLP_TRAINER_AVERAGE] = "average", [SLP_TRAINER_SUM] = "sum"};
+	int slot = slp_trainer_slot(trainer, which);
+	if (which < trainer->nstates) return state_names[trainer->optimizer.kind][which];
+	return slot < SLP_TRAINER_STATES ? others[slot] : NULL;
+}
+
+sl_tensor **slp_trainer_state(sl_trainer *trainer, int which, int i)
+{
+	return &trainer->states[slp_trainer_slot(trainer, which)][i];
+}
+
+double slp_trainer_base_lr(const sl_trainer *trainer)
+{
+	return trainer->optimizer.lr;
+}
+
+struct sl_optimizer *slp_trainer_optimizer(sl_trainer *trainer)
+{
+	return &trainer->optimizer;
+}
+
+void slp_trainer_group(const sl_trainer *t, int i, double *lr_scale, double *weight_decay)
+{
+	*lr_scale = t->groups[i].lr_scale;
+	*weight_decay = t->groups[i].weight_decay;
+}
+
+int64_t *slp_trainer_skipped(sl_trainer *trainer, int i)
+{
+	return &trainer->skipped[i];
+}
+
+void slp_trainer_resume(sl_trainer *trainer, double lr, int64_t steps)
+{
+	trainer->optimizer.lr = lr;
+	trainer->steps = steps;
+	trainer->changes++;
+}
+
+/* ---- figures of a step ------------------------------------------------------------------------------------------- */
+
+/* The learning rate of the coming step; NaN for NULL. */
+double sl_trainer_lr(const sl_trainer *trainer)
+{
+	return trainer ? sl_schedule_lr(&trainer->optimizer.schedule, trainer->optimizer.lr, trainer->steps) : NAN;
+}
+
+/* Sets the learning rate that the schedule starts from; counts from the next step on.  One that is negative, or no
+ * number, is not taken: sl_error() is SL_EINVAL then. */
+void sl_trainer_set_lr(sl_trainer *trainer, double lr)
+{
+	bool fits = is_amount(lr);
+	if (!fits) slp_call_fail(NULL, "sl_trainer_set_lr", SL_EINVAL, "lr must not be negative, got %g", lr);
+	if (!fits || !trainer) return;
+	SLP_GUARD_PATIENTLY(&trainer->guard);
+	trainer->optimizer.lr = lr;
+}
+
+/* How many steps it has made, those before sl_trainer_load included; 0 for NULL. */
+int64_t sl_trainer_steps(const sl_trainer *trainer)
+{
+	return trainer ? trainer->steps : 0;
+}
+
+struct slp_hyper slp_trainer_coming(const sl_trainer *t, int64_t batch_size)
+{
+	return (struct slp_hyper){sl_trainer_lr(t), 1.0 / (double)batch_size, t->steps + 1};
+}
+
+struct slp_hyper slp_trainer_advance(sl_trainer *t, sl_tensor *const *params, int64_t batch_size)
+{
+	struct slp_hyper h = slp_trainer_coming(t, batch_size);
+	t->steps++;
+	for (int i = 0; i < t->count; i++) {
+		bool frozen = slp_param_is_frozen(t->params[i]);
+		if (params ? params[i] != NULL : !frozen) continue;
+		t->skipped[i]++;
+		if (!frozen) t->changes++; /* programs of whole steps know the number */
+	}
+	return h;
+}
+
+/* ---- owners ------------------------------------------------------------------------------------------------------ */
+
+const sl_device *slp_trainer_owners(sl_trainer *trainer)
+{
+	slp_buckets_assign(trainer->params, trainer->count, trainer->optimizer.clip_norm != 0,
+	                   slp_trainer_keepers(trainer), trainer->owners, trainer->buckets);
+	return trainer->owners;
+}
+
+const int *slp_trainer_buckets(const sl_trainer *trainer)
+{
+	return trainer->buckets;
+}
+
+/* ---- a step after sl_backward ------------------------------------------------------------------------------------ */
+
+bool slp_param_is_frozen(const sl_param *p)
+{
+	return p->data && (!p->data->var || p->data->var->req == SL_GRAD_NONE);
+}
+
+bool slp_trainer_has_all(const char *at, const char *function, sl_trainer *t)
+{
+	int all = 0, trained = 0;
+	if (t->known == t->block->base->changes) return true;
+	sl_param **params = slp_block_all_params(at, t->block, &all);
+	if (!params) return false;
+	for (int i = 0; i < all; i++) trained += !params[i]->opts.no_grad;
+	free(params);
+	if (trained != t->count) {
+		slp_call_fail(at, function, SL_ESTATE,
+		              "%s has %d parameters to train, but had %d when the trainer was made: make another one",
+		              sl_block_name(t->block), trained, t->count);
+		return false;
+	}
+	t->known = t->block->base->changes;
+	return true;
+}
+
+/* Gradients of one step are scaled alike; *scale: those before, 0: there were none. */
+static bool scale_alike(const char *at, const sl_param *p, double *scale)
+{
+	double own = p->data->var->scale;
+	if (*scale == 0) *scale = own;
+	if (own == *scale) return true;
+	slp_call_fail(at, "sl_trainer_step", SL_ESTATE,
+	              "the gradients are scaled by different numbers, that of parameter '%s' by %g, others by %g: "
+	              "sl_backward_heads must get the same .scale until the step",
+	              p->full_name, own, *scale);
+	return false;
+}
+
+/* Notes the gradient of parameter i, if that is to change; false after an error. */
+static bool add_fresh(const char *at, const sl_trainer *t, int i, bool ignore_stale, sl_tensor **params,
+                      sl_tensor **grads, double *scale)
+{
+	sl_param *p = t->params[i];
+	if (slp_param_is_frozen(p) || (ignore_stale && !p->data)) return true;
+	sl_tensor *grad = sl_param_grad_at(at, p);
+	if (!grad) return false;
+	if (p->data->var->fresh) {
+		params[i] = p->data;
+		grads[i] = grad;
+		return scale_alike(at, p, scale);
+	}
+	if (ignore_stale) return true;
+	slp_call_fail(
+	        at, "sl_trainer_step", SL_ESTATE,
+	        "no sl_backward has reached parameter '%s' since the last step: its gradient is old.  If the loss is "
+	        "meant to depend on a part of the network only, use .ignore_stale = true",
+	        p->full_name);
+	return false;
+}
+
+void slp_trainer_used(const sl_trainer *t)
+{
+	for (int i = 0; i < t->count; i++)
+		if (t->params[i]->data && t->params[i]->data->var) t->params[i]->data->var->fresh = false;
+}
+
+static bool sum_over_processes(const char *at, sl_trainer *t, sl_tensor *const *grads, int64_t rows)
+{
+	if (slp_trainer_size(t) == 1) return true;
+	const struct slp_ranks_step step = {"by sl_backward", rows, .computed = true};
+	return slp_ranks_begin(at, t, "sl_trainer_step", &step) && slp_ranks_sum_groups(at, t, grads, rows);
+}
+
+bool slp_trainer_fresh(const char *at, sl_trainer *t, int64_t rows, bool ignore_stale, sl_tensor **params,
+                       sl_tensor **grads, double *scale)
+{
+	bool ok = true;
+	*scale = 0;
+	for (int i = 0; ok && i < t->count; i++) ok = add_fresh(at, t, i, ignore_stale, params, grads, scale);
+	if (*scale == 0) *scale = 1; /* nothing is to change */
+	slp_trainer_owners(t);
+	return ok && sum_over_processes(at, t, grads, rows);
+}
+
+static enum sl_status step(const char *at, sl_trainer *t, int64_t batch_size, bool ignore_stale)
+{
+	sl_tensor **params = slp_calloc(2 * (size_t)t->count, sizeof *params);
+	if (!params) return slp_call_fail(at, "sl_trainer_step", SL_ENOMEM, "no memory for the update"), SL_ENOMEM;
+	sl_tensor **grads = params + t->count;
+	enum sl_status s = SL_OK;
+	SLP_CHANGE();
+	SL_PAUSE
+		SL_SCOPE {
+			double scale;
+			bool ok = slp_trainer_fresh(at, t, batch_size, ignore_stale, params, grads, &scale);
+			s = ok ? slp_trainer_apply(at, t, params, grads, batch_size * slp_trainer_size(t), scale)
+			       : sl_error();
+		}
+	free(params);
+	if (s != SL_OK) return s;
+	slp_trainer_used(t);
+	slp_fxt_step_done();
+	return SL_OK;
+}
+
+/* Changes the parameters by their gradients, divided by batch_size, and counts a step; returns at once.  sl_backward
+ * starts from the sum of the losses: batch_size is how many there are, so that the parameters go down by their mean.
+ * That is the rows for a loss a row, rows times tokens for a loss a token, and 1 for a loss that is a mean itself (a
+ * whole step counts for itself, see sl_step_compile).  A parameter whose gradient no sl_backward has written since the
+ * last step is SL_ESTATE, as is one without values, unless .ignore_stale: then it is left alone; so is one whose
+ * gradient was given up (sl_attach_grad with SL_GRAD_NONE). Gradients that sl_backward_heads scaled are divided by
+ * that; with .loss_scaling, a step whose gradients are not finite is left out (sl_trainer_overflows) and not counted.
+ * After an error nothing has changed.  SL_EINVAL: batch_size is not positive. Where several processes train together
+ * (dist.h), batch_size is this one's, the same in all of them, and gradients are summed over them first: sl_param_grad
+ * gives the sum then (not with .shard_state).  The first step compares what the processes are about to do, SL_ESTATE if
+ * that differs, and gives all of them the parameters of rank 0.
+ *
+ *     sl_backward(loss);
+ *     if (sl_trainer_step(trainer, batch_size) != SL_OK) … */
+enum sl_status sl_trainer_step_at(const char *at, sl_trainer *trainer, int64_t batch_size,
+                                  struct sl_trainer_step_opts opts)
+{
+	SLP_CALL("sl_trainer_step", at);
+	if (!trainer || batch_size < 1) {
+		if (!trainer && sl_error() != SL_OK) return sl_error();
+		slp_call_fail(at, "sl_trainer_step", SL_EINVAL, "%s",
+		              trainer ? "the batch size must be positive" : "the trainer is NULL");
+		return SL_EINVAL;
+	}
+	SLP_GUARD(&trainer->guard, at, "sl_trainer_step", SL_ESTATE);
+	if (slp_trainer_is_averaged(at, "sl_trainer_step", trainer) ||
+	    !slp_trainer_has_all(at, "sl_trainer_step", trainer))
+		return sl_error();
+	return step(at, trainer, batch_size, opts.ignore_stale);
+}
