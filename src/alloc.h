@@ -37,6 +37,9 @@ char *slp_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 char *slp_vformat(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
 FILE *slp_memory_file(char **text, size_t *size); /* as open_memstream */
 
+/* Makes a list of items of a size longer if it must be; false without memory. */
+bool slp_grow(void **list, int *max, int n, size_t size);
+
 #ifndef __cplusplus /* CUDA kernels allocate nothing */
 
 /* For tests: the k-th allocation of the library from now on fails (1: the next); at most 0: none. */

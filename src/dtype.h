@@ -5,7 +5,7 @@
 #define SLP_DTYPE_H
 
 #include <math.h>
-#include <starling.h>
+#include <starling/tensor.h>
 #include <string.h>
 
 #ifdef __CUDACC__

@@ -6,11 +6,11 @@
 #define SLP_OP_H
 
 #include <limits.h>
-#include <starling.h>
+#include <stddef.h>
+#include <starling/tensor.h>
 
 #include "alloc.h"
 #include "dtype.h"
-#include "options.h"
 
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -310,13 +310,6 @@ static inline enum sl_dtype slp_promoted(enum sl_dtype dtype)
 typedef enum sl_status slp_convert_fn(const struct slp_kernel *k, const struct slp_view *from,
                                       const struct slp_view *to);
 slp_convert_fn slp_cpu_convert, slp_cuda_convert;
-
-/* All descriptors and CUDA kernels by their names: operations are recognised by &slp_op_NAME. */
-#define X(name)                                                                                                        \
-	extern const struct sl_op slp_op_##name;                                                                       \
-	extern enum sl_status slp_cuda_##name(const struct slp_kernel *k);
-#include "ops.def"
-#undef X
 
 /* ---- calling one (src/tensor/apply.c) --------------------------------------------------------------------------- */
 

@@ -4,6 +4,7 @@
 #define SLP_OP_INNER_H
 
 #include "op.h"
+#include "starling/ops.h"
 
 #ifdef __cplusplus
 extern "C" {

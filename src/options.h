@@ -8,7 +8,37 @@
 #define SLP_OPTIONS_H
 
 #include <math.h>
-#include <starling.h>
+#include <stdbool.h>
+
+struct sl_conv2d_opts;
+struct sl_pool2d_opts;
+struct sl_huber_loss_opts;
+struct sl_batch_norm_opts;
+struct sl_layer_norm_opts;
+struct sl_sgd_opts;
+struct sl_adam_opts;
+struct sl_rmsprop_opts;
+struct sl_attention_opts;
+struct sl_cached_attention_opts;
+struct sl_conv1d_opts;
+struct sl_conv_transpose2d_opts;
+struct sl_rms_norm_opts;
+struct sl_gradcheck_opts;
+struct sl_conv2d_layer_opts;
+struct sl_batch_norm_layer_opts;
+struct sl_layer_norm_layer_opts;
+struct sl_recurrent_layer_opts;
+struct sl_schedule;
+struct sl_loss_scaling;
+struct sl_optimizer;
+struct sl_group_opts;
+struct sl_step_opts;
+struct sl_csv_opts;
+struct sl_images_opts;
+struct sl_tokens_opts;
+struct sl_transform;
+struct sl_loader_opts;
+struct sl_backward_opts;
 
 /* The structures of which a field has a default that is not 0. */
 #define SLP_OPTIONS_LIST(X)                                                                                            \

@@ -4,6 +4,7 @@
 
 #include <starling/base.h>
 #include <starling/tensor.h>
+#include <starling/options.h>
 #include <starling/ops.h>
 #include <starling/functions.h>
 #include <starling/autograd.h>

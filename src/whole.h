@@ -3,8 +3,6 @@
 #ifndef SLP_WHOLE_H
 #define SLP_WHOLE_H
 
-#include "op.h"
-
 #ifdef __CUDACC__
 #define SLP_WHOLE_FN static __host__ __device__ inline
 #else

@@ -1,4 +1,6 @@
 /* alloc_trials.h: one allocation after another fails. */
+#include <starling.h>
+
 #include "alloc_trials.h"
 
 #include <limits.h>

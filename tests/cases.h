@@ -4,6 +4,8 @@
 #ifndef SLP_TESTS_CASES_H
 #define SLP_TESTS_CASES_H
 
+#include <starling.h>
+
 #include "op.h"
 
 #define SLP_CASE_INPUTS 12

@@ -1,4 +1,6 @@
 /* Cases of the operations on images in blocks of channels.  Expected values follow from the definitions. */
+#include <starling.h>
+
 #include "../codelets/common/blocks.h"
 #include "../codelets/conv/conv2d.h"
 #include "op_inner.h"

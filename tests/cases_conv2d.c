@@ -1,5 +1,6 @@
 /* Cases of conv2d and its gradients.  The expected values were computed with PyTorch, in double precision. */
 #include <math.h>
+#include <starling.h>
 
 #include "../codelets/conv/conv2d.h"
 #include "cases.h"

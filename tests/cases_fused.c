@@ -1,6 +1,7 @@
 /* Cases of what graph passes make: fused programs, batch normalisation with an activation.  The expected values are
  * NumPy's and PyTorch's, in float64. */
 #include <math.h>
+#include <starling.h>
 
 #include "norm/batch_norm.h"
 #include "cases.h"

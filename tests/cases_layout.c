@@ -1,6 +1,7 @@
 /* Cases of the operations that move elements, and of those that make batches.  The expected values were computed with
  * NumPy. */
 #include <math.h>
+#include <starling.h>
 
 #include "../codelets/move/batch.h"
 #include "../codelets/common/layout.h"

@@ -1,5 +1,6 @@
 /* Cases of batch and layer normalisation.  The expected values are PyTorch's, in float64. */
 #include <math.h>
+#include <starling.h>
 
 #include "../codelets/norm/batch_norm.h"
 #include "../codelets/norm/layer_norm.h"

@@ -1,6 +1,7 @@
 /* Cases of pooling and its gradients.  The expected values were computed with PyTorch, in double precision; those with
  * NaN by hand. */
 #include <math.h>
+#include <starling.h>
 
 #include "../codelets/pool/pool2d.h"
 #include "cases.h"

@@ -1,6 +1,7 @@
 /* Cases of dot, matmul, linear, their backward passes.  The expected values were computed with PyTorch, in double
  * precision. */
 #include <math.h>
+#include <starling.h>
 
 #include "cases.h"
 #include "linear/linear.h"

@@ -1,4 +1,6 @@
 /* Cases of recurrent layers.  The expected values are PyTorch's, in float64. */
+#include <starling.h>
+
 #include "cases.h"
 #include "recurrent/recurrent.h"
 

@@ -1,5 +1,6 @@
 /* Cases of what goes over axes: reductions, argmax, broadcast_to.  The expected values are PyTorch's, in float64. */
 #include <math.h>
+#include <starling.h>
 
 #include "common/axis.h"
 #include "cases.h"

@@ -1,5 +1,7 @@
 /* Cases of relayout.  The expected values follow from the definition: element (image, i) at (image / 16, i, image %
  * 16). */
+#include <starling.h>
+
 #include "../codelets/move/relayout.h"
 #include "cases.h"
 

@@ -1,4 +1,6 @@
 /* Checks on tensors and on errors. */
+#include <starling.h>
+
 #include "check.h"
 
 #include <math.h>

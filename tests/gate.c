@@ -1,10 +1,10 @@
 /* Gates: StarPU tasks that wait until they are let through. */
+#include "runtime/compat.h"
 #include "gate.h"
+#include "runtime/engine.h"
 
 #include <pthread.h>
 #include <stdbool.h>
-
-#include "runtime/runtime.h"
 
 static struct {
 	pthread_mutex_t lock;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <starling.h>
 
 #include "gpu_probe.h"
 #include "op.h"

@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <starling.h>
 
+#include "op_list.h"
 #include "conv/conv2d_graph.h"
 #include "gpu_probe.h"
 

@@ -74,7 +74,7 @@ examples() {
 			sub(/\*\/.*/, "", line)
 			printf "#line %d \"%s\"\n%s\n", FNR, FILENAME, line
 		}
-		/\*\// { inside = 0 }' "$srcdir"/src/*/*.c "$srcdir"/codelets/*/*.c
+		/\*\// { inside = 0 }' "$srcdir"/src/*/*.c "$srcdir"/src/*/*/*.c "$srcdir"/codelets/*/*.c
 }
 examples >"$dir/examples"
 # shellcheck disable=SC2086

@@ -1,5 +1,8 @@
 /* Test cases of operations: operands, the reference's results, comparing. */
+#include <starling.h>
+
 #include "op_case.h"
+#include "runtime/task/storage.h"
 
 #include <math.h>
 #include <stdarg.h>

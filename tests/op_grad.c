@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/runtime.h"
-
 enum { MOST_ELEMENTS = 40, STREAM_COTANGENT = 100, STREAM_ELEMENT = 101, STREAM_DIRECTION = 102 };
 static const double step = 6e-6, tolerance = 1e-6; /* the step is near the cube root of the precision */
 static const double work = 2e7;                    /* worth spending on one case's single elements */

@@ -1,11 +1,12 @@
 /* Running test cases through the engine. */
+#include <starling.h>
+
 #include "op_run.h"
+#include "runtime/engine.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "runtime/runtime.h"
 
 static const char *const names[] = {
 #define X(symbol, text) text,

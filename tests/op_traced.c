@@ -1,5 +1,9 @@
 /* Running test cases within traced code. */
+#include <starling.h>
+
+#include "op_list.h"
 #include "op_traced.h"
+#include "train/train.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,6 +2,8 @@
 #ifndef SLP_TESTS_PROGRAM_H
 #define SLP_TESTS_PROGRAM_H
 
+#include <starling.h>
+
 #include "check.h"
 #include "graph/graph.h"
 

@@ -6,9 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <starling.h>
 
+#include "runtime/compat.h"
 #include "blocks.h"
-#include "runtime/runtime.h"
+#include "runtime/engine.h"
 
 enum { MOST = 8, ROWS = 64 };
 

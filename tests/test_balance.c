@@ -1,6 +1,7 @@
 /* Speeds that are measured while work goes on: batches cut by them (sl_balance), the fastest of several ways
  * (sl_trial). */
 #include <math.h>
+#include <starling.h>
 
 #include "blocks.h"
 #include "runtime/task/segment.h"

@@ -2,6 +2,7 @@
  * float64 on the same numbers. */
 #include <math.h>
 #include <stdlib.h>
+#include <starling.h>
 
 #include "../codelets/conv/conv2d.h"
 #include "check.h"

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <starling.h>
 
 #include "blocks.h"
 #include "capture.h"

@@ -3,10 +3,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include <starling.h>
 
 #include "check.h"
 #include "gate.h"
+#include "runtime/engine.h"
+#include "runtime/memory/runahead.h"
 #include "runtime/task/segment.h"
+#include "runtime/task/storage.h"
 
 static void start(int teams)
 {

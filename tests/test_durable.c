@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <starling.h>
 
 #include "check.h"
 #include "folder.h"

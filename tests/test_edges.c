@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <starling.h>
 
 #include "check.h"
 #include "op.h"

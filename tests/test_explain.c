@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <starling.h>
 
 #include "check.h"
 #include "number.h"

@@ -4,9 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <starling.h>
 
 #include "check.h"
+#include "runtime/engine.h"
+#include "runtime/fault.h"
 #include "runtime/task/segment.h"
+#include "runtime/task/storage.h"
 
 static void start(int bulk)
 {

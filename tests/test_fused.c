@@ -2,7 +2,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <starling.h>
 
+#include "op_list.h"
 #include "check.h"
 #include "fill/fill.h"
 #include "elementwise/fused.h"

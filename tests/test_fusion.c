@@ -1,6 +1,7 @@
 /* Passes that make few operations of many: fuse, layout, chain. */
 #include <stdlib.h>
 #include <string.h>
+#include <starling.h>
 
 #include "graph/pass.h"
 #include "program.h"

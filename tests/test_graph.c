@@ -1,7 +1,9 @@
 /* Graphs: building and changing them, their order, types, what verify rejects. */
 #include <stdlib.h>
 #include <string.h>
+#include <starling.h>
 
+#include "op_list.h"
 #include "graph/pass.h"
 #include "program.h"
 

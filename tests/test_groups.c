@@ -1,5 +1,7 @@
 /* Parameters by patterns, in eager steps, hybrid blocks, whole steps and shards: learning rates and decay of their own,
  * freezing; micro-batches; moving averages; all of them in checkpoints. */
+#include <starling.h>
+
 #include "alloc.h"
 #include "groups.h"
 #include "networks.h"

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <starling.h>
 
 #include "check.h"
 #include "dtype.h"

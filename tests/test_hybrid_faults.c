@@ -1,6 +1,7 @@
 /* Hybrid blocks that go wrong: what cannot be traced, other shapes where none are allowed, kernels that fail. */
 #include <stdlib.h>
 #include <string.h>
+#include <starling.h>
 
 #include "blocks.h"
 #include "capture.h"

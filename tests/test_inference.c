@@ -1,6 +1,7 @@
 /* Programs that do not go back: norm, block and hoisting.  Plans say what the program says node by node. */
 #include <stdlib.h>
 #include <string.h>
+#include <starling.h>
 
 #include "../codelets/common/blocks.h"
 #include "graph/pass.h"

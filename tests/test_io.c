@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <starling.h>
 
 #include "check.h"
 #include "folder.h"

@@ -1,7 +1,9 @@
 /* The backward pass of a fully connected layer: linear_grad gives the gradients that autograd's operations give,
  * linear_sgd the parameters that they and an update give. */
 #include <stdlib.h>
+#include <starling.h>
 
+#include "op_list.h"
 #include "check.h"
 #include "graph/graph.h"
 #include "linear/linear.h"

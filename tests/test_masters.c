@@ -1,10 +1,12 @@
 /* Masters of parameters in half types: steps that are small beside a parameter add up; in files; written by others. */
 #include <math.h>
 #include <string.h>
+#include <starling.h>
 
 #include "check.h"
 #include "folder.h"
 #include "nn/nn.h"
+#include "train/train.h"
 
 /* y = w·x with w at 1, whose gradient by the sum of y is x; a step of 1/1024 is lost beside 1 in bfloat16. */
 struct run {

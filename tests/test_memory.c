@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <starling.h>
 
 #include "beyond.h"
 #include "check.h"

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <starling/own.h>
+#include <starling.h>
 
 #include "check.h"
 #include "runtime/compat.h"

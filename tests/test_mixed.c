@@ -2,10 +2,10 @@
  * operations.  The rule is in doc/design.md. */
 #include <math.h>
 #include <string.h>
+#include <starling.h>
 
 #include "check.h"
 #include "op_case.h"
-#include "runtime/runtime.h"
 #include "tensor/tensor.h"
 
 /* ---- operations -------------------------------------------------------------------------------------------------- */

@@ -5,10 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <starling.h>
 
+#include "op_list.h"
 #include "check.h"
 #include "folder.h"
 #include "linear/linear.h"
+#include "runtime/device/team.h"
 #include "runtime/task/record.h"
 
 #define FOLDER ".starpu/sampling/codelets"

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <starling.h>
 
 #include "check.h"
 #include "folder.h"

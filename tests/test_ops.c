@@ -8,11 +8,14 @@
 #include <string.h>
 
 #include <CUnit/CUnit.h>
+#include <starling.h>
 
+#include "config.h"
 #include "op_grad.h"
 #include "op_run.h"
 #include "op_traced.h"
-#include "runtime/runtime.h"
+#include "runtime/device/team.h"
+#include "runtime/engine.h"
 
 /* ---- one case ---------------------------------------------------------------------------------------------------- */
 

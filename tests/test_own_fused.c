@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <starling.h>
 
 #include "blocks.h"
 #include "op.h"

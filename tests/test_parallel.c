@@ -4,11 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <starling.h>
 
 #include "autograd/autograd.h"
 #include "blocks.h"
 #include "nn/nn.h"
 #include "runtime/task/segment.h"
+#include "train/train.h"
 
 enum { MOST = 4 };
 static const sl_device teams[MOST] = {{SL_DEVICE_CPU, 0}, {SL_DEVICE_CPU, 1}, {SL_DEVICE_CPU, 2}, {SL_DEVICE_CPU, 3}};

@@ -2,6 +2,7 @@
  * it. */
 #include <stdlib.h>
 #include <string.h>
+#include <starling.h>
 
 #include "graph/pass.h"
 #include "number.h"

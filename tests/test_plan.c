@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <starling.h>
 
 #include "check.h"
 #include "graph/plan.h"

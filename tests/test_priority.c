@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <starling.h>
 
 #include "blocks.h"
 #include "check.h"

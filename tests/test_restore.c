@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <starling.h>
 
 #include "alloc.h"
 #include "check.h"

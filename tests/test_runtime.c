@@ -9,10 +9,14 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include <starling.h>
 
 #include "check.h"
 #include "gate.h"
-#include "runtime/runtime.h"
+#include "runtime/device/idle.h"
+#include "runtime/device/team.h"
+#include "runtime/engine.h"
+#include "runtime/memory/runahead.h"
 
 static void start(struct sl_config config)
 {

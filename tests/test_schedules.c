@@ -1,9 +1,11 @@
 /* Schedules at random: training runs compute the same bits under each seed of the policy starling-fuzz.  SCHEDULES is
  * how many seeds each run is tried with; a seed that fails is reported, and can be tried again with
  * STARPU_SCHED=starling-fuzz SL_FUZZ_SEED=… or SCHEDULES=1 SCHEDULES_FIRST=…. */
+#include <stdatomic.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <starling.h>
 
 #include "chaos/run.h"
 #include "check.h"

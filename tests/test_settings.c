@@ -2,9 +2,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <starling.h>
 
+#include "op.h"
 #include "check.h"
-#include "runtime/runtime.h"
+#include "runtime/compat.h"
+#include "runtime/engine.h"
 
 static bool same_rng(struct slp_rng a, struct slp_rng b)
 {

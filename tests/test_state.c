@@ -2,6 +2,7 @@
  * refused. */
 #include <math.h>
 #include <stdio.h>
+#include <starling.h>
 
 #include "blocks.h"
 #include "folder.h"

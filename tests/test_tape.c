@@ -1,5 +1,6 @@
 /* What the tape keeps: changes in place, memory, length, threads, failing kernels. */
 #include <pthread.h>
+#include <starling.h>
 
 #include "check.h"
 #include "runtime/task/segment.h"

@@ -7,14 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <starling.h>
 
+#include "runtime/compat.h"
 #include "../codelets/common/gemm.h"
 #include "check.h"
 #include "folder.h"
 #include "op.h"
 #include "runtime/device/cores.h"
+#include "runtime/device/team.h"
 #include "runtime/memory/cgroup.h"
-#include "runtime/runtime.h"
 
 static cpu_set_t all; /* that the process may use */
 

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <starling.h>
 
 #include "check.h"
 #include "gate.h"

@@ -6,7 +6,6 @@
 
 #include "check.h"
 #include "op_case.h"
-#include "runtime/runtime.h"
 
 #define OF_FLOAT(symbol)
 #define OF_INT(symbol) symbol,

@@ -3,7 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <time.h>
+#include <starling.h>
 
+#include "op_list.h"
 #include "graph/pass.h"
 #include "check.h"
 #include "op_inner.h"

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <starling.h>
 
 #include "capture.h"
 #include "check.h"

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <starling.h>
 
 #include "alloc.h"
 #include "check.h"

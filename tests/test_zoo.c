@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <starling.h>
 
 #include "../models/zoo_networks.h"
 #include "check.h"

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include <starpu.h>
+#include <starling.h>
 
 #include "../models/common.h"
 #include "benchmark/bench.h"

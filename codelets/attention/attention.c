@@ -2,6 +2,9 @@
  * size of queries by keys is kept.  M. N. Rabe, C. Staats, arXiv:2112.05682, 2021; T. Dao et al., arXiv:2205.14135,
  * 2022. */
 #include "attention.h"
+#include "op_list.h"
+#include "options.h"
+#include "starling/functions.h"
 
 #include <math.h>
 #include <string.h>

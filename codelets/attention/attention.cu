@@ -3,6 +3,7 @@
  * queries or keys, a cache.  A block a query, or a key in the backward pass; scores are made anew
  * for as many keys as a block has threads. */
 #include "attention.h"
+#include "op_list.h"
 #include "common/element.cuh"
 #include "common/lanes.cuh"
 

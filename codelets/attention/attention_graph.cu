@@ -9,8 +9,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "alloc.h"
 #include "attention.h"
+#include "op.h"
 #include "common/dnn_plan.cuh"
 #include "common/gpu.cuh"
 

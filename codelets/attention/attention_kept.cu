@@ -2,6 +2,7 @@
  * among blocks, so that one step of a sequence keeps a whole GPU busy, and a second kernel puts the parts together.  A
  * warp has a key at a time. */
 #include "attention.h"
+#include "op.h"
 #include "common/lanes.cuh"
 
 template <class S, class T> struct kept {

@@ -2,6 +2,7 @@
  * and products with those; half types go to tensor cores, with scores in float32.  Where those of one head are too
  * large, a query at a time (attention.cu). */
 #include "attention.h"
+#include "op.h"
 #include "common/gemm.cuh"
 #include "common/lanes.cuh"
 

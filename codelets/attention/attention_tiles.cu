@@ -6,6 +6,7 @@
  * SIDE apart.  Tiles lie in shared memory, four numbers after the other, in an order that lets neighbouring threads
  * read from different banks. */
 #include "attention.h"
+#include "op.h"
 #include "common/lanes.cuh"
 
 enum { SIDE = SLP_BLOCK >= 256 ? 16 : 8, FREE_SHARED = 48 << 10 };

@@ -3,6 +3,9 @@
 #include <string.h>
 
 #include "attention.h"
+#include "op_list.h"
+#include "options.h"
+#include "starling/functions.h"
 
 static const struct slp_attr attr_table[] = {
         SLP_ATTR_DEFAULTED(struct slp_attention_attrs, scale, "of the products; 0: one over the root of the width"),

@@ -2,6 +2,9 @@
 #include <math.h>
 
 #include "attention.h"
+#include "op.h"
+#include "starling/autograd.h"
+#include "starling/functions.h"
 
 /* The mask as it is added: conditions become 0 and -inf.  Autocast converts floats. */
 static sl_tensor *added(const char *at, sl_tensor *q, sl_tensor *mask)

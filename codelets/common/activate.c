@@ -1,6 +1,8 @@
 /* Activations by their enum: which operation each of them is. */
 #include "activation.h"
 #include "op_inner.h"
+#include "op_list.h"
+#include "starling/ops.h"
 
 const struct slp_activation_ops slp_activations[SL_ACTIVATIONS] = {
 #define X(symbol, name) [symbol] = {&slp_op_##name, &slp_op_##name##_grad},

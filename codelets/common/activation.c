@@ -1,5 +1,7 @@
 /* Activations over what another kernel has just written. */
 #include "activation.h"
+#include "op.h"
+#include "starling/options.h"
 
 #define UNARY(name, dtypes, saved, value, slope, doc)                                                                  \
 	SLP_CLONES __attribute__((unused)) static void name##_over(float *y, int64_t n)                                \

@@ -3,6 +3,7 @@
 #define SLP_ACTIVATION_H
 
 #include "scalar.h"
+#include "starling/options.h"
 
 /* X(enum, name in unary.def) */
 #define SLP_ACTIVATION_LIST(X)                                                                                         \

@@ -2,6 +2,7 @@
 #ifndef SLP_AXIS_H
 #define SLP_AXIS_H
 
+#include "op.h"
 #include "strided.h"
 
 struct slp_axis_attrs {

@@ -1,5 +1,6 @@
 /* Products of matrices in bfloat16 by oneDNN (bf16.h).  oneDNN keeps what it made for sizes that it has seen. */
 #include "bf16.h"
+#include "op.h"
 
 #include <stdio.h>
 #include <string.h>

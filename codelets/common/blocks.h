@@ -6,6 +6,7 @@
 #define SLP_BLOCKS_H
 
 #include "op_inner.h"
+#include "starling/tensor.h"
 
 static inline sl_shape slp_blocked_shape(sl_shape x, int64_t block)
 {

@@ -1,5 +1,6 @@
 /* Images with channels last, on CPUs (channels_last.h). */
 #include "channels_last.h"
+#include "op.h"
 
 #include "strided.h"
 #include "workspace.h"

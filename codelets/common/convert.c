@@ -1,5 +1,6 @@
 /* Conversions between data types on CPUs: from and to float32 and float64 directly, all others by way of float64. */
 #include "convert.h"
+#include "op.h"
 
 #include "simd.h"
 #include "vmath.h"

@@ -1,4 +1,5 @@
 /* Conversions between data types on GPUs. */
+#include "op.h"
 #include "common/element.cuh"
 #include "common/gpu.cuh"
 

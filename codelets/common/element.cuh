@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "op.h"
 #include "gpu.cuh"
 
 template <class S> struct slp_number;

@@ -11,6 +11,7 @@
 
 #include "fixed.h"
 #include "gemm.h"
+#include "op.h"
 #include "op_inner.h"
 #include "simd.h"
 

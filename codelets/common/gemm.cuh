@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "cuda_libs.h"
+#include "op.h"
 
 #include "element.cuh"
 #include "gemm_lt.h"

@@ -3,7 +3,7 @@
 #ifndef SLP_GEMM_H
 #define SLP_GEMM_H
 
-#include "op.h"
+#include "starling/base.h"
 
 /* On the threads of the team. */
 void slp_dgemm(bool ta, bool tb, int64_t m, int64_t n, int64_t kk, double alpha, const double *a, int64_t lda,

@@ -1,4 +1,6 @@
 /* Matrix products in plain C, included once per element type by gemm.c with T and PLAIN(name) defined.
+
+#include "op.h"
  *
  * A tile of C, ROWS × COLS, stays in registers while a packed panel of op(B) runs by; elements of A are read where
  * they are.  Sums run over k in an order of their own, so results do not depend on how C is cut among threads. */

@@ -3,6 +3,7 @@
 #define SLP_INDEX_H
 
 #include "op.h"
+#include "starling/ops.h"
 
 /* In int32, which kernels read.  What is too large for it saturates: it is outside of every tensor as before. */
 static inline sl_tensor *slp_as_index(const char *at, sl_tensor *t)

@@ -3,6 +3,7 @@
 #define SLP_LABELS_H
 
 #include "common/index.h"
+#include "op.h"
 
 static inline enum sl_status slp_check_labelled(struct slp_infer *c, const struct slp_type *scores,
                                                 const struct slp_type *labels)

@@ -2,6 +2,7 @@
 #ifndef SLP_LANE_ORDER_CUH
 #define SLP_LANE_ORDER_CUH
 
+#include "op.h"
 #include "element.cuh"
 #include "lane_order.h"
 #include "tiles.cuh"

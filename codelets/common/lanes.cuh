@@ -5,6 +5,7 @@
 
 #include <type_traits>
 
+#include "op.h"
 #include "element.cuh"
 #include "gpu.cuh"
 

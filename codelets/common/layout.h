@@ -2,7 +2,7 @@
 #ifndef SLP_LAYOUT_H
 #define SLP_LAYOUT_H
 
-#include "op.h"
+#include "starling/tensor.h"
 
 struct slp_transpose_attrs {
 	int naxes, axes[SL_MAX_NDIM];

@@ -1,5 +1,5 @@
 /* oneDNN 2 and 3 behind one face (onednn.h). */
-#include "op.h"
+#include "config.h"
 
 #ifdef HAVE_ONEDNN
 #include "onednn.h"

@@ -3,7 +3,7 @@
 #ifndef SLP_OPERANDS_H
 #define SLP_OPERANDS_H
 
-#include "op.h"
+#include "starling/tensor.h"
 
 /* Element (i0, i1, …) of the result is at i0 * a[0] + i1 * a[1] … in the first operand, likewise b; steps of 0 repeat.
  * The steps of the last axis are 0 or 1. */

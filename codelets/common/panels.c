@@ -1,4 +1,5 @@
 /* Products with a packed matrix: a tile of C stays in registers while a panel of B, 16 columns wide, runs by. */
+#include "op.h"
 #include "panels.h"
 
 #include "simd.h"

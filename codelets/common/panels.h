@@ -2,8 +2,6 @@
 #ifndef SLP_PANELS_H
 #define SLP_PANELS_H
 
-#include "op.h"
-
 /* Floats that k×n packed elements take. */
 int64_t slp_panels_size(int64_t k, int64_t n);
 

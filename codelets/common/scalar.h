@@ -4,8 +4,6 @@
 #ifndef SLP_SCALAR_H
 #define SLP_SCALAR_H
 
-#include "op.h"
-
 /* X(name, value) for each function of x that is composed of others. */
 #define SLP_COMPOSED(X)                                                                                                \
 	X(sigmoid, 1 / (1 + m_exp(-x)))                                                                                \

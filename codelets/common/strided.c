@@ -1,4 +1,5 @@
 /* Copies from a strided tensor on a CPU team: runs, or 16 by 16 tiles where two axes are swapped. */
+#include "op.h"
 #include "strided.h"
 
 enum sl_status slp_strided_ref(const struct slp_kernel *k, const struct slp_strided *p)

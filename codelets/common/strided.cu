@@ -1,5 +1,6 @@
 /* Copies from a strided tensor on a GPU: by tiles where two axes are swapped, else one thread an element, or 16 bytes
  * where these stay side by side. */
+#include "op.h"
 #include "common/element.cuh"
 #include "tiles.cuh"
 

@@ -3,6 +3,7 @@
 #ifndef SLP_TILES_CUH
 #define SLP_TILES_CUH
 
+#include "op.h"
 #include "divide.cuh"
 #include "strided.h"
 

@@ -2,6 +2,7 @@
 #ifndef SLP_TUNE_CUH
 #define SLP_TUNE_CUH
 
+#include "op.h"
 #include "gpu.cuh"
 #include "tune.h"
 

@@ -1,4 +1,5 @@
 /* Values that processes exchange, on GPUs: sums of two, and whether all are finite. */
+#include "op.h"
 #include "common/element.cuh"
 #include "common/gpu.cuh"
 

@@ -1,4 +1,5 @@
 /* Calls in bfloat16 that are computed in float32 (widen.h). */
+#include "op.h"
 #include "widen.h"
 
 #include "workspace.h"

@@ -1,11 +1,10 @@
 /* Work memory of threads. */
+#include "alloc.h"
 #include "workspace.h"
 
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
-
-#include "alloc.h"
 
 struct arena {
 	void *memory;

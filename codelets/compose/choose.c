@@ -1,5 +1,7 @@
 /* Choosing between elements, limiting them, and activations with a number. */
 #include "compose.h"
+#include "op_list.h"
+#include "starling/functions.h"
 
 /* Whatever is not 0 is true: a bool knows that of every data type. */
 static sl_tensor *as_condition(const char *at, sl_tensor *c, enum sl_dtype dtype)

@@ -4,9 +4,9 @@
 
 #include <math.h>
 
-#include <starling/autograd.h>
-
-#include "op.h"
+#include "op_list.h"
+#include "starling/autograd.h"
+#include "starling/ops.h"
 
 /* Whether the argument was given and its shape is known: a symbol may not know it yet. */
 static inline bool slp_shape_given(const char *at, const char *function, const char *name, sl_tensor *x)

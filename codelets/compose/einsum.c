@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "compose.h"
+#include "op.h"
+#include "starling/functions.h"
 
 enum { MOST = 16 }; /* terms */
 

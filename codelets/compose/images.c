@@ -1,6 +1,10 @@
 /* Layers of images and sequences that are made of others. */
 #include "compose.h"
 #include "conv/conv2d.h"
+#include "op_list.h"
+#include "options.h"
+#include "starling/autograd.h"
+#include "starling/functions.h"
 
 /* (a, b, n) as (a, b, 1, n). */
 static sl_tensor *flat_image(const char *at, const char *me, const char *name, sl_tensor *t)

@@ -1,10 +1,12 @@
 /* Moving elements by operations that do so: parts of tensors, stacks, repetitions, borders. */
 #include <stdlib.h>
 
-#include "compose.h"
 #include "common/index.h"
 #include "common/layout.h"
 #include "common/strided.h"
+#include "compose.h"
+#include "op_list.h"
+#include "starling/functions.h"
 
 static sl_tensor *part(const char *at, sl_tensor *x, int axis, int64_t begin, int64_t end)
 {

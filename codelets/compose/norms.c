@@ -1,5 +1,8 @@
 /* Normalisations made of others. */
 #include "compose.h"
+#include "op.h"
+#include "options.h"
+#include "starling/functions.h"
 
 /* Whether a parameter, or NULL for none, has the data type of x, or float32 if that is a half type. */
 static bool parameter_fits(const char *at, const char *me, sl_tensor *x, const char *name, sl_tensor *t)

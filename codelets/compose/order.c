@@ -3,6 +3,8 @@
 #include "common/layout.h"
 #include "common/strided.h"
 #include "compose.h"
+#include "op_list.h"
+#include "starling/functions.h"
 
 /* Where in x, as one row, the elements are that the indices along an axis name, as one row; -1 for those that are not
  * there. */

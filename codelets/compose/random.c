@@ -1,5 +1,7 @@
 /* Random numbers made of those that are uniform: the same on all devices. */
 #include "compose.h"
+#include "op.h"
+#include "starling/functions.h"
 
 /* Whole numbers from low to below high, all with the same probability; int32, or make.dtype.  SL_EINVAL: there are
  * none, or more than 2^24; SL_EDTYPE: not all are values of the data type.

@@ -5,6 +5,9 @@
  * users call; the lowered one, in which graph passes choose orders of images and types of parameters; and the pooled
  * one, with a pooling behind it. */
 #include "conv2d.h"
+#include "op_list.h"
+#include "options.h"
+#include "starling/ops.h"
 
 const struct slp_conv_forms slp_conv_forms[SLP_CONV_PASSES] = {
         [SLP_CONV_FORWARD] = {&slp_op_conv2d, &slp_op_conv2d_lowered, &slp_op_conv2d_pool},

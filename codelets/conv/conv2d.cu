@@ -10,6 +10,8 @@
  * the first time, and the fastest is kept (src/tune.h). */
 #include <cstring>
 #include "cuda_libs.h"
+#include "op_list.h"
+#include "starling/options.h"
 
 #include "common/activation.h"
 #include "common/tune.cuh"

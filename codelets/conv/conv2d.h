@@ -3,7 +3,9 @@
 #define SLP_CONV2D_H
 
 #include "common/lane_order.h"
+#include "op.h"
 #include "op_inner.h"
+#include "starling/ops.h"
 
 /* Attributes of all these operations; those that an operation's table lacks are 0.  Users have the first four of each
  * table, graph passes add the others.  For each image by itself, as it is in memory: x (or its gradient) and y (or its

@@ -9,10 +9,12 @@
 #include <stdlib.h>
 
 #include "common/activation.h"
-#include "conv2d_batch.h"
 #include "common/lanes.h"
-#include "move/relayout.h"
 #include "common/workspace.h"
+#include "conv2d_batch.h"
+#include "move/relayout.h"
+#include "op.h"
+#include "starling/options.h"
 
 enum { LANES = 16, TILE = 13, CHUNK = 64 };
 

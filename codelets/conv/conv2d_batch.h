@@ -2,8 +2,9 @@
 #ifndef SLP_CONV2D_BATCH_H
 #define SLP_CONV2D_BATCH_H
 
-#include "conv2d.h"
 #include "common/simd.h"
+#include "conv2d.h"
+#include "op.h"
 
 /* Whether kernels of this width have a gradient of the weight here. */
 bool slp_batch_has_width(int64_t kw);

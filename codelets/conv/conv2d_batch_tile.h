@@ -5,6 +5,8 @@
 typedef int32_t NAME(ints) __attribute__((vector_size(4 * WIDTH)));
 #define INTS NAME(ints)
 
+#include "starling/options.h"
+
 SLP_INLINE void NAME(relu)(VECTOR *v)
 {
 	*v = (VECTOR)((INTS)*v & ~(*v < 0));

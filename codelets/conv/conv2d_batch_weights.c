@@ -5,10 +5,11 @@
  *
  * Images are dealt to a number of parts that depends on sizes alone, and the parts' sums are added in a fixed order:
  * the result has the same bits whatever the threads. */
-#include "conv2d_batch.h"
 #include "common/lanes.h"
-#include "move/relayout.h"
 #include "common/workspace.h"
+#include "conv2d_batch.h"
+#include "move/relayout.h"
+#include "op.h"
 
 enum {
 	LANES = 16,

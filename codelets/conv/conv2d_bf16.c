@@ -7,6 +7,8 @@
 #include "common/widen.h"
 #include "common/workspace.h"
 #include "conv2d.h"
+#include "op.h"
+#include "starling/options.h"
 
 /* ---- by oneDNN ------------------------------------------------------------------------------------------------ */
 

@@ -8,6 +8,7 @@
 #include "common/lane_order.h"
 #include "common/workspace.h"
 #include "conv2d.h"
+#include "op.h"
 
 enum { BLOCK = 16, SHORT_ROW = 7 };
 

@@ -4,9 +4,10 @@
  * has the measurements behind it). */
 #include "common/activation.h"
 #include "common/channels_last.h"
+#include "common/workspace.h"
 #include "conv2d.h"
 #include "move/relayout.h"
-#include "common/workspace.h"
+#include "op.h"
 
 bool slp_conv_is_empty(const struct slp_conv *c)
 {

@@ -4,9 +4,10 @@
  * depends on the sizes, are each given to one thread, and what each gives is added in a fixed order. */
 #include <omp.h>
 
-#include "fixed.h"
 #include "common/workspace.h"
 #include "conv2d.h"
+#include "fixed.h"
+#include "op.h"
 
 struct job {
 	struct slp_kernel alone; /* the kernel, on one thread */

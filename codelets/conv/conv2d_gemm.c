@@ -6,9 +6,10 @@
  */
 #include <string.h>
 
-#include "conv2d.h"
 #include "common/gemm.h"
 #include "common/workspace.h"
+#include "conv2d.h"
+#include "op.h"
 
 struct columns {
 	const struct slp_conv *c;

@@ -4,6 +4,7 @@
  * way in and out.  What it makes for one call (machine code, descriptions, reorders) is kept by the thread that made
  * it, for the sizes seen last: threads share nothing, so nothing is locked. */
 #include "conv2d.h"
+#include "op.h"
 
 #ifdef HAVE_ONEDNN
 #include <pthread.h>
@@ -11,11 +12,11 @@
 #include <string.h>
 
 #include "common/bf16.h"
-#include "fixed.h"
+#include "common/blocks.h"
 #include "common/onednn.h"
 #include "common/workspace.h"
-#include "common/blocks.h"
 #include "conv2d.h"
+#include "fixed.h"
 
 enum { SETS = 256, WAYS = 4 }; /* of the cache: a key has its place in one set */
 enum operand { X, W, B, Y, OPERANDS };

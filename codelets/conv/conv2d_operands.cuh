@@ -5,6 +5,8 @@
 #define SLP_CONV2D_OPERANDS_CUH
 
 #include "common/convert.h"
+#include "op.h"
+#include "starling/options.h"
 #include "common/lane_order.cuh"
 #include "common/lanes.cuh"
 #include "conv2d.h"

@@ -1,8 +1,10 @@
 /* A convolution and its pooling one after the other, where no kernel does both at once: the unpooled y is made, or the
  * gradient of it from that of the pooled one, in lane order in work memory. */
+#include "common/workspace.h"
 #include "conv2d_batch.h"
 #include "move/relayout.h"
-#include "common/workspace.h"
+#include "op.h"
+#include "starling/options.h"
 
 enum { LANES = SLP_ORDER_LANES };
 

@@ -1,7 +1,9 @@
 /* Convolution as its definition has it, in double precision: what the fast kernels are compared with. */
 #include "common/activation.h"
-#include "conv2d.h"
 #include "common/lane_order.h"
+#include "conv2d.h"
+#include "op.h"
+#include "starling/options.h"
 
 /* Where in x output position (i, j) and kernel position (u, v) meet; false: in the padding. */
 static bool meet(const struct slp_conv *c, int64_t i, int64_t j, int64_t u, int64_t v, int64_t *offset)

@@ -1,7 +1,9 @@
 /* Functions of two tensors or of a tensor and a number, element by element, as binary.def lists them. */
-#include "common/describe.h"
 #include "binary_loops.h"
+#include "common/describe.h"
 #include "compare.h"
+#include "op_list.h"
+#include "starling/ops.h"
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
 

@@ -1,9 +1,10 @@
 /* Functions of two tensors, or of a tensor and a number, on GPUs, from binary.def. */
 #include "common/operands.h"
+#include "op_list.h"
 #include "common/divide.cuh"
 #include "common/wide.cuh"
-#include "fill/fill.h"
 #include "common/scalar.h"
+#include "fill/fill.h"
 #include "whole.h"
 
 /* Both operands have the shape of the result, or one element (step 0). */

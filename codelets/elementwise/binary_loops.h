@@ -3,6 +3,7 @@
 #define SLP_BINARY_LOOPS_H
 
 #include "fill/fill.h"
+#include "op.h"
 #include "spans.h"
 
 typedef double exact_fn(double a, double b);

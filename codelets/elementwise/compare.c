@@ -1,5 +1,7 @@
 /* Comparisons of two data types, and in which one they answer. */
 #include "compare.h"
+#include "op.h"
+#include "starling/ops.h"
 
 /* Of two data types, one that holds the numbers of both. */
 static enum sl_dtype common_dtype(enum sl_dtype a, enum sl_dtype b)

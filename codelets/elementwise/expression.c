@@ -8,6 +8,7 @@
 
 #include "fill/fill.h"
 #include "fused.h"
+#include "op_list.h"
 
 /* ---- the functions of fused.def ---------------------------------------------------------------------------------- */
 

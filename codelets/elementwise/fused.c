@@ -6,9 +6,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/operands.h"
 #include "fill/fill.h"
 #include "fused.h"
-#include "common/operands.h"
+#include "op_list.h"
 
 /* ---- rules ------------------------------------------------------------------------------------------------------ */
 

@@ -1,6 +1,7 @@
 /* Expressions of elementwise functions on GPUs.  Each thread interprets a step for several elements at a time; a result
  * that the next step alone uses stays in registers, others wait in shared memory. */
 #include "fused.h"
+#include "op_list.h"
 #include "common/divide.cuh"
 #include "common/lanes.cuh"
 #include "common/operands.h"

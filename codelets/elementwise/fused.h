@@ -14,6 +14,7 @@
 #ifndef SLP_FUSED_H
 #define SLP_FUSED_H
 
+#include "op.h"
 #include "op_inner.h"
 
 #ifdef __cplusplus

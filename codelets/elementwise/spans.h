@@ -10,6 +10,7 @@
 #include "common/convert.h"
 #include "common/operands.h"
 #include "common/scalar.h"
+#include "op.h"
 #include "whole.h"
 
 /* n elements; step_a and step_b are 0 or 1.  Functions of one number leave b alone. */

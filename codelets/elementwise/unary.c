@@ -1,7 +1,9 @@
 /* Functions of one tensor, element by element, and their gradients, as unary.def lists them. */
 #include "common/describe.h"
 #include "fill/fill.h"
+#include "op_list.h"
 #include "spans.h"
+#include "starling/ops.h"
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
 

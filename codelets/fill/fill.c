@@ -2,8 +2,10 @@
 #include <string.h>
 
 #include "common/create.h"
-#include "fill.h"
 #include "common/scalar.h"
+#include "fill.h"
+#include "op_list.h"
+#include "starling/ops.h"
 
 static const struct slp_attr fill_attrs[] = {
         SLP_CREATED_ATTRS(struct slp_fill),

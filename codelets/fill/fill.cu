@@ -1,4 +1,5 @@
 /* Tensors full of a number, and number ranges, on GPUs. */
+#include "op_list.h"
 #include "common/element.cuh"
 #include "fill.h"
 

@@ -3,6 +3,7 @@
 #define SLP_FILL_H
 
 #include "common/create.h"
+#include "op.h"
 
 struct slp_value {
 	double value;

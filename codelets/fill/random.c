@@ -1,11 +1,13 @@
 /* Random numbers, and dropout. */
 #include <string.h>
 
-#include <starling/autograd.h>
+#include "op_list.h"
+#include "starling/autograd.h"
+#include "starling/ops.h"
 
 #include "common/describe.h"
-#include "random.h"
 #include "common/vmath.h"
+#include "random.h"
 
 /* clang-format off */
 #define RNG_ATTRS(attrs)                                                                                               \

@@ -1,7 +1,9 @@
 /* Products of matrices: dot (matrices and vectors) and matmul (stacks of matrices). */
-#include "dot.h"
 #include "common/bf16.h"
 #include "common/gemm.h"
+#include "dot.h"
+#include "op_list.h"
+#include "starling/ops.h"
 
 static const struct slp_attr dot_attrs[] = {
         SLP_ATTR(struct sl_dot_opts, ta, SLP_BOOL, 1, "use the transpose of the first operand"),

@@ -3,6 +3,8 @@
 
 #include "common/bf16.h"
 #include "dot.h"
+#include "op.h"
+#include "starling/ops.h"
 
 enum sl_status slp_product_bf16(const struct slp_kernel *k)
 {

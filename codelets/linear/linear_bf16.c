@@ -5,7 +5,9 @@
 #include "common/convert.h"
 #include "common/workspace.h"
 #include "linear.h"
+#include "op.h"
 #include "op_inner.h"
+#include "starling/options.h"
 
 enum { COLUMNS = 512, ROWS = 64 }; /* of what is in float32 at a time */
 

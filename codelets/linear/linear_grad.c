@@ -10,6 +10,8 @@
 #include "common/gemm.h"
 #include "linear.h"
 #include "op_inner.h"
+#include "op_list.h"
+#include "starling/options.h"
 
 #define ATTR(kind, field, type, text) kind(struct slp_linear_grad_attrs, field, type, 1, text)
 static const struct slp_attr grad_attr_table[] = {

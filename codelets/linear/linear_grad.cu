@@ -1,6 +1,7 @@
 /* The backward pass of a fully connected layer on GPUs: one kernel for g and the sums of its columns, the rest cuBLAS.
  * See linear_grad.c. */
 #include "common/convert.h"
+#include "op_list.h"
 #include "common/gemm.cuh"
 #include "common/lanes.cuh"
 #include "common/activation.h"

@@ -3,7 +3,9 @@
 
 #include "common/describe.h"
 #include "common/labels.h"
+#include "op_list.h"
 #include "softmax_rows.h"
+#include "starling/ops.h"
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
 

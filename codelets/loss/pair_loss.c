@@ -9,8 +9,11 @@
 #include <math.h>
 
 #include "common/describe.h"
+#include "op_list.h"
+#include "options.h"
 #include "pair_loss.h"
 #include "softmax_rows.h"
+#include "starling/ops.h"
 
 static const struct slp_attr huber_attr_table[] = {
         SLP_ATTR_DEFAULTED(struct slp_huber_attrs, delta, "distance where squares end; 0 means 1"),

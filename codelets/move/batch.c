@@ -1,6 +1,7 @@
 /* batch_images, batch_labels: samples of a data set in a given order, as numbers that a network takes. */
 #include "batch.h"
 #include "op_inner.h"
+#include "op_list.h"
 
 static const struct slp_attr images_attr_table[] = {
         SLP_ATTR_VALUE(struct slp_batch_attrs, begin, SLP_INT64, 1, "where the batch begins in the order"),

@@ -2,7 +2,7 @@
 #ifndef SLP_BATCH_H
 #define SLP_BATCH_H
 
-#include "op.h"
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,6 +1,7 @@
 /* to_blocks, from_blocks: images into blocks of channels (common/blocks.h) and back.  Made by graph passes, around
  * operations that are faster in that order. */
 #include "common/blocks.h"
+#include "op_list.h"
 
 #include "common/lanes.h"
 

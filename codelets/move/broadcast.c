@@ -1,6 +1,8 @@
 /* broadcast_to: a tensor repeated along axes, by NumPy's rule.  It is a strided copy whose repeated axes have stride
  * 0; only the filling of runs is done here. */
 #include "common/strided.h"
+#include "op_list.h"
+#include "starling/ops.h"
 
 /* The attributes are the shape of the result; sizes beyond its axes are 0. */
 static const struct slp_attr attr_table[] = {

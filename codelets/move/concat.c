@@ -1,6 +1,8 @@
 /* concat: tensors one after another along an axis. */
 #include "common/layout.h"
 #include "concat.h"
+#include "op_list.h"
+#include "starling/ops.h"
 
 static const struct slp_attr concat_attr_table[] = {
         SLP_ATTR(struct slp_concat_attrs, axis, SLP_INT, 1, "the axis to join along; negative: from the end"),

@@ -1,4 +1,5 @@
 /* concat on a GPU: one launch for up to PIECES inputs, one thread an element of the result. */
+#include "op.h"
 #include "common/element.cuh"
 #include "common/gpu.cuh"
 #include "concat.h"

@@ -3,6 +3,7 @@
 #define SLP_CONCAT_H
 
 #include "common/strided.h"
+#include "op.h"
 
 #ifdef __cplusplus
 extern "C" {

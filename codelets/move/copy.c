@@ -1,8 +1,10 @@
 /* Copies, and conversions between data types. */
 #include <string.h>
 
-#include "fill/fill.h"
 #include "common/scalar.h"
+#include "fill/fill.h"
+#include "op_list.h"
+#include "starling/ops.h"
 
 static enum sl_status give(struct slp_grad *g, int i, sl_tensor *d)
 {

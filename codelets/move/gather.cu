@@ -1,4 +1,5 @@
 /* gather, gather_grad and one_hot on a GPU.  A kernel cannot report a wrong index: it gives a row of NaN instead. */
+#include "op_list.h"
 #include "common/divide.cuh"
 #include "common/element.cuh"
 

@@ -1,4 +1,5 @@
 /* relayout: images into lane order and back.  Made by graph passes, around operations that are faster in that order. */
+#include "op_list.h"
 #include "relayout.h"
 
 #include "common/lane_order.h"

@@ -1,4 +1,5 @@
 /* relayout on GPUs. */
+#include "op_list.h"
 #include "relayout.h"
 
 #include "common/element.cuh"

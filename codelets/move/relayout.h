@@ -2,7 +2,8 @@
 #ifndef SLP_RELAYOUT_H
 #define SLP_RELAYOUT_H
 
-#include "op.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 struct slp_relayout_attrs {
 	bool to_lanes; /* false: back */

@@ -2,7 +2,7 @@
  * as an operation of its own it copies. */
 #include <string.h>
 
-#include "op.h"
+#include "op_list.h"
 
 static const struct slp_attr reshape_attrs[] = {
         SLP_ATTR(sl_shape, ndim, SLP_INT, 1, "number of axes of the result"),

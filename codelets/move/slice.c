@@ -1,6 +1,8 @@
 /* slice: every step-th element of an axis; slice_grad puts them back among zeros. */
 #include "common/layout.h"
+#include "op_list.h"
 #include "slice.h"
+#include "starling/ops.h"
 
 #define SLICE_ATTRS(type, path)                                                                                        \
 	{"axis", SLP_INT, offsetof(type, path axis), 1, "the axis; negative: from the end", false, false},             \

@@ -1,4 +1,5 @@
 /* slice_grad on a GPU: one thread an element of the result. */
+#include "op.h"
 #include "common/element.cuh"
 #include "common/gpu.cuh"
 #include "slice.h"

@@ -3,6 +3,7 @@
 #define SLP_SLICE_H
 
 #include "common/strided.h"
+#include "op.h"
 
 /* Elements begin, begin + step, … of the axis, count of them; all inside. */
 struct slp_slice {

@@ -3,9 +3,13 @@
  * shift", ICML 2015.  Rules and plain kernels; the fast ones are in batch_norm_cpu.c and batch_norm.cu. */
 #include <math.h>
 
-#include "common/activation.h"
 #include "batch_norm.h"
+#include "common/activation.h"
 #include "common/lane_order.h"
+#include "op_list.h"
+#include "options.h"
+#include "starling/autograd.h"
+#include "starling/ops.h"
 
 static const struct slp_attr norm_attr_table[] = {
         SLP_ATTR_DEFAULTED(struct slp_norm_attrs, eps, "added to the variance; 0 means 1e-5"),

@@ -1,12 +1,14 @@
 /* Batch normalisation on a GPU: partial sums by several blocks a channel, one warp a channel that joins them,
  * threads that apply them to 16 bytes each.  The order of all sums is fixed.  Where each element of an image is a channel of its own,
  * as in all images with channels last, neighbouring threads have neighbouring channels. */
+#include "op_list.h"
+#include "starling/options.h"
 #include "common/divide.cuh"
 #include "common/lanes.cuh"
 #include "common/wide.cuh"
+#include "batch_norm.h"
 #include "common/activation.h"
 #include "common/lane_order.h"
-#include "batch_norm.h"
 
 /* Scratch, as in batch_norm.h: coefficients of the channels, then two partial sums for each part of each. */
 template <class T> struct space {

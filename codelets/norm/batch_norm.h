@@ -6,7 +6,7 @@
 #ifndef SLP_BATCH_NORM_H
 #define SLP_BATCH_NORM_H
 
-#include "op.h"
+#include "op_list.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -10,9 +10,11 @@
  * (n, c * s), several channels at a time.  Both are made of the same steps: reduce, finish, apply. */
 #include <math.h>
 
-#include "common/activation.h"
 #include "batch_norm.h"
+#include "common/activation.h"
 #include "common/simd.h"
+#include "op.h"
+#include "starling/options.h"
 
 enum {
 	SMALL = 1 << 20, /* elements that stay in cache between the steps */

@@ -1,9 +1,10 @@
 /* Batch normalisation of images in half types on CPUs: some channels at a time are turned into float32, in memory that
  * a second-level cache holds where images are small, and the kernels for float32 compute them. */
 #include "batch_norm.h"
-#include "common/lane_order.h"
 #include "common/convert.h"
+#include "common/lane_order.h"
 #include "common/workspace.h"
+#include "op.h"
 
 enum { GROUP = 1 << 15, MOST_OPERANDS = 9 }; /* elements of an image operand at a time, where channels are that small */
 

@@ -2,7 +2,7 @@
 #ifndef SLP_LAYER_NORM_H
 #define SLP_LAYER_NORM_H
 
-#include "op.h"
+#include "starling/tensor.h"
 
 struct slp_layer_norm_attrs {
 	double eps;

@@ -3,7 +3,8 @@
  * graph passes. */
 #include <math.h>
 
-#include "op.h"
+#include "op_list.h"
+#include "options.h"
 
 struct norm_fold_attrs {
 	double eps;

@@ -5,8 +5,11 @@
  *     w = w - lr / (1 - beta1^step) m / (sqrt(v) / sqrt(1 - beta2^step) + eps).
  * D. P. Kingma, J. Ba, "Adam: a method for stochastic optimization", ICLR 2015; I. Loshchilov, F. Hutter, "Decoupled
  * weight decay regularization", ICLR 2019. */
-#include "optim.h"
 #include "common/vmath.h"
+#include "op_list.h"
+#include "optim.h"
+#include "options.h"
+#include "starling/ops.h"
 
 static const struct slp_attr attr_table[] = {
         SLP_OPTIM_ROWS(struct slp_adam_attrs),

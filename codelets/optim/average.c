@@ -3,6 +3,7 @@
  * where averaging comes from. */
 #include "common/vmath.h"
 #include "op_inner.h"
+#include "op_list.h"
 #include "optim.h"
 
 static const struct slp_attr attr_table[] = {

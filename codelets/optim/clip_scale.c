@@ -1,7 +1,9 @@
 /* The factor of gradients that are clipped by their norm, as the optimisers' own steps compute it, to the last bit: for
  * those who update only some of the parameters whose norm it is. */
 #include "op_inner.h"
+#include "op_list.h"
 #include "optim.h"
+#include "starling/autograd.h"
 
 static const struct slp_attr attr_table[] = {
         SLP_ATTR_VALUE(struct slp_optim_attrs, rescale, SLP_DOUBLE, 1, "factor of the gradients; 0 means 1"),

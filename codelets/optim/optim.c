@@ -1,6 +1,9 @@
 /* What all optimisers do: they walk a whole list of parameters in one operation, since most parameters are too small to
  * be worth one each, and clip gradients. */
+#include "op.h"
 #include "optim.h"
+#include "options.h"
+#include "starling/autograd.h"
 
 #include <stdlib.h>
 #include <string.h>

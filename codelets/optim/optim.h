@@ -6,7 +6,8 @@
 
 #include <math.h>
 
-#include "op.h"
+#include "op_list.h"
+#include "options.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -3,8 +3,11 @@
  *     g = g + weight_decay w;   s = alpha s + (1 - alpha) g²;   d = g / (sqrt(s) + eps);
  *     w = w - lr d,  or, with momentum,  m = momentum m + d;   w = w - lr m.
  * T. Tieleman, G. Hinton, "Lecture 6.5: RMSProp", Coursera, 2012. */
-#include "optim.h"
 #include "common/vmath.h"
+#include "op_list.h"
+#include "optim.h"
+#include "options.h"
+#include "starling/ops.h"
 
 static const struct slp_attr attr_table[] = {
         SLP_OPTIM_ROWS(struct slp_rmsprop_attrs),

@@ -1,8 +1,11 @@
 /* Stochastic gradient descent, plain, with momentum, with Nesterov's; the rule of torch.optim.SGD without dampening:
  *     g = g + weight_decay w;   m = momentum m + g;   w = w - lr m,  or  w - lr (g + momentum m)  with Nesterov's.
  * I. Sutskever et al., "On the importance of initialization and momentum in deep learning", ICML 2013. */
-#include "optim.h"
 #include "common/vmath.h"
+#include "op_list.h"
+#include "optim.h"
+#include "options.h"
+#include "starling/ops.h"
 
 static const struct slp_attr attr_table[] = {
         SLP_OPTIM_ROWS(struct slp_sgd_attrs),

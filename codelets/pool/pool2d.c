@@ -2,7 +2,10 @@
  *
  * These are two operations behind one public function, because their gradients need different things kept: that of the
  * largest needs x, that of the mean needs nothing. */
+#include "op_list.h"
+#include "options.h"
 #include "pool2d.h"
+#include "starling/ops.h"
 
 /* clang-format off */
 #define ATTR(type, prefix, name, field, kind, count, doc) {name, kind, offsetof(type, prefix field), count, doc, false, false}

@@ -1,6 +1,7 @@
 /* Pooling on GPUs.  Forwards a thread makes an element of y; backwards a thread makes an element of x from all windows
  * that cover it, so that nothing is added up in an order of chance.  With channels last a thread takes as many channels
  * as 16 bytes hold. */
+#include "op_list.h"
 #include "common/divide.cuh"
 #include "common/lanes.cuh"
 #include "common/wide.cuh"

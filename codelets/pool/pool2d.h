@@ -3,7 +3,8 @@
 #define SLP_POOL2D_H
 
 #include "common/lane_order.h"
-#include "op.h"
+#include "op_list.h"
+#include "starling/options.h"
 
 #ifdef __CUDACC__
 #define SLP_POOL_FN static __host__ __device__ inline

@@ -4,7 +4,9 @@
 
 #include "common/blocks.h"
 #include "common/simd.h"
+#include "op_list.h"
 #include "pool2d.h"
+#include "starling/options.h"
 
 /* Sizes of the images as the rule for images in the plain order sees them. */
 static sl_shape plain_shape(sl_shape x)

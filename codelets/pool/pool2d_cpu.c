@@ -1,9 +1,10 @@
 /* Pooling on CPUs.  Windows of 2 × 2 side by side, the usual case, have loops of their own that run at the speed of
  * memory; the mean of a whole image likewise.  Other windows are reduced down their columns, then across. */
-#include "pool2d.h"
 #include "common/channels_last.h"
 #include "common/simd.h"
 #include "common/workspace.h"
+#include "op.h"
+#include "pool2d.h"
 
 typedef float v4 __attribute__((vector_size(16)));
 typedef float v8 __attribute__((vector_size(32)));

@@ -1,8 +1,9 @@
 /* Pooling of images in lane order: 16 images at once, so that every window is reduced by whole vectors.  Where one of
  * the two sides is in the plain order, its planes are brought into lanes, or back from them, one at a time. */
 #include "common/lanes.h"
-#include "pool2d.h"
 #include "common/workspace.h"
+#include "op_list.h"
+#include "pool2d.h"
 
 enum { LANES = SLP_ORDER_LANES };
 

@@ -1,7 +1,9 @@
 /* recurrent: a recurrent layer over all steps of a sequence, after the product with its inputs; recurrent_grad: its
  * gradient.  Both compute step by step only what depends on the previous step; the rest is one product over all
  * steps. */
+#include "op_list.h"
 #include "recurrent.h"
+#include "starling/ops.h"
 
 #include <stdlib.h>
 #include <string.h>

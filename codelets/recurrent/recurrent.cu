@@ -1,5 +1,7 @@
 /* Recurrent layers on a GPU: a product by cuBLAS and a kernel over the units at each step. */
+#include "op_list.h"
 #include "recurrent.h"
+#include "starling/ops.h"
 
 #include "common/gemm.cuh"
 #include "common/lanes.cuh"

@@ -2,7 +2,7 @@
 #ifndef SLP_RECURRENT_H
 #define SLP_RECURRENT_H
 
-#include "op.h"
+#include "starling/ops.h"
 
 struct slp_recurrent_attrs {
 	int cell;     /* enum sl_cell */

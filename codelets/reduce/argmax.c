@@ -2,6 +2,8 @@
 #include <math.h>
 
 #include "common/axis.h"
+#include "op_list.h"
+#include "starling/ops.h"
 
 static const struct slp_attr attr_table[] = {
         SLP_ATTR(struct slp_axis_attrs, axis, SLP_INT, 1, "axis that is searched and goes"),

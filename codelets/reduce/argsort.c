@@ -1,6 +1,8 @@
 /* argsort: the places of elements along an axis, in their order. */
 #include "argsort.h"
 #include "common/describe.h"
+#include "op_list.h"
+#include "starling/ops.h"
 
 static const struct slp_attr attr_table[] = {
         SLP_ATTR(struct slp_argsort_attrs, axis, SLP_INT, 1, "the axis to sort along"),

@@ -2,6 +2,7 @@
 #include <type_traits>
 
 #include "argsort.h"
+#include "op_list.h"
 #include "common/element.cuh"
 #include "common/gpu.cuh"
 

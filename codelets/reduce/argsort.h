@@ -3,6 +3,7 @@
 #define SLP_ARGSORT_H
 
 #include "common/strided.h"
+#include "op.h"
 
 struct slp_argsort_attrs {
 	int axis; /* after infer: from 0 */

@@ -1,7 +1,9 @@
 /* cumsum: the sums of elements up to each one, along an axis. */
 #include "common/describe.h"
-#include "whole.h"
 #include "cumsum.h"
+#include "op_list.h"
+#include "starling/ops.h"
+#include "whole.h"
 
 static const struct slp_attr attr_table[] = {
         SLP_ATTR(struct slp_cumsum_attrs, axis, SLP_INT, 1, "the axis to sum along"),

@@ -1,10 +1,11 @@
 /* cumsum on a GPU: a thread a line. */
 #include <type_traits>
 
+#include "op_list.h"
 #include "common/element.cuh"
 #include "common/gpu.cuh"
-#include "whole.h"
 #include "cumsum.h"
+#include "whole.h"
 
 struct narrow_sum {
 	double sum;

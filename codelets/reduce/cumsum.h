@@ -3,6 +3,7 @@
 #define SLP_CUMSUM_H
 
 #include "common/strided.h"
+#include "op.h"
 
 struct slp_cumsum_attrs {
 	int axis;     /* after infer: from 0 */

@@ -3,6 +3,8 @@
 
 #include "common/describe.h"
 #include "common/index.h"
+#include "op_list.h"
+#include "starling/functions.h"
 
 #include "compose/compose.h"
 #include "multinomial.h"

@@ -1,5 +1,6 @@
 /* multinomial on a GPU: a group of threads a row.  A kernel cannot report a row that cannot be drawn by: it gives -1
  * instead. */
+#include "op_list.h"
 #include "common/lanes.cuh"
 #include "multinomial.h"
 

@@ -1,6 +1,8 @@
 /* Reductions over axes, as reduce.def lists them. */
 #include "common/describe.h"
+#include "op_list.h"
 #include "reduce_exact.h"
+#include "starling/ops.h"
 
 /* ---- rules ------------------------------------------------------------------------------------------------------ */
 

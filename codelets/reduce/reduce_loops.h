@@ -7,6 +7,7 @@
 
 #include "common/convert.h"
 #include "common/simd.h"
+#include "op.h"
 #include "reduce_plan.h"
 
 struct job {

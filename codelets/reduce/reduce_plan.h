@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "op.h"
+#include "starling/tensor.h"
 
 #ifdef __CUDACC__
 #define SLP_REDUCE_FN static __host__ __device__ __forceinline__

@@ -1,4 +1,5 @@
 /* topk_hits on a GPU: a group of threads a sample. */
+#include "op_list.h"
 #include "common/lanes.cuh"
 #include "topk_hits.h"
 

@@ -2,8 +2,6 @@
 #ifndef SLP_TOPK_HITS_H
 #define SLP_TOPK_HITS_H
 
-#include "op.h"
-
 struct slp_topk_attrs {
 	int k;
 };

@@ -2,6 +2,7 @@
 #ifndef SLP_AUTOGRAD_H
 #define SLP_AUTOGRAD_H
 
+#include "op.h"
 #include "starling/autograd.h"
 #include "tensor/tensor.h"
 

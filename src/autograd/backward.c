@@ -5,9 +5,15 @@
 
 #include "autograd/autograd.h"
 #include "op_inner.h"
+#include "op_list.h"
+#include "options.h"
+#include "runtime/fault.h"
 #include "runtime/gate.h"
 #include "runtime/observe/fxt.h"
 #include "runtime/task/priority.h"
+#include "runtime/task/storage.h"
+#include "starling/autograd.h"
+#include "starling/ops.h"
 
 /* Nodes that one walk meets. */
 struct walk {

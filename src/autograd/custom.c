@@ -2,6 +2,9 @@
 #include <stdlib.h>
 
 #include "autograd/autograd.h"
+#include "op.h"
+#include "runtime/fault.h"
+#include "starling/autograd.h"
 
 _Thread_local bool slp_in_custom;
 

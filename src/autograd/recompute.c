@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "autograd/autograd.h"
+#include "op.h"
+#include "runtime/fault.h"
 
 static _Thread_local struct slp_look *looking;
 

@@ -3,7 +3,10 @@
 #include <string.h>
 
 #include "autograd/autograd.h"
+#include "op.h"
+#include "runtime/fault.h"
 #include "runtime/gate.h"
+#include "starling/autograd.h"
 
 pthread_mutex_t slp_tape_lock = PTHREAD_MUTEX_INITIALIZER;
 

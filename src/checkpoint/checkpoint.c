@@ -6,14 +6,18 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "checkpoint/state.h"
 #include "dist/dist.h"
 #include "io/numbered.h"
 #include "io/params.h"
-#include "checkpoint/state.h"
+#include "runtime/engine.h"
+#include "runtime/fault.h"
 #include "runtime/gate.h"
 #include "runtime/thread.h"
 #include "runtime/uncancelled.h"
+#include "starling/checkpoint.h"
 #include "tensor/moment.h"
+#include "train/train.h"
 
 struct sl_checkpoint_job {
 	struct slp_state state;

@@ -5,11 +5,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "checkpoint/state.h"
 #include "dist/dist.h"
 #include "io/numbered.h"
 #include "io/params.h"
-#include "checkpoint/state.h"
+#include "op.h"
+#include "runtime/engine.h"
 #include "runtime/uncancelled.h"
+#include "starling/checkpoint.h"
 #include "tensor/moment.h"
 
 struct sl_checkpoint {

@@ -4,6 +4,10 @@
 #include <string.h>
 
 #include "checkpoint/state.h"
+#include "op.h"
+#include "runtime/fault.h"
+#include "starling/checkpoint.h"
+#include "starling/ops.h"
 
 /* ---- arrays and figures ------------------------------------------------------------------------------------------ */
 

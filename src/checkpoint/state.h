@@ -4,8 +4,9 @@
 
 #include <jansson.h>
 
-#include "nn/nn.h"
 #include "data/loader.h"
+#include "nn/nn.h"
+#include "op.h"
 #include "starling/checkpoint.h"
 
 struct slp_state {

@@ -2,8 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/loader.h"
 #include "checkpoint/state.h"
+#include "data/loader.h"
+#include "starling/checkpoint.h"
+#include "train/train.h"
 
 static bool always(const struct sl_checkpoint_opts *o)
 {

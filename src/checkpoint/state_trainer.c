@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "checkpoint/state.h"
+#include "starling/checkpoint.h"
+#include "train/train.h"
 
 /* What must be as it was: programs of whole steps have these numbers in them. */
 #define SAME(X)                                                                                                        \

@@ -4,9 +4,10 @@
 #include <string.h>
 
 #include "io/params.h"
-#include "train/trainer.h"
 #include "runtime/uncancelled.h"
 #include "tensor/moment.h"
+#include "train/train.h"
+#include "train/trainer.h"
 
 /* Names and tensors: "0.weight.momentum", …, FIGURES, and SKIPPED if a step has left a parameter alone. */
 struct list {
@@ -18,16 +19,6 @@ struct list {
  * left out.  Without loss scaling the last three are missing, and the two before them if no micro-batch waits. */
 static const char FIGURES[] = "trainer", SKIPPED[] = "skipped";
 enum { LR, STEPS, BASE, GATHERED = BASE, ROWS, WITH_SUMS, SCALE = WITH_SUMS, GOOD, OVERFLOWS, WITH_SCALE };
-
-char *slp_trainer_state_path(sl_trainer *t, int i, int which)
-{
-	int count;
-	sl_param *const *params = slp_trainer_params(NULL, t, &count);
-	char *path = slp_param_path(slp_trainer_block(t), params[i]);
-	char *name = path ? slp_format("%s.%s", path, slp_trainer_state_name(t, which)) : NULL;
-	free(path);
-	return name;
-}
 
 static int count_params(sl_trainer *t)
 {

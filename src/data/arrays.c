@@ -6,6 +6,7 @@
 #include "data/dataset.h"
 #include "io/crc32c.h"
 #include "op.h"
+#include "starling/data.h"
 #include "tensor/tensor.h"
 
 struct arrays {

@@ -3,6 +3,7 @@
 #define SLP_ARRAYS_H
 
 #include "data/dataset.h"
+#include "starling/data.h"
 
 /* How many samples an array of that shape has, and the shape of one; false with an error about `what` recorded. */
 bool slp_rows_split(const char *what, sl_shape shape, int64_t *rows, sl_shape *row);

@@ -8,6 +8,8 @@
 #include "data/disk.h"
 #include "io/crc32c.h"
 #include "op.h"
+#include "starling/data.h"
+#include "starling/functions.h"
 #include "tensor/tensor.h"
 
 enum { PIXELS = 3 * 32 * 32, RECORD = 1 + PIXELS, CLASSES = 10, MOST_FILES = 5 };

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc.h"
 #include "data/csv.h"
 #include "data/dataset.h"
 #include "io/regular.h"
-#include "op.h"
 #include "tensor/tensor.h"
 
 enum { LONGEST = 1 << 16, MOST_COLUMNS = 1 << 24 };

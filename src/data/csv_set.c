@@ -7,6 +7,8 @@
 #include "data/csv.h"
 #include "number.h"
 #include "op.h"
+#include "options.h"
+#include "starling/data.h"
 #include "tensor/tensor.h"
 
 enum { MOST_NAMES = 1 << 16 };

@@ -7,6 +7,8 @@
 #include "number.h"
 #include "op.h"
 #include "philox.h"
+#include "runtime/fault.h"
+#include "starling/data.h"
 #include "tensor/tensor.h"
 
 bool slp_data_fail(enum sl_status status, const char *format, ...)

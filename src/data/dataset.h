@@ -5,7 +5,7 @@
 
 #include <stdatomic.h>
 
-#include <starling.h>
+#include "starling/data.h"
 
 enum { SLP_MAX_CLASSES = 1 << 20 };
 

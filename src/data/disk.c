@@ -4,11 +4,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "alloc.h"
 #include "data/dataset.h"
 #include "data/disk.h"
 #include "io/crc32c.h"
 #include "io/regular.h"
-#include "op.h"
 #include "tensor/tensor.h"
 
 bool slp_disk_open(struct slp_disk *k, const char *path)

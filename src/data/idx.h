@@ -2,7 +2,7 @@
 #ifndef SLP_IDX_H
 #define SLP_IDX_H
 
-#include <starling.h>
+#include "starling/tensor.h"
 
 /* Values that were read; free() them. */
 struct slp_idx {

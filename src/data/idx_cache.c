@@ -11,10 +11,12 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "alloc.h"
 #include "data/idx_cache.h"
 #include "io/crc32c.h"
 #include "io/durable.h"
-#include "op.h"
+#include "runtime/fault.h"
+#include "starling/tensor.h"
 #include "tensor/tensor.h"
 
 enum { HEADER = 4, MOST_HEADER = HEADER + 4 * SL_MAX_NDIM, SMALLEST = 1 << 20 };

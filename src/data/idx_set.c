@@ -10,6 +10,8 @@
 #include "data/idx.h"
 #include "io/crc32c.h"
 #include "op.h"
+#include "starling/data.h"
+#include "starling/functions.h"
 
 /* The first labels tell Fashion-MNIST from other sets in the same format. */
 enum { FASHION_CLASSES = 10, FASHION_LABELS = 16 };

@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc.h"
 #include "data/dataset.h"
 #include "data/disk.h"
 #include "data/image.h"
-#include "op.h"
 
 int64_t slp_image_most_pixels = 1 << 28;
 

@@ -12,6 +12,8 @@
 #include "data/transforms.h"
 #include "io/crc32c.h"
 #include "op.h"
+#include "options.h"
+#include "starling/data.h"
 #include "tensor/tensor.h"
 
 struct images {

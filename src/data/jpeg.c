@@ -5,7 +5,6 @@
 
 #include "data/dataset.h"
 #include "data/image.h"
-#include "op.h"
 
 #ifdef HAVE_JPEG
 

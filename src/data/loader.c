@@ -11,10 +11,15 @@
 #include "data/loader.h"
 #include "data/reader.h"
 #include "dist/dist.h"
+#include "op.h"
 #include "op_inner.h"
+#include "options.h"
 #include "philox.h"
+#include "runtime/device/device.h"
+#include "runtime/engine.h"
 #include "runtime/gate.h"
 #include "runtime/guard.h"
+#include "starling/data.h"
 #include "tensor/tensor.h"
 
 struct sl_loader {

@@ -7,6 +7,7 @@
 #include "io/crc32c.h"
 #include "io/elements.h"
 #include "op.h"
+#include "starling/data.h"
 
 struct column {
 	struct slp_disk disk;

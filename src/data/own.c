@@ -2,6 +2,7 @@
 #include "data/dataset.h"
 #include "io/crc32c.h"
 #include "op.h"
+#include "starling/data.h"
 #include "tensor/tensor.h"
 
 struct own {

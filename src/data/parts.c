@@ -6,6 +6,7 @@
 #include "io/crc32c.h"
 #include "op.h"
 #include "philox.h"
+#include "starling/data.h"
 #include "tensor/tensor.h"
 
 /* ---- some samples of one ---------------------------------------------------------------------------------------- */

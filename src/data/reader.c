@@ -12,9 +12,11 @@
 
 #include "data/reader.h"
 #include "op.h"
+#include "runtime/fault.h"
 #include "runtime/gate.h"
 #include "runtime/thread.h"
 #include "runtime/uncancelled.h"
+#include "starling/data.h"
 #include "tensor/tensor.h"
 
 struct fault {

@@ -3,6 +3,7 @@
 #define SLP_READER_H
 
 #include "data/dataset.h"
+#include "starling/data.h"
 
 struct slp_reader;
 

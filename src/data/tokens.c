@@ -5,6 +5,8 @@
 #include "data/dataset.h"
 #include "data/disk.h"
 #include "op.h"
+#include "options.h"
+#include "starling/data.h"
 #include "tensor/tensor.h"
 
 struct tokens {

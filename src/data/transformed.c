@@ -6,6 +6,8 @@
 #include "data/transforms.h"
 #include "io/crc32c.h"
 #include "op.h"
+#include "options.h"
+#include "starling/data.h"
 
 struct transformed {
 	struct sl_dataset base;

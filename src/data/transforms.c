@@ -3,8 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc.h"
 #include "data/transforms.h"
-#include "op.h"
+#include "options.h"
+#include "starling/data.h"
 
 enum { MOST_CHANNELS = 4, LARGEST = 1 << 16 };
 

@@ -3,6 +3,7 @@
 #define SLP_TRANSFORMS_H
 
 #include "data/dataset.h"
+#include "starling/data.h"
 
 struct slp_transform_rule {
 	const char *name;

@@ -2,13 +2,13 @@
  * cores; on others the teams compute on all cores meanwhile, and one thread adds alone.  Each thread that is ready
  * takes the next part, so a thread that gets no core delays nobody. */
 #include "dist/adders.h"
+#include "runtime/compat.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
 #include <time.h>
 
-#include "runtime/runtime.h"
 #include "runtime/thread.h"
 
 struct pass {

@@ -1,6 +1,8 @@
 /* Several processes: whether this process is one of them, by sl_config or the environment, and the functions for
  * programs. */
 #include "dist/dist.h"
+#include "runtime/engine.h"
+#include "runtime/random.h"
 
 #include <errno.h>
 #include <limits.h>

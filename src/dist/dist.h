@@ -3,6 +3,7 @@
 #define SLP_DIST_H
 
 #include "starling/dist.h"
+#include "starling/tensor.h"
 #include "tensor/tensor.h"
 
 struct slp_transport;

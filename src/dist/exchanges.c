@@ -9,6 +9,7 @@
 #include "dist/adders.h"
 #include "dist/gpu.h"
 #include "dist/messages.h"
+#include "starling/tensor.h"
 
 static struct {
 	const void **list;

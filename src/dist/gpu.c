@@ -1,6 +1,10 @@
 /* The GPU of this process as the communicating thread uses it: a stream of its own, memory to work in, and events that
  * it asks again and again, so that nothing that hangs there makes it wait without end. */
 #include "config.h"
+#include "alloc.h"
+#include "runtime/compat.h"
+#include "runtime/engine.h"
+#include "starling/tensor.h"
 
 #include "dist/gpu.h"
 
@@ -13,13 +17,10 @@ void slp_gpu_nap(double *seconds)
 	nanosleep(&(struct timespec){.tv_nsec = (long)(1e9 * *seconds)}, NULL);
 }
 
-#include "runtime/runtime.h"
-
 #ifdef HAVE_CUDA
 #include <stdlib.h>
 #include <string.h>
 
-#include "alloc.h"
 #include "gpu_values.h"
 
 static struct {

@@ -5,6 +5,7 @@
 #define SLP_DIST_GPU_H
 
 #include "dist/transport.h"
+#include "starling/tensor.h"
 
 /* Whether this process adds values there where they lie on a GPU; on which of StarPU's memory nodes. */
 bool slp_gpu_sums(void);

@@ -9,6 +9,7 @@
 
 #include "dist/messages.h"
 #include "number.h"
+#include "starling/tensor.h"
 
 struct slp_peers slp_peers;
 

@@ -1,14 +1,15 @@
 /* Sums over NCCL, from and to memory of a GPU.  The ranks have exchanged messages about the sum before, so all of
  * them are here; now it is added, in the tree or in NCCL's order.  No call waits: the communicator does not block,
  * and while the GPU works this code checks from time to time whether the others are still alive. */
+#include "alloc.h"
 #include "dist/gpu.h"
+#include "starling/tensor.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "alloc.h"
 #include "dist/messages.h"
 #include "dist/nccl.h"
 #include "runtime/process/processes.h"

@@ -7,12 +7,16 @@
 #include <string.h>
 #include <time.h>
 
-#include "alloc.h"
 #include "dist/adders.h"
 #include "dist/gpu.h"
 #include "dist/requests.h"
+#include "runtime/device/idle.h"
+#include "runtime/engine.h"
+#include "runtime/fault.h"
 #include "runtime/observe/explain.h"
 #include "runtime/process/processes.h"
+#include "runtime/task/buffer.h"
+#include "runtime/task/storage.h"
 #include "runtime/thread.h"
 
 static struct {

@@ -4,6 +4,7 @@
 
 #include "dist/dist.h"
 #include "dist/transport.h"
+#include "runtime/task/buffer.h"
 
 /* A tensor that is exchanged. */
 struct slp_member {

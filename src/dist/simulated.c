@@ -10,10 +10,14 @@
  * that it is finite.  Gradients on a GPU are added there, as NCCL's carrier does it, if sl-simulate says so. */
 #include <math.h>
 
+#include "config.h"
 #include "dist/adders.h"
 #include "dist/gpu.h"
 #include "dist/transport.h"
+#include "runtime/compat.h"
+#include "runtime/engine.h"
 #include "runtime/simulation/simulate.h"
+#include "starling/tensor.h"
 
 #ifdef SLP_SIMULATION
 static struct slp_simulated_network network;

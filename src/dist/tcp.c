@@ -1,5 +1,7 @@
 /* The carrier over TCP: a connection between each two processes. */
+#include "alloc.h"
 #include "dist/tcp.h"
+#include "starling/base.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -8,7 +10,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "alloc.h"
 #include "dist/adders.h"
 
 static struct {

@@ -6,6 +6,7 @@
 
 #include "dist/transport.h"
 #include "runtime/process/acceptor.h"
+#include "starling/base.h"
 
 /* What a process says of itself: all that must be alike comes first. */
 struct slp_hello {

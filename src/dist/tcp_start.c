@@ -14,6 +14,7 @@
 #include "dist/tcp.h"
 #include "number.h"
 #include "runtime/process/sockets.h"
+#include "starling/base.h"
 
 enum { PROTOCOL = 2, TEXT = SLP_DIST_WHY, SHORT = 2 /* seconds, for what fits in a socket's buffer */ };
 

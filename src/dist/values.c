@@ -7,6 +7,7 @@
 #include "dist/gpu.h"
 #include "dist/requests.h"
 #include "dtype.h"
+#include "runtime/compat.h"
 #include "runtime/process/processes.h"
 
 static struct {

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 
 #include "graph/plan.h"
+#include "runtime/task/code.h"
 #include "runtime/task/priority.h"
+#include "starling/graph.h"
 
 /* What comes behind the present unit: the longest path from a unit that reads a location, from one that writes it. */
 struct behind {

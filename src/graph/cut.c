@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "graph/plan.h"
+#include "runtime/task/code.h"
+#include "starling/graph.h"
 
 /* Some tens of tasks' price; rates of one core, rough: they decide about orders of magnitude only. */
 static const double worth_a_task = 200e-6, flops_per_second = 100e9, bytes_per_second = 10e9;

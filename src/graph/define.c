@@ -3,6 +3,9 @@
 #include <string.h>
 
 #include "graph/symbol.h"
+#include "op.h"
+#include "runtime/fault.h"
+#include "starling/graph.h"
 
 struct walk {
 	uint64_t number;

@@ -1,5 +1,7 @@
 /* Programs as pictures: Graphviz. */
 #include "graph/graph.h"
+#include "op.h"
+#include "starling/graph.h"
 
 /* Light enough for text on it. */
 static unsigned lighter(unsigned colour)

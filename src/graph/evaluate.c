@@ -5,6 +5,12 @@
 #include <string.h>
 
 #include "graph/graph.h"
+#include "runtime/engine.h"
+#include "runtime/fault.h"
+#include "runtime/random.h"
+#include "starling/autograd.h"
+#include "starling/graph.h"
+#include "starling/ops.h"
 
 /* ---- random streams ---------------------------------------------------------------------------------------------- */
 

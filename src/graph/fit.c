@@ -3,7 +3,10 @@
 #include <string.h>
 
 #include "graph/plan.h"
+#include "op.h"
 #include "runtime/memory/admission.h"
+#include "runtime/task/buffer.h"
+#include "starling/graph.h"
 
 /* Bytes that a unit takes while it runs, as admission.c counts them: whole values, and of what it works in the most. */
 struct need {

@@ -3,6 +3,9 @@
 #include <string.h>
 
 #include "graph/graph.h"
+#include "runtime/fault.h"
+#include "runtime/task/storage.h"
+#include "starling/graph.h"
 
 /* ---- strings and names ------------------------------------------------------------------------------------------- */
 

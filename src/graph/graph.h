@@ -6,6 +6,8 @@
 #ifndef SLP_GRAPH_H
 #define SLP_GRAPH_H
 
+#include "op.h"
+#include "runtime/fault.h"
 #include "starling/graph.h"
 #include "tensor/tensor.h"
 

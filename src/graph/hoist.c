@@ -8,6 +8,11 @@
 #include "graph/pass.h"
 #include "graph/plan.h"
 #include "op_inner.h"
+#include "op_list.h"
+#include "runtime/engine.h"
+#include "starling/autograd.h"
+#include "starling/graph.h"
+#include "starling/ops.h"
 
 struct slp_hoisted {
 	pthread_mutex_t lock;

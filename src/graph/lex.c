@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "ascii.h"
-#include "number.h"
 #include "graph/lex.h"
+#include "number.h"
+#include "op.h"
 
 bool slp_lex_fail(const struct slp_lexer *lex, enum sl_status status, const char *format, ...)
 {

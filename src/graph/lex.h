@@ -3,6 +3,7 @@
 #define SLP_LEX_H
 
 #include "graph/text.h"
+#include "starling/base.h"
 
 enum slp_token_kind { SLP_TOKEN_END, SLP_TOKEN_LINE, SLP_TOKEN_NAME, SLP_TOKEN_NUMBER, SLP_TOKEN_SIGN };
 

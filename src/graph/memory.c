@@ -12,6 +12,8 @@
 
 #include "graph/pass.h"
 #include "graph/plan.h"
+#include "op_list.h"
+#include "starling/graph.h"
 
 /* Memory that one value, or several in turn, occupy from node `first` to node `last`. */
 struct region {

@@ -7,6 +7,9 @@
 #include <string.h>
 
 #include "graph/graph.h"
+#include "runtime/fault.h"
+#include "runtime/task/storage.h"
+#include "starling/graph.h"
 
 /* ---- which memory a value lies in -------------------------------------------------------------------------------- */
 

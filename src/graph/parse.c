@@ -3,6 +3,9 @@
 #include <string.h>
 
 #include "graph/parse.h"
+#include "op.h"
+#include "starling/autograd.h"
+#include "starling/graph.h"
 
 enum { DEEPEST = 100 }; /* calls within calls */
 int64_t slp_text_most_bytes = 1 << 30;

@@ -3,6 +3,8 @@
 #define SLP_PARSE_H
 
 #include "graph/lex.h"
+#include "op.h"
+#include "starling/graph.h"
 
 struct slp_parser {
 	struct slp_lexer lex;

@@ -3,7 +3,9 @@
 #define SLP_PASS_H
 
 #include "graph/graph.h"
+#include "op.h"
 #include "op_inner.h"
+#include "starling/graph.h"
 
 enum sl_status slp_pass_infer(sl_graph *g);
 enum sl_status slp_pass_fold(sl_graph *g);

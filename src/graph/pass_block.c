@@ -10,6 +10,12 @@
 
 #include "graph/pass.h"
 #include "op_inner.h"
+#include "op_list.h"
+#include "runtime/device/team.h"
+#include "runtime/engine.h"
+#include "starling/autograd.h"
+#include "starling/graph.h"
+#include "starling/ops.h"
 
 struct blocks {
 	sl_graph *g;

@@ -9,6 +9,8 @@
 
 #include "graph/pass.h"
 #include "op_inner.h"
+#include "op_list.h"
+#include "starling/graph.h"
 
 struct group {
 	sl_graph *g;

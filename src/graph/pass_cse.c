@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "graph/pass.h"
+#include "op.h"
+#include "starling/graph.h"
 
 struct table {
 	struct slp_walk walk;

@@ -2,7 +2,9 @@
  * pass them. */
 #include <stdlib.h>
 
+#include "alloc.h"
 #include "graph/pass.h"
+#include "starling/graph.h"
 
 /* Backward over the nodes: arguments come before their users. */
 static void mark(const sl_graph *g, bool *needed)

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 
 #include "graph/pass.h"
+#include "op.h"
+#include "starling/autograd.h"
+#include "starling/graph.h"
 
 enum { LARGEST = 64 << 10 };
 

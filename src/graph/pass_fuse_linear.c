@@ -8,6 +8,9 @@
 
 #include "graph/pass.h"
 #include "op_inner.h"
+#include "op_list.h"
+#include "starling/graph.h"
+#include "starling/options.h"
 
 struct layer {
 	int dw, db, dx, slope; /* nodes; -1: none */

@@ -5,6 +5,9 @@
 
 #include "graph/pass.h"
 #include "op_inner.h"
+#include "op_list.h"
+#include "starling/graph.h"
+#include "starling/options.h"
 
 struct pattern {
 	int conv, pool;

@@ -6,6 +6,9 @@
  * than what they do without: only float32 and float64. */
 #include "graph/pass.h"
 #include "op_inner.h"
+#include "op_list.h"
+#include "starling/graph.h"
+#include "starling/ops.h"
 
 /* Of a value that a product is added to: the addition, the sum so far, the product. */
 struct addition {

@@ -1,5 +1,7 @@
 /* infer: shapes and data types of every result. */
 #include "graph/pass.h"
+#include "op.h"
+#include "starling/graph.h"
 
 static enum sl_status check_input(const struct slp_gnode *n)
 {

@@ -10,6 +10,9 @@
 
 #include "graph/pass.h"
 #include "op_inner.h"
+#include "op_list.h"
+#include "runtime/engine.h"
+#include "starling/graph.h"
 
 /* ---- who can have which of its operands in lane order ------------------------------------------------------------ */
 

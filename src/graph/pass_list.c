@@ -1,5 +1,6 @@
 /* The compiler's passes, in the order they run. */
 #include "graph/pass.h"
+#include "starling/graph.h"
 
 /* Segmentation and memory make the plan and leave the graph as it is. */
 #define slp_pass_segment NULL

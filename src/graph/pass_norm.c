@@ -4,6 +4,9 @@
 #include <stdlib.h>
 
 #include "graph/pass.h"
+#include "op_list.h"
+#include "starling/graph.h"
+#include "starling/options.h"
 
 /* The layer that the node normalises, if it can take that over; NULL if not. */
 static const struct slp_gnode *layer_of(const struct slp_walk *w, const struct slp_gnode *norm, const int *uses)

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "graph/pass.h"
+#include "op_list.h"
+#include "starling/graph.h"
 
 /* A node being simplified. */
 struct site {

@@ -1,5 +1,8 @@
 /* What the compiler's passes share: walking while values are replaced, nodes' attributes. */
 #include "graph/pass.h"
+#include "op.h"
+#include "runtime/fault.h"
+#include "starling/graph.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,15 @@
 #include <time.h>
 
 #include "graph/plan.h"
-#include "runtime/runtime.h"
+#include "op_list.h"
+#include "runtime/device/device.h"
+#include "runtime/engine.h"
+#include "runtime/fault.h"
+#include "runtime/observe/stats.h"
+#include "runtime/task/code.h"
+#include "runtime/task/storage.h"
 #include "starling/autograd.h"
+#include "starling/graph.h"
 
 enum sl_status slp_plan_no_memory(void)
 {

@@ -3,6 +3,8 @@
 #define SLP_PLAN_H
 
 #include "graph/graph.h"
+#include "runtime/task/storage.h"
+#include "starling/graph.h"
 
 /* Where a value lies while the plan runs. */
 enum slp_location_kind {

@@ -4,8 +4,15 @@
 #include <string.h>
 
 #include "graph/plan.h"
+#include "runtime/engine.h"
+#include "runtime/fault.h"
 #include "runtime/memory/admission.h"
+#include "runtime/random.h"
+#include "runtime/task/buffer.h"
+#include "runtime/task/code.h"
 #include "runtime/task/priority.h"
+#include "runtime/task/storage.h"
+#include "starling/graph.h"
 #include "tensor/moment.h"
 
 /* ---- memory that stays from run to run --------------------------------------------------------------------------- */

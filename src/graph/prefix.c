@@ -3,6 +3,9 @@
 #include <stdlib.h>
 
 #include "graph/prefix.h"
+#include "op.h"
+#include "runtime/fault.h"
+#include "starling/graph.h"
 
 struct pair {
 	const sl_graph *g[2];

@@ -8,6 +8,8 @@
 #define SLP_PREFIX_H
 
 #include "graph/graph.h"
+#include "op.h"
+#include "starling/graph.h"
 
 /* How a value follows the size.  Its axis has runs · size · some elements. */
 struct slp_follows {

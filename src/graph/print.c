@@ -3,8 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "number.h"
 #include "graph/text.h"
+#include "number.h"
+#include "op.h"
+#include "runtime/fault.h"
+#include "starling/graph.h"
+#include "starling/options.h"
 
 const char *const slp_activation_names[] = {"identity", "relu", "sigmoid", "tanh", "gelu", "softplus", NULL};
 const char *const slp_text_words[] = {"input", "param", "const", "return", "as", "true", "false", "nan", "inf", NULL};

@@ -5,6 +5,11 @@
 
 #include "autograd/autograd.h"
 #include "graph/symbol.h"
+#include "op_list.h"
+#include "runtime/fault.h"
+#include "runtime/random.h"
+#include "runtime/task/storage.h"
+#include "starling/graph.h"
 
 static _Atomic uint64_t symbols_made, calls_named;
 static _Thread_local struct slp_trace *current;

@@ -3,6 +3,8 @@
 #define SLP_SYMBOL_H
 
 #include "graph/graph.h"
+#include "op.h"
+#include "starling/graph.h"
 
 /* One call, variable or bound tensor.  Its results are tensors with this symbol and an output number. */
 struct slp_symbol {

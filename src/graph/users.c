@@ -4,6 +4,9 @@
 #include <stdlib.h>
 
 #include "graph/pass.h"
+#include "op.h"
+#include "runtime/fault.h"
+#include "starling/graph.h"
 
 /* ---- lists ------------------------------------------------------------------------------------------------------- */
 

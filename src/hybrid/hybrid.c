@@ -4,8 +4,12 @@
 
 #include "hybrid/padding.h"
 #include "hybrid/trace.h"
+#include "runtime/fault.h"
 #include "runtime/gate.h"
 #include "runtime/memory/memory_limit.h"
+#include "runtime/random.h"
+#include "runtime/task/buffer.h"
+#include "starling/nn.h"
 
 enum { MAX_ENTRIES = 16, MAX_BUCKETED = 64 }; /* plans a block keeps; the one not used for longest goes */
 
@@ -22,7 +26,8 @@ struct entry {
 	struct entry *next;
 };
 
-struct slp_hybrid {
+struct hybrid {
+	struct slp_hybrid base;
 	struct slp_guard guard; /* of the list; plans run without it */
 	atomic_bool stale;      /* the block was changed by another thread while one was here */
 	struct sl_hybridize_opts opts;
@@ -31,6 +36,11 @@ struct slp_hybrid {
 	uint64_t calls;
 	atomic_bool eager; /* could not be traced, and falls back */
 };
+
+static struct hybrid *hybrid_of(const sl_block *block)
+{
+	return (struct hybrid *)block->base->hybrid;
+}
 
 /* ---- entries ----------------------------------------------------------------------------------------------------- */
 
@@ -44,8 +54,7 @@ static void entry_release(struct entry *e)
 	free(e);
 }
 
-static sl_plan *make_plan(const char *at, const char *what, sl_graph **graph, const struct slp_hybrid *h,
-                          sl_device device)
+static sl_plan *make_plan(const char *at, const char *what, sl_graph **graph, const struct hybrid *h, sl_device device)
 {
 	sl_graph *g = *graph;
 	*graph = NULL;
@@ -76,7 +85,7 @@ static bool check_filling(const char *at, sl_block *block, const struct slp_fill
 	return ok;
 }
 
-static struct entry *entry_new(const char *at, sl_block *block, struct slp_hybrid *h, const struct slp_filling *f,
+static struct entry *entry_new(const char *at, sl_block *block, struct hybrid *h, const struct slp_filling *f,
                                sl_tensor *const *in, int nin)
 {
 	struct entry *e = slp_calloc(1, sizeof *e);
@@ -105,7 +114,7 @@ static struct entry *entry_new(const char *at, sl_block *block, struct slp_hybri
 }
 
 /* Makes room for one more: the entry that was not used for longest goes. */
-static void forget_oldest(struct slp_hybrid *h)
+static void forget_oldest(struct hybrid *h)
 {
 	struct entry **oldest = &h->entries;
 	for (struct entry **p = &h->entries; *p; p = &(*p)->next)
@@ -116,7 +125,7 @@ static void forget_oldest(struct slp_hybrid *h)
 	entry_release(e);
 }
 
-static void insert(struct slp_hybrid *h, struct entry *e)
+static void insert(struct hybrid *h, struct entry *e)
 {
 	if (h->count >= (h->opts.buckets.sizes[0] ? MAX_BUCKETED : MAX_ENTRIES)) forget_oldest(h);
 	e->next = h->entries;
@@ -124,7 +133,7 @@ static void insert(struct slp_hybrid *h, struct entry *e)
 	h->count++;
 }
 
-static struct entry *known(struct slp_hybrid *h, unsigned filled, sl_tensor *const *in, int nin)
+static struct entry *known(struct hybrid *h, unsigned filled, sl_tensor *const *in, int nin)
 {
 	for (struct entry *e = h->entries; e; e = e->next)
 		if (e->filled == filled && slp_signature_matches(e->signature, nin, in)) return e;
@@ -139,8 +148,7 @@ static bool same_types(const struct slp_signature *s, sl_tensor *const *in, int 
 }
 
 /* With .static_shape, the first call's shapes are the only ones. */
-static bool shape_allowed(const char *at, const sl_block *block, const struct slp_hybrid *h, sl_tensor *const *in,
-                          int nin)
+static bool shape_allowed(const char *at, const sl_block *block, const struct hybrid *h, sl_tensor *const *in, int nin)
 {
 	if (!h->opts.static_shape || !h->entries || same_types(h->entries->signature, in, nin)) return true;
 	char now[160], then[160];
@@ -149,13 +157,13 @@ static bool shape_allowed(const char *at, const sl_block *block, const struct sl
 	return false;
 }
 
-static void drop_all(struct slp_hybrid *h)
+static void drop_all(struct hybrid *h)
 {
 	while (h->entries) forget_oldest(h);
 }
 
 /* The entry for these inputs, held; NULL with an error. */
-static struct entry *entry_for(const char *at, sl_block *block, struct slp_hybrid *h, const struct slp_filling *f,
+static struct entry *entry_for(const char *at, sl_block *block, struct hybrid *h, const struct slp_filling *f,
                                sl_tensor *const *in, int nin)
 {
 	SLP_GUARD_PATIENTLY(&h->guard);
@@ -296,7 +304,7 @@ static bool inputs_usable(const char *at, const sl_block *block, sl_tensor *cons
 }
 
 /* The block runs imperatively from now on, and says so once. */
-static bool fall_back(const sl_block *block, struct slp_hybrid *h)
+static bool fall_back(const sl_block *block, struct hybrid *h)
 {
 	if (!h->opts.fallback || sl_error() == SL_ENOMEM) return false;
 	fprintf(stderr, "starling: %s runs imperatively: %s\n", sl_block_name(block), sl_error_message());
@@ -305,8 +313,8 @@ static bool fall_back(const sl_block *block, struct slp_hybrid *h)
 	return true;
 }
 
-static bool call(const char *at, sl_block *block, struct slp_hybrid *h, const struct slp_filling *f,
-                 sl_tensor *const *in, int nin, struct slp_results *results, bool *eager)
+static bool call(const char *at, sl_block *block, struct hybrid *h, const struct slp_filling *f, sl_tensor *const *in,
+                 int nin, struct slp_results *results, bool *eager)
 {
 	struct slp_pending before;
 	slp_error_set_aside(&before);
@@ -322,7 +330,7 @@ static bool call(const char *at, sl_block *block, struct slp_hybrid *h, const st
 }
 
 /* The same with inputs that are filled up first: by operations, so that gradients flow back. */
-static bool call_filled(const char *at, sl_block *block, struct slp_hybrid *h, const struct slp_filling *f,
+static bool call_filled(const char *at, sl_block *block, struct hybrid *h, const struct slp_filling *f,
                         sl_tensor *const *in, int nin, struct slp_results *results, bool *eager)
 {
 	bool ok = false;
@@ -337,10 +345,10 @@ static bool call_filled(const char *at, sl_block *block, struct slp_hybrid *h, c
 	return ok && results->t[0];
 }
 
-bool slp_hybrid_call(const char *at, sl_block *block, sl_tensor *const *in, int nin, struct slp_results *results,
-                     bool *eager)
+static bool hybrid_call(const char *at, sl_block *block, sl_tensor *const *in, int nin, struct slp_results *results,
+                        bool *eager)
 {
-	struct slp_hybrid *h = block->base->hybrid;
+	struct hybrid *h = hybrid_of(block);
 	struct slp_filling f = {0};
 	*eager = !h || h->eager ||
 	         (slp_cache_is_on() && !slp_cache_is_of(block)); /* a cache does not know the programs in its network */
@@ -353,9 +361,9 @@ bool slp_hybrid_call(const char *at, sl_block *block, sl_tensor *const *in, int 
 
 /* ---- switching on and off ---------------------------------------------------------------------------------------- */
 
-void slp_hybrid_drop_plans(struct slp_hybrid *h)
+static void hybrid_drop_plans(struct slp_hybrid *hybrid)
 {
-	if (!h) return;
+	struct hybrid *h = (struct hybrid *)hybrid;
 	h->eager = false;
 	if (!slp_guard_try(&h->guard)) {
 		h->stale = true; /* the next call drops them: to wait for a thread that traces could be for ever */
@@ -367,9 +375,9 @@ void slp_hybrid_drop_plans(struct slp_hybrid *h)
 	slp_guard_leave(&guard);
 }
 
-void slp_hybrid_drop_cache(struct slp_hybrid *h, uint64_t cache)
+static void hybrid_drop_cache(struct slp_hybrid *hybrid, uint64_t cache)
 {
-	if (!h) return;
+	struct hybrid *h = (struct hybrid *)hybrid;
 	SLP_GUARD_PATIENTLY(&h->guard);
 	for (struct entry **p = &h->entries; *p;) {
 		struct entry *e = *p;
@@ -383,17 +391,23 @@ void slp_hybrid_drop_cache(struct slp_hybrid *h, uint64_t cache)
 	}
 }
 
-void slp_hybrid_free(struct slp_hybrid *h)
+static void hybrid_free(struct slp_hybrid *hybrid)
 {
-	if (!h) return;
-	drop_all(h);
-	free(h);
+	drop_all((struct hybrid *)hybrid);
+	free(hybrid);
 }
 
 static void free_later(void *hybrid)
 {
-	slp_hybrid_free(hybrid);
+	if (hybrid) hybrid_free(hybrid);
 }
+
+static const struct slp_hybrid_functions functions = {
+        .call = hybrid_call,
+        .drop_plans = hybrid_drop_plans,
+        .drop_cache = hybrid_drop_cache,
+        .free = hybrid_free,
+};
 
 /* From now on the block runs as a compiled program: its forward is called once with symbols for each signature (shapes,
  * dtypes and device of the inputs, recording, training), and not again.  Under SL_RECORD, forward and backward are
@@ -417,10 +431,14 @@ enum sl_status sl_hybridize_at(const char *at, sl_block *block, struct sl_hybrid
 		return slp_call_fail(at, "sl_hybridize", SL_EINVAL,
 		                     ".static_shape has one shape, and .buckets several"),
 		       SL_EINVAL;
-	struct slp_hybrid *h = opts.off ? NULL : slp_calloc(1, sizeof *h);
+	struct hybrid *h = opts.off ? NULL : slp_calloc(1, sizeof *h);
 	if (!opts.off && !h) return slp_error_set(SL_ENOMEM, "sl_hybridize: no memory");
-	if (h) h->opts = opts;
-	slp_later(free_later, atomic_exchange(&block->base->hybrid, h)); /* other threads may be running it */
+	if (h) {
+		h->base.f = &functions;
+		h->opts = opts;
+	}
+	slp_later(free_later,
+	          atomic_exchange(&block->base->hybrid, h ? &h->base : NULL)); /* other threads may be running it */
 	return SL_OK;
 }
 
@@ -429,7 +447,7 @@ enum sl_status sl_hybridize_at(const char *at, sl_block *block, struct sl_hybrid
 const sl_plan *sl_block_plan(const sl_block *block, int i)
 {
 	SLP_CALL("sl_block_plan", NULL);
-	struct slp_hybrid *h = block ? block->base->hybrid : NULL;
+	struct hybrid *h = block ? hybrid_of(block) : NULL;
 	if (!h) return NULL;
 	SLP_GUARD_PATIENTLY(&h->guard);
 	if (atomic_exchange(&h->stale, false)) drop_all(h);

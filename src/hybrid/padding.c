@@ -7,6 +7,9 @@
 #include <string.h>
 
 #include "hybrid/padding.h"
+#include "op.h"
+#include "starling/nn.h"
+#include "starling/ops.h"
 
 bool slp_buckets_usable(const char *at, const char *function, const struct sl_buckets *b)
 {
@@ -102,8 +105,6 @@ sl_tensor *slp_cut_back(const char *at, const struct slp_filling *f, struct slp_
 }
 
 /* ---- checking ---------------------------------------------------------------------------------------------------- */
-
-_Thread_local bool slp_sizes_vary;
 
 bool slp_filling_follows(const char *at, const char *what, const struct slp_filling *f, const sl_graph *more,
                          const sl_graph *less, int nout, struct slp_follows *out)

@@ -24,8 +24,6 @@ bool slp_fill(const char *at, const struct slp_filling *f, int nin, sl_tensor *c
 /* What of a result is that of the inputs before; in the innermost scope. */
 sl_tensor *slp_cut_back(const char *at, const struct slp_filling *f, struct slp_follows follows, sl_tensor *y);
 
-/* This thread traces programs that are compared for several sizes: layers make the same calls for all of them. */
-extern _Thread_local bool slp_sizes_vary;
 /* How the first nout results of a program for the bucket's size follow it; less: the program for the shorter inputs. */
 bool slp_filling_follows(const char *at, const char *what, const struct slp_filling *f, const sl_graph *more,
                          const sl_graph *less, int nout, struct slp_follows *out);

@@ -3,6 +3,9 @@
 #include <string.h>
 
 #include "hybrid/trace.h"
+#include "op.h"
+#include "runtime/fault.h"
+#include "starling/nn.h"
 
 /* ---- signatures -------------------------------------------------------------------------------------------------- */
 

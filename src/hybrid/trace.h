@@ -7,6 +7,8 @@
 #include "graph/symbol.h"
 #include "nn/nn.h"
 #include "nn/split.h"
+#include "op.h"
+#include "starling/nn.h"
 
 /* What a plan was made for: types and devices of the inputs, modes. */
 struct slp_signature {

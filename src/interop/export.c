@@ -2,8 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "interop/export.h"
 #include "hybrid/trace.h"
+#include "interop/export.h"
+#include "op.h"
+#include "runtime/engine.h"
+#include "starling/io.h"
 #include "tensor/moment.h"
 
 /* ---- attributes -------------------------------------------------------------------------------------------------- */

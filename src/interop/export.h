@@ -3,6 +3,7 @@
 #define SLP_EXPORT_H
 
 #include "graph/graph.h"
+#include "op.h"
 #include "starling/io.h"
 
 /* The block's program for these options, traced without being recorded; NULL with an error. */

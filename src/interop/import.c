@@ -6,7 +6,9 @@
 #include "interop/mxnet.h"
 #include "io/params.h"
 #include "nn/nn.h"
+#include "op.h"
 #include "runtime/text.h"
+#include "starling/io.h"
 
 /* What stands behind a node. */
 struct part {

@@ -5,9 +5,10 @@
 #include <string.h>
 
 #include "ascii.h"
-#include "number.h"
 #include "interop/mxnet.h"
 #include "nn/nn.h"
+#include "number.h"
+#include "op.h"
 
 void slp_mx_fail(struct slp_mx_call *c, enum sl_status status, const char *format, ...)
 {

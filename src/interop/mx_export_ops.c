@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "interop/mx_writer.h"
+#include "op_list.h"
 
 /* ---- without attributes, and with one ---------------------------------------------------------------------------- */
 

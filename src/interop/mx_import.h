@@ -4,6 +4,7 @@
 
 #include "interop/mxnet.h"
 #include "nn/nn.h"
+#include "starling/tensor.h"
 
 /* slp_mx_import_NAME for each line of the table. */
 #define BOTH(mxnet, ours, min, max, in, out) slp_mx_import slp_mx_import_##in;

@@ -2,6 +2,9 @@
 #include <float.h>
 
 #include "interop/mx_import.h"
+#include "op.h"
+#include "starling/autograd.h"
+#include "starling/ops.h"
 
 /* ---- with parameters --------------------------------------------------------------------------------------------- */
 

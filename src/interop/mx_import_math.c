@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "interop/mx_import.h"
+#include "op_list.h"
+#include "starling/ops.h"
 
 /* ---- operations that are the same on both sides ------------------------------------------------------------------ */
 

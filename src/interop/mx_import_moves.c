@@ -1,5 +1,6 @@
 /* MXNet's operators, computed: those that move elements. */
 #include "interop/mx_import.h"
+#include "starling/ops.h"
 
 /* ---- shapes ------------------------------------------------------------------------------------------------------ */
 

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc.h"
 #include "ascii.h"
 #include "interop/mx_writer.h"
 

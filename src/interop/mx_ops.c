@@ -3,6 +3,7 @@
 
 #include "interop/mx_export.h"
 #include "interop/mx_import.h"
+#include "op_list.h"
 
 static const struct slp_mx_op ops[] = {
 #define BOTH(mxnet, ours, min, max, in, out)                                                                           \

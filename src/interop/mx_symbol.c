@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc.h"
 #include "interop/mxnet.h"
 
 enum { MOST_OUTPUTS = 4096 };

@@ -3,11 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "number.h"
 #include "interop/mx_writer.h"
 #include "io/params.h"
 #include "nn/nn.h"
+#include "number.h"
+#include "op_list.h"
 #include "runtime/uncancelled.h"
+#include "starling/io.h"
 
 enum { MXNET_VERSION = 10901 };
 

@@ -4,6 +4,7 @@
 
 #include "interop/export.h"
 #include "interop/mx_export.h"
+#include "starling/graph.h"
 
 struct slp_mx_word {
 	char *begin; /* of names */

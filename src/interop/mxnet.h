@@ -5,7 +5,7 @@
 #include <jansson.h>
 
 #include "io/file.h"
-#include "starling/io.h"
+#include "op.h"
 
 /* ---- symbols (mx_symbol.c) --------------------------------------------------------------------------------------- */
 

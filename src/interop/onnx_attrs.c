@@ -4,6 +4,7 @@
 
 #include "interop/onnx_import.h"
 #include "number.h"
+#include "op.h"
 
 void slp_onnx_call_fail(struct slp_onnx_call *c, enum sl_status status, const char *format, ...)
 {

@@ -2,6 +2,9 @@
 #include <stdlib.h>
 
 #include "interop/onnx_model.h"
+#include "op.h"
+#include "starling/io.h"
+#include "starling/ops.h"
 
 struct imported {
 	sl_block base;

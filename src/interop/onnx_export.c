@@ -1,5 +1,7 @@
 /* Exporting to ONNX: the call, whether or not the library that writes it was there when Starling was built. */
 #include "interop/export.h"
+#include "op.h"
+#include "starling/io.h"
 
 /* Writes a block, as it runs at inference, as an ONNX model (operator set 17) with its parameters. Shapes and data
  * types of the inputs as in sl_export; their first axis stays open, the inputs are called "data", or "data0", "data1",

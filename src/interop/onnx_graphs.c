@@ -1,6 +1,7 @@
 /* ONNX models: the graphs of a file, with those within nodes, and the names that each of them sees. */
 #include <stdlib.h>
 
+#include "alloc.h"
 #include "interop/onnx_model.h"
 
 enum { MOST_DEPTH = 16, MOST_GRAPHS = 4096 };

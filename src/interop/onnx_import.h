@@ -6,6 +6,7 @@
 
 #include "interop/import.h"
 #include "nn/nn.h"
+#include "op.h"
 #include "src/interop/onnx.pb-c.h"
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */

@@ -2,6 +2,8 @@
  *
  * There are no operations for these: a number x, or -1 - x if x is negative, gets a new axis of its bits, 0 or 1. */
 #include "interop/onnx_import.h"
+#include "op.h"
+#include "starling/functions.h"
 
 enum { BITS = 63 }; /* of an int64, without its sign */
 

@@ -2,7 +2,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "alloc.h"
 #include "interop/onnx_import.h"
+#include "starling/functions.h"
 
 /* ---- borders ----------------------------------------------------------------------------------------------------- */
 

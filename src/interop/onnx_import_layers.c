@@ -1,5 +1,6 @@
 /* ONNX operators, computed: convolutions of images, of sequences, which are images of one row, and of volumes. */
 #include "interop/onnx_window.h"
+#include "starling/functions.h"
 
 /* The layers of x under each of the kernel's, (n, channels, kernel's depth, depth, height, width). */
 static sl_tensor *layers_under(struct slp_onnx_call *c, sl_tensor *x, const struct slp_onnx_window *w)

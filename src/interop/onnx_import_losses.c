@@ -1,5 +1,6 @@
 /* ONNX operators, computed: losses. */
 #include "interop/onnx_import.h"
+#include "starling/functions.h"
 
 static sl_tensor *sum_of_last(struct slp_onnx_call *c, sl_tensor *t)
 {

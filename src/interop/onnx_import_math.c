@@ -3,6 +3,8 @@
 #include <stdlib.h>
 
 #include "interop/onnx_import.h"
+#include "op.h"
+#include "starling/functions.h"
 #include "whole.h"
 
 /* ---- of one tensor ----------------------------------------------------------------------------------------------- */

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "interop/onnx_import.h"
+#include "op.h"
+#include "starling/functions.h"
 
 /* ---- out of nothing --------------------------------------------------------------------------------------------- */
 

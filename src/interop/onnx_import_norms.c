@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "interop/onnx_import.h"
+#include "starling/functions.h"
 
 /* ONNX takes 0 as it is, our functions for the default. */
 static double epsilon(struct slp_onnx_call *c)

@@ -2,6 +2,8 @@
 #include <math.h>
 
 #include "interop/onnx_window.h"
+#include "op.h"
+#include "starling/functions.h"
 
 /* Means of what lies in the image alone, where its border had to be made before: over the share that lies there. */
 static sl_tensor *shared_mean(struct slp_onnx_call *c, sl_tensor *x, struct slp_onnx_window *w, struct sl_pool2d_opts o)

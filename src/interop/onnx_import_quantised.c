@@ -1,6 +1,7 @@
 /* ONNX operators, computed: integers that represent real numbers.  Products of them are exact: in float32 as far as it
  * holds them, else in float64. */
 #include "interop/onnx_import.h"
+#include "starling/functions.h"
 
 /* What a type of the format can hold. */
 struct range {

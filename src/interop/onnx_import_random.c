@@ -1,6 +1,8 @@
 /* ONNX operators, computed: random numbers.  They are those of Starling's generator, which a run of the program seeds:
  * an operator's own seed would give the same in each pass. */
 #include "interop/onnx_import.h"
+#include "op.h"
+#include "starling/functions.h"
 
 /* Of this type, or the one that is asked for; SL_DTYPE_DEFAULT after an error. */
 static enum sl_dtype asked(struct slp_onnx_call *c, enum sl_dtype otherwise)

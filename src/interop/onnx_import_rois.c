@@ -6,6 +6,8 @@
 #include <math.h>
 
 #include "interop/onnx_import.h"
+#include "op.h"
+#include "starling/ops.h"
 
 /* How regions are cut along one axis. */
 struct cut {

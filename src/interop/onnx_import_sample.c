@@ -2,6 +2,8 @@
 #include <math.h>
 
 #include "interop/onnx_import.h"
+#include "op.h"
+#include "starling/ops.h"
 
 enum { AXES = 3, TAPS = 4 };
 enum border { ZEROS, BORDER, REFLECTION };

@@ -1,7 +1,9 @@
 /* ONNX operators, computed: lists of tensors, whose lengths are known while a network is built. */
 #include <stdlib.h>
 
+#include "alloc.h"
 #include "interop/onnx_import.h"
+#include "starling/tensor.h"
 
 static struct slp_onnx_sequence *sequence_new(struct slp_onnx_call *c, const struct slp_onnx_sequence *before,
                                               struct slp_onnx_value last)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "interop/onnx_import.h"
+#include "op.h"
 
 struct slp_onnx_known *slp_onnx_known_new(struct slp_onnx_known **list, enum sl_dtype dtype, sl_shape shape)
 {

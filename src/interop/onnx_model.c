@@ -2,7 +2,9 @@
 #include <stdlib.h>
 
 #include "interop/onnx_model.h"
+#include "op.h"
 #include "runtime/text.h"
+#include "starling/io.h"
 
 enum { FIRST_OPSET = 7, LAST_OPSET = 26 };
 

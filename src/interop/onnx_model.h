@@ -3,6 +3,8 @@
 #define SLP_ONNX_MODEL_H
 
 #include "interop/onnx_tensors.h"
+#include "op.h"
+#include "starling/io.h"
 
 /* ---- the graph (onnx_model.c) ------------------------------------------------------------------------------------ */
 

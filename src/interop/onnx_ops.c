@@ -1,8 +1,9 @@
 /* Our operations as ONNX operators, of operator set 17. */
 #include <string.h>
 
-#include "io/elements.h"
 #include "interop/onnx_writer.h"
+#include "io/elements.h"
+#include "op_list.h"
 
 /* ---- elementwise ------------------------------------------------------------------------------------------------- */
 

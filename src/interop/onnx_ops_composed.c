@@ -2,6 +2,8 @@
 #include <math.h>
 
 #include "interop/onnx_writer.h"
+#include "op_list.h"
+#include "starling/ops.h"
 
 static const char *reshaped(struct slp_onnx_writer *w, bool result, const char *v, sl_shape shape)
 {

@@ -1,8 +1,10 @@
 /* sl_import_onnx, where there is protobuf-c and where there is none. */
 #include <stdlib.h>
 
+#include "config.h"
+#include "alloc.h"
 #include "interop/import.h"
-#include "op.h"
+#include "starling/io.h"
 
 #ifndef HAVE_ONNX
 sl_block *slp_import_onnx_parse(struct slp_file *f, struct sl_import_onnx_opts opts)

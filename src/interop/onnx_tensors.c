@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "number.h"
 #include "interop/onnx_tensors.h"
 #include "io/regular.h"
+#include "number.h"
+#include "op.h"
 
 enum { LOCATION_EXTERNAL = 1 };
 

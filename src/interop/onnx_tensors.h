@@ -4,6 +4,7 @@
 
 #include "interop/onnx_import.h"
 #include "io/elements.h"
+#include "starling/tensor.h"
 
 struct slp_onnx_data {
 	enum slp_element element;

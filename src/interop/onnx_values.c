@@ -2,6 +2,8 @@
 #include <stdlib.h>
 
 #include "interop/onnx_import.h"
+#include "op.h"
+#include "starling/ops.h"
 
 static const struct slp_onnx_value nothing = {0};
 

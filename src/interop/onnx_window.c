@@ -1,5 +1,6 @@
 /* Windows that move over sequences, images and volumes: the attributes of ONNX nodes that describe them. */
 #include "interop/onnx_window.h"
+#include "starling/functions.h"
 
 /* Numbers of an attribute, one for each axis. */
 static bool read_axes(struct slp_onnx_call *c, const char *name, int axes, int64_t otherwise, int64_t v[SLP_ONNX_SPACE])

@@ -3,6 +3,7 @@
 #define SLP_ONNX_WINDOW_H
 
 #include "interop/onnx_import.h"
+#include "starling/tensor.h"
 
 /* Numbers for height, width and depth: those of sequences are widths, and images have a depth of 1. */
 enum { SLP_ONNX_SPACE = 3 };

@@ -3,9 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/elements.h"
 #include "interop/onnx_writer.h"
+#include "io/elements.h"
+#include "op_list.h"
 #include "runtime/uncancelled.h"
+#include "starling/graph.h"
 
 enum {
 	OPSET = 17,

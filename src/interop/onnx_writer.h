@@ -3,7 +3,9 @@
 #define SLP_ONNX_WRITER_H
 
 #include "interop/export.h"
+#include "op.h"
 #include "src/interop/onnx.pb-c.h"
+#include "starling/graph.h"
 
 struct slp_onnx_writer {
 	const char *at;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "io/elements.h"
+#include "op.h"
 
 const struct slp_element_info slp_elements[SLP_ELEMENTS] = {
 #define X(symbol, name, type, kind, compute, low, high, numpy, safetensors, mxnet, onnx)                               \

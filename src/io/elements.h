@@ -3,6 +3,7 @@
 #define SLP_ELEMENTS_H
 
 #include "io/file.h"
+#include "starling/tensor.h"
 
 /* X(NAME, C type, dtype of the tensor, NumPy's letters, safetensors' name, MXNet's number, ONNX' number) for those that
  * tensors do not have. */

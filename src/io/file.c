@@ -6,7 +6,9 @@
 
 #include "io/file.h"
 #include "io/regular.h"
+#include "op.h"
 #include "runtime/uncancelled.h"
+#include "starling/io.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "the file formats are little-endian; the machine must be, too"

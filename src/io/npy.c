@@ -5,6 +5,7 @@
 
 #include "ascii.h"
 #include "io/elements.h"
+#include "op.h"
 #include "runtime/uncancelled.h"
 #include "starling/io.h"
 

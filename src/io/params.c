@@ -5,6 +5,7 @@
 
 #include "ascii.h"
 #include "io/params.h"
+#include "op.h"
 
 static const struct format {
 	const char *ending;

@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "io/file.h"
+#include "starling/tensor.h"
 
 /* Writes tensors under their names, as PATH's ending says: .params or .safetensors.  Waits for their values. */
 enum sl_status slp_arrays_save(const char *at, const char *path, const char *const *names, sl_tensor *const *tensors,

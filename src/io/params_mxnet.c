@@ -12,6 +12,7 @@
 
 #include "io/elements.h"
 #include "io/params.h"
+#include "starling/tensor.h"
 
 enum { LIST_MAGIC = 0x112, SMALLEST_ARRAY = 8 };
 static const uint32_t version_1 = 0xf993fac8, version_2 = 0xf993fac9, version_3 = 0xf993faca;

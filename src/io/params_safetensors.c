@@ -7,6 +7,7 @@
 #include "io/crc32c.h"
 #include "io/elements.h"
 #include "io/params.h"
+#include "op.h"
 
 enum { MOST_HEADER = 100 << 20, ALIGN = 8 };
 

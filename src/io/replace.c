@@ -4,6 +4,7 @@
 
 #include "io/durable.h"
 #include "io/file.h"
+#include "op.h"
 #include "runtime/gate.h"
 #include "runtime/uncancelled.h"
 #include "starling/io.h"

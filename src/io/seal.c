@@ -7,6 +7,7 @@
 #include "io/crc32c.h"
 #include "io/params.h"
 #include "io/regular.h"
+#include "starling/base.h"
 
 static const char begin[] = "{\"__metadata__\":{\"header_crc32c\":\"", zeros[] = "00000000";
 /* A later version of Starling that writes what this one would not understand raises the number. */

@@ -1,8 +1,10 @@
 /* Attention between the places of sequences, and learned positions. */
 #include <stdlib.h>
 
-#include "hybrid/padding.h"
 #include "nn/nn.h"
+#include "op.h"
+#include "starling/functions.h"
+#include "starling/nn.h"
 
 /* ---- several heads ----------------------------------------------------------------------------------------------- */
 

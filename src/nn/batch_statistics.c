@@ -11,6 +11,9 @@
 #include "autograd/autograd.h"
 #include "dist/dist.h"
 #include "nn/nn.h"
+#include "op.h"
+#include "starling/autograd.h"
+#include "starling/ops.h"
 
 _Thread_local bool slp_batch_is_local;
 

@@ -4,8 +4,11 @@
 
 #include "ascii.h"
 #include "nn/nn.h"
+#include "op.h"
 #include "runtime/gate.h"
 #include "runtime/observe/fxt.h"
+#include "starling/nn.h"
+#include "starling/ops.h"
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
 
@@ -128,7 +131,8 @@ sl_block *sl_block_retain(sl_block *block)
 static void base_free(sl_block *block)
 {
 	struct slp_block *b = block->base;
-	if (b->hybrid) slp_hybrid_free(b->hybrid);
+	struct slp_hybrid *hybrid = b->hybrid;
+	if (hybrid) hybrid->f->free(hybrid);
 	for (int i = 0; i < b->nchildren; i++) {
 		slp_block_leave(block, b->children[i]);
 		sl_block_free(b->children[i]);
@@ -193,6 +197,7 @@ enum sl_status sl_block_set_prefix_at(const char *at, sl_block *block, const cha
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
+_Thread_local bool slp_sizes_vary;
 static _Thread_local const char *call_site;
 
 const char *slp_forward_call_site(void)
@@ -336,8 +341,9 @@ bool (*slp_before_recording)(const char *at, sl_block *block);
 static bool run(const char *at, sl_block *block, sl_tensor *const *in, int nin, struct slp_results *results)
 {
 	if (!ready(at, block, in, nin) || (slp_before_recording && !slp_before_recording(at, block))) return false;
-	if (block->base->hybrid && !slp_trace_current() && !slp_summary_looks() && all_concrete(in, nin)) {
-		bool eager = false, ok = slp_hybrid_call(at, block, in, nin, results, &eager);
+	const struct slp_hybrid *hybrid = block->base->hybrid;
+	if (hybrid && !slp_trace_current() && !slp_summary_looks() && all_concrete(in, nin)) {
+		bool eager = false, ok = hybrid->f->call(at, block, in, nin, results, &eager);
 		if (!eager && ok) call_hook(block, in, nin, results);
 		if (!eager) return ok;
 	}

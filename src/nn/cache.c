@@ -3,7 +3,10 @@
 
 #include "autograd/autograd.h"
 #include "nn/cached.h"
+#include "op.h"
 #include "runtime/gate.h"
+#include "starling/nn.h"
+#include "starling/ops.h"
 
 /* ---- life -------------------------------------------------------------------------------------------------------- */
 
@@ -41,7 +44,8 @@ sl_cache *sl_cache_new_at(const char *at, sl_block *net, int64_t steps)
 static void cache_free(void *given)
 {
 	sl_cache *cache = given;
-	slp_hybrid_drop_cache(cache->net->base->hybrid, cache->number);
+	struct slp_hybrid *hybrid = cache->net->base->hybrid;
+	if (hybrid) hybrid->f->drop_cache(hybrid, cache->number);
 	for (int i = 0; i < cache->count; i++) {
 		sl_release(cache->kept[i].keys);
 		sl_release(cache->kept[i].values);

@@ -1,5 +1,8 @@
 /* The cache of the network that runs: what its layers see of it. */
 #include "nn/cached.h"
+#include "op.h"
+#include "starling/functions.h"
+#include "starling/nn.h"
 
 #include "autograd/autograd.h"
 #include "nn/nn.h"

@@ -3,6 +3,7 @@
 #define SLP_NN_CACHED_H
 
 #include "nn/nn.h"
+#include "starling/nn.h"
 
 /* What an attention layer keeps: (rows, heads, steps, width of a head) each. */
 struct slp_kept {

@@ -3,6 +3,10 @@
 #include <string.h>
 
 #include "nn/nn.h"
+#include "op.h"
+#include "runtime/fault.h"
+#include "starling/nn.h"
+#include "starling/ops.h"
 
 static void free_all(sl_block *const *blocks, int count)
 {

@@ -2,6 +2,10 @@
 #include <stdlib.h>
 
 #include "nn/nn.h"
+#include "op.h"
+#include "options.h"
+#include "starling/nn.h"
+#include "starling/ops.h"
 
 /* ---- convolution ------------------------------------------------------------------------------------------------- */
 

@@ -2,6 +2,9 @@
 #include <stdlib.h>
 
 #include "nn/nn.h"
+#include "op.h"
+#include "runtime/fault.h"
+#include "starling/nn.h"
 
 _Thread_local bool slp_batch_is_whole;
 

@@ -6,6 +6,10 @@
 #include "autograd/autograd.h"
 #include "nn/nn.h"
 #include "number.h"
+#include "op.h"
+#include "options.h"
+#include "starling/nn.h"
+#include "starling/ops.h"
 
 /* A tensor by whose elements is differentiated: an input, or a parameter. */
 struct place {

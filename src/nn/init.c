@@ -4,7 +4,11 @@
 #include <string.h>
 
 #include "nn/nn.h"
+#include "op.h"
+#include "runtime/device/device.h"
+#include "runtime/engine.h"
 #include "runtime/gate.h"
+#include "starling/nn.h"
 #include "tensor/moment.h"
 
 /* ---- kinds ------------------------------------------------------------------------------------------------------- */

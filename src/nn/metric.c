@@ -4,7 +4,10 @@
 
 #include "dist/dist.h"
 #include "nn/nn.h"
+#include "op.h"
 #include "runtime/gate.h"
+#include "starling/nn.h"
+#include "starling/ops.h"
 #include "tensor/moment.h"
 
 struct sl_metric {

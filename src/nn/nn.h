@@ -6,7 +6,22 @@
 #include "runtime/guard.h"
 #include "starling/nn.h"
 
-struct slp_hybrid; /* plans of a hybridised block (hybrid.c) */
+struct slp_results;
+struct slp_hybrid;
+/* What blocks do with the plans of a hybridised one (src/hybrid/hybrid.c). */
+struct slp_hybrid_functions {
+	/* Runs the plan for these inputs, compiling it first if it is new; false after an error.  Sets *eager if the block is
+	 * to run imperatively. */
+	bool (*call)(const char *at, sl_block *block, sl_tensor *const *in, int nin, struct slp_results *results,
+	             bool *eager);
+	void (*drop_plans)(struct slp_hybrid *hybrid);
+	void (*drop_cache)(struct slp_hybrid *hybrid, uint64_t cache); /* plans that were made for this cache */
+	void (*free)(struct slp_hybrid *hybrid);
+};
+/* Plans of a hybridised block: a hybrid object begins so. */
+struct slp_hybrid {
+	const struct slp_hybrid_functions *f;
+};
 
 struct sl_param {
 	sl_block *block;
@@ -96,6 +111,8 @@ const char *slp_forward_call_site_set(const char *at);
 sl_tensor *slp_layer_input(sl_block *layer, sl_tensor *const *in, int nin);
 /* The activation of a layer's result, if it has one. */
 sl_tensor *slp_layer_activate(sl_tensor *y, enum sl_activation activation);
+/* This thread traces programs that are compared for several sizes: layers make the same calls for all of them. */
+extern _Thread_local bool slp_sizes_vary;
 
 /* cached.c */
 /* Whether sl_cache_forward runs on this thread; the number of its cache, 0: none; whether it runs this block. */
@@ -165,6 +182,8 @@ extern _Thread_local int slp_shard;
 /* As sl_param_use, for what forward writes in training (running statistics): shards after the first get a tensor of
  * their own, whose values are never read, so that none waits for another. */
 sl_tensor *slp_param_use_written(const char *at, sl_param *param, sl_tensor *x);
+/* Whether no gradient is wanted: sl_attach_grad with SL_GRAD_NONE. */
+bool slp_param_is_frozen(const sl_param *param);
 
 /* init.c */
 static inline struct sl_initializer slp_init_or(struct sl_initializer init, struct sl_initializer otherwise)
@@ -180,132 +199,6 @@ bool slp_summary_enter(sl_block *block);
 void slp_summary_leave(sl_tensor *result);
 bool slp_summary_looks(void);
 
-/* hybrid.c */
-/* Runs the plan for these inputs, compiling it first if it is new; false after an error.  Sets *eager if the block is
- * to run imperatively. */
-bool slp_hybrid_call(const char *at, sl_block *block, sl_tensor *const *in, int nin, struct slp_results *results,
-                     bool *eager);
-void slp_hybrid_drop_plans(struct slp_hybrid *hybrid);
-void slp_hybrid_drop_cache(struct slp_hybrid *hybrid, uint64_t cache); /* those that were made for it; NULL: none */
-void slp_hybrid_free(struct slp_hybrid *hybrid);
-
-/* buckets.c */
-/* How many bytes of parameters a bucket has, about. */
-double slp_bucket_bytes(sl_param *const *params, int count);
-/* Chooses where each parameter is updated and in which bucket.  With `together`, or if one has no values yet, all of
- * them where they are (DEFAULT) and in no bucket.  ranks, if not NULL: parameters of a bucket have the same. */
-void slp_buckets_assign(sl_param *const *params, int count, bool together, const int *ranks, sl_device *owners,
-                        int *bucket);
-/* All that lies in the memory of parameter i, as one vector, if that is nothing but parameters of a bucket; else its
- * values. */
-sl_tensor *slp_bucket_memory(sl_param *const *params, int count, int i);
-/* Brings the parameters of each bucket into one memory, if nothing else holds theirs, on its owner, and has new
- * values sent to all their devices.  False after an error. */
-bool slp_buckets_gather(const char *at, sl_param *const *params, int count, const sl_device *owners, const int *bucket);
-
-/* groups.c */
-/* Whether a pattern is that of a parameter's path from the block; -1 without memory, an error is recorded. */
-int slp_param_matches(const char *at, const sl_block *block, const sl_param *param, const char *pattern);
-/* Counts what programs of whole steps do not follow by themselves: changes of the network and of the trainer's
- * groups. */
-unsigned slp_trainer_changes(const sl_trainer *trainer);
-
-/* accumulate.c */
-/* Adds the gradients of a micro-batch of so many rows to the sums; the number of them that are in, -1 after an
- * error. */
-int slp_trainer_gather(const char *at, sl_trainer *trainer, sl_tensor *const *grads, int64_t rows);
-int slp_trainer_gathered(const sl_trainer *trainer, int64_t *rows);
-/* Goes on where so many are in; 0: all sums are dropped. */
-void slp_trainer_set_gathered(sl_trainer *trainer, int count, int64_t rows);
-/* The sum of parameter i; NULL: none. */
-sl_tensor *slp_trainer_sum(const sl_trainer *trainer, int i);
-
-/* averages.c */
-/* Whether averages stand in for the parameters; and with an error, if so. */
-bool slp_trainer_stands_in(const sl_trainer *trainer);
-bool slp_trainer_is_averaged(const char *at, const char *function, const sl_trainer *trainer);
-/* Whether the trainer has all parameters of its block; SL_ESTATE: some came into being after it was made. */
-bool slp_trainer_has_all(const char *at, const char *function, sl_trainer *trainer);
-
-/* scaling.c */
-bool slp_trainer_scales(const sl_trainer *trainer);
-/* Whether these can be figures of loss scaling; and sets them, false after an error. */
-bool slp_scaling_fits(double now, int64_t good, int64_t overflows);
-bool slp_scaling_set(const char *at, sl_trainer *trainer, double now, int64_t good, int64_t overflows);
-void slp_scaling_get(const sl_trainer *trainer, double *now, int64_t *good, int64_t *overflows);
-/* The scale, for programs of whole steps: a scalar whose value follows. */
-sl_tensor *slp_scaling_symbol(const char *at, sl_trainer *trainer);
-/* slp_trainer_update by gradients scaled by this factor, and counts the step; skips it if they overflowed. */
-enum sl_status slp_trainer_apply(const char *at, sl_trainer *trainer, sl_tensor *const *params, sl_tensor *const *grads,
-                                 int64_t divisor, double scale);
-
-/* trainer.c */
-/* The parameters that are to change, with their gradients, summed over processes; NULL where they are not.  *scale:
- * what sl_backward scaled them by. */
-bool slp_trainer_fresh(const char *at, sl_trainer *trainer, int64_t rows, bool ignore_stale, sl_tensor **params,
-                       sl_tensor **grads, double *scale);
-/* The gradients were used. */
-void slp_trainer_used(const sl_trainer *trainer);
-struct slp_hyper { /* what changes from step to step */
-	double lr, rescale;
-	int64_t step;
-};
-/* Whether no gradient is wanted: sl_attach_grad with SL_GRAD_NONE. */
-bool slp_param_is_frozen(const sl_param *param);
-/* update.c */
-/* Updates params[i] by grads[i], all symbols or all concrete (NULL: not); the optimiser's state belongs to the trainer,
- * by the parameters' order in the block. */
-enum sl_status slp_trainer_update(const char *at, sl_trainer *trainer, sl_tensor *const *params,
-                                  sl_tensor *const *grads, struct slp_hyper hyper);
-/* What a trainer keeps of each parameter: "momentum", …, "master", "average", "sum", NULL after the last; parameter
- * i's, NULL: not made yet. */
-const char *slp_trainer_state_name(const sl_trainer *trainer, int which);
-sl_tensor **slp_trainer_state(sl_trainer *trainer, int which, int i);
-double slp_trainer_base_lr(const sl_trainer *trainer);
-struct sl_optimizer *slp_trainer_optimizer(sl_trainer *trainer); /* with .lr as it is now */
-void slp_trainer_resume(sl_trainer *trainer, double lr, int64_t steps);
-/* Where each parameter is updated, DEFAULT: where it is; chosen anew, with their buckets, by where they may be now. */
-const sl_device *slp_trainer_owners(sl_trainer *trainer);
-/* Buckets of parameters whose gradients are added together, by one owner, as they were chosen last: numbers in the
- * order in which the backward pass reaches them, one a parameter; -1: none. */
-const int *slp_trainer_buckets(const sl_trainer *trainer);
-sl_block *slp_trainer_block(const sl_trainer *trainer);
-/* The parameters that are trained, in their order; *count of them. */
-sl_param *const *slp_trainer_params(const char *at, sl_trainer *trainer, int *count);
-/* The factor of the learning rate, and the decay, of parameter i. */
-void slp_trainer_group(const sl_trainer *trainer, int i, double *lr_scale, double *weight_decay);
-/* What the coming step uses. */
-struct slp_hyper slp_trainer_coming(const sl_trainer *trainer, int64_t batch_size);
-/* The same, and counts it: params[i] is NULL where parameter i is left alone; params NULL: the frozen ones are. */
-struct slp_hyper slp_trainer_advance(sl_trainer *trainer, sl_tensor *const *params, int64_t batch_size);
-/* Steps that have left parameter i alone. */
-int64_t *slp_trainer_skipped(sl_trainer *trainer, int i);
-
-/* trainer_state.c */
-/* "0.weight.momentum": a state's name in files; malloc'd, NULL without memory. */
-char *slp_trainer_state_path(sl_trainer *trainer, int i, int which);
-
-/* masters.c */
-/* Gives the state `which` of parameter i these values, in place if there is one: programs of whole steps know it.
- * NULL: as at first. */
-bool slp_trainer_set_state(const char *at, sl_trainer *trainer, int which, int i, sl_tensor *values);
-/* Whether some parameter is in a half type, and rounded to a master: that is no part of programs of whole steps. */
-bool slp_trainer_rounds(const sl_trainer *trainer);
-/* Masters take the values of parameters that were written elsewhere since; false after an error. */
-bool slp_trainer_masters_follow(const char *at, sl_trainer *trainer);
-/* All parameters were rounded to their masters. */
-void slp_trainer_masters_hold(sl_trainer *trainer);
-
-/* gathered_state.c */
-/* Where processes share a trainer's states (NULL: none), rank 0 gets those of the others for a while; all call it.
- * False after an error. */
-bool slp_trainer_gather_states(const char *at, sl_trainer *trainer);
-void slp_trainer_drop_others(sl_trainer *trainer);
-
-/* schedule.c */
-/* What is wrong with a schedule; NULL: nothing. */
-const char *slp_schedule_wrong(const struct sl_schedule *schedule);
-
 /* metric.c */
 struct slp_metric_state {
 	int top;
@@ -320,14 +213,5 @@ bool slp_metric_set(const char *at, sl_metric *metric, sl_tensor *sum, int64_t c
 bool slp_param_can_be_set(const char *at, sl_param *param, sl_tensor *values);
 /* Writes a line on what does not fit about a parameter and values from a file (out NULL: no line); false if nothing. */
 bool slp_param_unfit(FILE *out, const char *path, const sl_param *param, const sl_tensor *values);
-
-/* reduction.c */
-int64_t slp_rows_of(sl_shape x);
-/* What gradients of so many rows are divided by. */
-int64_t slp_reduction_divisor(enum sl_reduction reduction, int64_t rows);
-/* The gradient by which to go back from the losses of so many rows, in *weights: NULL for ones; times a scalar, if
- * scale is not NULL.  False after an error. */
-bool slp_reduction_weigh(const char *at, enum sl_reduction reduction, sl_tensor *losses, int64_t rows, sl_tensor *scale,
-                         sl_tensor **weights);
 
 #endif

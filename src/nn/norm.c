@@ -4,6 +4,11 @@
 
 #include "autograd/autograd.h"
 #include "nn/nn.h"
+#include "op.h"
+#include "options.h"
+#include "runtime/fault.h"
+#include "starling/nn.h"
+#include "starling/ops.h"
 
 /* ---- batch ------------------------------------------------------------------------------------------------------- */
 

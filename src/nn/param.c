@@ -4,7 +4,14 @@
 
 #include "autograd/autograd.h"
 #include "nn/nn.h"
+#include "runtime/device/device.h"
+#include "runtime/engine.h"
+#include "runtime/fault.h"
 #include "runtime/gate.h"
+#include "runtime/random.h"
+#include "runtime/task/storage.h"
+#include "starling/nn.h"
+#include "starling/ops.h"
 
 /* Two threads may run a block for the first time; a change may need another one. */
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
@@ -394,6 +401,11 @@ static bool leave_spoilt(sl_tensor *t)
 	t->offset = 0;
 	slp_later(release_storage_later, old);
 	return true;
+}
+
+bool slp_param_is_frozen(const sl_param *p)
+{
+	return p->data && (!p->data->var || p->data->var->req == SL_GRAD_NONE);
 }
 
 bool slp_param_can_be_set(const char *at, sl_param *param, sl_tensor *values)

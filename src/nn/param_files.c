@@ -3,7 +3,10 @@
 #include <string.h>
 
 #include "nn/param_names.h"
+#include "op.h"
 #include "runtime/uncancelled.h"
+#include "starling/nn.h"
+#include "starling/ops.h"
 #include "tensor/moment.h"
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */

@@ -3,6 +3,9 @@
 #include <string.h>
 
 #include "nn/param_names.h"
+#include "op.h"
+#include "starling/nn.h"
+#include "starling/ops.h"
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
 

@@ -4,6 +4,7 @@
 
 #include "io/params.h"
 #include "nn/nn.h"
+#include "starling/nn.h"
 
 struct slp_named_arrays {
 	char **names, **origins; /* as the rules have it; as in the file */

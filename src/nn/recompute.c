@@ -4,6 +4,8 @@
 
 #include "autograd/autograd.h"
 #include "nn/nn.h"
+#include "runtime/random.h"
+#include "starling/nn.h"
 
 _Thread_local bool slp_repeating;
 

@@ -3,6 +3,10 @@
 #include <stdlib.h>
 
 #include "nn/nn.h"
+#include "op.h"
+#include "options.h"
+#include "starling/nn.h"
+#include "starling/ops.h"
 
 enum { WEIGHT_IN, WEIGHT_STATE, BIAS_IN, BIAS_STATE, PARAMS };
 

@@ -2,6 +2,9 @@
 #include <stdlib.h>
 
 #include "nn/nn.h"
+#include "op.h"
+#include "starling/nn.h"
+#include "starling/ops.h"
 
 /* ---- activation -------------------------------------------------------------------------------------------------- */
 

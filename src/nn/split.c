@@ -4,6 +4,9 @@
 #include <string.h>
 
 #include "nn/split.h"
+#include "op.h"
+#include "runtime/fault.h"
+#include "starling/graph.h"
 
 struct split {
 	const sl_graph *joint;

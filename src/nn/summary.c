@@ -2,8 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "number.h"
 #include "nn/nn.h"
+#include "number.h"
+#include "op.h"
+#include "starling/nn.h"
 
 struct row {
 	const sl_block *block;

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "nn/nn.h"
+#include "op.h"
 #include "runtime/gate.h"
+#include "starling/nn.h"
 
 /* ---- changes ----------------------------------------------------------------------------------------------------- */
 
@@ -24,7 +26,8 @@ void slp_block_changed(sl_block *block)
 {
 	SLP_TREE();
 	block->base->changes++;
-	slp_hybrid_drop_plans(block->base->hybrid);
+	struct slp_hybrid *hybrid = block->base->hybrid;
+	if (hybrid) hybrid->f->drop_plans(hybrid);
 	for (int i = 0; i < block->base->nparents; i++) slp_block_changed(block->base->parents[i]);
 }
 

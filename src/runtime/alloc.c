@@ -1,12 +1,13 @@
 /* Memory of the library's own (alloc.h): the one place that requests it, and where a test can make it fail. */
-#include "alloc.h"
+#include "op.h"
+#include "runtime/compat.h"
+#include "runtime/fault.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "runtime/memory/memory_limit.h"
-#include "runtime/runtime.h"
 
 _Atomic long slp_fail_alloc;
 

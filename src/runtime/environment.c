@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "number.h"
+#include "op.h"
+#include "runtime/environment.h"
 #include "runtime/process/processes.h"
-#include "runtime/runtime.h"
 
 /* After STARPU_: those of StarPU 1.4 that it reads as an int of at least 0, and as a float. */
 static const char ints[] =

@@ -1,10 +1,13 @@
 /* Errors: the first mistake of each thread, and the faults of kernels, kept until a sync point reports them. */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "number.h"
+#include "op.h"
+#include "runtime/fault.h"
+#include "runtime/observe/stats.h"
 #include "runtime/process/processes.h"
-#include "runtime/runtime.h"
 
 static _Thread_local struct slp_pending thread_error; /* SL_OK: none pending */
 

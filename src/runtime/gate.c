@@ -1,4 +1,6 @@
 /* The gate: which threads are in calls, closing it, and what is freed after they have left. */
+#include "op.h"
+#include "runtime/compat.h"
 #include "runtime/gate.h"
 
 #include <errno.h>
@@ -9,7 +11,6 @@
 #include <unistd.h>
 
 #include "runtime/guard.h"
-#include "runtime/runtime.h"
 #include "runtime/uncancelled.h"
 
 enum { CLOSED = 1, LATER = 2, BARRIERS = 4 }; /* BARRIERS: the system has none for all threads, so each makes its own */

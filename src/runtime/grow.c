@@ -1,7 +1,7 @@
 /* Lists that grow. */
 #include <stdlib.h>
 
-#include "runtime/runtime.h"
+#include "alloc.h"
 
 bool slp_grow(void **list, int *max, int n, size_t size)
 {

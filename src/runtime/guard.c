@@ -1,7 +1,7 @@
 /* Guards: waiting for the thread that works with an object. */
+#include "op.h"
 #include "runtime/guard.h"
 
-#include "runtime/runtime.h"
 #include "runtime/uncancelled.h"
 
 _Thread_local struct slp_guard *slp_guards;

@@ -1,6 +1,7 @@
 /* What calls give as options: one rule for all structures of the list (options.h). */
 #include "options.h"
 
+#include <starling.h>
 #include <string.h>
 
 #include "op.h"

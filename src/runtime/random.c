@@ -1,5 +1,6 @@
 /* Random numbers: the seed, and the number of each random operation.  The bits themselves come from philox.h. */
-#include "runtime/runtime.h"
+#include "runtime/engine.h"
+#include "runtime/random.h"
 
 _Thread_local int *slp_rng_virtual;
 _Thread_local struct slp_rng_log *slp_rng_notes, *slp_rng_repeats;

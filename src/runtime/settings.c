@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "op.h"
+#include "runtime/compat.h"
+#include "runtime/engine.h"
 #include "runtime/process/processes.h"
-#include "runtime/runtime.h"
 #include "runtime/start.h"
 
 /* Where settings are read, and whether all were understood. */

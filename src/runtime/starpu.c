@@ -7,13 +7,18 @@
 #include <time.h>
 
 #include "number.h"
+#include "op.h"
 #include "runtime/device/cores.h"
-#include "runtime/task/fuzz.h"
-#include "runtime/task/priority.h"
-#include "runtime/process/processes.h"
+#include "runtime/device/team.h"
+#include "runtime/engine.h"
+#include "runtime/environment.h"
 #include "runtime/memory/memory_limit.h"
+#include "runtime/process/processes.h"
+#include "runtime/process/slaves.h"
 #include "runtime/simulation/simulate.h"
 #include "runtime/start.h"
+#include "runtime/task/fuzz.h"
+#include "runtime/task/priority.h"
 #include "runtime/thread.h"
 
 /* The accelerators that StarPU shall use.  The scheduler must be chosen before it starts, and it warns if it is asked

@@ -2,7 +2,7 @@
 #ifndef SLP_START_H
 #define SLP_START_H
 
-#include <starling.h>
+#include "starling/base.h"
 
 /* The program's and the environment's settings; nothing is left to be chosen but the policy. */
 struct slp_settings {

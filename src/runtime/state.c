@@ -1,5 +1,6 @@
 /* The engine's state and its counters, which all of this folder reads.  It calls nothing. */
-#include "runtime/runtime.h"
+#include "runtime/engine.h"
+#include "runtime/observe/stats.h"
 
 struct slp_engine slp_engine = {.lock = PTHREAD_MUTEX_INITIALIZER, .device = {SL_DEVICE_AUTO, -1}};
 

@@ -3,7 +3,7 @@
 #ifndef STARLING_GRAPH_H
 #define STARLING_GRAPH_H
 
-#include <starling/ops.h>
+#include <starling/tensor.h>
 
 #pragma GCC system_header
 #ifdef __cplusplus

@@ -13,6 +13,7 @@
 
 #include <starling/autograd.h>
 #include <starling/graph.h>
+#include <starling/options.h>
 
 #pragma GCC system_header
 #ifdef __cplusplus

@@ -12,6 +12,7 @@
 #ifndef STARLING_OPS_H
 #define STARLING_OPS_H
 
+#include <starling/options.h>
 #include <starling/tensor.h>
 
 #pragma GCC system_header
@@ -19,8 +20,6 @@
 extern "C" {
 #endif
 
-/* The function that a layer applies to its result. */
-enum sl_activation { SL_IDENTITY, SL_RELU, SL_SIGMOID, SL_TANH, SL_GELU, SL_SOFTPLUS, SL_ACTIVATIONS };
 SL_API sl_tensor *sl_activate_at(const char *at, sl_tensor *x, enum sl_activation activation);
 #define sl_activate(x, activation) sl_activate_at(SL_HERE, x, activation)
 SL_API const char *sl_activation_name(enum sl_activation activation);
@@ -281,17 +280,6 @@ struct sl_conv2d_opts {
 SL_API sl_tensor *sl_conv2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b, struct sl_conv2d_opts opts);
 #define sl_conv2d(x, w, b, ...) sl_conv2d_at(SL_HERE, x, w, b, SL_OPTIONS(sl_conv2d_opts, __VA_ARGS__))
 
-enum sl_pool_type { SL_POOL_MAX, SL_POOL_AVG };
-struct sl_pool2d_opts {
-	enum sl_pool_type type;
-	int kernel[2], stride[2] SL_IS_({SL_UNSET_INT, SL_UNSET_INT}),
-	        pad[2];               /* stride by default as the kernel; a second 0 kernel or stride: as the first */
-	bool global;                  /* one window of the whole image */
-	bool ceil;                    /* windows that overlap the end count too */
-	bool exclude_pad;             /* averages count only elements inside the image */
-	bool as_written SL_IS_(true); /* see SL_OPTIONS */
-};
-#define SL_DEFAULTS_sl_pool2d_opts(X) X(stride, {SL_UNSET_INT, SL_UNSET_INT})
 SL_API sl_tensor *sl_pool2d_at(const char *at, sl_tensor *x, struct sl_pool2d_opts opts);
 #define sl_pool2d(x, ...) sl_pool2d_at(SL_HERE, x, SL_OPTIONS(sl_pool2d_opts, __VA_ARGS__))
 

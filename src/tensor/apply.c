@@ -2,8 +2,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/observe/fxt.h"
+#include "runtime/device/device.h"
+#include "runtime/engine.h"
+#include "runtime/fault.h"
 #include "runtime/memory/memory_limit.h"
+#include "runtime/observe/fxt.h"
+#include "runtime/task/buffer.h"
+#include "runtime/task/storage.h"
 #include "tensor/tensor.h"
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */

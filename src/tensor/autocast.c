@@ -2,6 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "op.h"
+#include "starling/autograd.h"
+#include "starling/ops.h"
 #include "tensor/tensor.h"
 
 _Thread_local enum sl_dtype slp_autocast;

@@ -1,4 +1,7 @@
 /* sl_explain: how a tensor was computed. */
+#include "op.h"
+#include "runtime/engine.h"
+#include "runtime/fault.h"
 #include "runtime/observe/explain.h"
 #include "tensor/tensor.h"
 

@@ -1,4 +1,8 @@
 /* Values that are read in place, without a copy. */
+#include "alloc.h"
+#include "runtime/engine.h"
+#include "runtime/task/buffer.h"
+#include "starling/tensor.h"
 #include "tensor/tensor.h"
 
 /* Whether main memory has the values at one place as long as the tensor lives, and no known task writes them. */

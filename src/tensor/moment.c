@@ -1,4 +1,6 @@
 /* Moments: the lock between changes of many tensors and saves of them, and copies for saves. */
+#include "runtime/engine.h"
+#include "starling/tensor.h"
 #include "tensor/moment.h"
 
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER; /* changes share it, a save has it alone */

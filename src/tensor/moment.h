@@ -2,6 +2,7 @@
 #ifndef SLP_MOMENT_H
 #define SLP_MOMENT_H
 
+#include "starling/tensor.h"
 #include "tensor/tensor.h"
 
 /* What this thread submits from here on to slp_change_end is one change to a save: it has all of it or nothing.  Other

@@ -7,7 +7,9 @@
 
 #include "ascii.h"
 #include "number.h"
-#include "runtime/runtime.h"
+#include "op.h"
+#include "runtime/engine.h"
+#include "runtime/task/codelet.h"
 #include "tensor/tensor.h"
 
 _Static_assert(SL_OP_MAX_ATTRS == SLP_MAX_ATTRS && SL_OP_MAX_OUTPUTS == SLP_MAX_OUTPUTS, "as operations have them");

@@ -1,6 +1,10 @@
 /* Waiting for a limited time: for front ends whose users may interrupt a wait. */
 #include <stdlib.h>
 
+#include "runtime/device/idle.h"
+#include "runtime/engine.h"
+#include "runtime/task/buffer.h"
+#include "runtime/task/storage.h"
 #include "tensor/tensor.h"
 
 /* A question to StarPU whether values are there.  The asker and StarPU's callback hold it. */

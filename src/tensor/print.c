@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "number.h"
+#include "op.h"
+#include "runtime/fault.h"
 #include "tensor/tensor.h"
 
 enum { EDGE = 3, ABBREVIATE_FROM = 1000, CELL = 32 };

@@ -1,6 +1,7 @@
 /* The tensor object: its references, its properties that need no wait, and scopes. */
 #include <stdlib.h>
 
+#include "runtime/task/storage.h"
 #include "tensor/tensor.h"
 
 void (*slp_var_release)(struct slp_var *var);

@@ -2,7 +2,9 @@
 #ifndef SLP_TENSOR_H
 #define SLP_TENSOR_H
 
-#include "runtime/runtime.h"
+#include "runtime/fault.h"
+#include "runtime/task/buffer.h"
+#include "runtime/task/storage.h"
 
 struct slp_var;    /* what autograd knows of a tensor (src/autograd) */
 struct slp_symbol; /* a result that is only described (src/graph) */

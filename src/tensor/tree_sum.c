@@ -1,5 +1,6 @@
 /* Sums of what several devices have, added in pairs: the order does not depend on who is first. */
 #include "runtime/task/priority.h"
+#include "starling/ops.h"
 #include "tensor/tensor.h"
 
 /* Terms that lie on one device are added there, so that their sum travels instead of them. */

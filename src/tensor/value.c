@@ -4,12 +4,18 @@
 #include <string.h>
 #include <time.h>
 
+#include "runtime/device/device.h"
+#include "runtime/device/idle.h"
+#include "runtime/engine.h"
+#include "runtime/fault.h"
+#include "runtime/memory/memory_limit.h"
 #include "runtime/observe/explain.h"
 #include "runtime/observe/fxt.h"
-#include "runtime/memory/memory_limit.h"
-#include "runtime/simulation/simulate.h"
-#include "runtime/uncancelled.h"
 #include "runtime/observe/watch.h"
+#include "runtime/simulation/simulate.h"
+#include "runtime/task/buffer.h"
+#include "runtime/task/storage.h"
+#include "runtime/uncancelled.h"
 #include "tensor/tensor.h"
 
 static void pause_briefly(void)

@@ -1,4 +1,8 @@
 /* Views and copies: other tensors over the same values, and the same values elsewhere. */
+#include "op_list.h"
+#include "runtime/device/device.h"
+#include "runtime/task/storage.h"
+#include "starling/ops.h"
 #include "tensor/tensor.h"
 
 /* A tensor over part of t's values. */

@@ -1,4 +1,6 @@
 /* Gradients of micro-batches, added until a step uses them: what sl_step_opts.accumulate asks for. */
+#include "starling/ops.h"
+#include "train/train.h"
 #include "train/trainer.h"
 
 /* Sums of half types are in float32.  The first is a copy: others may lie in the same memory, which is used again. */

@@ -4,6 +4,9 @@
 
 #include "dist/dist.h"
 #include "nn/nn.h"
+#include "op.h"
+#include "runtime/engine.h"
+#include "starling/nn.h"
 
 enum { WARM = 2, TIMED = 6, ROUNDS = 3, MOST = 1 << 16 };
 

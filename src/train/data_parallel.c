@@ -8,9 +8,11 @@
 
 #include "graph/graph.h"
 #include "io/crc32c.h"
-#include "train/data_parallel.h"
-#include "train/trainer.h"
 #include "number.h"
+#include "runtime/engine.h"
+#include "train/data_parallel.h"
+#include "train/train.h"
+#include "train/trainer.h"
 
 struct slp_ranks {
 	int count;

@@ -4,6 +4,7 @@
 
 #include "dist/dist.h"
 #include "nn/nn.h"
+#include "starling/nn.h"
 
 /* trainer.c */
 /* How many processes sum their gradients for its steps. */

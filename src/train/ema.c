@@ -2,8 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "train/trainer.h"
+#include "starling/ops.h"
 #include "tensor/moment.h"
+#include "train/train.h"
+#include "train/trainer.h"
 
 void slp_trainer_drop_held(sl_trainer *t)
 {

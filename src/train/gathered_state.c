@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "train/data_parallel.h"
+#include "train/train.h"
 #include "train/trainer.h"
 
 /* One that another rank keeps, on its way to rank 0. */

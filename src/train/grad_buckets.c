@@ -5,7 +5,13 @@
 #include "autograd/autograd.h"
 #include "dist/dist.h"
 #include "nn/nn.h"
+#include "runtime/device/device.h"
+#include "runtime/engine.h"
 #include "runtime/gate.h"
+#include "runtime/task/buffer.h"
+#include "runtime/task/storage.h"
+#include "starling/ops.h"
+#include "train/train.h"
 
 /* What a device owns so far. */
 struct share {

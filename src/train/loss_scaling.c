@@ -6,8 +6,11 @@
 #include <stdlib.h>
 
 #include "dist/dist.h"
+#include "options.h"
+#include "runtime/observe/stats.h"
+#include "starling/ops.h"
+#include "train/train.h"
 #include "train/trainer.h"
-#include "runtime/runtime.h"
 
 /* ---- options ----------------------------------------------------------------------------------------------------- */
 

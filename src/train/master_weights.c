@@ -1,5 +1,7 @@
 /* Masters: float32 copies that a trainer updates instead of parameters in half types, and when each copy was made.
  * A write to such a parameter by anyone else shows in its storage's version. */
+#include "starling/ops.h"
+#include "train/train.h"
 #include "train/trainer.h"
 
 /* Counts what is written to a parameter. */

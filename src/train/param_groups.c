@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "autograd/autograd.h"
+#include "options.h"
+#include "train/train.h"
 #include "train/trainer.h"
 
 int slp_param_matches(const char *at, const sl_block *block, const sl_param *param, const char *pattern)

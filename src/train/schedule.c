@@ -2,6 +2,8 @@
 #include <math.h>
 
 #include "nn/nn.h"
+#include "options.h"
+#include "train/train.h"
 
 const char *slp_schedule_wrong(const struct sl_schedule *s)
 {

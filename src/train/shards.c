@@ -4,7 +4,12 @@
 #include <string.h>
 
 #include "nn/nn.h"
+#include "op.h"
+#include "runtime/device/device.h"
+#include "runtime/engine.h"
+#include "runtime/fault.h"
 #include "runtime/observe/utilisation.h"
+#include "starling/nn.h"
 
 /* ---- measured speed ---------------------------------------------------------------------------------------------- */
 

@@ -2,7 +2,9 @@
  * gradients alone, updates them, and gives the others the new values.  That is the first stage of S. Rajbhandari, J.
  * Rasley, O. Ruwase, Y. He, "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", SC 2020; no
  * parameter is divided.  Sums for one and values from one are as many bytes as sums for all. */
+#include "runtime/task/storage.h"
 #include "train/data_parallel.h"
+#include "train/train.h"
 #include "train/trainer.h"
 
 bool slp_trainer_shares(const sl_trainer *t)

@@ -3,9 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "train/step.h"
 #include "hybrid/trace.h"
+#include "options.h"
+#include "runtime/fault.h"
 #include "runtime/gate.h"
+#include "train/step.h"
+#include "train/train.h"
 
 enum { MAX_PLANS = 64 };
 

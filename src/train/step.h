@@ -3,6 +3,7 @@
 #define SLP_STEP_H
 
 #include "hybrid/padding.h"
+#include "starling/nn.h"
 #include "train/data_parallel.h"
 
 /* A program for batches of one signature. */

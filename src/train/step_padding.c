@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "starling/ops.h"
 #include "train/step.h"
+#include "train/train.h"
 
 int64_t slp_step_rows(const struct slp_step_run *r, int shard)
 {

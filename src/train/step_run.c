@@ -3,11 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "train/step.h"
 #include "hybrid/trace.h"
-#include "train/trainer.h"
 #include "runtime/observe/fxt.h"
 #include "tensor/moment.h"
+#include "train/step.h"
+#include "train/train.h"
+#include "train/trainer.h"
 
 static uint64_t bits(double x)
 {

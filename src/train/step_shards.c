@@ -3,12 +3,15 @@
 #include <stdlib.h>
 
 #include "dist/dist.h"
-#include "train/step.h"
 #include "hybrid/trace.h"
-#include "train/trainer.h"
 #include "runtime/observe/fxt.h"
+#include "runtime/random.h"
 #include "runtime/task/priority.h"
+#include "runtime/task/storage.h"
 #include "tensor/moment.h"
+#include "train/step.h"
+#include "train/train.h"
+#include "train/trainer.h"
 
 /* Those that so many other processes draw for their n shards, so that all of them draw what one with all shards
  * would. */

@@ -4,11 +4,13 @@
 
 #include "autograd/autograd.h"
 #include "dist/dist.h"
-#include "train/data_parallel.h"
-#include "train/trainer.h"
-#include "runtime/observe/fxt.h"
+#include "options.h"
 #include "runtime/gate.h"
+#include "runtime/observe/fxt.h"
 #include "tensor/moment.h"
+#include "train/data_parallel.h"
+#include "train/train.h"
+#include "train/trainer.h"
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */
 
@@ -207,6 +209,16 @@ const char *slp_trainer_state_name(const sl_trainer *trainer, int which)
 	return slot < SLP_TRAINER_STATES ? others[slot] : NULL;
 }
 
+char *slp_trainer_state_path(sl_trainer *t, int i, int which)
+{
+	int count;
+	sl_param *const *params = slp_trainer_params(NULL, t, &count);
+	char *path = slp_param_path(slp_trainer_block(t), params[i]);
+	char *name = path ? slp_format("%s.%s", path, slp_trainer_state_name(t, which)) : NULL;
+	free(path);
+	return name;
+}
+
 sl_tensor **slp_trainer_state(sl_trainer *trainer, int which, int i)
 {
 	return &trainer->states[slp_trainer_slot(trainer, which)][i];
@@ -298,11 +310,6 @@ const int *slp_trainer_buckets(const sl_trainer *trainer)
 }
 
 /* ---- a step after sl_backward ------------------------------------------------------------------------------------ */
-
-bool slp_param_is_frozen(const sl_param *p)
-{
-	return p->data && (!p->data->var || p->data->var->req == SL_GRAD_NONE);
-}
 
 bool slp_trainer_has_all(const char *at, const char *function, sl_trainer *t)
 {

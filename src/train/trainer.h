@@ -3,6 +3,7 @@
 #define SLP_TRAINER_H
 
 #include "nn/nn.h"
+#include "starling/nn.h"
 
 /* What a trainer keeps of each parameter.  The optimiser has two at most; the master, in float32, is that of a
  * parameter in a half type; the sum is that of gradients of micro-batches. */

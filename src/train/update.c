@@ -3,11 +3,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "train/trainer.h"
 #include "op_inner.h"
+#include "runtime/fault.h"
 #include "runtime/memory/admission.h"
-#include "runtime/task/priority.h"
 #include "runtime/observe/fxt.h"
+#include "runtime/task/priority.h"
+#include "starling/ops.h"
+#include "train/train.h"
+#include "train/trainer.h"
 
 /* What one call updates: arrays of count tensors. */
 struct update {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include <starling.h>
 
 #include "../../models/networks.h"
 #include "io/crc32c.h"

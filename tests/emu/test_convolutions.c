@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 #include <cudnn.h>
+#include <starling.h>
 
+#include "op_list.h"
 #include "check.h"
 #include "conv/conv2d.h"
 #include "emulated.h"

@@ -5,11 +5,12 @@
 #include <string.h>
 
 #include <starling/own.h>
+#include <starling.h>
 
 #include "check.h"
 #include "emulated.h"
 #include "lenet.h"
-#include "runtime/runtime.h"
+#include "runtime/task/buffer.h"
 
 static int start(void)
 {

@@ -4,11 +4,14 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <starling.h>
 
 #include "check.h"
 #include "emulated.h"
 #include "networks.h"
 #include "nn/nn.h"
+#include "runtime/task/buffer.h"
+#include "train/train.h"
 
 enum { MOST = 4, STEPS = 3, MAX_PARAMS = 128, WIDTH = 4, ROWS = 8, SIZE = 16 };
 enum how { BY_HAND, HYBRID, WHOLE, HOW_COUNT };

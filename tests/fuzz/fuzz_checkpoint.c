@@ -2,6 +2,7 @@
  * all: the header's is made right before. */
 #include <stdlib.h>
 #include <string.h>
+#include <starling.h>
 
 #include "fuzz.h"
 #include "io/params.h"

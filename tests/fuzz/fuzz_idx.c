@@ -1,5 +1,6 @@
 /* Feeds anything to the reader of IDX files, plain or compressed. */
 #include <stdlib.h>
+#include <starling.h>
 
 #include "data/idx.h"
 #include "fuzz.h"

@@ -2,6 +2,7 @@
  * else is taken for safetensors. */
 #include <stdlib.h>
 #include <string.h>
+#include <starling.h>
 
 #include "fuzz.h"
 #include "io/elements.h"

@@ -1,6 +1,7 @@
 /* Feeds anything to the reader of MXNet's symbols, with a few parameters at hand, and traces what comes out. */
 #include <stdlib.h>
 #include <string.h>
+#include <starling.h>
 
 #include "fuzz.h"
 #include "graph/graph.h"

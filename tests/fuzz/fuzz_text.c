@@ -2,6 +2,7 @@
  * texts are the same.  Then it is compiled. */
 #include <stdlib.h>
 #include <string.h>
+#include <starling.h>
 
 #include "fuzz.h"
 #include "graph/parse.h"

@@ -5,7 +5,8 @@
 #include "config.h"
 #include "info.h"
 #include "runtime/device/cores.h"
-#include "runtime/runtime.h"
+#include "runtime/device/team.h"
+#include "runtime/engine.h"
 
 static void add(json_t *o, const char *what, json_t *value)
 {

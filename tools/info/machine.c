@@ -2,11 +2,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <starling.h>
 
 #include "fixed.h"
 #include "info.h"
 #include "runtime/device/cores.h"
-#include "runtime/runtime.h"
+#include "runtime/device/device.h"
+#include "runtime/device/team.h"
+#include "runtime/engine.h"
 
 /* ---- devices ----------------------------------------------------------------------------------------------------- */
 

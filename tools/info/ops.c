@@ -1,4 +1,6 @@
 /* The table of operations, from their descriptors (codelets/). */
+#include <starling.h>
+
 #include "info.h"
 #include "op.h"
 

@@ -5,6 +5,8 @@
 #include <zlib.h>
 
 #include <hwloc.h>
+#include <starpu.h>
+#include <starling.h>
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
@@ -18,7 +20,6 @@
 #include "dist/gpu.h"
 #include "info.h"
 #include "op_inner.h"
-#include "runtime/runtime.h"
 
 /* ---- libraries --------------------------------------------------------------------------------------------------- */
 

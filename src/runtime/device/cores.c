@@ -1,7 +1,11 @@
 /* The cores of the machine that this process may use: its mask, the cores that variables name or reserve, its part where
  * the processes of a job share a machine unbound.  A quota of a control group and OMP_NUM_THREADS bound threads and leave
  * the mask alone: the system then chooses the cores that others leave free. */
+#include "config.h"
+#include "runtime/compat.h"
 #include "runtime/device/cores.h"
+#include "runtime/engine.h"
+#include "runtime/environment.h"
 
 #include <ctype.h>
 #include <omp.h>

@@ -11,7 +11,11 @@
  * from then on.
  *
  * A worker has graphs of its own, and a stream that only records. */
+#include "config.h"
+#include "alloc.h"
+#include "runtime/compat.h"
 #include "runtime/device/cuda_graph.h"
+#include "runtime/observe/stats.h"
 
 static _Atomic uint64_t last_code;
 

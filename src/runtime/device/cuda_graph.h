@@ -2,6 +2,8 @@
 #ifndef SLP_CUDA_GRAPH_H
 #define SLP_CUDA_GRAPH_H
 
+#include "config.h"
+#include "runtime/engine.h"
 #include "runtime/task/record.h"
 
 enum { SLP_GRAPH_CALLS = 4 }; /* with fewer, launching the kernels one by one is as cheap */

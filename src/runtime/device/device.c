@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "ascii.h"
-#include "runtime/runtime.h"
+#include "op.h"
+#include "runtime/device/device.h"
+#include "runtime/engine.h"
 
 /* The device `auto`: the scheduler chooses a device for each call. */
 sl_device sl_auto(void)

@@ -1,5 +1,9 @@
 /* cuBLAS and cuDNN: loaded at first use, and then a handle of each a CUDA worker, on the worker's stream. */
+#include "op.h"
+#include "runtime/compat.h"
 #include "runtime/device/cuda_graph.h"
+#include "runtime/device/gpu.h"
+#include "runtime/engine.h"
 
 #ifdef HAVE_CUDA
 #include <dlfcn.h>

@@ -8,8 +8,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "runtime/compat.h"
 #include "runtime/device/idle.h"
-#include "runtime/runtime.h"
+#include "runtime/device/team.h"
+#include "runtime/engine.h"
 
 /* A worker without work: polls awake first, then yielding, the team's threads now and then too, then sleeps. */
 enum {

@@ -1,8 +1,27 @@
-/* Waking the workers that a task may be for, and no others (idle.c). */
+/* Waiting and idling: workers without work sleep, and wake when a task may be for them (idle.c). */
 #ifndef SLP_IDLE_H
 #define SLP_IDLE_H
 
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "starling/base.h"
+
+void slp_idle_start(void);
+void slp_idle_stop(void);
+void slp_idle_wake(void);              /* there may be work: something was submitted, has ended or was let go */
+void slp_idle_wake_worker(int worker); /* the same for this one alone; -1: any */
+void slp_idle_over(void);              /* from a worker: it has work */
+struct slp_idle_counts {
+	_Atomic uint64_t naps, woken; /* how often workers slept, and did until there was something */
+	_Atomic uint64_t team_yields; /* how often all threads of a team gave way */
+};
+extern struct slp_idle_counts slp_idle_counts;
+bool slp_wait_beside_worker(void);     /* the calling thread of the program is on a worker's core */
+void slp_wait_all_begin(void);         /* the calling thread waits until workers have no work ... */
+void slp_wait_all_end(void);           /* ... no more */
+void slp_idle_between_looks(int look); /* a thread that looks again and again, for the look-th time: gives way */
 
 /* A task for this device was submitted; it may run at once.  From any thread. */
 void slp_idle_submitted(sl_device device);

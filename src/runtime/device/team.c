@@ -11,8 +11,13 @@
 #include <string.h>
 #include <time.h>
 
+#include "op.h"
+#include "runtime/compat.h"
 #include "runtime/device/cores.h"
-#include "runtime/runtime.h"
+#include "runtime/device/idle.h"
+#include "runtime/device/team.h"
+#include "runtime/engine.h"
+#include "runtime/environment.h"
 
 struct team {
 	int index, threads;

@@ -3,8 +3,11 @@
  * StarPU copies the data of queued tasks to a GPU ahead of time and evicts none of it before these tasks have run;
  * if there are too many of them, the next task never gets its memory.  So no more tasks are in flight on a GPU than
  * fit together.  A task that does not even fit alone is refused, or runs on a CPU if it may. */
+#include "runtime/engine.h"
 #include "runtime/memory/admission.h"
 #include "runtime/memory/pool.h"
+#include "runtime/memory/runahead.h"
+#include "runtime/task/buffer.h"
 
 static atomic_long under_way[SLP_MAX_GPUS]; /* bytes of the tasks that may run there */
 

@@ -3,6 +3,7 @@
 #define SLP_ADMISSION_H
 
 #include "runtime/task/record.h"
+#include "starling/base.h"
 
 /* Waits until the segment, whose slots are allocated, has room beside those under way on its GPUs, and counts it there.
  * False, with the reason: it never will. */

@@ -1,7 +1,9 @@
 /* How much main memory is available: the minimum of the machine's available memory and of the limits of the process
  * (ulimit) and its control groups.  Linux grants more memory than it has and kills the process that uses it; StarPU
  * repeats a refused allocation endlessly.  So large requests are checked here first. */
+#include "runtime/compat.h"
 #include "runtime/memory/memory_limit.h"
+#include "starling/base.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -16,7 +18,6 @@
 #include <unistd.h>
 
 #include "runtime/memory/cgroup.h"
-#include "runtime/runtime.h"
 
 enum {
 	LEAST = 4 << 20,

@@ -1,6 +1,8 @@
 /* Pools: buffers without a holder.  Each device and size class has a stack of idle ones and a queue of those whose last
  * tasks are still under way ("in flight"). */
+#include "runtime/engine.h"
 #include "runtime/memory/pool.h"
+#include "runtime/task/buffer.h"
 
 #include <string.h>
 

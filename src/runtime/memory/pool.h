@@ -2,7 +2,7 @@
 #ifndef SLP_POOL_H
 #define SLP_POOL_H
 
-#include "runtime/runtime.h"
+#include "runtime/task/buffer.h"
 
 int slp_pool_class(size_t bytes);
 size_t slp_pool_class_bytes(int cls);

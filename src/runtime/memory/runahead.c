@@ -1,9 +1,13 @@
 /* Run-ahead: how far submission may be ahead of execution, in tasks, and waiting for work to end.
  * Waiting keeps the engine locked, so that the order of submission stays that of the calls; what ends on the workers
  * never takes that lock.  Locks are StarPU's, which in simulation let simulated time pass. */
+#include "runtime/compat.h"
+#include "runtime/engine.h"
+#include "runtime/memory/runahead.h"
 #include "runtime/observe/fxt.h"
-#include "runtime/uncancelled.h"
+#include "runtime/observe/stats.h"
 #include "runtime/observe/watch.h"
+#include "runtime/uncancelled.h"
 
 static struct {
 	atomic_int pending; /* segments submitted and not ended */

@@ -4,8 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/engine.h"
 #include "runtime/observe/explain.h"
+#include "runtime/task/code.h"
 #include "runtime/task/segment.h"
+#include "runtime/task/storage.h"
 
 static struct {
 	pthread_mutex_t lock; /* of `done` in every explanation */

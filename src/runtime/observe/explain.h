@@ -2,7 +2,9 @@
 #ifndef SLP_EXPLAIN_H
 #define SLP_EXPLAIN_H
 
+#include "runtime/engine.h"
 #include "runtime/task/record.h"
+#include "runtime/task/storage.h"
 
 /* A device, as a task that was ready saw it. */
 struct slp_prospect {

@@ -3,6 +3,9 @@
 #include <string.h>
 
 #include "number.h"
+#include "op.h"
+#include "runtime/device/device.h"
+#include "runtime/engine.h"
 #include "runtime/observe/explain.h"
 #include "runtime/task/priority.h"
 

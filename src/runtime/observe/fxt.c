@@ -5,6 +5,9 @@
 
 #include "ascii.h"
 #include "number.h"
+#include "op.h"
+#include "runtime/compat.h"
+#include "runtime/engine.h"
 #include "runtime/observe/fxt.h"
 #include "runtime/text.h"
 

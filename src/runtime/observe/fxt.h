@@ -3,6 +3,7 @@
 #ifndef SLP_FXT_H
 #define SLP_FXT_H
 
+#include "runtime/compat.h"
 #include "runtime/observe/layers.h"
 
 extern bool slp_fxt_on;     /* a trace is recorded */

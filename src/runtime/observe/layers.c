@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "number.h"
+#include "op.h"
+#include "runtime/device/gpu.h"
 #include "runtime/observe/fxt.h"
 #include "runtime/observe/layers.h"
 

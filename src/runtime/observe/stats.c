@@ -2,7 +2,10 @@
 #include <string.h>
 
 #include "number.h"
-#include "runtime/runtime.h"
+#include "runtime/compat.h"
+#include "runtime/memory/runahead.h"
+#include "runtime/observe/stats.h"
+#include "starling/base.h"
 
 static struct {
 	pthread_mutex_t lock;

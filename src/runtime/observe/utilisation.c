@@ -1,6 +1,8 @@
 /* How long workers have computed, and how much: from StarPU's times of each task, once they are requested. */
 #include <string.h>
 
+#include "runtime/compat.h"
+#include "runtime/engine.h"
 #include "runtime/observe/utilisation.h"
 
 static struct {

@@ -2,7 +2,7 @@
 #ifndef SLP_UTILISATION_H
 #define SLP_UTILISATION_H
 
-#include "runtime/runtime.h"
+#include "starling/base.h"
 
 /* StarPU takes the time of each task from now on. */
 void slp_utilisation_start(void);

@@ -4,8 +4,10 @@
 #include <time.h>
 
 #include "number.h"
-#include "runtime/thread.h"
+#include "op.h"
+#include "runtime/compat.h"
 #include "runtime/observe/watch.h"
+#include "runtime/thread.h"
 
 double slp_watch_deadline;
 bool slp_watch_ends;

@@ -1,9 +1,8 @@
 /* Slave processes meet their master before StarPU starts in any of them: StarPU would wait for missing slaves for
  * ever, and an early slave would end.  Until all have connected and proved that they know the secret, the master listens
  * at the address and port that StarPU will use; a thread informs the slaves when StarPU listens. */
-#include "starling/base.h"
-
-#include "runtime/runtime.h"
+#include "op.h"
+#include "runtime/process/slaves.h"
 
 #if defined STARPU_USE_TCPIP_MASTER_SLAVE && !defined SLP_SIMULATION
 

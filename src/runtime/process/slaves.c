@@ -3,8 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/process/slaves.h"
+#include "runtime/task/buffer.h"
+#include "runtime/task/code.h"
 #include "runtime/task/execute.h"
-#include "starling/base.h"
 
 /* Behind it: the records of the calls, the slots, the patches. */
 struct message {

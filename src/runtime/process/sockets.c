@@ -1,5 +1,6 @@
 /* Sockets with deadlines. */
 #include "runtime/process/sockets.h"
+#include "starling/base.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -8,8 +9,6 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "starling/base.h"
 
 /* Until something can be done; false once the time is over. */
 static bool wait_for(int fd, short events, double deadline)

@@ -5,8 +5,12 @@
  *   pinned  the work of the device that the program itself has given most
  *
  * Transfers take no time here. */
+#include "config.h"
+#include "alloc.h"
+#include "runtime/engine.h"
 #include "runtime/simulation/area.h"
 #include "runtime/simulation/simulate.h"
+#include "runtime/task/buffer.h"
 
 #ifdef SLP_SIMULATION
 static struct {

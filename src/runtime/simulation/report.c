@@ -1,6 +1,9 @@
 /* The report at the end of a simulated run: how busy each device was, the bytes over each link, the memory used, and
  * the distance of the run from the lower bound of its time. */
+#include "config.h"
 #include "number.h"
+#include "runtime/compat.h"
+#include "runtime/engine.h"
 #include "runtime/simulation/simulate.h"
 
 #ifdef SLP_SIMULATION

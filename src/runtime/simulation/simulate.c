@@ -2,8 +2,12 @@
  * StarPU recorded on it.  doc/simulation.md explains what a description contains. */
 #include <time.h>
 
+#include "config.h"
 #include "number.h"
+#include "runtime/engine.h"
 #include "runtime/simulation/simulate.h"
+#include "runtime/task/buffer.h"
+#include "runtime/task/code.h"
 
 #ifndef SLP_SIMULATION
 

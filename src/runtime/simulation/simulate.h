@@ -3,6 +3,8 @@
 #ifndef SLP_SIMULATE_H
 #define SLP_SIMULATE_H
 
+#include "config.h"
+#include "runtime/task/buffer.h"
 #include "runtime/task/record.h"
 
 #ifdef SLP_SIMULATION

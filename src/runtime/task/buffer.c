@@ -13,10 +13,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc.h"
+#include "runtime/device/device.h"
+#include "runtime/engine.h"
+#include "runtime/fault.h"
 #include "runtime/memory/admission.h"
-#include "runtime/task/handle.h"
-#include "runtime/memory/pool.h"
 #include "runtime/memory/memory_limit.h"
+#include "runtime/memory/pool.h"
+#include "runtime/memory/runahead.h"
+#include "runtime/observe/stats.h"
+#include "runtime/task/buffer.h"
+#include "runtime/task/handle.h"
 
 enum {
 	MIN_PROMISE = 65536,

@@ -4,8 +4,15 @@
 #include <string.h>
 
 #include "runtime/device/cuda_graph.h"
+#include "runtime/engine.h"
+#include "runtime/fault.h"
+#include "runtime/observe/stats.h"
+#include "runtime/task/buffer.h"
+#include "runtime/task/code.h"
+#include "runtime/task/codelet.h"
 #include "runtime/task/priority.h"
 #include "runtime/task/segment.h"
+#include "runtime/task/storage.h"
 
 struct slp_code {
 	atomic_int refs; /* of the plan, and of each segment under way */

@@ -4,7 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "op.h"
+#include "runtime/device/team.h"
+#include "runtime/engine.h"
 #include "runtime/simulation/simulate.h"
+#include "runtime/task/codelet.h"
 
 enum { MAX_CODELETS = SLP_MAX_OPS + 1 };
 static struct starpu_codelet codelets[MAX_CODELETS];

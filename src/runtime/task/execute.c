@@ -5,12 +5,22 @@
 #include <time.h>
 
 #include "runtime/device/cuda_graph.h"
+#include "runtime/device/gpu.h"
+#include "runtime/device/idle.h"
+#include "runtime/device/team.h"
+#include "runtime/engine.h"
+#include "runtime/fault.h"
+#include "runtime/memory/memory_limit.h"
+#include "runtime/observe/layers.h"
+#include "runtime/observe/stats.h"
+#include "runtime/observe/watch.h"
+#include "runtime/task/buffer.h"
+#include "runtime/task/code.h"
+#include "runtime/task/codelet.h"
 #include "runtime/task/execute.h"
 #include "runtime/task/finite.h"
 #include "runtime/task/kernel_fail.h"
-#include "runtime/observe/layers.h"
-#include "runtime/memory/memory_limit.h"
-#include "runtime/observe/watch.h"
+#include "runtime/task/storage.h"
 
 _Atomic long slp_fail_kernel;
 _Atomic int slp_slow_team, slp_slow_times = 1;

@@ -3,6 +3,7 @@
 #define SLP_EXECUTE_H
 
 #include "runtime/task/record.h"
+#include "starling/base.h"
 
 /* A call whose kernel failed in a slave process; call -1: none of them ran. */
 struct slp_failure {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "runtime/task/finite.h"
-#include "runtime/runtime.h"
+#include "runtime/task/storage.h"
 
 bool slp_finite_wanted;
 

@@ -3,8 +3,10 @@
  *
  * What happens to a task follows from the seed and its number in the order of submission alone, so a seed that finds
  * something finds it again, as far as threads that run at the same time allow. */
+#include <stdatomic.h>
 #include <time.h>
 
+#include "runtime/compat.h"
 #include "runtime/task/fuzz.h"
 
 enum { MAX_WORKERS = STARPU_NMAXWORKERS, DELAYED = 8, MOST_DELAY_NS = 100000 };

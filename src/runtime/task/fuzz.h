@@ -2,7 +2,7 @@
 #ifndef SLP_FUZZ_H
 #define SLP_FUZZ_H
 
-#include "runtime/runtime.h"
+#include "runtime/compat.h"
 
 #define SLP_FUZZ_POLICY "starling-fuzz"
 

@@ -1,5 +1,10 @@
 /* StarPU's view of a buffer: a variable whose copies from and to GPUs are made here.  StarPU's own copies end the
  * program if one fails; here the buffer's value is spoilt, as by a kernel that fails, and its readers report that. */
+#include "config.h"
+#include "runtime/device/device.h"
+#include "runtime/engine.h"
+#include "runtime/fault.h"
+#include "runtime/task/buffer.h"
 #include "runtime/task/handle.h"
 
 #include <errno.h>

@@ -2,6 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "op.h"
+#include "runtime/compat.h"
+#include "runtime/engine.h"
 #include "runtime/task/priority.h"
 
 #if SLP_STARPU_1_4

@@ -5,7 +5,8 @@
 #ifndef SLP_PRIORITY_H
 #define SLP_PRIORITY_H
 
-#include "runtime/runtime.h"
+#include "runtime/compat.h"
+#include "starling/base.h"
 
 /* Tasks of plans have levels below those of calls, by how much work follows them.  What follows a call is not known
  * will come, and it may feed the plans: rows that are copied to a device for the next step must not wait for this

@@ -10,7 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config.h"
+#include "runtime/engine.h"
 #include "runtime/task/record.h"
+#include "runtime/task/storage.h"
 
 static struct slp_type promoted_type(struct slp_type t)
 {

@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/fault.h"
+#include "runtime/task/code.h"
 #include "runtime/task/record.h"
 
 void slp_slot_access(struct slp_slot *slot, bool reads, bool writes)

@@ -2,7 +2,9 @@
 #ifndef SLP_RECORD_H
 #define SLP_RECORD_H
 
-#include "runtime/runtime.h"
+#include "runtime/task/buffer.h"
+#include "runtime/task/code.h"
+#include "runtime/task/storage.h"
 
 /* One storage that a segment uses. */
 struct slp_slot {

@@ -4,8 +4,10 @@
  * a task runs. */
 #include <stdlib.h>
 
+#include "runtime/engine.h"
 #include "runtime/memory/memory_limit.h"
-#include "runtime/runtime.h"
+#include "runtime/observe/stats.h"
+#include "runtime/task/buffer.h"
 
 enum { SIZES = 256, LEAST = 4096 };
 

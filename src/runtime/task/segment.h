@@ -4,6 +4,7 @@
 
 #include "runtime/task/execute.h"
 #include "runtime/task/record.h"
+#include "runtime/task/storage.h"
 
 /* code.c */
 /* The name of the prepared code that a record comes from; NULL: from none, or it has none. */

@@ -1,0 +1,18 @@
+/* CPU teams: the threads on which a worker's kernels run (team.c). */
+#ifndef SLP_TEAM_H
+#define SLP_TEAM_H
+
+#include <stdbool.h>
+
+int slp_team_cores_total(void);
+int slp_team_cores(int team);   /* of a team of this process */
+int slp_team_threads(int team); /* as many, or fewer, or what SL_TEAM_THREADS says */
+void slp_team_stacks(void);     /* of threads to come: large enough for kernels, whatever ulimit -s says */
+void slp_team_enter(void);      /* called by a CPU worker before each segment: makes it head of its team */
+int slp_team_size(void);        /* threads of the calling worker's team */
+int slp_team_index(void);       /* of the calling worker's team, which it has entered */
+void slp_team_used(void);       /* the calling worker's team computes something together */
+bool slp_team_polls(void);      /* other threads of the calling worker's team may be polling for something to compute */
+void slp_team_yield(void); /* the calling worker and its team's threads yield to threads that wait for their cores */
+
+#endif

@@ -1,0 +1,27 @@
+/* Statistics: counters of what the runtime does (state.c, stats.c). */
+#ifndef SLP_STATS_H
+#define SLP_STATS_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* X(name): counters of struct sl_stats that are counted up from anywhere. */
+/* clang-format off */
+#define SLP_COUNTERS(X) X(ops) X(segments) X(finished) X(faults) X(skipped) X(stalls) X(stall_ns) X(recycled) X(overflows) \
+	X(graphs) X(graph_launches) X(graph_changes) X(graph_refusals) X(plans)
+/* clang-format on */
+struct slp_counters {
+#define X(name) _Atomic uint64_t name;
+	SLP_COUNTERS(X)
+#undef X
+	_Atomic size_t bytes, peak_bytes, scratch;
+	_Atomic uint64_t handles, peak_tasks;
+	_Atomic double loss_scale; /* of the trainer that made a step last; 0: none scales */
+};
+extern struct slp_counters slp_counters;
+#define SLP_COUNT(name) atomic_fetch_add_explicit(&slp_counters.name, 1, memory_order_relaxed)
+void slp_stats_bytes(long change);
+void slp_stats_sample(void);
+
+#endif

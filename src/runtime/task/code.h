@@ -1,0 +1,41 @@
+/* Prepared code: calls that are submitted again and again over other storages (code.c). */
+#ifndef SLP_CODE_H
+#define SLP_CODE_H
+
+#include "runtime/fault.h"
+#include "runtime/task/storage.h"
+
+struct slp_address {
+	int slot;
+	size_t offset;
+};
+/* What a slot means in one submission; without storage: it is in scratch. */
+struct slp_binding {
+	struct slp_storage *storage;
+	size_t offset;
+};
+/* Another value for 8 bytes of a call's attributes, in one submission. */
+struct slp_patch {
+	int call;
+	unsigned offset;
+	uint64_t value;
+};
+double slp_call_bytes(const struct slp_infer *c); /* moved by a call: op->bytes, or all operands once */
+struct slp_code;
+struct slp_code *slp_code_new(void);
+void slp_code_release(struct slp_code *code); /* also from a worker */
+/* A slot that is bound at each submission, or lies in scratch; -1 without memory. */
+int slp_code_slot(struct slp_code *code);
+int slp_code_scratch_slot(struct slp_code *code, size_t offset, size_t bytes);
+void slp_code_name(struct slp_code *code, const char *format, ...) SLP_PRINTF(2); /* for people; without memory: none */
+void slp_code_set_level(struct slp_code *code, int level); /* of the task that it becomes (priority.h) */
+bool slp_code_writes(const struct slp_code *code, int slot);
+/* Adds a call; addresses of its inputs, then of its outputs.  False with an error. */
+bool slp_code_call(struct slp_code *code, const struct slp_infer *call, const struct slp_address *addresses);
+size_t slp_code_scratch(const struct slp_code *code);
+bool slp_code_find_scratch(const struct slp_code *code); /* what its calls work in; false with an error; locked */
+/* Locked.  bindings: one a slot; patches in the order of the calls. */
+enum sl_status slp_code_submit(struct slp_code *code, const struct slp_binding *bindings, sl_device device,
+                               const struct slp_patch *patches, int npatches);
+
+#endif
