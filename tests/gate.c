@@ -1,6 +1,6 @@
 /* Gates: StarPU tasks that wait until they are let through. */
-#include "runtime/compat.h"
 #include "gate.h"
+#include "runtime/compat.h"
 #include "runtime/engine.h"
 
 #include <pthread.h>

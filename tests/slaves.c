@@ -8,8 +8,8 @@
 #include <string.h>
 #include <starling.h>
 
-#include "runtime/compat.h"
 #include "blocks.h"
+#include "runtime/compat.h"
 #include "runtime/engine.h"
 
 enum { MOST = 8, ROWS = 64 };

@@ -7,10 +7,10 @@
 #include <sys/stat.h>
 #include <starling.h>
 
-#include "op_list.h"
 #include "check.h"
 #include "folder.h"
 #include "linear/linear.h"
+#include "op_list.h"
 #include "runtime/device/team.h"
 #include "runtime/task/record.h"
 

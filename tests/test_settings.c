@@ -4,8 +4,8 @@
 #include <unistd.h>
 #include <starling.h>
 
-#include "op.h"
 #include "check.h"
+#include "op.h"
 #include "runtime/compat.h"
 #include "runtime/engine.h"
 

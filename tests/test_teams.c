@@ -9,11 +9,11 @@
 #include <sys/stat.h>
 #include <starling.h>
 
-#include "runtime/compat.h"
 #include "../codelets/common/gemm.h"
 #include "check.h"
 #include "folder.h"
 #include "op.h"
+#include "runtime/compat.h"
 #include "runtime/device/cores.h"
 #include "runtime/device/team.h"
 #include "runtime/memory/cgroup.h"

@@ -4,6 +4,7 @@
 #define SLP_RANDOM_H
 
 #include "common/create.h"
+#include "op.h"
 #include "philox.h"
 
 /* uniform: from a to b.  normal: mean a, standard deviation b. */

@@ -53,8 +53,6 @@ enum sl_status slp_attach_symbol(sl_tensor *symbol);
 struct slp_var *slp_var_new(void);
 void slp_var_retain(struct slp_var *var);
 void slp_node_give_up(struct slp_node *node); /* what it saved, after its gradient was taken */
-/* Whether this thread is in a backward function of the program's: no other walk can begin there. */
-extern _Thread_local bool slp_in_custom;
 /* sl_backward, for the library itself: also of what is being traced. */
 enum sl_status slp_backward(const char *at, sl_tensor *const *heads, int count, struct sl_backward_opts opts);
 /* One thread walks at a time: nodes may be shared. */

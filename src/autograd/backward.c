@@ -217,14 +217,10 @@ static enum sl_status call_grad(const struct slp_node *n, sl_tensor **din, bool 
 	                     .dout = n->dout,
 	                     .din = din,
 	                     .need = need};
-	enum sl_dtype outer = slp_autocast;
-	bool kept = slp_autocast_keeps;
-	slp_autocast = n->autocast;
-	slp_autocast_keeps = true;
-	enum sl_status s = n->op->grad(&g);
-	slp_autocast_keeps = kept;
-	slp_autocast = outer;
-	return s;
+	SLP_MODE_SCOPE();
+	slp_mode.autocast = n->autocast;
+	slp_mode.autocast_keeps = true;
+	return n->op->grad(&g);
 }
 
 static enum sl_status hand_on(struct walk *w, const struct slp_node *n, sl_tensor *const *din)
@@ -437,7 +433,7 @@ static enum sl_status check_heads(const char *at, sl_tensor *const *heads, int c
 enum sl_status slp_backward(const char *at, sl_tensor *const *heads, int count, struct sl_backward_opts opts)
 {
 	static _Atomic uint64_t walks;
-	if (slp_in_custom && !slp_tracing) {
+	if (slp_mode.in_custom && !slp_mode.tracing) {
 		slp_call_fail(
 		        at, "sl_backward", SL_ESTATE,
 		        "called within another sl_backward: in the backward function of sl_custom_gradient, or in the "
@@ -460,9 +456,9 @@ enum sl_status slp_backward(const char *at, sl_tensor *const *heads, int count, 
 	sl_autocast_enter_at(at, &cast, SL_DTYPE_DEFAULT);
 	const char *outer = slp_fxt_enter("backward");
 	int level = slp_level_enter(SLP_LEVEL_BACKWARD);
-	if (!slp_tracing) pthread_mutex_lock(&slp_tape_lock); /* no other thread sees the nodes of a trace */
+	if (!slp_mode.tracing) pthread_mutex_lock(&slp_tape_lock); /* no other thread sees the nodes of a trace */
 	s = run(&w, heads, count, opts.head_grads);
-	if (!slp_tracing) pthread_mutex_unlock(&slp_tape_lock);
+	if (!slp_mode.tracing) pthread_mutex_unlock(&slp_tape_lock);
 	slp_level_leave(level);
 	slp_fxt_leave(outer);
 	sl_autocast_leave(&cast);
@@ -489,7 +485,7 @@ enum sl_status sl_backward_heads_at(const char *at, sl_tensor *const *heads, int
 {
 	SLP_CALL("sl_backward", at);
 	if (!SLP_OPTIONS(sl_backward_opts, at, "sl_backward", &opts)) return SL_EINVAL;
-	if (!slp_tracing) return slp_backward(at, heads, count, opts);
+	if (!slp_mode.tracing) return slp_backward(at, heads, count, opts);
 	slp_trace_complain("sl_backward at %s is called in what is traced", at);
 	slp_call_fail(at, "sl_backward", SL_ESTATE,
 	              "called in a forward or a loss that is traced; call it after the block, on what that returns");

@@ -6,8 +6,6 @@
 #include "runtime/fault.h"
 #include "starling/autograd.h"
 
-_Thread_local bool slp_in_custom;
-
 /* What a recorded call keeps. */
 struct custom {
 	atomic_int refs;
@@ -65,9 +63,9 @@ static enum sl_status custom_grad(struct slp_grad *g)
 	const struct custom *c = *(struct custom *const *)g->attrs;
 	sl_tensor *dout[SLP_TAPE_OUTPUTS];
 	if (!fill_douts(g, dout)) return sl_error();
-	slp_in_custom = true;
+	SLP_MODE_SCOPE();
+	slp_mode.in_custom = true;
 	enum sl_status s = c->opts.backward(c->opts.context, dout, g->nout, g->din, g->nin);
-	slp_in_custom = false;
 	if (s != SL_OK && sl_error() == SL_OK)
 		slp_call_fail(g->at, "sl_custom_gradient", s, "its backward function failed");
 	return s == SL_OK ? check_din(g) : s;
@@ -162,7 +160,7 @@ enum sl_status sl_custom_gradient_at(const char *at, sl_tensor *const *in, int n
 	atomic_init(&c->refs, 1);
 	c->opts = opts;
 	bool ok = may_record(at, in, nin, out, nout, &opts);
-	if (ok && slp_recorder) ok = slp_recorder->call(at, &custom_op, &c, nin, in, nout, out);
+	if (ok && slp_mode.recorder) ok = slp_mode.recorder->call(at, &custom_op, &c, nin, in, nout, out);
 	release(c);
 	return ok ? SL_OK : sl_error();
 }

@@ -91,7 +91,7 @@ void slp_look_free(struct slp_look *look)
 
 bool slp_is_looking(void)
 {
-	return slp_recorder == &looks;
+	return slp_mode.recorder == &looks;
 }
 
 /* ---- parts ------------------------------------------------------------------------------------------------------- */
@@ -130,7 +130,7 @@ bool slp_part_record(const char *at, struct slp_part *part, const struct slp_loo
 	if (!all) return slp_call_fail(at, "sl_forward", SL_ENOMEM, "no memory to record the call") != NULL;
 	for (int i = 0; i < nin; i++) all[i] = in[i];
 	for (int i = 0; i < look->count; i++) all[nin + i] = look->met[i];
-	bool ok = slp_recorder->call(at, &part_op, &part, nin + look->count, all, nout, out);
+	bool ok = slp_mode.recorder->call(at, &part_op, &part, nin + look->count, all, nout, out);
 	free(all);
 	return ok;
 }
@@ -159,10 +159,9 @@ bool slp_node_repeat(const struct slp_node *n, sl_tensor **out)
 	memcpy(&part, n->attrs.bytes, sizeof part);
 	sl_tensor **in = slp_malloc((size_t)part->nin * sizeof *in);
 	if (!in) return slp_error_set(SL_ENOMEM, "sl_backward: no memory") == SL_OK;
-	bool outer = slp_in_custom;
-	slp_in_custom = true; /* no other walk can begin */
+	SLP_MODE_SCOPE();
+	slp_mode.in_custom = true; /* no other walk can begin */
 	bool ok = inputs_of(n, in, part->nin) && part->repeat(part, in, out);
-	slp_in_custom = outer;
 	free(in);
 	return ok;
 }

@@ -216,7 +216,7 @@ static bool record_call(const char *at, const struct sl_op *op, const void *attr
 		node->number = atomic_fetch_add(&calls_recorded, 1);
 		node->op = op;
 		node->at = at;
-		node->autocast = slp_autocast;
+		node->autocast = slp_mode.autocast;
 		if (op->attrs_size) memcpy(node->attrs.bytes, attrs, op->attrs_size);
 		if (op->hold) op->hold(attrs, true);
 		if ((ok = fill_node(node, in, out)))
@@ -258,7 +258,7 @@ __attribute__((constructor)) static void tape_init(void)
 /* Whether the calling thread's operations are recorded. */
 bool sl_is_recording(void)
 {
-	return slp_recorder != NULL;
+	return slp_mode.recorder != NULL;
 }
 
 /* Whether the calling thread is in training mode, which affects dropout and batch norm. */
@@ -276,7 +276,7 @@ void sl_mode_enter(sl_mode *mode, int recording, int train)
 	if (!mode) return;
 	*mode = (sl_mode){sl_is_recording(), training, 1};
 	if (recording > 0) spent_is_constant = recording == 2;
-	if (recording >= 0) slp_recorder = recording ? by : NULL;
+	if (recording >= 0) slp_mode.recorder = recording ? by : NULL;
 	if (train >= 0) training = train;
 }
 
@@ -285,21 +285,21 @@ void sl_mode_enter(sl_mode *mode, int recording, int train)
 void sl_mode_leave(sl_mode *mode)
 {
 	if (!mode || !mode->open) return;
-	slp_recorder = mode->recording ? by : NULL;
+	slp_mode.recorder = mode->recording ? by : NULL;
 	training = mode->training;
 	mode->open = 0;
 }
 
 void slp_record_again(void)
 {
-	slp_recorder = by;
+	slp_mode.recorder = by;
 }
 
 const struct slp_recorder *slp_record_by(const struct slp_recorder *now)
 {
 	const struct slp_recorder *before = by;
 	by = now ? now : &slp_tape;
-	if (slp_recorder) slp_recorder = by;
+	if (slp_mode.recorder) slp_mode.recorder = by;
 	return before;
 }
 

@@ -61,7 +61,7 @@ struct sl_graph {
 	int noutputs;
 	int *inputs; /* nodes, in the order in which a run takes them */
 	int ninputs;
-	int nrandom;      /* random streams a run draws: see slp_rng_virtual */
+	int nrandom;      /* random streams a run draws: see slp_draws.count */
 	sl_device device; /* where it will run, once that is known: constants are computed there */
 	struct slp_string {
 		struct slp_string *next;

@@ -140,7 +140,7 @@ static sl_tensor *bind(const char *at, sl_tensor *t, const char *name)
 /* Gradients flow to the tensor as they do without the trace, from its first use that is recorded on. */
 static bool want_gradient(sl_tensor *symbol, const sl_tensor *t)
 {
-	const struct slp_recorder *recorder = slp_recorder;
+	const struct slp_recorder *recorder = slp_mode.recorder;
 	return symbol->var || !(recorder && recorder->wants(t)) || slp_attach_symbol(symbol) == SL_OK;
 }
 
@@ -288,7 +288,8 @@ static enum sl_status make_call(const char *at, const struct sl_op *op, const vo
 		ok &= out[i] != NULL;
 	}
 	/* as the rule has completed them: gradients read them */
-	if (ok && slp_recorder && current) ok = slp_recorder->call(at, op, s->attrs.bytes, nin, in, op->nout, out);
+	if (ok && slp_mode.recorder && current)
+		ok = slp_mode.recorder->call(at, op, s->attrs.bytes, nin, in, op->nout, out);
 	symbol_release(s);
 	for (int i = 0; i < op->nout && !ok; i++) out[i] = NULL; /* the scope has them */
 	return ok ? SL_OK : sl_error();
@@ -317,8 +318,8 @@ __attribute__((constructor)) static void symbols_init(void)
 static void make_current(struct slp_trace *trace)
 {
 	current = trace;
-	slp_tracing = trace != NULL;
-	slp_rng_virtual = trace ? &trace->nrandom : NULL;
+	slp_mode.tracing = trace != NULL;
+	slp_draws.count = trace ? &trace->nrandom : NULL;
 }
 
 void slp_trace_begin(struct slp_trace *trace, sl_device device)

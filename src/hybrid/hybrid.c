@@ -96,10 +96,10 @@ static struct entry *entry_new(const char *at, sl_block *block, struct hybrid *h
 	}
 	atomic_init(&e->refs, 1);
 	e->filled = f->which;
-	slp_sizes_vary = f->which != 0;
+	SLP_FORWARD_SCOPE();
+	slp_forward.sizes_vary = f->which != 0;
 	bool ok = slp_trace_block(at, block, e->signature, &e->traced);
 	if (ok && f->which) ok = check_filling(at, block, f, e);
-	slp_sizes_vary = false;
 	bool both = ok && e->traced.backward;
 	if (ok)
 		ok = (e->forward = make_plan(at, "forward program", &e->traced.forward, h, e->signature->device)) !=
@@ -261,7 +261,7 @@ static enum sl_status record(const char *at, struct entry *e, sl_tensor *const *
 	if (nleaves) memcpy(all + nin, e->traced.leaves, (size_t)nleaves * sizeof *all);
 	memcpy(all + nin + nleaves, out + e->traced.nresults, (size_t)e->traced.nresiduals * sizeof *all);
 	struct recorded attrs = {e, rng};
-	bool ok = slp_recorder->call(at, &hybrid_op, &attrs, n, all, e->traced.nresults, out);
+	bool ok = slp_mode.recorder->call(at, &hybrid_op, &attrs, n, all, e->traced.nresults, out);
 	free(all);
 	return ok ? SL_OK : sl_error();
 }
@@ -272,7 +272,7 @@ static enum sl_status record(const char *at, struct entry *e, sl_tensor *const *
 static bool has_room(const char *at, const struct entry *e)
 {
 	char text[160];
-	const char *why = slp_recorder ? slp_no_room(e->bytes, e->scratch, text) : NULL;
+	const char *why = slp_mode.recorder ? slp_no_room(e->bytes, e->scratch, text) : NULL;
 	if (why) slp_call_fail(at, "sl_forward", SL_ENOMEM, "with its backward pass: %s", why);
 	return !why;
 }
@@ -287,7 +287,7 @@ static bool run_entry(const char *at, struct entry *e, sl_tensor *const *in, int
 	int nrandom = sl_plan_graph(e->forward)->nrandom;
 	struct slp_rng rng = nrandom ? slp_rng_take_apart(nrandom) : (struct slp_rng){SLP_RNG_VIRTUAL, 0};
 	enum sl_status s = slp_plan_run(at, e->forward, in, nin, NULL, 0, &rng, out);
-	if (s == SL_OK && e->backward && slp_recorder) s = record(at, e, in, out, rng);
+	if (s == SL_OK && e->backward && slp_mode.recorder) s = record(at, e, in, out, rng);
 	results->count = e->traced.nresults;
 	if (s == SL_OK) memcpy(results->t, out, (size_t)results->count * sizeof *out);
 	/* What only the backward pass needs is the tape's now, and, where there is a scope, that scope's. */

@@ -11,7 +11,7 @@
 
 static bool wanted(const sl_tensor *t)
 {
-	return slp_recorder && slp_recorder->wants(t);
+	return slp_mode.recorder && slp_mode.recorder->wants(t);
 }
 
 /* The device of the inputs: the first that is not auto. */
@@ -29,8 +29,8 @@ struct slp_signature *slp_signature_new(int nin, sl_tensor *const *in)
 	s->nin = nin;
 	s->recording = sl_is_recording();
 	s->training = sl_is_training();
-	s->autocast = slp_autocast;
-	s->shard = slp_shard;
+	s->autocast = slp_mode.autocast;
+	s->shard = slp_forward.shard;
 	s->cache = slp_cache_number();
 	s->device = device_of(nin, in);
 	for (int i = 0; i < nin; i++) s->in[i] = (struct slp_signature_input){in[i]->type, wanted(in[i])};
@@ -51,7 +51,8 @@ struct slp_signature *slp_signature_shorter(const struct slp_signature *s, unsig
 bool slp_signature_matches(const struct slp_signature *s, int nin, sl_tensor *const *in)
 {
 	if (s->nin != nin || s->recording != sl_is_recording() || s->training != sl_is_training()) return false;
-	if (s->autocast != slp_autocast || s->shard != slp_shard || s->cache != slp_cache_number()) return false;
+	if (s->autocast != slp_mode.autocast || s->shard != slp_forward.shard || s->cache != slp_cache_number())
+		return false;
 	if (!sl_device_equal(s->device, device_of(nin, in))) return false;
 	for (int i = 0; i < nin; i++) {
 		if (s->in[i].type.dtype != in[i]->type.dtype || s->in[i].wanted != wanted(in[i])) return false;

@@ -139,7 +139,8 @@ static sl_tensor *positions_forward(sl_block *self, sl_tensor *const *in, int ni
 		                     sl_block_name(self), sl_shape_string(s, text), (long long)all.dim[0],
 		                     (long long)all.dim[1]);
 	if (slp_cache_is_on()) w = slp_cache_rows(at, self, w, s.dim[s.ndim - 2]);
-	else if (s.dim[s.ndim - 2] < all.dim[0] || slp_sizes_vary) w = sl_slice_at(at, w, 0, 0, s.dim[s.ndim - 2], 1);
+	else if (s.dim[s.ndim - 2] < all.dim[0] || slp_forward.sizes_vary)
+		w = sl_slice_at(at, w, 0, 0, s.dim[s.ndim - 2], 1);
 	return sl_add_at(at, x, w);
 }
 

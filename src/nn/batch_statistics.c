@@ -15,8 +15,6 @@
 #include "starling/autograd.h"
 #include "starling/ops.h"
 
-_Thread_local bool slp_batch_is_local;
-
 /* One layer's pass: what its gradients need is copied. */
 struct pass {
 	const char *at;
@@ -200,7 +198,7 @@ static void name_exchanges(struct pass *p, const char *layer, sl_tensor *const *
 sl_tensor *slp_batch_statistics(const char *at, const char *layer, int n, sl_tensor *const *x, sl_tensor **stats)
 {
 	struct pass p = {
-	        .at = at, .shards = n, .ranks = slp_batch_is_local ? 1 : slp_dist.size, .device = x[0]->device};
+	        .at = at, .shards = n, .ranks = slp_forward.batch_is_local ? 1 : slp_dist.size, .device = x[0]->device};
 	p.rank = p.ranks == 1 ? 0 : slp_dist.rank;
 	name_exchanges(&p, layer, x);
 	sl_tensor *all = combine(&p, gather(&p, own_figures(&p, x)), x), *shared = of_all_processes(&p, all);

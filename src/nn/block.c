@@ -197,7 +197,7 @@ enum sl_status sl_block_set_prefix_at(const char *at, sl_block *block, const cha
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
-_Thread_local bool slp_sizes_vary;
+_Thread_local struct slp_forward slp_forward;
 static _Thread_local const char *call_site;
 
 const char *slp_forward_call_site(void)

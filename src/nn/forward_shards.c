@@ -6,8 +6,6 @@
 #include "runtime/fault.h"
 #include "starling/nn.h"
 
-_Thread_local bool slp_batch_is_whole;
-
 const sl_block *slp_block_synchronised(const sl_block *block)
 {
 	const sl_block *found = block->base->synchronised ? block : NULL;
@@ -19,13 +17,12 @@ const sl_block *slp_block_synchronised(const sl_block *block)
 /* Shard after shard. */
 static enum sl_status one_by_one(const char *at, sl_block *block, int n, sl_tensor *const *x, sl_tensor **y)
 {
-	int outer = slp_shard;
+	SLP_FORWARD_SCOPE();
 	bool ok = true;
 	for (int i = 0; ok && i < n; i++) {
-		slp_shard = i;
+		slp_forward.shard = i;
 		ok = (y[i] = sl_forward_at(at, block, &x[i], 1)) != NULL;
 	}
-	slp_shard = outer;
 	return ok ? SL_OK : sl_error();
 }
 

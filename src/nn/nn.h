@@ -85,6 +85,23 @@ static inline void slp_tree_leave(const char *unused)
 void **slp_list_with(void **list, int count, void *item);
 
 /* block.c */
+/* What this thread's forward pass is part of. */
+struct slp_forward {
+	int shard;           /* that it computes; sl_step_run_shards counts them */
+	bool sizes_vary;     /* programs are compared for several sizes: layers make the same calls for all of them */
+	bool batch_is_whole; /* a whole batch is traced: synchronised layers have nothing to wait for */
+	bool batch_is_local; /* this process's shards are the whole batch, though there are several processes */
+	bool repeating;      /* a block is computed again, for the backward pass */
+};
+extern _Thread_local struct slp_forward slp_forward;
+static inline void slp_forward_restore(const struct slp_forward *before)
+{
+	slp_forward = *before;
+}
+/* Stands before changes of slp_forward: it is as before at the end of the C scope. */
+#define SLP_FORWARD_SCOPE()                                                                                            \
+	__attribute__((cleanup(slp_forward_restore), unused)) const struct slp_forward slp_forward_before_ = slp_forward
+
 /* As sl_block_init, with the word that names begin with ("conv" of a Conv2D). */
 enum sl_status slp_block_setup(const char *at, sl_block *block, const char *type, const char *word,
                                sl_tensor *(*forward)(sl_block *, sl_tensor *const *, int), void (*destroy)(sl_block *));
@@ -111,8 +128,6 @@ const char *slp_forward_call_site_set(const char *at);
 sl_tensor *slp_layer_input(sl_block *layer, sl_tensor *const *in, int nin);
 /* The activation of a layer's result, if it has one. */
 sl_tensor *slp_layer_activate(sl_tensor *y, enum sl_activation activation);
-/* This thread traces programs that are compared for several sizes: layers make the same calls for all of them. */
-extern _Thread_local bool slp_sizes_vary;
 
 /* cached.c */
 /* Whether sl_cache_forward runs on this thread; the number of its cache, 0: none; whether it runs this block. */
@@ -131,18 +146,12 @@ bool slp_cache_refuses(const char *at, const sl_block *layer, const char *why);
 /* recompute.c */
 /* slp_block_run, recorded as a part that the backward pass repeats. */
 bool slp_block_recomputed(const char *at, sl_block *block, sl_tensor *const *in, int nin, struct slp_results *results);
-/* Whether this thread repeats a block. */
-extern _Thread_local bool slp_repeating;
 
 /* forward_shards.c */
 /* A block inside (or the block itself) that needs all shards together in training; NULL: none. */
 const sl_block *slp_block_synchronised(const sl_block *block);
-/* What this thread traces is a whole batch: synchronised layers have nothing to wait for. */
-extern _Thread_local bool slp_batch_is_whole;
 
 /* batch_statistics.c */
-/* What this thread's shards are is the whole batch, though there are several processes. */
-extern _Thread_local bool slp_batch_is_local;
 /* Mean (row 0) and biased variance (row 1) of each channel over n shards of a batch, and those of the other processes;
  * stats gets them for each shard, on its device, through which gradients go back.  layer: for messages.  NULL after an
  * error. */
@@ -177,8 +186,6 @@ bool slp_params_prefix(sl_param *const *params, int n, const char *prefix);
 /* Whether the parameter may be used on a device; records an error if not. */
 bool slp_param_allows(const char *at, const char *function, const sl_param *param, sl_device device);
 
-/* The shard that this thread computes; sl_step_run_shards counts them. */
-extern _Thread_local int slp_shard;
 /* As sl_param_use, for what forward writes in training (running statistics): shards after the first get a tensor of
  * their own, whose values are never read, so that none waits for another. */
 sl_tensor *slp_param_use_written(const char *at, sl_param *param, sl_tensor *x);

@@ -54,7 +54,7 @@ static sl_tensor *batch_norm_forward(sl_block *self, sl_tensor *const *in, int n
 	const char *at = slp_forward_call_site();
 	sl_tensor *x = slp_layer_input(self, in, nin), *p[4];
 	if (!x || fit_all(at, self, b->params, 4, sl_tensor_shape(x), 1) != SL_OK) return NULL;
-	if (self->base->synchronised && sl_is_training() && !slp_batch_is_whole)
+	if (self->base->synchronised && sl_is_training() && !slp_forward.batch_is_whole)
 		return slp_call_fail(
 		        at, "sl_forward", SL_ESTATE,
 		        "%s is synchronised over the shards of a batch, and one input may not be all of them: train "

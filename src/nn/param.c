@@ -148,19 +148,17 @@ bool (*slp_param_filled)(const char *at, sl_param *param);
 enum sl_status slp_param_materialize(const char *at, sl_param *param)
 {
 	enum sl_status s = SL_EINVAL;
+	SLP_MODE_SCOPE();
+	SLP_DRAWS_SCOPE();
 	struct slp_trace *trace = slp_trace_pause();
-	void (*observer)(const struct slp_infer *) = slp_observer;
-	struct slp_rng_log *notes = slp_rng_notes;
-	slp_observer = NULL;
-	slp_rng_notes = NULL; /* not drawn when the block is repeated */
+	slp_mode.observer = NULL;
+	slp_draws.notes = NULL; /* not drawn when the block is repeated */
 	SL_PAUSE
 		SL_SCOPE {
 			sl_tensor *t = slp_init_values(at, param, &param->init, initial_device(param));
 			s = t ? take(at, param, t) : sl_error();
 			if (s == SL_OK && param->shared && !slp_param_filled(at, param)) s = sl_error();
 		}
-	slp_rng_notes = notes;
-	slp_observer = observer;
 	slp_trace_resume(trace);
 	return s;
 }
@@ -272,12 +270,10 @@ sl_tensor *sl_param_use_at(const char *at, sl_param *param, sl_tensor *x)
 
 /* ---- shards ------------------------------------------------------------------------------------------------------ */
 
-_Thread_local int slp_shard;
-
 /* The shard that x belongs to: as given, or by its device. */
 static int shard_of(const sl_param *param, const sl_tensor *x)
 {
-	if (slp_shard) return slp_shard;
+	if (slp_forward.shard) return slp_forward.shard;
 	for (int i = 1; i < param->ndevices; i++)
 		if (sl_device_equal(param->devices[i], sl_tensor_device(x))) return i;
 	return 0;
@@ -309,7 +305,8 @@ sl_tensor *slp_param_use_written(const char *at, sl_param *param, sl_tensor *x)
 {
 	sl_tensor *used = sl_param_use_at(at, param, x);
 	bool writes = used && param->data && sl_is_training();
-	int shard = writes ? shard_of(param, x) + slp_repeating : 0; /* what is repeated was written the first time */
+	int shard = writes ? shard_of(param, x) + slp_forward.repeating
+	                   : 0; /* what is repeated was written the first time */
 	if (!shard) return used;
 	slp_params_lock();
 	sl_tensor *t = spare(at, param, shard);

@@ -7,8 +7,6 @@
 #include "runtime/random.h"
 #include "starling/nn.h"
 
-_Thread_local bool slp_repeating;
-
 /* A forward pass of a block, to be repeated as it was. */
 struct pass {
 	struct slp_part part;
@@ -31,52 +29,34 @@ static void destroy(struct slp_part *part)
 
 /* ---- again ------------------------------------------------------------------------------------------------------- */
 
-/* What the thread is while a pass is repeated, and was before. */
-struct state {
+/* The block's results, with the modes of its first pass. */
+static bool run_again(struct pass *p, sl_tensor *const *in, struct slp_results *results)
+{
+	SLP_MODE_SCOPE();
+	SLP_FORWARD_SCOPE();
+	SLP_DRAWS_SCOPE();
 	sl_mode mode;
-	enum sl_dtype autocast;
-	int shard, repeat;
-	bool repeating;
-	struct slp_rng_log *repeats;
-};
-
-static void enter(struct state *was, struct pass *p)
-{
 	struct slp_trace *trace = slp_trace_current();
-	*was = (struct state){.autocast = slp_autocast,
-	                      .shard = slp_shard,
-	                      .repeat = trace ? trace->repeat : 0,
-	                      .repeating = slp_repeating,
-	                      .repeats = slp_rng_repeats};
-	sl_mode_enter(&was->mode, -1, p->training);
-	slp_record_again();
-	slp_autocast = p->autocast;
-	slp_shard = p->shard;
-	slp_repeating = true;
-	slp_rng_repeats = &p->drawn;
-	p->drawn.next = 0;
+	int outer = trace ? trace->repeat : 0;
 	if (trace) trace->repeat = ++trace->repeats;
-}
-
-static void leave(struct state *was)
-{
-	struct slp_trace *trace = slp_trace_current();
-	if (trace) trace->repeat = was->repeat;
-	slp_rng_repeats = was->repeats;
-	slp_repeating = was->repeating;
-	slp_shard = was->shard;
-	slp_autocast = was->autocast;
-	sl_mode_leave(&was->mode);
+	sl_mode_enter(&mode, -1, p->training);
+	slp_record_again();
+	slp_mode.autocast = p->autocast;
+	slp_forward.shard = p->shard;
+	slp_forward.repeating = true;
+	slp_draws.repeats = &p->drawn;
+	p->drawn.next = 0;
+	bool ok = slp_block_run(p->at, p->block, in, p->part.nin, results);
+	sl_mode_leave(&mode);
+	if (trace) trace->repeat = outer;
+	return ok;
 }
 
 static bool repeat(struct slp_part *part, sl_tensor *const *in, sl_tensor **out)
 {
 	struct pass *p = (struct pass *)part;
 	struct slp_results results;
-	struct state was;
-	enter(&was, p);
-	bool ok = slp_block_run(p->at, p->block, in, part->nin, &results);
-	leave(&was);
+	bool ok = run_again(p, in, &results);
 	for (int i = 0; ok && i < p->nout; i++) {
 		if (p->place[i] < results.count) {
 			out[i] = results.t[p->place[i]];
@@ -99,21 +79,20 @@ static struct pass *pass_new(const char *at, sl_block *block, int nin)
 	p->at = at;
 	p->block = sl_block_retain(block);
 	p->training = sl_is_training();
-	p->autocast = slp_autocast;
-	p->shard = slp_shard;
-	p->drawn.owner = slp_rng_virtual;
+	p->autocast = slp_mode.autocast;
+	p->shard = slp_forward.shard;
+	p->drawn.owner = slp_draws.count;
 	return p;
 }
 
 /* The first forward pass: nothing of its inside stays. */
 static bool look(struct pass *p, struct slp_look *look, sl_tensor *const *in, struct slp_results *results)
 {
-	struct slp_rng_log *outer = slp_rng_notes;
-	slp_rng_notes = &p->drawn;
+	SLP_DRAWS_SCOPE();
+	slp_draws.notes = &p->drawn;
 	slp_look_begin(look);
 	bool ok = slp_block_run(p->at, p->block, in, p->part.nin, results);
 	slp_look_end(look);
-	slp_rng_notes = outer;
 	if (ok && p->drawn.failed) slp_call_fail(p->at, "sl_forward", SL_ENOMEM, "no memory to record the call");
 	return ok && !p->drawn.failed;
 }

@@ -138,12 +138,11 @@ static sl_tensor *input(const char *at, sl_param *const *params, int count, sl_s
 static enum sl_status look_at(const char *at, struct look *l, sl_block *block, sl_tensor *const *in, int nin)
 {
 	struct look *outer = looking;
-	void (*observer)(const struct slp_infer *) = slp_observer;
+	SLP_MODE_SCOPE();
 	struct slp_trace *trace = slp_trace_pause();
 	looking = l;
-	slp_observer = observe;
+	slp_mode.observer = observe;
 	sl_tensor *y = sl_forward_at(at, block, in, nin);
-	slp_observer = observer;
 	looking = outer;
 	slp_trace_resume(trace);
 	if (!y) return sl_error();

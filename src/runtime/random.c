@@ -2,15 +2,14 @@
 #include "runtime/engine.h"
 #include "runtime/random.h"
 
-_Thread_local int *slp_rng_virtual;
-_Thread_local struct slp_rng_log *slp_rng_notes, *slp_rng_repeats;
+_Thread_local struct slp_draws slp_draws;
 
 static bool is_traced(const char *function)
 {
-	if (slp_rng_virtual)
+	if (slp_draws.count)
 		slp_call_fail(slp_current_call.at, function, SL_ESTATE,
 		              "cannot be traced: it would count once, not at each run");
-	return slp_rng_virtual;
+	return slp_draws.count;
 }
 
 /* Starts the random numbers of all threads anew: the same seed and the same calls give the same numbers, whatever the
@@ -44,16 +43,16 @@ void sl_rng_set(struct sl_rng rng)
 /* Whether a stream is drawn again. */
 static bool repeat(struct slp_rng *rng)
 {
-	struct slp_rng_log *log = slp_rng_repeats;
-	if (!log || log->owner != slp_rng_virtual || log->next >= log->count) return false;
+	struct slp_rng_log *log = slp_draws.repeats;
+	if (!log || log->owner != slp_draws.count || log->next >= log->count) return false;
 	*rng = log->list[log->next++];
 	return true;
 }
 
 static struct slp_rng note(struct slp_rng rng)
 {
-	struct slp_rng_log *log = slp_rng_notes;
-	if (!log || log->owner != slp_rng_virtual) return rng;
+	struct slp_rng_log *log = slp_draws.notes;
+	if (!log || log->owner != slp_draws.count) return rng;
 	if (slp_grow((void **)&log->list, &log->capacity, log->count + 1, sizeof rng)) log->list[log->count++] = rng;
 	else log->failed = true;
 	return rng;
@@ -62,8 +61,8 @@ static struct slp_rng note(struct slp_rng rng)
 struct slp_rng slp_rng_next(void)
 {
 	struct slp_rng rng;
-	if (!slp_rng_virtual) return slp_rng_take(1);
-	if (!repeat(&rng)) rng = (struct slp_rng){SLP_RNG_VIRTUAL, (uint64_t)(*slp_rng_virtual)++};
+	if (!slp_draws.count) return slp_rng_take(1);
+	if (!repeat(&rng)) rng = (struct slp_rng){SLP_RNG_VIRTUAL, (uint64_t)(*slp_draws.count)++};
 	return note(rng);
 }
 
@@ -97,5 +96,5 @@ struct slp_rng slp_rng_take_apart(int count)
 /* What initialises is the same in all processes; what drops, is not. */
 struct slp_rng slp_rng_next_apart(void)
 {
-	return slp_rng_virtual ? slp_rng_next() : slp_rng_take_apart(1);
+	return slp_draws.count ? slp_rng_next() : slp_rng_take_apart(1);
 }

@@ -6,8 +6,6 @@
 
 #include "op.h"
 
-/* Counts the virtual streams that slp_rng_next gives out in this thread; NULL: it gives real ones. */
-extern _Thread_local int *slp_rng_virtual;
 struct slp_rng slp_rng_take(int count); /* the first of so many real ones */
 /* The same in each of several processes, which draw different ones and as many. */
 struct slp_rng slp_rng_take_apart(int count);
@@ -16,10 +14,21 @@ void slp_rng_share(int rank, int ranks); /* the processes */
 struct slp_rng_log {
 	struct slp_rng *list;
 	int count, capacity, next;
-	const int *owner; /* slp_rng_virtual as it was: what others draw meanwhile is not noted */
+	const int *owner; /* slp_draws.count as it was: draws for another program are not noted */
 	bool failed;      /* there was no memory */
 };
-/* Of this thread: notes what is drawn; gives what was noted.  Either may be NULL. */
-extern _Thread_local struct slp_rng_log *slp_rng_notes, *slp_rng_repeats;
+/* What this thread's draws are part of. */
+struct slp_draws {
+	int *count; /* of virtual streams that slp_rng_next gives out; NULL: it gives real ones */
+	struct slp_rng_log *notes, *repeats; /* notes what is drawn; gives what was noted; NULL: not */
+};
+extern _Thread_local struct slp_draws slp_draws;
+static inline void slp_draws_restore(const struct slp_draws *before)
+{
+	slp_draws = *before;
+}
+/* Stands before changes of slp_draws: it is as before at the end of the C scope. */
+#define SLP_DRAWS_SCOPE()                                                                                              \
+	__attribute__((cleanup(slp_draws_restore), unused)) const struct slp_draws slp_draws_before_ = slp_draws
 
 #endif

@@ -86,7 +86,7 @@ bool slp_tensor_usable(const char *at, const char *function, const sl_tensor *t)
 
 void slp_trace_complain(const char *format, ...)
 {
-	if (!slp_tracing || slp_trace_complaint[0]) return;
+	if (!slp_mode.tracing || slp_trace_complaint[0]) return;
 	va_list args;
 	va_start(args, format);
 	vsnprintf(slp_trace_complaint, SLP_COMPLAINT_MAX, format, args);
@@ -95,7 +95,7 @@ void slp_trace_complain(const char *format, ...)
 
 bool slp_trace_refuses(const char *at, const char *function, const sl_tensor *t)
 {
-	if (!slp_tracing || !t || t->symbol) return false;
+	if (!slp_mode.tracing || !t || t->symbol) return false;
 	slp_trace_complain("%s at %s uses the values of a tensor", function, at);
 	slp_call_fail(at, function, SL_ESTATE, "the values of a tensor cannot be used while a program is traced");
 	return true;
@@ -112,7 +112,7 @@ void *slp_symbol_fail(const char *at, const char *function, const sl_tensor *t)
 bool slp_is_symbolic(int nin, sl_tensor *const *in)
 {
 	if (!slp_symbolic) return false;
-	if (slp_tracing) return true;
+	if (slp_mode.tracing) return true;
 	for (int i = 0; i < nin; i++)
 		if (in[i] && in[i]->symbol) return true;
 	return false;
@@ -243,7 +243,7 @@ static enum sl_status call_infer(struct call *c, const char *at, const struct sl
 	                              .out = c->out_types};
 	enum sl_status s = infer_types(&c->infer);
 	if (s == SL_OK) s = check_kernel(at, &c->infer, c->device);
-	if (s == SL_OK && slp_observer) slp_observer(&c->infer);
+	if (s == SL_OK && slp_mode.observer) slp_mode.observer(&c->infer);
 	return s;
 }
 
@@ -269,26 +269,26 @@ static enum sl_status make_outputs(struct call *c, sl_tensor **out)
 
 static enum sl_status record(const struct call *c, int nin, sl_tensor *const *in, sl_tensor *const *out)
 {
-	bool ok = !slp_recorder ||
-	          slp_recorder->call(c->infer.at, c->infer.op, c->infer.attrs, nin, in, c->infer.nout, out);
+	bool ok = !slp_mode.recorder ||
+	          slp_mode.recorder->call(c->infer.at, c->infer.op, c->infer.attrs, nin, in, c->infer.nout, out);
 	return ok ? SL_OK : sl_error();
 }
 
 static bool may_mutate(const char *at, const struct sl_op *op, int nin, sl_tensor *const *in)
 {
-	for (int i = 0; slp_recorder && i < nin; i++)
-		if (slp_input_is_written(op, i) && !slp_recorder->may_change(at, op, in[i])) return false;
+	for (int i = 0; slp_mode.recorder && i < nin; i++)
+		if (slp_input_is_written(op, i) && !slp_mode.recorder->may_change(at, op, in[i])) return false;
 	return true;
 }
 
 /* Running in place overwrites input 0: its gradient must not need what lies there. */
 static bool may_run_inplace(const char *at, const struct sl_op *op, int nin, sl_tensor *const *in)
 {
-	if (!slp_recorder) return true;
-	if (!slp_recorder->may_change(at, op, in[0])) return false;
+	if (!slp_mode.recorder) return true;
+	if (!slp_mode.recorder->may_change(at, op, in[0])) return false;
 	bool wanted = false, needed = false;
 	for (int i = 0; i < nin; i++) {
-		wanted |= slp_recorder->wants(in[i]);
+		wanted |= slp_mode.recorder->wants(in[i]);
 		needed |= op->saves & SLP_IN(i) && in[i]->storage == in[0]->storage;
 	}
 	if (!wanted || !needed) return true;
@@ -319,7 +319,7 @@ static size_t gradient_bytes(const struct slp_infer *c, sl_tensor *const *in)
 	size_t wanted = 0, kept = 0;
 	for (int i = 0; i < c->nin; i++) {
 		int bit = op->period ? i % op->period : i;
-		if (!slp_recorder->wants(in[i])) continue;
+		if (!slp_mode.recorder->wants(in[i])) continue;
 		wanted += bytes_of(&c->in[i]);
 		kept += bit < 16 && op->saves & SLP_IN(bit) ? 0 : bytes_of(&c->in[i]);
 	}
@@ -332,7 +332,7 @@ static size_t gradient_bytes(const struct slp_infer *c, sl_tensor *const *in)
 static enum sl_status check_gradient(const struct slp_infer *c, sl_tensor *const *in)
 {
 	char text[160];
-	if (!slp_recorder || !c->op->saves || !c->op->grad || c->op->view || !c->nin) return SL_OK;
+	if (!slp_mode.recorder || !c->op->saves || !c->op->grad || c->op->view || !c->nin) return SL_OK;
 	if (bytes_of(&c->out[0]) < SLP_LARGE && bytes_of(&c->in[0]) < SLP_LARGE) return SL_OK;
 	const char *why = slp_no_room(gradient_bytes(c, in), 0, text);
 	return why ? slp_reject(c, SL_ENOMEM, "for its gradient: %s", why) : SL_OK;
@@ -472,9 +472,9 @@ sl_tensor *slp_apply_inplace(const char *at, const struct sl_op *op, const void 
 	if (in[0]) slp_trace_complain("%s at %s changes a tensor in place", outer ? outer : op->name, at);
 	for (int i = 0; i < nin; i++)
 		if (in[i] && in[i]->symbol) return symbol_inplace(at, op, in[i]);
-	if (slp_tracing && in[0])
+	if (slp_mode.tracing && in[0])
 		return slp_call_fail(at, op->name, SL_ESTATE, "changes a tensor in place, which cannot be traced");
-	if (in[0] && in[0]->part && slp_recorder)
+	if (in[0] && in[0]->part && slp_mode.recorder)
 		return slp_call_fail(
 		        at, op->name, SL_ESTATE,
 		        "would change a copy: while recording, rows of a tensor that gradients flow through are "

@@ -7,13 +7,10 @@
 #include "starling/ops.h"
 #include "tensor/tensor.h"
 
-_Thread_local enum sl_dtype slp_autocast;
-_Thread_local bool slp_autocast_keeps;
-
 /* The data type of the innermost SL_AUTOCAST of the calling thread; SL_DTYPE_DEFAULT outside of all. */
 enum sl_dtype sl_autocast_dtype(void)
 {
-	return slp_autocast;
+	return slp_mode.autocast;
 }
 
 /* SL_AUTOCAST calls it at its start, for the calling thread: from now on calls compute in dtype if that suits them;
@@ -22,10 +19,10 @@ enum sl_dtype sl_autocast_dtype(void)
 void sl_autocast_enter_at(const char *at, sl_autocast_mode *mode, enum sl_dtype dtype)
 {
 	if (!mode) return;
-	*mode = (sl_autocast_mode){slp_autocast, 1, slp_autocast_keeps};
-	slp_autocast_keeps = false;
-	if (slp_is_half(dtype)) slp_autocast = dtype;
-	else if (dtype == SL_FLOAT32 || dtype == SL_DTYPE_DEFAULT) slp_autocast = SL_DTYPE_DEFAULT;
+	*mode = (sl_autocast_mode){slp_mode.autocast, 1, slp_mode.autocast_keeps};
+	slp_mode.autocast_keeps = false;
+	if (slp_is_half(dtype)) slp_mode.autocast = dtype;
+	else if (dtype == SL_FLOAT32 || dtype == SL_DTYPE_DEFAULT) slp_mode.autocast = SL_DTYPE_DEFAULT;
 	else
 		slp_call_fail(at, "sl_autocast", SL_EDTYPE, "takes bfloat16, float16 or float32, not %s",
 		              sl_dtype_name(dtype));
@@ -36,8 +33,8 @@ void sl_autocast_leave(sl_autocast_mode *mode)
 {
 	if (!mode) return;
 	if (mode->open) {
-		slp_autocast = mode->outer;
-		slp_autocast_keeps = mode->kept;
+		slp_mode.autocast = mode->outer;
+		slp_mode.autocast_keeps = mode->kept;
 	}
 	mode->open = 0;
 }
@@ -61,14 +58,14 @@ static enum sl_dtype widest(int nin, sl_tensor *const *in)
 
 static bool converts(const struct sl_op *op)
 {
-	return op->autocast != SLP_CAST_NONE && !(op->autocast == SLP_CAST_LOWER && slp_autocast_keeps);
+	return op->autocast != SLP_CAST_NONE && !(op->autocast == SLP_CAST_LOWER && slp_mode.autocast_keeps);
 }
 
 static enum sl_dtype wanted(const struct sl_op *op, int nin, sl_tensor *const *in)
 {
 	switch (op->autocast) {
 	case SLP_CAST_NONE: break;
-	case SLP_CAST_LOWER: return slp_autocast;
+	case SLP_CAST_LOWER: return slp_mode.autocast;
 	case SLP_CAST_FLOAT32: return SL_FLOAT32;
 	case SLP_CAST_WIDEST: return widest(nin, in);
 	}
@@ -77,7 +74,7 @@ static enum sl_dtype wanted(const struct sl_op *op, int nin, sl_tensor *const *i
 
 bool slp_autocast_changes(const struct sl_op *op, int nin, sl_tensor *const *in)
 {
-	if (slp_autocast == SL_DTYPE_DEFAULT || !converts(op)) return false;
+	if (slp_mode.autocast == SL_DTYPE_DEFAULT || !converts(op)) return false;
 	enum sl_dtype to = wanted(op, nin, in);
 	for (int i = 0; i < nin; i++)
 		if (is_cast(in[i]) && in[i]->type.dtype != to) return true;

@@ -29,9 +29,9 @@ void slp_moment_end(void)
 bool slp_moment_copy(const char *at, sl_tensor **list, int count)
 {
 	const sl_device memory = {SL_DEVICE_CPU, -1};
-	const struct slp_recorder *recorder = slp_recorder;
+	SLP_MODE_SCOPE();
 	bool ok = true;
-	slp_recorder = NULL; /* no gradients flow through a save */
+	slp_mode.recorder = NULL; /* no gradients flow through a save */
 	SL_SCOPE
 		for (int i = 0; ok && i < count; i++) {
 			/* In main memory, if a CPU worker can write it there. */
@@ -42,6 +42,5 @@ bool slp_moment_copy(const char *at, sl_tensor **list, int count)
 			sl_release(list[i]);
 			list[i] = copy;
 		}
-	slp_recorder = recorder;
 	return ok;
 }

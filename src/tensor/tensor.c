@@ -5,11 +5,9 @@
 #include "tensor/tensor.h"
 
 void (*slp_var_release)(struct slp_var *var);
-_Thread_local const struct slp_recorder *slp_recorder;
+_Thread_local struct slp_mode slp_mode;
 const struct slp_symbolic *slp_symbolic;
-_Thread_local bool slp_tracing;
 _Thread_local char slp_trace_complaint[SLP_COMPLAINT_MAX];
-_Thread_local void (*slp_observer)(const struct slp_infer *call);
 
 /* Tensors that wait for the end of the calling thread's scopes. */
 static _Thread_local struct {

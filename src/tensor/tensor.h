@@ -58,7 +58,6 @@ struct slp_symbolic {
 	const char *(*name)(const struct slp_symbol *symbol);
 };
 extern const struct slp_symbolic *slp_symbolic;
-extern _Thread_local bool slp_tracing;
 /* The first thing that a trace could not take, though the program may have gone on; empty: nothing. */
 enum { SLP_COMPLAINT_MAX = 256 };
 extern _Thread_local char slp_trace_complaint[SLP_COMPLAINT_MAX];
@@ -82,7 +81,7 @@ sl_tensor *slp_tree_sum(const char *at, sl_tensor **list, int count, sl_device d
 
 /* ---- autograd's part in a call ---------------------------------------------------------------------------------- */
 
-/* Autograd sets them when the thread starts to record; NULL: nothing is recorded. */
+/* What autograd does when a thread records. */
 struct slp_recorder {
 	/* A call was made; links its outputs to its inputs.  False with an error, and nothing is linked. */
 	bool (*call)(const char *at, const struct sl_op *op, const void *attrs, int nin, sl_tensor *const *in, int nout,
@@ -92,13 +91,26 @@ struct slp_recorder {
 	/* Whether gradients flow through t. */
 	bool (*wants)(const sl_tensor *t);
 };
-extern _Thread_local const struct slp_recorder *slp_recorder;
-/* Sees each call of this thread once its result types are known; NULL: off. */
-extern _Thread_local void (*slp_observer)(const struct slp_infer *call);
-/* Automatic mixed precision (autocast.c): the half type that this thread computes in where that suits. */
-extern _Thread_local enum sl_dtype slp_autocast;
-/* In a backward pass: products keep the types of their operands, which the forward pass has chosen. */
-extern _Thread_local bool slp_autocast_keeps;
+
+/* How this thread's calls are made, beyond their arguments. */
+struct slp_mode {
+	const struct slp_recorder *recorder;            /* NULL: nothing is recorded */
+	void (*observer)(const struct slp_infer *call); /* sees each call once its result types are known; NULL: off */
+	enum sl_dtype
+	        autocast;    /* automatic mixed precision (autocast.c): computes in this half type where that suits */
+	bool autocast_keeps; /* in a backward pass: products keep the types that the forward pass has chosen */
+	bool tracing;        /* calls are written down, not run */
+	bool in_custom;      /* in a backward function of the program's: no other walk can begin there */
+};
+extern _Thread_local struct slp_mode slp_mode;
+static inline void slp_mode_restore(const struct slp_mode *before)
+{
+	slp_mode = *before;
+}
+/* Stands before changes of slp_mode: it is as before at the end of the C scope. */
+#define SLP_MODE_SCOPE()                                                                                               \
+	__attribute__((cleanup(slp_mode_restore), unused)) const struct slp_mode slp_mode_before_ = slp_mode
+
 /* Whether a call gets other inputs than it was given; those, in the innermost scope, false with an error. */
 bool slp_autocast_changes(const struct sl_op *op, int nin, sl_tensor *const *in);
 bool slp_autocast_inputs(const char *at, const struct sl_op *op, int nin, sl_tensor *const *in, sl_tensor **cast);

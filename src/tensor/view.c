@@ -15,7 +15,7 @@ static sl_tensor *view(const sl_tensor *t, size_t offset, sl_shape shape)
 
 static bool is_recorded(const sl_tensor *t)
 {
-	return slp_recorder && slp_recorder->wants(t);
+	return slp_mode.recorder && slp_mode.recorder->wants(t);
 }
 
 /* Rows [begin, end) along axis 0, over the same memory: changes in place are seen in both.  Under SL_RECORD, if
@@ -81,7 +81,7 @@ sl_tensor *sl_reshape_at(const char *at, sl_tensor *t, sl_shape shape)
 	}
 	sl_tensor *r = view(t, 0, shape);
 	if (r) r->part = t->part;
-	if (r && is_recorded(t) && !slp_recorder->call(at, &slp_op_reshape, &shape, 1, &t, 1, &r)) return NULL;
+	if (r && is_recorded(t) && !slp_mode.recorder->call(at, &slp_op_reshape, &shape, 1, &t, 1, &r)) return NULL;
 	return r;
 }
 
@@ -128,7 +128,7 @@ sl_tensor *sl_place_at(const char *at, sl_tensor *t, sl_device device)
 	sl_tensor *there = slp_scope_add(slp_tensor_alias(t, true));
 	if (!there) return slp_call_fail(at, "sl_place", SL_ENOMEM, "no memory for the tensor");
 	there->device = device;
-	if (is_recorded(t) && !slp_recorder->call(at, &slp_op_copy, NULL, 1, &t, 1, &there)) return NULL;
+	if (is_recorded(t) && !slp_mode.recorder->call(at, &slp_op_copy, NULL, 1, &t, 1, &there)) return NULL;
 	return there;
 }
 
@@ -151,11 +151,11 @@ sl_tensor *sl_copy_to_at(const char *at, sl_tensor *t, sl_device device)
 	sl_tensor *here = slp_tensor_alias(t, true), *out = NULL;
 	if (!here) return slp_call_fail(at, "sl_copy_to", SL_ENOMEM, "no memory for the tensor");
 	here->device = device;
-	const struct slp_recorder *recorder = slp_recorder;
-	slp_recorder = NULL; /* the copy is of t, not of the alias */
+	const struct slp_recorder *recorder = slp_mode.recorder;
+	slp_mode.recorder = NULL; /* the copy is of t, not of the alias */
 	slp_apply(at, &slp_op_copy, NULL, 1, &here, device, &out);
-	slp_recorder = recorder;
-	if (out && is_recorded(t) && !slp_recorder->call(at, &slp_op_copy, NULL, 1, &t, 1, &out)) out = NULL;
+	slp_mode.recorder = recorder;
+	if (out && is_recorded(t) && !slp_mode.recorder->call(at, &slp_op_copy, NULL, 1, &t, 1, &out)) out = NULL;
 	sl_release(here);
 	return out;
 }

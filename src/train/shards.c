@@ -177,7 +177,7 @@ static sl_tensor *load(const char *at, sl_tensor *x, int64_t begin, int64_t end,
 	sl_tensor *rows = sl_rows_at(at, x, begin, end);
 	bool whole = rows && end - begin == x->type.shape.dim[0];
 	bool travels = device.kind == SL_DEVICE_GPU && !sl_device_equal(x->device, device);
-	if (rows && travels && !whole && !(slp_recorder && slp_recorder->wants(x))) {
+	if (rows && travels && !whole && !(slp_mode.recorder && slp_mode.recorder->wants(x))) {
 		sl_device near = slp_engine.nteams && x->device.kind != SL_DEVICE_GPU ? sl_cpu(-1) : x->device;
 		rows = sl_clone_at(at, sl_place_at(at, rows, near));
 	}

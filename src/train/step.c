@@ -252,12 +252,12 @@ static sl_graph *trace_graph(const char *at, const sl_step *step, struct slp_com
 	sl_mode mode;
 	sl_mode_enter(&mode, 1, 1);
 	slp_trace_begin(&trace, c->signature->device);
-	slp_batch_is_whole = c->whole;
+	SLP_FORWARD_SCOPE();
+	slp_forward.batch_is_whole = c->whole;
 	SL_SCOPE {
 		int n = trace_step(at, step, c, &trace, heads, bucket);
 		if (n > 0) g = slp_graph_from(heads, n, &trace);
 	}
-	slp_batch_is_whole = false;
 	slp_trace_end(&trace);
 	sl_mode_leave(&mode);
 	free(heads);
@@ -292,10 +292,10 @@ static struct slp_compiled *compile(const struct slp_step_run *r, int shard, boo
 	if (c && r->filling) c->filled = r->filling[shard].which;
 	if (c) c->signature = slp_signature_new(slp_step_inputs(r, shard), slp_step_shard(r, shard));
 	int *bucket = slp_calloc((size_t)slp_step_params(r->step) + 1 + SL_MAX_RESULTS, sizeof *bucket);
-	slp_sizes_vary = c && c->filled;
+	SLP_FORWARD_SCOPE();
+	slp_forward.sizes_vary = c && c->filled;
 	bool ok = c && c->signature && bucket && check_filling(r, shard, c);
 	sl_graph *g = ok ? trace_graph(r->at, r->step, c, bucket) : NULL;
-	slp_sizes_vary = false;
 	struct sl_compile_opts opts = {.off = r->step->opts.passes_off};
 	if (g) {
 		opts.device = c->signature->device;

@@ -39,8 +39,8 @@ static sl_tensor **run_shard(const struct slp_step_run *r, int shard, int *nresu
 	sl_step *step = r->step;
 	sl_tensor **out = slp_calloc((size_t)slp_step_params(step) + 1 + SL_MAX_RESULTS, sizeof *out);
 	if (!out) return slp_call_fail(r->at, r->function, SL_ENOMEM, "no memory for a step");
-	int outer = slp_shard;
-	slp_shard = shard;
+	SLP_FORWARD_SCOPE();
+	slp_forward.shard = shard;
 	const struct slp_compiled *c = slp_step_plan(r, shard, false);
 	if (c) *nresults = c->nresults;
 	if (c && shard == 0 && !begin_with_others(r)) c = NULL;
@@ -49,7 +49,6 @@ static sl_tensor **run_shard(const struct slp_step_run *r, int shard, int *nresu
 	                            out) == SL_OK;
 	ok = ok && slp_step_cut(r, shard, c, out);
 	if (ok && shard == r->n - 1) pass_random_numbers(step, c->plan, r->n, slp_dist.size - 1 - slp_dist.rank);
-	slp_shard = outer;
 	if (ok) return out;
 	free(out);
 	return NULL;
@@ -322,9 +321,9 @@ static bool run_together(const struct slp_step_run *r)
 	int64_t rows = 0;
 	for (int i = 0; i < n; i++) x[i] = slp_step_shard(r, i)[0];
 	SL_RECORD {
-		slp_batch_is_local = slp_step_is_alone(step);
+		SLP_FORWARD_SCOPE();
+		slp_forward.batch_is_local = slp_step_is_alone(step);
 		ok = sl_forward_shards_at(at, step->net, n, x, out) == SL_OK;
-		slp_batch_is_local = false;
 		for (int i = 0; ok && i < n; i++) {
 			int64_t own = slp_rows_of(x[i]->type.shape);
 			rows += own;

@@ -14,7 +14,7 @@ extern void (*slp_engine_others)(void);
 
 /* environment.c */
 const char *slp_env_or(const char *name, const char *otherwise); /* otherwise: not set, or empty */
-const char *slp_starpu_home(void);                               /* where StarPU has its .starpu; NULL: no variable says */
+const char *slp_starpu_home(void); /* where StarPU has its .starpu; NULL: no variable says */
 enum sl_status slp_dist_timeout(const char *at, double *seconds);
 
 /* error.c */
