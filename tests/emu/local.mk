@@ -62,8 +62,7 @@ endif
 if EMULATION
 emulation = yes
 emulated = $(emu_programs) tests/emu/libnccl.la $(emu_library)
-log = sh.log
-tests/emu/device.$(log): tests/emu/test_cache tests/emu/test_convolutions tests/emu/test_device tests/emu/test_halves tests/emu/test_kernels tests/emu/test_last tests/emu/test_lt tests/emu/test_parallel tests/emu/test_threads tests/emu/test_waits
+tests/emu/device.$(log): tests/emu/test_cache tests/emu/test_convolutions tests/emu/test_device tests/emu/test_edges tests/emu/test_halves tests/emu/test_kernels tests/emu/test_last tests/emu/test_lt tests/emu/test_parallel tests/emu/test_threads tests/emu/test_waits
 tests/emu/device-long.$(log): tests/emu/test_convolutions tests/emu/test_halves tests/emu/test_parallel tests/emu/test_waits
 tests/emu/dist.$(log): tests/emu/dist tests/emu/libnccl.la tools/sl-launch
 tests/emu/dist-long.$(log): tests/emu/dist tests/emu/libnccl.la tools/sl-launch
@@ -81,7 +80,8 @@ tests/emu/ops.$(log): tests/emu/test_ops
 tests/emu/steps-long.$(log): tests/emu/test_steps
 tests/emu/steps.$(log): tests/emu/test_steps
 tests/emu/unequal.$(log): tests/emu/resnet18
-tests/python.$(log): tests/emu/libstarling.la
+emulated_info = tests/emu/sl-info
+emulated_library = tests/emu/libstarling.la
 endif
 
 emu_cppflags = -DHAVE_CUDA=1 -DSLP_EMULATE $(AM_CPPFLAGS) $(EMU_CFLAGS)
