@@ -179,7 +179,7 @@ emu_ldflags = $(QUICK_LDFLAGS) -no-install -Wl,--dynamic-list=$(srcdir)/tests/em
 	-Wl,--unresolved-symbols=ignore-in-shared-libs -Wl,--disable-new-dtags \
 	-Wl,-rpath,$(abs_builddir)/tests/emu/stubs
 emu_ldadd = tests/emu/libcore.la $(emu_stubs) $(STARPU_LIBS) $(ONEDNN_LIBS) $(OPENBLAS_LIBS) \
-	$(HWLOC_LIBS) $(ZLIB_LIBS) $(JANSSON_LIBS) $(PROTOBUF_C_LIBS) $(PNG_LIBS) $(JPEG_LIBS) -lstdc++ -lm
+	$(HWLOC_LIBS) $(ZLIB_LIBS) $(JANSSON_LIBS) $(SODIUM_LIBS) $(PROTOBUF_C_LIBS) $(PNG_LIBS) $(JPEG_LIBS) -lstdc++ -lm
 
 # The library as a program loads it, for the Python package: put before the one that the package carries.
 
