@@ -18,6 +18,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include <starling/version.h>
+
 #pragma GCC system_header /* in all headers: compilers would warn about the options that a call leaves out */
 #ifdef __cplusplus
 #include <initializer_list>
@@ -80,6 +82,16 @@ extern "C" {
 #ifdef __cplusplus
 #define SL_ARRAY(type, ...) (std::initializer_list<type>{__VA_ARGS__}.begin())
 #else
+/* A tensor or another object, where a function takes that first and a path second: the other way round a call does not
+ * compile, at any level of warnings. */
+#ifdef __cplusplus
+#define SL_NO_PATH_(object) object
+#else
+#define SL_NO_PATH_(object)                                                                                            \
+	_Generic((object), char *: (void)"the path comes second", const char *: (void)"the path comes second",         \
+	         default: (object))
+#endif
+
 #define SL_ARRAY(type, ...) ((type const[]){__VA_ARGS__})
 #endif
 

@@ -206,7 +206,7 @@ struct sl_load_opts {
 	SL_PARTLY_(.names = SL_ARRAY(struct sl_param_name, __VA_ARGS__),                                               \
 	           .nnames = SL_COUNT_(struct sl_param_name, __VA_ARGS__))
 SL_API enum sl_status sl_save_params_at(const char *at, sl_block *block, const char *path);
-#define sl_save_params(block, path) sl_save_params_at(SL_HERE, block, path)
+#define sl_save_params(block, path) sl_save_params_at(SL_HERE, SL_NO_PATH_(block), path)
 SL_API enum sl_status sl_load_params_at(const char *at, sl_block *block, const char *path, struct sl_load_opts opts);
 #define sl_load_params(block, path, ...) sl_load_params_at(SL_HERE, block, path, (struct sl_load_opts){__VA_ARGS__})
 typedef void sl_param_listed(const char *name, enum sl_dtype dtype, sl_shape shape, void *context);
@@ -418,7 +418,7 @@ SL_API enum sl_status sl_unfreeze_at(const char *at, sl_block *block, const char
 SL_API enum sl_status sl_trainer_use_averages_at(const char *at, sl_trainer *trainer, bool averages);
 #define sl_trainer_use_averages(trainer, averages) sl_trainer_use_averages_at(SL_HERE, trainer, averages)
 SL_API enum sl_status sl_trainer_save_at(const char *at, sl_trainer *trainer, const char *path);
-#define sl_trainer_save(trainer, path) sl_trainer_save_at(SL_HERE, trainer, path)
+#define sl_trainer_save(trainer, path) sl_trainer_save_at(SL_HERE, SL_NO_PATH_(trainer), path)
 SL_API enum sl_status sl_trainer_load_at(const char *at, sl_trainer *trainer, const char *path);
 #define sl_trainer_load(trainer, path) sl_trainer_load_at(SL_HERE, trainer, path)
 SL_API double sl_trainer_lr(const sl_trainer *trainer);

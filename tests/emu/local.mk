@@ -184,7 +184,7 @@ emu_ldadd = tests/emu/libcore.la $(emu_stubs) $(STARPU_LIBS) $(ONEDNN_LIBS) $(OP
 # The library as a program loads it, for the Python package: put before the one that the package carries.
 
 tests_emu_libstarling_la_SOURCES =
-tests_emu_libstarling_la_LDFLAGS = -rpath $(abs_builddir)/tests/emu -version-info 0:0:0 -Wl,--no-as-needed \
+tests_emu_libstarling_la_LDFLAGS = -rpath $(abs_builddir)/tests/emu -version-info $(version_info) -Wl,--no-as-needed \
 	-Wl,--unresolved-symbols=ignore-in-shared-libs -Wl,--disable-new-dtags -Wl,-rpath,$(abs_builddir)/tests/emu/stubs
 tests_emu_libstarling_la_LIBADD = $(emu_ldadd)
 EXTRA_tests_emu_libstarling_la_DEPENDENCIES = $(emu_stubs)
