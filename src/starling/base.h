@@ -32,6 +32,11 @@ extern "C" {
 #define SL_API
 #endif
 
+/* An argument that may be NULL, for none or for a default: sl_tensor *SL_OPTIONAL bias.  The Python package reads it. */
+#ifndef SL_OPTIONAL
+#define SL_OPTIONAL
+#endif
+
 #ifdef __clang__ /* which warns about macros of system headers, too */
 #pragma clang diagnostic ignored "-Wgnu-zero-variadic-macro-arguments" /* -Wpedantic: calls without options */
 #pragma clang diagnostic ignored "-Wgnu-empty-initializer"
@@ -77,11 +82,6 @@ extern "C" {
 #define SL_STRINGIFY(x) SL_STRINGIFY_(x)
 #define SL_HERE (__FILE__ ":" SL_STRINGIFY(__LINE__))
 
-/* An array written in place: sl_from(SL_ARRAY(float, 2, -3.4f), SL_SHAPE(2, 1)).  In C it lasts as long as the block
- * around it, in C++ until the end of the statement. */
-#ifdef __cplusplus
-#define SL_ARRAY(type, ...) (std::initializer_list<type>{__VA_ARGS__}.begin())
-#else
 /* A tensor or another object, where a function takes that first and a path second: the other way round a call does not
  * compile, at any level of warnings. */
 #ifdef __cplusplus
@@ -92,6 +92,11 @@ extern "C" {
 	         default: (object))
 #endif
 
+/* An array written in place: sl_from(SL_ARRAY(float, 2, -3.4f), SL_SHAPE(2, 1)).  In C it lasts as long as the block
+ * around it, in C++ until the end of the statement. */
+#ifdef __cplusplus
+#define SL_ARRAY(type, ...) (std::initializer_list<type>{__VA_ARGS__}.begin())
+#else
 #define SL_ARRAY(type, ...) ((type const[]){__VA_ARGS__})
 #endif
 
@@ -174,7 +179,7 @@ struct sl_config {
 	                        * 0), or 1 */
 };
 
-SL_API enum sl_status sl_init_at(const char *at, const struct sl_config *config);
+SL_API enum sl_status sl_init_at(const char *at, const struct sl_config *SL_OPTIONAL config);
 #ifdef __cplusplus
 extern "C++" inline enum sl_status sl_init_at(const char *at, const sl_config &config) /* sl_init({.teams = 2}) */
 {
@@ -233,9 +238,9 @@ struct sl_stats {
 	uint64_t link_bytes[SL_MAX_NODES][SL_MAX_NODES]; /* [from][to] */
 };
 
-SL_API void sl_stats_get(struct sl_stats *stats);
+SL_API void sl_stats_get(struct sl_stats *SL_OPTIONAL stats);
 SL_API void sl_stats_reset(void);
-SL_API void sl_stats_print(FILE *file);
+SL_API void sl_stats_print(FILE *SL_OPTIONAL file);
 
 /* ---- time of each call ------------------------------------------------------------------------------------------ */
 
