@@ -93,7 +93,7 @@ static bool fail_one(const struct slp_program *p, long k, const struct slp_resul
 	enum sl_status status = SL_OK;
 	running = p->name;
 	failing = k;
-	alarm(4 * SLP_PATIENCE);
+	alarm(2 * SLP_PATIENCE);
 	atomic_store(&slp_fail_alloc, k);
 	slp_begin((struct sl_config){.teams = p->teams ? p->teams : 1});
 	bool ok = p->run(&r, &status);

@@ -20,7 +20,7 @@ void slp_end_well(void);
 void slp_begin_plainly(void);
 
 /* Seconds to wait for what must happen at some time, on a machine that may be slow or busy. */
-enum { SLP_PATIENCE = 60 };
+enum { SLP_PATIENCE = 240 };
 
 struct sl_stats slp_stats(void);
 

@@ -62,7 +62,7 @@ try() {
     make\ *) cd "$build" ;;
     *) cd "$tmp/tree" ;;
   esac
-  run 0 timeout 300 bash -c "$command"
+  run 0 timeout 600 bash -c "$command"
   cd "$build"
   ran=$((ran + 1))
 }

@@ -13,21 +13,25 @@ try() {
   says '^ok: an error names its place$'
 }
 
-# Functions that write a file take the object first, then the path; the other way round they do not compile, in C and C++.
+# Functions that write a file take the object first, then the path; the other way round they do not compile, in C and C++,
+# without any flag for warnings.  sl_save_npy had the other order in 0.1, which still works.
 # ordered STATUS COMPILER CALL
 ordered() {
   local name=$tmp/order.c
   [[ $2 != *++* ]] || name=$tmp/order.cc
-  printf '#include <starling.h>\nvoid f(sl_tensor *t, sl_block *b, sl_trainer *r);\n%s\n{\n\t(void)t, (void)b, (void)r;\n\t%s;\n}\n' \
-    'void f(sl_tensor *t, sl_block *b, sl_trainer *r)' "$3" >"$name"
+  printf '#include <starling.h>\nvoid f(sl_tensor *t, sl_block *b, sl_trainer *r, const char *path);\n%s\n{\n\t(void)t, (void)b, (void)r, (void)path;\n\t%s;\n}\n' \
+    'void f(sl_tensor *t, sl_block *b, sl_trainer *r, const char *path)' "$3" >"$name"
   # shellcheck disable=SC2086
-  run "$1" $2 -Werror -fsyntax-only -I"$srcdir/src" "$name"
+  run "$1" $2 -fsyntax-only -I"$srcdir/src" "$name"
+  [ ! -s "$tmp/err" ] || [ "$1" != 0 ] || [[ $3 == *npy*path,* ]] || fail "warnings"
 }
 for compiler in "${CC:-cc}" "${CXX:-c++} -std=c++20"; do
   command -v "$(awk '{ print $1 }' <<<"$compiler")" >/dev/null || continue
   for call in 'sl_save_npy(t' 'sl_save_params(b' 'sl_export(b' 'sl_export_onnx(b' 'sl_trainer_save(r'; do
     ordered 0 "$compiler" "$call, \"file\")"
-    ordered 1 "$compiler" "${call%(*}(\"file\", ${call#*(})"
+    for path in '"file"' path; do
+      ordered "$([[ $call == *npy* ]] && echo 0 || echo 1)" "$compiler" "${call%(*}($path, ${call#*(})"
+    done
   done
 done
 

@@ -272,11 +272,11 @@ if [ "$tcp" ]; then
     # shellcheck disable=SC2016
     run 0 "$launch" --no-bind -n 2 sh -c '[ "$RANK" = 0 ] || python3 "$0"; exec tests/dist steps=1' "$srcdir/tests/strangers.py"
   fi
-  SL_DIST_TIMEOUT=3
-  for port in 99999 http 0 12x; do
-    run 1 timeout 2 env SL_DIST=tcp RANK=0 WORLD_SIZE=2 MASTER_PORT=$port tests/dist
+  for port in 99999 http 0 12x; do # at once, not after a wait for the others
+    run 1 timeout 300 env SL_DIST=tcp SL_DIST_TIMEOUT=600 RANK=0 WORLD_SIZE=2 MASTER_PORT=$port tests/dist
     complains "MASTER_PORT=$port: a number from 1 to 65535 is wanted"
   done
+  SL_DIST_TIMEOUT=3
   # What cannot be begun says what to do.
   run 1 env SL_DIST=tcp RANK=0 WORLD_SIZE=2 MASTER_ADDR=no.such.name.invalid tests/dist
   complains 'MASTER_ADDR=no.such.name.invalid: .*: give a name or an address of the machine of rank 0'
@@ -425,13 +425,13 @@ run 0 $launch -n 2 cat <<<here
 [ "$(cat "$tmp/out")" = '[0] here' ] || fail "not rank 0 alone has read"
 is_gone() { ! kill -0 "$(cat "$tmp/child")" 2>/dev/null; }
 run 1 $launch -n 2 sh -c "[ \$RANK = 0 ] || exit 0; sleep 600 & echo \$! >'$tmp/child'; exit 3"
-within 60 is_gone || fail "what a rank has started is left"
+within 300 is_gone || fail "what a rank has started is left"
 has_child() { [ -s "$tmp/child" ]; }
 rm "$tmp/child"
 $launch -n 1 sh -c "sleep 600 & echo \$! >'$tmp/child'; wait" >/dev/null 2>&1 &
 pid=$!
-within 60 has_child || fail "no process"
+within 300 has_child || fail "no process"
 kill -KILL $pid
 wait $pid || true
-within 60 is_gone || fail "sl-launch was killed, and what it has started is left"
+within 300 is_gone || fail "sl-launch was killed, and what it has started is left"
 exit $((failures > 0))

@@ -31,9 +31,14 @@ static int remove_one(const char *path, const struct stat *st, int flag, struct 
 	return remove(path);
 }
 
+bool slp_remove_folder(const char *path)
+{
+	return nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS) == 0;
+}
+
 int slp_scratch_remove(void)
 {
-	return nftw(scratch, remove_one, 8, FTW_DEPTH | FTW_PHYS) != 0;
+	return !slp_remove_folder(scratch);
 }
 
 int slp_start_with_scratch(void)

@@ -12,6 +12,8 @@ const char *slp_data_path(const char *name, char path[PATH_MAX]);
 /* A folder of its own, removed with what is in it.  0: done; also as start and stop of a suite. */
 int slp_scratch_make(void);
 int slp_scratch_remove(void);
+/* Any folder with what is in it; false with errno. */
+bool slp_remove_folder(const char *path);
 /* Start and stop of a suite: that, and the engine with its defaults. */
 int slp_start_with_scratch(void);
 int slp_stop_with_scratch(void);

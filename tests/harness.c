@@ -1,4 +1,5 @@
 /* The main of the test programs: registers tables of tests with CUnit, runs them, sums up. */
+#include "environment.h"
 #include "harness.h"
 
 #include <CUnit/Basic.h>
@@ -59,6 +60,7 @@ static bool choose_locale(void)
 
 int slp_test_main(int argc, char **argv, const struct slp_suite *suites)
 {
+	slp_enter_environment(argv);
 	if (!choose_locale()) return 1;
 	bool ok = CU_initialize_registry() == CUE_SUCCESS;
 	for (const struct slp_suite *s = suites; ok && s->name; s++) ok = add_suite(argc, argv, s);

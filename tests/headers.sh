@@ -8,7 +8,7 @@ much=(-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wcast-qu
 
 # All headers at once, each included first once: a program for each standard would take long.
 for header in "$srcdir"/src/starling/*.h; do
-  printf '#include <starling/%s>\n' "${header##*/}" >"$tmp/${header##*/}.c"
+  printf '#include <starling/%s>\nextern int declared;\n' "${header##*/}" >"$tmp/${header##*/}.c"
 done
 printf '#include <starling.h>\n#include <starling/dist.h>\n#include <starling/own.h>\nint main() { return sl_op_find("add") == nullptr; }\n' >"$tmp/all.cc"
 

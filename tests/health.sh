@@ -33,7 +33,7 @@ has_steps() { [ -s "$1" ] && [ "$(value state "$1")" = running ]; }
 for signal in TERM KILL; do
   "${gpt[@]}" --iterations 100000000 --health "$tmp/$signal.json" >/dev/null 2>&1 &
   pid=$!
-  within 60 has_steps "$tmp/$signal.json"
+  within 300 has_steps "$tmp/$signal.json"
   kill -$signal $pid
   wait $pid || true
 done
@@ -51,7 +51,7 @@ cp "$srcdir/LICENSE" "$tmp/job.d/corpus.txt"
 (cd "$tmp/job.d" && PATH=$tmp/bin:$PATH SLURM_JOB_ID=7 SLURM_TMPDIR=$tmp/job.d exec sh "$tmp/job") >"$tmp/job.out" 2>&1 &
 pid=$!
 mkdir -p "$tmp/job.d/run"
-within 60 has_steps "$tmp/job.d/run/health.json"
+within 300 has_steps "$tmp/job.d/run/health.json"
 kill -TERM $pid
 wait $pid || true
 grep -qx 'requeue 7' "$tmp/queued" || fail "the job was not queued again: $(cat "$tmp/job.out")"

@@ -133,7 +133,7 @@ fi
 
 # The library is small: 8 MB of code for CPUs, debugging information beside it, and for each architecture of GPUs as
 # much as compressed code takes.
-library=$(readlink -f "$libdir/libstarling.so.0")
+library=$(readlink -f "$libdir/libstarling.so")
 sections=$(size -A "$library" 2>/dev/null | awk '$1 == ".nv_fatbin" { gpu = $2 } /^\.debug/ { debug += $2 }
   END { print gpu + 0, debug + 0 }')
 bytes=$(stat -c %s "$library") gpu=${sections% *} debug=${sections#* }

@@ -39,7 +39,7 @@ programs() {
 STARPU_NCPU=2 programs "CPU teams" trainer
 
 # The same library with emulated GPUs, in the place of the one that the package carries.
-emulated=$PWD/tests/emu/.libs/libstarling.so.0
+emulated=$PWD/tests/emu/.libs/libstarling.so
 if [ -e "$emulated" ]; then
   export LD_PRELOAD=$emulated SL_EMU_DEVICES=2
   "$python" -c 'from starling import mx; assert mx.num_gpus() == 2, mx.num_gpus()'

@@ -35,8 +35,8 @@ together() {
   STARPU_TCPIP_MS_PORT=$(free_port)
   pids=()
   (
-    [ -z "${late-}" ] || within 60 are_there "$slaves"
-    STARPU_HOME=$tmp/home/master exec timeout 120 "$@" >"$tmp/out" 2>"$tmp/err"
+    [ -z "${late-}" ] || within 300 are_there "$slaves"
+    STARPU_HOME=$tmp/home/master exec timeout 600 "$@" >"$tmp/out" 2>"$tmp/err"
   ) &
   pids+=($!)
   until [ -n "${late-}" ] || listens "$STARPU_TCPIP_MS_PORT"; do
@@ -51,7 +51,7 @@ together() {
     # StarPU ends slaves without giving back what they have.
     (
       [ -z "${slave_room-}" ] || ulimit -v "$slave_room"
-      STARPU_HOME=$tmp/home/$i STARPU_TCPIP_MS_MASTER=127.0.0.1 ASAN_OPTIONS=detect_leaks=0 exec timeout 120 "$@" >"$tmp/out.$i" 2>"$tmp/err.$i"
+      STARPU_HOME=$tmp/home/$i STARPU_TCPIP_MS_MASTER=127.0.0.1 ASAN_OPTIONS=detect_leaks=0 exec timeout 600 "$@" >"$tmp/out.$i" 2>"$tmp/err.$i"
     ) &
     pids+=($!)
   done
@@ -88,7 +88,7 @@ busy() {
 
 export STARPU_WORKER_STATS=1
 few=(--limit 48 --batch-size 24 --epochs 2 --lr 2 --quiet)
-timeout 120 $lenet --device cpu:0 "${few[@]}" --json "$tmp/here.json"
+timeout 600 $lenet --device cpu:0 "${few[@]}" --json "$tmp/here.json"
 for devices in cpu:1 cpu:0-2 ${SLAVES_LONG:+cpu:0,cpu:2 auto}; do
   together 2 $lenet --device "$devices" "${few[@]}" --json "$tmp/there.json" || fail "lenet on $devices"
   agree "lenet on $devices"
@@ -98,7 +98,7 @@ for devices in cpu:1 cpu:0-2 ${SLAVES_LONG:+cpu:0,cpu:2 auto}; do
   esac
 done
 few=(--limit 64 --batch-size 32 --epochs 2 --quiet)
-timeout 120 models/mlp --mode step "${few[@]}" --json "$tmp/here.json"
+timeout 600 models/mlp --mode step "${few[@]}" --json "$tmp/here.json"
 together 1 models/mlp --mode step --device cpu:1 "${few[@]}" --json "$tmp/there.json" || fail "mlp in a slave"
 agree "mlp, whole steps in a slave"
 busy 1

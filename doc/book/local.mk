@@ -30,7 +30,7 @@ book_programs = \
 	doc/book/solution-small \
 	doc/book/solution-tree
 
-check_PROGRAMS += $(book_programs)
+check_programs += $(book_programs)
 doc_book_devices_concise_SOURCES = doc/book/book.c doc/book/book.h doc/book/devices-concise.c
 doc_book_devices_scratch_SOURCES = doc/book/book.c doc/book/book.h doc/book/devices-scratch.c
 doc_book_cplusplus_SOURCES = doc/book/book.h doc/book/cplusplus.cc

@@ -63,7 +63,7 @@ def main():
     for leftover in (*package.glob("_ffi.c"), *package.glob("_ffi.o")):
         leftover.unlink()
     if not options.system:
-        libraries.carry(libs / "libstarling.so.0", package / "lib", source, options.version)
+        libraries.carry(libs / libraries.soname(libs / "libstarling.so"), package / "lib", source, options.version)
 
 
 if __name__ == "__main__":

@@ -16,14 +16,15 @@ typedef long int64_t; typedef unsigned long uint64_t; typedef struct _IO_FILE FI
 
 
 _NAMES = ("starling.h", "starling/dist.h")
+_OPTIONAL = "restrict"  # stands for SL_OPTIONAL: a qualifier that the headers do not use otherwise, and that the parser keeps
 
 
-def preprocess(include, compiler="cc", names=_NAMES):
+def preprocess(include, compiler="cc", names=_NAMES, defines=()):
     """The declarations of these headers below the folder `include`, as cffi takes them."""
     with tempfile.TemporaryDirectory() as empty:
         for name in ("stdbool", "stddef", "stdint", "stdio"):
             (pathlib.Path(empty) / f"{name}.h").touch()
-        command = [*compiler.split(), "-E", "-P", "-nostdinc", "-D__attribute__(x)=", f"-I{empty}", f"-I{include}", "-x", "c", "-"]
+        command = [*compiler.split(), "-E", "-P", "-nostdinc", "-D__attribute__(x)=", *defines, f"-I{empty}", f"-I{include}", "-x", "c", "-"]
         lines = "".join(f"#include <{name}>\n" for name in names)
         text = subprocess.run(command, input=lines, check=True, capture_output=True, text=True).stdout
     text = re.sub(r"^#pragma .*$", "", text, flags=re.MULTILINE)  # about warnings
@@ -35,6 +36,7 @@ class Field:
 
     def __init__(self, name, type_, length=None):
         self.name, self.type, self.length = name, type_, length
+        self.optional = False  # SL_OPTIONAL: it may be NULL
 
 
 class Function:
@@ -66,7 +68,16 @@ def _field(declaration):
     length = None
     if isinstance(declaration.type, c_ast.ArrayDecl) and declaration.type.dim is not None:
         length = int(declaration.type.dim.value)
-    return Field(declaration.name, _spell(declaration.type), length)
+    field = Field(declaration.name, _spell(_plain(declaration.type)), length)
+    field.optional = _OPTIONAL in getattr(declaration.type, "quals", [])
+    return field
+
+
+def _plain(node):
+    """A type without the mark of optional arguments."""
+    if isinstance(node, c_ast.PtrDecl) and _OPTIONAL in node.quals:
+        return c_ast.PtrDecl([q for q in node.quals if q != _OPTIONAL], node.type)
+    return node
 
 
 class Headers:
@@ -76,7 +87,8 @@ class Headers:
         self.text = preprocess(include, compiler, names)
         self.functions, self.structs, self.enums = {}, {}, {}
         self.defaults = defaults.read(pathlib.Path(include) / "starling")
-        for node in c_parser.CParser().parse(_STANDARD + self.text).ext:
+        marked = preprocess(include, compiler, names, [f"-DSL_OPTIONAL={_OPTIONAL}"])
+        for node in c_parser.CParser().parse(_STANDARD + marked).ext:
             self._read(node)
 
     def _read(self, node):

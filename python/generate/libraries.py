@@ -18,6 +18,10 @@ def _needed(library):
     return re.findall(r"^\s*(\S+) => (/\S+)", text, re.MULTILINE)
 
 
+def soname(library):
+    return subprocess.run(["patchelf", "--print-soname", library], check=True, capture_output=True, text=True).stdout.strip()
+
+
 def _put(path, folder, name):
     target = folder / name
     shutil.copy(pathlib.Path(path).resolve(), target)

@@ -65,13 +65,11 @@ class Call:
     def _one(self, field):
         name, kind = python_name(field.name), field.type
         if kind == "sl_tensor *":
-            optional = re.search(rf"\b{field.name}\b[^.;:]{{0,60}}\b(or NULL|NULL for none)", self.doc) is not None
-            self.parameters.append(Parameter(field.name, "Tensor | None" if optional else "Tensor", "None" if optional else None))
-            self.arguments.append(f"NULL if {name} is None else {name}._p" if optional else f"{name}._p")
+            self.parameters.append(Parameter(field.name, "Tensor | None" if field.optional else "Tensor", "None" if field.optional else None))
+            self.arguments.append(f"NULL if {name} is None else {name}._p" if field.optional else f"{name}._p")
             self.checks.append((name, "Tensor"))
         elif kind == "sl_block *":
-            optional = re.search(rf"\b{field.name}\b[^.;]{{0,60}}NULL", self.doc) is not None or field.name == "shortcut"
-            self.parameters.append(Parameter(field.name, "Block | None" if optional else "Block", "None" if optional else None))
+            self.parameters.append(Parameter(field.name, "Block | None" if field.optional else "Block", "None" if field.optional else None))
             self.arguments.append(f"taken({name})")
         elif kind in _NUMBERS:
             default = "-1" if field.name == "axis" else None

@@ -1,6 +1,7 @@
 """Arrays in files, and text that the library prints."""
 import os
 import tempfile
+import warnings
 
 from ._core import check, ffi, here, lib, pointer, text_of
 from ._tensor import Tensor, wrap
@@ -21,6 +22,9 @@ def load_npy(path):
 
 def save_npy(t, path):
     """Writes a tensor to a NumPy file."""
+    if isinstance(path, Tensor):  # the order of 0.1, until 0.3
+        warnings.warn("save_npy(t, path): the tensor comes first", DeprecationWarning, stacklevel=2)
+        t, path = path, t
     check(lib.sl_save_npy_at(here(), pointer("t", t, Tensor), text_of(path, "path")))
 
 

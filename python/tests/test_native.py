@@ -595,6 +595,9 @@ class Blocks(unittest.TestCase):
             sl.save_npy(x, f"{folder}/x.npy")
             self.assertTrue((np.load(f"{folder}/x.npy") == x.numpy()).all())
             self.assertTrue((sl.load_npy(f"{folder}/x.npy").numpy() == x.numpy()).all())
+            with self.assertWarns(DeprecationWarning):  # the order of 0.1
+                sl.save_npy(f"{folder}/y.npy", x)
+            self.assertTrue((np.load(f"{folder}/y.npy") == x.numpy()).all())
         self.assertIn("Dense", net.summary((3, 5)))
 
     def test_loader(self):

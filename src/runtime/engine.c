@@ -32,10 +32,10 @@
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The version of the library, as text that is never freed: "0.1.0". */
+/* The version of the library, as text that is never freed: "0.2.0", SL_VERSION of its header. */
 const char *sl_version(void)
 {
-	return PACKAGE_VERSION;
+	return SL_VERSION;
 }
 
 static int cuda_devices(void)

@@ -18,6 +18,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include <starling/version.h>
+
 #pragma GCC system_header /* in all headers: compilers would warn about the options that a call leaves out */
 #ifdef __cplusplus
 #include <initializer_list>
@@ -28,6 +30,11 @@ extern "C" {
 #define SL_API __attribute__((visibility("default")))
 #else
 #define SL_API
+#endif
+
+/* An argument that may be NULL, for none or for a default: sl_tensor *SL_OPTIONAL bias.  The Python package reads it. */
+#ifndef SL_OPTIONAL
+#define SL_OPTIONAL
 #endif
 
 #ifdef __clang__ /* which warns about macros of system headers, too */
@@ -74,6 +81,16 @@ extern "C" {
 #define SL_STRINGIFY_(x) #x
 #define SL_STRINGIFY(x) SL_STRINGIFY_(x)
 #define SL_HERE (__FILE__ ":" SL_STRINGIFY(__LINE__))
+
+/* A tensor or another object, where a function takes that first and a path second: the other way round a call does not
+ * compile, at any level of warnings. */
+#ifdef __cplusplus
+#define SL_NO_PATH_(object) object
+#else
+#define SL_NO_PATH_(object)                                                                                            \
+	_Generic((object), char *: (void)"the path comes second", const char *: (void)"the path comes second",         \
+	         default: (object))
+#endif
 
 /* An array written in place: sl_from(SL_ARRAY(float, 2, -3.4f), SL_SHAPE(2, 1)).  In C it lasts as long as the block
  * around it, in C++ until the end of the statement. */
@@ -162,7 +179,7 @@ struct sl_config {
 	                        * 0), or 1 */
 };
 
-SL_API enum sl_status sl_init_at(const char *at, const struct sl_config *config);
+SL_API enum sl_status sl_init_at(const char *at, const struct sl_config *SL_OPTIONAL config);
 #ifdef __cplusplus
 extern "C++" inline enum sl_status sl_init_at(const char *at, const sl_config &config) /* sl_init({.teams = 2}) */
 {
@@ -221,9 +238,9 @@ struct sl_stats {
 	uint64_t link_bytes[SL_MAX_NODES][SL_MAX_NODES]; /* [from][to] */
 };
 
-SL_API void sl_stats_get(struct sl_stats *stats);
+SL_API void sl_stats_get(struct sl_stats *SL_OPTIONAL stats);
 SL_API void sl_stats_reset(void);
-SL_API void sl_stats_print(FILE *file);
+SL_API void sl_stats_print(FILE *SL_OPTIONAL file);
 
 /* ---- time of each call ------------------------------------------------------------------------------------------ */
 

@@ -57,7 +57,7 @@ SL_API enum sl_status sl_checkpoint_restore_at(const char *at, sl_checkpoint *ch
                                                struct sl_checkpoint_opts opts);
 #define sl_checkpoint_restore(checkpoint, ...)                                                                         \
 	sl_checkpoint_restore_at(SL_HERE, checkpoint, (struct sl_checkpoint_opts){__VA_ARGS__})
-SL_API void sl_checkpoint_close(sl_checkpoint *checkpoint);
+SL_API void sl_checkpoint_close(sl_checkpoint *SL_OPTIONAL checkpoint);
 SL_API int sl_checkpoint_count(const char *folder);
 
 #ifdef __cplusplus

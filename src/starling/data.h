@@ -17,7 +17,7 @@ enum sl_split { SL_TRAIN, SL_TEST };
 /* The folder of Debian's package dataset-fashion-mnist. */
 #define SL_FASHION_MNIST_DIR "/usr/share/datasets/fashion-mnist"
 
-SL_API sl_dataset *sl_dataset_mnist_at(const char *at, const char *dir, enum sl_split split);
+SL_API sl_dataset *sl_dataset_mnist_at(const char *at, const char *SL_OPTIONAL dir, enum sl_split split);
 #define sl_dataset_mnist(dir, split) sl_dataset_mnist_at(SL_HERE, dir, split)
 SL_API sl_dataset *sl_dataset_idx_at(const char *at, const char *images, const char *labels, int classes);
 #define sl_dataset_idx(images, labels, classes) sl_dataset_idx_at(SL_HERE, images, labels, classes)
@@ -35,7 +35,8 @@ struct sl_dataset_opts {
 SL_API sl_dataset *sl_dataset_arrays_at(const char *at, struct sl_array x, struct sl_array y,
                                         struct sl_dataset_opts opts);
 #define sl_dataset_arrays(x, y, ...) sl_dataset_arrays_at(SL_HERE, x, y, (struct sl_dataset_opts){__VA_ARGS__})
-SL_API sl_dataset *sl_dataset_npy_at(const char *at, const char *x, const char *y, struct sl_dataset_opts opts);
+SL_API sl_dataset *sl_dataset_npy_at(const char *at, const char *x, const char *SL_OPTIONAL y,
+                                     struct sl_dataset_opts opts);
 #define sl_dataset_npy(x, y, ...) sl_dataset_npy_at(SL_HERE, x, y, (struct sl_dataset_opts){__VA_ARGS__})
 
 /* Columns are counted from 1. */
@@ -156,14 +157,15 @@ SL_API sl_dataset *sl_dataset_transform_at(const char *at, sl_dataset *dataset, 
 
 /* ---- looking at one ---------------------------------------------------------------------------------------------- */
 
-SL_API void sl_dataset_free(sl_dataset *dataset);
+SL_API void sl_dataset_free(sl_dataset *SL_OPTIONAL dataset);
 SL_API int64_t sl_dataset_size(const sl_dataset *dataset);
 SL_API struct sl_array sl_dataset_x(const sl_dataset *dataset);
 SL_API struct sl_array sl_dataset_y(const sl_dataset *dataset);
 SL_API sl_shape sl_dataset_sample_shape(const sl_dataset *dataset);
 SL_API int sl_dataset_classes(const sl_dataset *dataset);
 SL_API const char *sl_dataset_class_name(const sl_dataset *dataset, int label);
-SL_API enum sl_status sl_dataset_read_at(const char *at, const sl_dataset *dataset, int64_t index, void *x, void *y);
+SL_API enum sl_status sl_dataset_read_at(const char *at, const sl_dataset *dataset, int64_t index, void *x,
+                                         void *SL_OPTIONAL y);
 #define sl_dataset_read(dataset, index, x, y) sl_dataset_read_at(SL_HERE, dataset, index, x, y)
 
 /* ---- mini-batches ------------------------------------------------------------------------------------------------ */
@@ -190,7 +192,7 @@ struct sl_loader_opts {
 typedef struct sl_loader sl_loader;
 SL_API sl_loader *sl_loader_new_at(const char *at, sl_dataset *dataset, struct sl_loader_opts opts);
 #define sl_loader_new(dataset, ...) sl_loader_new_at(SL_HERE, dataset, SL_OPTIONS(sl_loader_opts, __VA_ARGS__))
-SL_API void sl_loader_free(sl_loader *loader);
+SL_API void sl_loader_free(sl_loader *SL_OPTIONAL loader);
 SL_API int64_t sl_loader_batches(const sl_loader *loader);
 SL_API int64_t sl_loader_samples(const sl_loader *loader);
 

@@ -67,7 +67,7 @@ SL_API sl_tensor *sl_scatter_add_at(const char *at, sl_tensor *x, sl_tensor *ind
 #define sl_scatter_add(x, indices, values, axis) sl_scatter_add_at(SL_HERE, x, indices, values, axis)
 SL_API sl_tensor *sl_sort_at(const char *at, sl_tensor *x, int axis, bool descending);
 #define sl_sort(x, axis, descending) sl_sort_at(SL_HERE, x, axis, descending)
-SL_API sl_tensor *sl_topk_at(const char *at, sl_tensor *x, int64_t k, int axis, sl_tensor **indices);
+SL_API sl_tensor *sl_topk_at(const char *at, sl_tensor *x, int64_t k, int axis, sl_tensor **SL_OPTIONAL indices);
 #define sl_topk(x, k, axis, indices) sl_topk_at(SL_HERE, x, k, axis, indices)
 
 /* ---- products --------------------------------------------------------------------------------------------------- */
@@ -107,7 +107,8 @@ struct sl_conv1d_opts {
 	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
 #define SL_DEFAULTS_sl_conv1d_opts(X) X(stride, 1) X(dilation, 1) X(groups, 1)
-SL_API sl_tensor *sl_conv1d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b, struct sl_conv1d_opts opts);
+SL_API sl_tensor *sl_conv1d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *SL_OPTIONAL b,
+                               struct sl_conv1d_opts opts);
 #define sl_conv1d(x, w, b, ...) sl_conv1d_at(SL_HERE, x, w, b, SL_OPTIONS(sl_conv1d_opts, __VA_ARGS__))
 struct sl_conv_transpose2d_opts {
 	int stride[2] SL_IS_({1, 1}), pad[2], dilation[2] SL_IS_({1, 1}); /* as of sl_conv2d */
@@ -116,7 +117,7 @@ struct sl_conv_transpose2d_opts {
 	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
 #define SL_DEFAULTS_sl_conv_transpose2d_opts(X) X(stride, {1, 1}) X(dilation, {1, 1}) X(groups, 1)
-SL_API sl_tensor *sl_conv_transpose2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b,
+SL_API sl_tensor *sl_conv_transpose2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *SL_OPTIONAL b,
                                          struct sl_conv_transpose2d_opts opts);
 #define sl_conv_transpose2d(x, w, b, ...)                                                                              \
 	sl_conv_transpose2d_at(SL_HERE, x, w, b, SL_OPTIONS(sl_conv_transpose2d_opts, __VA_ARGS__))
@@ -139,14 +140,15 @@ struct sl_rms_norm_opts {
 	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
 #define SL_DEFAULTS_sl_rms_norm_opts(X) X(eps, 1e-5)
-SL_API sl_tensor *sl_rms_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, struct sl_rms_norm_opts opts);
+SL_API sl_tensor *sl_rms_norm_at(const char *at, sl_tensor *x, sl_tensor *SL_OPTIONAL gamma,
+                                 struct sl_rms_norm_opts opts);
 #define sl_rms_norm(x, gamma, ...) sl_rms_norm_at(SL_HERE, x, gamma, SL_OPTIONS(sl_rms_norm_opts, __VA_ARGS__))
-SL_API sl_tensor *sl_group_norm_at(const char *at, sl_tensor *x, int groups, sl_tensor *gamma, sl_tensor *beta,
-                                   struct sl_layer_norm_opts opts);
+SL_API sl_tensor *sl_group_norm_at(const char *at, sl_tensor *x, int groups, sl_tensor *SL_OPTIONAL gamma,
+                                   sl_tensor *SL_OPTIONAL beta, struct sl_layer_norm_opts opts);
 #define sl_group_norm(x, groups, gamma, beta, ...)                                                                     \
 	sl_group_norm_at(SL_HERE, x, groups, gamma, beta, (struct sl_layer_norm_opts){__VA_ARGS__})
-SL_API sl_tensor *sl_instance_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, sl_tensor *beta,
-                                      struct sl_layer_norm_opts opts);
+SL_API sl_tensor *sl_instance_norm_at(const char *at, sl_tensor *x, sl_tensor *SL_OPTIONAL gamma,
+                                      sl_tensor *SL_OPTIONAL beta, struct sl_layer_norm_opts opts);
 #define sl_instance_norm(x, gamma, beta, ...)                                                                          \
 	sl_instance_norm_at(SL_HERE, x, gamma, beta, (struct sl_layer_norm_opts){__VA_ARGS__})
 

@@ -32,12 +32,12 @@ SL_API sl_graph *sl_graph_define_at(const char *at, sl_tensor *const *heads, int
 	sl_graph_define_at(SL_HERE, SL_ARRAY(sl_tensor *, __VA_ARGS__), SL_COUNT_(sl_tensor *, __VA_ARGS__))
 SL_API sl_graph *sl_graph_parse_at(const char *at, const char *text);
 #define sl_graph_parse(text) sl_graph_parse_at(SL_HERE, text)
-SL_API void sl_graph_free(sl_graph *graph);
+SL_API void sl_graph_free(sl_graph *SL_OPTIONAL graph);
 SL_API enum sl_status sl_graph_print_at(const char *at, FILE *file, const sl_graph *graph);
 #define sl_graph_print(file, graph) sl_graph_print_at(SL_HERE, file, graph)
 SL_API enum sl_status sl_graph_dot_at(const char *at, FILE *file, const sl_graph *graph);
 #define sl_graph_dot(file, graph) sl_graph_dot_at(SL_HERE, file, graph)
-SL_API int sl_graph_inputs(const sl_graph *graph, const char **names, int max);
+SL_API int sl_graph_inputs(const sl_graph *graph, const char **SL_OPTIONAL names, int max);
 SL_API int sl_graph_outputs(const sl_graph *graph, const char **names, int max);
 
 /* ---- compiling and running -------------------------------------------------------------------------------------- */
@@ -85,7 +85,7 @@ SL_API enum sl_status sl_plan_run_at(const char *at, sl_plan *plan, sl_tensor *c
 #define sl_plan_run(plan, in, nin, out) sl_plan_run_at(SL_HERE, plan, in, nin, out)
 SL_API const sl_graph *sl_plan_graph(const sl_plan *plan);
 SL_API struct sl_plan_info sl_plan_info(const sl_plan *plan);
-SL_API void sl_plan_free(sl_plan *plan);
+SL_API void sl_plan_free(sl_plan *SL_OPTIONAL plan);
 
 #ifdef __cplusplus
 }

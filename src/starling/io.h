@@ -25,14 +25,21 @@ SL_API const char *sl_file_name(const sl_file *file);
 SL_API enum sl_status sl_file_commit_all_at(const char *at, sl_file *const *files, int count);
 #define sl_file_commit_all(files, count) sl_file_commit_all_at(SL_HERE, files, count)
 #define sl_file_commit(file) sl_file_commit_all_at(SL_HERE, SL_ARRAY(sl_file *, file), 1)
-SL_API void sl_file_discard(sl_file *file);
+SL_API void sl_file_discard(sl_file *SL_OPTIONAL file);
 
 /* ---- NumPy's .npy ----------------------------------------------------------------------------------------------- */
 
 SL_API sl_tensor *sl_load_npy_at(const char *at, const char *path);
 #define sl_load_npy(path) sl_load_npy_at(SL_HERE, path)
 SL_API enum sl_status sl_save_npy_at(const char *at, sl_tensor *t, const char *path);
+/* In 0.1 the path came first.  That order is deprecated and works until 0.3. */
+#ifdef __cplusplus
 #define sl_save_npy(t, path) sl_save_npy_at(SL_HERE, t, path)
+#else
+#define sl_save_npy(t, path)                                                                                           \
+	sl_save_npy_at(SL_HERE, _Generic((t), char *: (path), const char *: (path), default: (t)),                     \
+	               _Generic((t), char *: (t), const char *: (t), default: (path)))
+#endif
 
 /* ---- models ------------------------------------------------------------------------------------------------------ */
 
@@ -52,20 +59,20 @@ struct sl_export_opts {
 SL_API enum sl_status sl_export_at(const char *at, sl_block *block, const char *prefix, struct sl_export_opts opts);
 /* clang-format off */
 #define sl_export(block, prefix, ...)                                                                                  \
-	sl_export_at(SL_HERE, block, prefix, (struct sl_export_opts){__VA_ARGS__})
+	sl_export_at(SL_HERE, SL_NO_PATH_(block), prefix, (struct sl_export_opts){__VA_ARGS__})
 /* clang-format on */
 SL_API enum sl_status sl_export_onnx_at(const char *at, sl_block *block, const char *path, struct sl_export_opts opts);
 /* clang-format off */
 #define sl_export_onnx(block, path, ...)                                                                               \
-	sl_export_onnx_at(SL_HERE, block, path, (struct sl_export_opts){__VA_ARGS__})
+	sl_export_onnx_at(SL_HERE, SL_NO_PATH_(block), path, (struct sl_export_opts){__VA_ARGS__})
 /* clang-format on */
 
 struct sl_import_opts {
 	const char *output; /* the node whose output is the result; NULL: the symbol's only result */
 	bool lenient;       /* ignore arrays that the symbol does not use */
 };
-SL_API sl_block *sl_import_at(const char *at, const char *symbol, const char *const *inputs, int ninputs,
-                              const char *params, struct sl_import_opts opts);
+SL_API sl_block *sl_import_at(const char *at, const char *symbol, const char *const *SL_OPTIONAL inputs, int ninputs,
+                              const char *SL_OPTIONAL params, struct sl_import_opts opts);
 /* sl_import("my_mlp-symbol.json", SL_NAMES("data"), "my_mlp-0000.params") */
 #define sl_import(symbol, ...) SL_IMPORT_(symbol, __VA_ARGS__)
 #define SL_IMPORT_(symbol, inputs, ninputs, params, ...)                                                               \
@@ -85,6 +92,11 @@ SL_API sl_block *sl_import_onnx_at(const char *at, const char *path, struct sl_i
 #define sl_import_onnx(path, ...) sl_import_onnx_at(SL_HERE, path, (struct sl_import_onnx_opts){__VA_ARGS__})
 
 #ifdef __cplusplus
+}
+[[deprecated("the tensor comes first: sl_save_npy(t, path)")]] inline enum sl_status
+sl_save_npy_at(const char *at, const char *path, sl_tensor *t)
+{
+	return sl_save_npy_at(at, t, path);
 }
 #endif
 #endif

@@ -93,20 +93,20 @@ struct sl_block {
 
 SL_API enum sl_status sl_block_init_at(const char *at, sl_block *block, const char *type,
                                        sl_tensor *(*forward)(sl_block *, sl_tensor *const *, int),
-                                       void (*destroy)(sl_block *));
+                                       void (*SL_OPTIONAL destroy)(sl_block *));
 #define sl_block_init(block, type, forward, destroy) sl_block_init_at(SL_HERE, block, type, forward, destroy)
-SL_API sl_block *sl_block_add_at(const char *at, sl_block *parent, const char *name, sl_block *child);
+SL_API sl_block *sl_block_add_at(const char *at, sl_block *parent, const char *SL_OPTIONAL name, sl_block *child);
 #define sl_block_add(parent, name, child) sl_block_add_at(SL_HERE, parent, name, child)
 SL_API sl_block *sl_block_replace_at(const char *at, sl_block *parent, const char *name, sl_block *child);
 #define sl_block_replace(parent, name, child) sl_block_replace_at(SL_HERE, parent, name, child)
-SL_API sl_block *sl_block_retain(sl_block *block);
-SL_API void sl_block_free(sl_block *block);
+SL_API sl_block *sl_block_retain(sl_block *SL_OPTIONAL block);
+SL_API void sl_block_free(sl_block *SL_OPTIONAL block);
 SL_API const char *sl_block_name(const sl_block *block);
 SL_API enum sl_status sl_block_set_prefix_at(const char *at, sl_block *block, const char *prefix);
 #define sl_block_set_prefix(block, prefix) sl_block_set_prefix_at(SL_HERE, block, prefix)
 SL_API int sl_block_children(const sl_block *block);
 SL_API sl_block *sl_block_child(const sl_block *block, int i);
-SL_API int sl_block_params(const sl_block *block, sl_param **params, int max);
+SL_API int sl_block_params(const sl_block *block, sl_param **SL_OPTIONAL params, int max);
 SL_API sl_param *sl_block_find_at(const char *at, sl_block *block, const char *path);
 #define sl_block_find(block, path) sl_block_find_at(SL_HERE, block, path)
 
@@ -136,7 +136,7 @@ SL_API enum sl_status sl_forward_shards_at(const char *at, sl_block *block, int 
 typedef struct sl_cache sl_cache;
 SL_API sl_cache *sl_cache_new_at(const char *at, sl_block *net, int64_t steps);
 #define sl_cache_new(net, steps) sl_cache_new_at(SL_HERE, net, steps)
-SL_API void sl_cache_free(sl_cache *cache);
+SL_API void sl_cache_free(sl_cache *SL_OPTIONAL cache);
 SL_API sl_tensor *sl_cache_forward_at(const char *at, sl_cache *cache, sl_tensor *x);
 #define sl_cache_forward(cache, x) sl_cache_forward_at(SL_HERE, cache, x)
 SL_API int64_t sl_cache_length(const sl_cache *cache);
@@ -163,7 +163,8 @@ SL_API enum sl_status sl_summary_of_at(const char *at, FILE *file, sl_block *blo
 
 /* Called after a block's forward, with its inputs and results. */
 typedef void sl_hook(sl_block *block, sl_tensor *const *in, int nin, sl_tensor *const *out, int nout, void *context);
-SL_API enum sl_status sl_block_hook_at(const char *at, sl_block *block, sl_hook *hook, void *context);
+SL_API enum sl_status sl_block_hook_at(const char *at, sl_block *block, sl_hook *SL_OPTIONAL hook,
+                                       void *SL_OPTIONAL context);
 #define sl_block_hook(block, hook, context) sl_block_hook_at(SL_HERE, block, hook, context)
 
 /* The element whose gradient differs most from central differences. */
@@ -183,8 +184,8 @@ struct sl_gradcheck_opts {
 };
 #define SL_DEFAULTS_sl_gradcheck_opts(X) X(step, 1e-6) X(tolerance, 1e-6) X(elements, SL_UNSET_INT)
 typedef sl_tensor *sl_function(void *context, sl_tensor *const *in, int nin);
-SL_API enum sl_status sl_gradcheck_at(const char *at, sl_function *function, void *context, sl_tensor *const *in,
-                                      int nin, struct sl_gradcheck_opts opts);
+SL_API enum sl_status sl_gradcheck_at(const char *at, sl_function *function, void *SL_OPTIONAL context,
+                                      sl_tensor *const *in, int nin, struct sl_gradcheck_opts opts);
 #define sl_gradcheck(function, context, in, nin, ...)                                                                  \
 	sl_gradcheck_at(SL_HERE, function, context, in, nin, SL_OPTIONS(sl_gradcheck_opts, __VA_ARGS__))
 SL_API enum sl_status sl_gradcheck_block_at(const char *at, sl_block *block, sl_tensor *const *in, int nin,
@@ -207,11 +208,12 @@ struct sl_load_opts {
 	SL_PARTLY_(.names = SL_ARRAY(struct sl_param_name, __VA_ARGS__),                                               \
 	           .nnames = SL_COUNT_(struct sl_param_name, __VA_ARGS__))
 SL_API enum sl_status sl_save_params_at(const char *at, sl_block *block, const char *path);
-#define sl_save_params(block, path) sl_save_params_at(SL_HERE, block, path)
+#define sl_save_params(block, path) sl_save_params_at(SL_HERE, SL_NO_PATH_(block), path)
 SL_API enum sl_status sl_load_params_at(const char *at, sl_block *block, const char *path, struct sl_load_opts opts);
 #define sl_load_params(block, path, ...) sl_load_params_at(SL_HERE, block, path, (struct sl_load_opts){__VA_ARGS__})
 typedef void sl_param_listed(const char *name, enum sl_dtype dtype, sl_shape shape, void *context);
-SL_API enum sl_status sl_list_params_at(const char *at, const char *path, sl_param_listed *each, void *context);
+SL_API enum sl_status sl_list_params_at(const char *at, const char *path, sl_param_listed *each,
+                                        void *SL_OPTIONAL context);
 #define sl_list_params(path, each, context) sl_list_params_at(SL_HERE, path, each, context)
 
 /* ---- layers; those whose operation has the plain name end in _layer --------------------------------------------- */
@@ -303,10 +305,11 @@ SL_API sl_block *sl_lstm_at(const char *at, int64_t hidden, struct sl_recurrent_
 #define sl_lstm(hidden, ...) sl_lstm_at(SL_HERE, hidden, SL_OPTIONS(sl_recurrent_layer_opts, __VA_ARGS__))
 SL_API sl_block *sl_gru_at(const char *at, int64_t hidden, struct sl_recurrent_layer_opts opts);
 #define sl_gru(hidden, ...) sl_gru_at(SL_HERE, hidden, SL_OPTIONS(sl_recurrent_layer_opts, __VA_ARGS__))
-SL_API sl_block *sl_lambda_at(const char *at, const char *name, sl_tensor *(*function)(sl_tensor *x));
+SL_API sl_block *sl_lambda_at(const char *at, const char *SL_OPTIONAL name, sl_tensor *(*function)(sl_tensor *x));
 #define sl_lambda(name, function) sl_lambda_at(SL_HERE, name, function)
 /* x + body(x), or shortcut(x) + body(x), then an activation; the new block owns its children. */
-SL_API sl_block *sl_residual_at(const char *at, sl_block *body, sl_block *shortcut, enum sl_activation activation);
+SL_API sl_block *sl_residual_at(const char *at, sl_block *body, sl_block *SL_OPTIONAL shortcut,
+                                enum sl_activation activation);
 #define sl_residual(body, shortcut, activation) sl_residual_at(SL_HERE, body, shortcut, activation)
 SL_API sl_block *sl_sequential_at(const char *at, sl_block *const *children, int count);
 /* One after the other; the new block owns its children. */
@@ -392,7 +395,7 @@ struct sl_optimizer {
 typedef struct sl_trainer sl_trainer;
 SL_API sl_trainer *sl_trainer_new_at(const char *at, sl_block *block, struct sl_optimizer optimizer);
 #define sl_trainer_new(block, ...) sl_trainer_new_at(SL_HERE, block, __VA_ARGS__)
-SL_API void sl_trainer_free(sl_trainer *trainer);
+SL_API void sl_trainer_free(sl_trainer *SL_OPTIONAL trainer);
 struct sl_trainer_step_opts {
 	bool ignore_stale; /* leave out parameters that no sl_backward has reached since the last step */
 };
@@ -419,7 +422,7 @@ SL_API enum sl_status sl_unfreeze_at(const char *at, sl_block *block, const char
 SL_API enum sl_status sl_trainer_use_averages_at(const char *at, sl_trainer *trainer, bool averages);
 #define sl_trainer_use_averages(trainer, averages) sl_trainer_use_averages_at(SL_HERE, trainer, averages)
 SL_API enum sl_status sl_trainer_save_at(const char *at, sl_trainer *trainer, const char *path);
-#define sl_trainer_save(trainer, path) sl_trainer_save_at(SL_HERE, trainer, path)
+#define sl_trainer_save(trainer, path) sl_trainer_save_at(SL_HERE, SL_NO_PATH_(trainer), path)
 SL_API enum sl_status sl_trainer_load_at(const char *at, sl_trainer *trainer, const char *path);
 #define sl_trainer_load(trainer, path) sl_trainer_load_at(SL_HERE, trainer, path)
 SL_API double sl_trainer_lr(const sl_trainer *trainer);
@@ -427,7 +430,7 @@ SL_API void sl_trainer_set_lr(sl_trainer *trainer, double lr);
 SL_API int64_t sl_trainer_steps(const sl_trainer *trainer);
 SL_API double sl_trainer_loss_scale(const sl_trainer *trainer);
 SL_API int64_t sl_trainer_overflows(const sl_trainer *trainer);
-SL_API double sl_schedule_lr(const struct sl_schedule *schedule, double lr, int64_t step);
+SL_API double sl_schedule_lr(const struct sl_schedule *SL_OPTIONAL schedule, double lr, int64_t step);
 
 /* The loss function of a whole training step: sl_softmax_cross_entropy_at, … */
 typedef sl_tensor *sl_loss(const char *at, sl_tensor *output, sl_tensor *target);
@@ -451,26 +454,28 @@ SL_API sl_step *sl_step_compile_at(const char *at, sl_block *net, sl_loss *loss,
 #define sl_step_compile(net, loss, trainer, ...)                                                                       \
 	sl_step_compile_at(SL_HERE, net, loss, trainer, SL_OPTIONS(sl_step_opts, __VA_ARGS__))
 /* Returns the losses of the batch; *output (if not NULL) gets the output of the network. */
-SL_API sl_tensor *sl_step_run_at(const char *at, sl_step *step, sl_tensor *x, sl_tensor *target, sl_tensor **output);
+SL_API sl_tensor *sl_step_run_at(const char *at, sl_step *step, sl_tensor *x, sl_tensor *target,
+                                 sl_tensor **SL_OPTIONAL output);
 #define sl_step_run(step, x, target, output) sl_step_run_at(SL_HERE, step, x, target, output)
 SL_API enum sl_status sl_step_run_shards_at(const char *at, sl_step *step, int n, sl_tensor *const *x,
-                                            sl_tensor *const *targets, sl_tensor **losses, sl_tensor **outputs);
+                                            sl_tensor *const *targets, sl_tensor **SL_OPTIONAL losses,
+                                            sl_tensor **SL_OPTIONAL outputs);
 #define sl_step_run_shards(step, n, x, targets, losses, outputs)                                                       \
 	sl_step_run_shards_at(SL_HERE, step, n, x, targets, losses, outputs)
 SL_API enum sl_status sl_step_prepare_at(const char *at, sl_step *step, sl_tensor *x, sl_tensor *target);
 #define sl_step_prepare(step, x, target) sl_step_prepare_at(SL_HERE, step, x, target)
 /* The same for networks of several inputs or results, and any loss. */
-SL_API sl_step *sl_step_compile_all_at(const char *at, sl_block *net, sl_loss_of_all *loss, void *context,
+SL_API sl_step *sl_step_compile_all_at(const char *at, sl_block *net, sl_loss_of_all *loss, void *SL_OPTIONAL context,
                                        sl_trainer *trainer, struct sl_step_opts opts);
 #define sl_step_compile_all(net, loss, context, trainer, ...)                                                          \
 	sl_step_compile_all_at(SL_HERE, net, loss, context, trainer, SL_OPTIONS(sl_step_opts, __VA_ARGS__))
 SL_API sl_tensor *sl_step_run_all_at(const char *at, sl_step *step, sl_tensor *const *in, int nin,
-                                     sl_tensor *const *targets, int ntargets, sl_tensor **out, int nout);
+                                     sl_tensor *const *targets, int ntargets, sl_tensor **SL_OPTIONAL out, int nout);
 #define sl_step_run_all(step, in, nin, targets, ntargets, out, nout)                                                   \
 	sl_step_run_all_at(SL_HERE, step, in, nin, targets, ntargets, out, nout)
 SL_API enum sl_status sl_step_run_all_shards_at(const char *at, sl_step *step, int n, sl_tensor *const *in, int nin,
                                                 sl_tensor *const *targets, int ntargets, sl_tensor **losses,
-                                                sl_tensor **out, int nout);
+                                                sl_tensor **SL_OPTIONAL out, int nout);
 #define sl_step_run_all_shards(step, n, in, nin, targets, ntargets, losses, out, nout)                                 \
 	sl_step_run_all_shards_at(SL_HERE, step, n, in, nin, targets, ntargets, losses, out, nout)
 SL_API enum sl_status sl_step_prepare_all_at(const char *at, sl_step *step, sl_tensor *const *in, int nin,
@@ -479,7 +484,7 @@ SL_API enum sl_status sl_step_prepare_all_at(const char *at, sl_step *step, sl_t
 	sl_step_prepare_all_at(SL_HERE, step, in, nin, targets, ntargets)
 SL_API struct sl_plan_info sl_step_info(const sl_step *step);
 SL_API const sl_graph *sl_step_graph(const sl_step *step);
-SL_API void sl_step_free(sl_step *step);
+SL_API void sl_step_free(sl_step *SL_OPTIONAL step);
 
 /* ---- several devices -------------------------------------------------------------------------------------------- */
 
@@ -489,7 +494,7 @@ SL_API sl_balance *sl_balance_new_at(const char *at, const sl_device *devices, i
 #define sl_balance_new(devices, n) sl_balance_new_at(SL_HERE, devices, n)
 SL_API bool sl_balance_update(sl_balance *balance); /* waits for all work */
 SL_API double sl_balance_speed(const sl_balance *balance, int i);
-SL_API void sl_balance_free(sl_balance *balance);
+SL_API void sl_balance_free(sl_balance *SL_OPTIONAL balance);
 
 /* Finds the fastest of several ways to do a step. */
 typedef struct sl_trial sl_trial;
@@ -498,7 +503,7 @@ SL_API sl_trial *sl_trial_new_at(const char *at, int ways);
 SL_API int sl_trial_next(sl_trial *trial);
 SL_API bool sl_trial_decided(const sl_trial *trial);
 SL_API double sl_trial_seconds(const sl_trial *trial, int way);
-SL_API void sl_trial_free(sl_trial *trial);
+SL_API void sl_trial_free(sl_trial *SL_OPTIONAL trial);
 
 struct sl_split_opts {
 	bool uneven;               /* some devices may get a row more than others */
@@ -520,12 +525,13 @@ SL_API sl_metric *sl_topk_new_at(const char *at, int k);
 SL_API sl_metric *sl_mean_new_at(const char *at); /* of the given values: losses */
 #define sl_mean_new() sl_mean_new_at(SL_HERE)
 /* scores and labels for accuracies; values and NULL for means. */
-SL_API enum sl_status sl_metric_add_at(const char *at, sl_metric *metric, sl_tensor *values, sl_tensor *labels);
+SL_API enum sl_status sl_metric_add_at(const char *at, sl_metric *metric, sl_tensor *values,
+                                       sl_tensor *SL_OPTIONAL labels);
 #define sl_metric_add(metric, values, labels) sl_metric_add_at(SL_HERE, metric, values, labels)
 SL_API double sl_metric_get_at(const char *at, sl_metric *metric); /* NaN without values */
 #define sl_metric_get(metric) sl_metric_get_at(SL_HERE, metric)
-SL_API void sl_metric_reset(sl_metric *metric);
-SL_API void sl_metric_free(sl_metric *metric);
+SL_API void sl_metric_reset(sl_metric *SL_OPTIONAL metric);
+SL_API void sl_metric_free(sl_metric *SL_OPTIONAL metric);
 
 #ifdef __cplusplus
 }

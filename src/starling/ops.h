@@ -251,7 +251,8 @@ SL_API sl_tensor *sl_matmul_at(const char *at, sl_tensor *a, sl_tensor *b, struc
 struct sl_linear_opts {
 	bool tw; /* w is (units, inputs) instead of (inputs, units) */
 };
-SL_API sl_tensor *sl_linear_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b, struct sl_linear_opts opts);
+SL_API sl_tensor *sl_linear_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *SL_OPTIONAL b,
+                               struct sl_linear_opts opts);
 #define sl_linear(x, w, b, ...) sl_linear_at(SL_HERE, x, w, b, (struct sl_linear_opts){__VA_ARGS__})
 
 enum sl_cell { SL_CELL_TANH, SL_CELL_RELU, SL_CELL_LSTM, SL_CELL_GRU };
@@ -264,7 +265,7 @@ struct sl_recurrent_opts {
 	sl_tensor **last_state;
 };
 SL_API sl_tensor *sl_recurrent_at(const char *at, enum sl_cell cell, sl_tensor *gates, sl_tensor *weight,
-                                  sl_tensor *state, struct sl_recurrent_opts opts);
+                                  sl_tensor *SL_OPTIONAL state, struct sl_recurrent_opts opts);
 #define sl_recurrent(cell, gates, weight, state, ...)                                                                  \
 	sl_recurrent_at(SL_HERE, cell, gates, weight, state, (struct sl_recurrent_opts){__VA_ARGS__})
 
@@ -277,7 +278,8 @@ struct sl_conv2d_opts {
 	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
 #define SL_DEFAULTS_sl_conv2d_opts(X) X(stride, {1, 1}) X(dilation, {1, 1}) X(groups, 1)
-SL_API sl_tensor *sl_conv2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b, struct sl_conv2d_opts opts);
+SL_API sl_tensor *sl_conv2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *SL_OPTIONAL b,
+                               struct sl_conv2d_opts opts);
 #define sl_conv2d(x, w, b, ...) sl_conv2d_at(SL_HERE, x, w, b, SL_OPTIONS(sl_conv2d_opts, __VA_ARGS__))
 
 SL_API sl_tensor *sl_pool2d_at(const char *at, sl_tensor *x, struct sl_pool2d_opts opts);
@@ -363,7 +365,7 @@ struct sl_sgd_opts {
 };
 #define SL_DEFAULTS_sl_sgd_opts(X) X(rescale, 1) X(clip_norm, SL_UNSET) X(clip_value, SL_UNSET) X(lr_scale, 1)
 SL_API enum sl_status sl_sgd_update_at(const char *at, sl_tensor *const *params, sl_tensor *const *grads,
-                                       sl_tensor *const *momenta, int count, struct sl_sgd_opts opts);
+                                       sl_tensor *const *SL_OPTIONAL momenta, int count, struct sl_sgd_opts opts);
 #define sl_sgd_update(params, grads, momenta, count, ...)                                                              \
 	sl_sgd_update_at(SL_HERE, params, grads, momenta, count, SL_OPTIONS(sl_sgd_opts, __VA_ARGS__))
 
@@ -401,7 +403,7 @@ struct sl_rmsprop_opts {
 #define SL_DEFAULTS_sl_rmsprop_opts(X)                                                                                 \
 	X(alpha, 0.99) X(eps, 1e-8) X(rescale, 1) X(clip_norm, SL_UNSET) X(clip_value, SL_UNSET) X(lr_scale, 1)
 SL_API enum sl_status sl_rmsprop_update_at(const char *at, sl_tensor *const *params, sl_tensor *const *grads,
-                                           sl_tensor *const *squares, sl_tensor *const *momenta, int count,
+                                           sl_tensor *const *squares, sl_tensor *const *SL_OPTIONAL momenta, int count,
                                            struct sl_rmsprop_opts opts);
 #define sl_rmsprop_update(params, grads, squares, momenta, count, ...)                                                 \
 	sl_rmsprop_update_at(SL_HERE, params, grads, squares, momenta, count, SL_OPTIONS(sl_rmsprop_opts, __VA_ARGS__))

@@ -99,8 +99,9 @@ SL_API sl_tensor *sl_normal_at(const char *at, sl_shape shape, double mean, doub
 #define sl_normal(shape, mean, sigma, ...) sl_normal_at(SL_HERE, shape, mean, sigma, SL_MAKE_(__VA_ARGS__))
 SL_API sl_tensor *sl_from_at(const char *at, const void *data, sl_shape shape, struct sl_make make);
 #define sl_from(data, shape, ...) sl_from_at(SL_HERE, data, shape, SL_MAKE_(__VA_ARGS__))
-SL_API sl_tensor *sl_adopt_at(const char *at, void *data, sl_shape shape, void (*release)(void *data, void *arg),
-                              void *arg, struct sl_make make);
+SL_API sl_tensor *sl_adopt_at(const char *at, void *data, sl_shape shape,
+                              void (*SL_OPTIONAL release)(void *data, void *SL_OPTIONAL arg), void *SL_OPTIONAL arg,
+                              struct sl_make make);
 #define sl_adopt(data, shape, release, arg, ...) sl_adopt_at(SL_HERE, data, shape, release, arg, SL_MAKE_(__VA_ARGS__))
 
 /* ---- inspecting (never waits) ----------------------------------------------------------------------------------- */
@@ -115,7 +116,7 @@ SL_API sl_device sl_tensor_device(const sl_tensor *t);
 
 SL_API enum sl_status sl_wait_at(const char *at, sl_tensor *t);
 #define sl_wait(t) sl_wait_at(SL_HERE, t)
-SL_API bool sl_poll_at(const char *at, sl_tensor *t, double seconds);
+SL_API bool sl_poll_at(const char *at, sl_tensor *SL_OPTIONAL t, double seconds);
 #define sl_poll(t, seconds) sl_poll_at(SL_HERE, t, seconds)
 SL_API enum sl_status sl_read_at(const char *at, sl_tensor *t, void *data, size_t bytes);
 #define sl_read(t, data, bytes) sl_read_at(SL_HERE, t, data, bytes)
@@ -123,7 +124,7 @@ SL_API enum sl_status sl_write_at(const char *at, sl_tensor *t, const void *data
 #define sl_write(t, data, bytes) sl_write_at(SL_HERE, t, data, bytes)
 SL_API const void *sl_values_at(const char *at, sl_tensor *t);
 #define sl_values(t) sl_values_at(SL_HERE, t)
-SL_API void sl_values_end(sl_tensor *t);
+SL_API void sl_values_end(sl_tensor *SL_OPTIONAL t);
 SL_API double sl_item_at(const char *at, sl_tensor *t);
 #define sl_item(t) sl_item_at(SL_HERE, t)
 SL_API enum sl_status sl_print_at(const char *at, sl_tensor *t);
@@ -156,8 +157,8 @@ SL_API sl_tensor *sl_flatten_at(const char *at, sl_tensor *t);
 
 /* ---- lifetime --------------------------------------------------------------------------------------------------- */
 
-SL_API sl_tensor *sl_retain(sl_tensor *t);
-SL_API void sl_release(sl_tensor *t);
+SL_API sl_tensor *sl_retain(sl_tensor *SL_OPTIONAL t);
+SL_API void sl_release(sl_tensor *SL_OPTIONAL t);
 
 typedef struct sl_scope {
 	struct sl_scope *outer;

@@ -15,7 +15,7 @@ echo gpu_probe test_ops >"$bundle/tests"
 for program in gpu_probe test_ops; do ln -s "$PWD/tests/emu/$program" "$bundle/bin"; done
 tests/emu/gpu_probe --families >"$bundle/families"
 grep -q '^loss .* l2_loss ' "$bundle/families" || fail "no family of losses"
-check() { run "$1" timeout 120 "$bundle/gpu-check" run --results "$tmp/results" "${@:2}"; }
+check() { run "$1" timeout 600 "$bundle/gpu-check" run --results "$tmp/results" "${@:2}"; }
 
 echo "--- all is well"
 check 0 --stage probe,operations --only '^(driver|launch|starpu|loss)$'
@@ -63,7 +63,7 @@ complains 'pooling: passed'
 
 echo "--- it is interrupted"
 "$bundle/gpu-check" run --stage operations --only '^elementwise$' --results "$tmp/stopped" >"$tmp/out" 2>"$tmp/err" &
-within 60 test -s "$bundle/logs/elementwise" || fail "it does not begin"
+within 300 test -s "$bundle/logs/elementwise" || fail "it does not begin"
 kill $!
 wait $! 2>/dev/null && fail "an interrupted call ended well"
 contains "$tmp/stopped/gpu.md" '^Interrupted after'

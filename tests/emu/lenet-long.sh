@@ -16,5 +16,5 @@ train gpu:0,gpu:1 SL_EMU_DEVICES=2 STARPU_SCHED=dmda SL_EMU_ASYNC=0
 train gpu:0,gpu:1 SL_EMU_DEVICES=2 SL_EMU_PEER=0 SL_EMU_COPY_US=300
 
 # The driver ends with a message, and in time.
-run 1 env SL_EMU_DEVICES=2 SL_EMU_FAIL=copy:-20 timeout 120 tests/emu/lenet --device gpu:0,gpu:1 "${few[@]}" --epochs 1
+run 1 env SL_EMU_DEVICES=2 SL_EMU_FAIL=copy:-20 timeout 600 tests/emu/lenet --device gpu:0,gpu:1 "${few[@]}" --epochs 1
 complains 'a copy of .* failed: CUDA'

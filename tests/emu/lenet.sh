@@ -8,5 +8,5 @@ train gpu:0,gpu:1 SL_EMU_DEVICES=2 SL_EMU_KERNEL_US=200 SL_EMU_COPY_US=500
 train auto SL_EMU_DEVICES=2 STARPU_SCHED=dmdas SL_EMU_JITTER_US=300
 
 # The driver ends with a message, and in time.
-run 1 env SL_EMU_DEVICES=2 SL_EMU_FAIL=launch:50 timeout 120 tests/emu/lenet --device gpu:0,gpu:1 "${few[@]}" --epochs 1
+run 1 env SL_EMU_DEVICES=2 SL_EMU_FAIL=launch:50 timeout 600 tests/emu/lenet --device gpu:0,gpu:1 "${few[@]}" --epochs 1
 complains 'failed on CUDA'

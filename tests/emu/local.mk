@@ -62,8 +62,7 @@ endif
 if EMULATION
 emulation = yes
 emulated = $(emu_programs) tests/emu/libnccl.la $(emu_library)
-log = sh.log
-tests/emu/device.$(log): tests/emu/test_cache tests/emu/test_convolutions tests/emu/test_device tests/emu/test_halves tests/emu/test_kernels tests/emu/test_last tests/emu/test_lt tests/emu/test_parallel tests/emu/test_threads tests/emu/test_waits
+tests/emu/device.$(log): tests/emu/test_cache tests/emu/test_convolutions tests/emu/test_device tests/emu/test_edges tests/emu/test_halves tests/emu/test_kernels tests/emu/test_last tests/emu/test_lt tests/emu/test_parallel tests/emu/test_threads tests/emu/test_waits
 tests/emu/device-long.$(log): tests/emu/test_convolutions tests/emu/test_halves tests/emu/test_parallel tests/emu/test_waits
 tests/emu/dist.$(log): tests/emu/dist tests/emu/libnccl.la tools/sl-launch
 tests/emu/dist-long.$(log): tests/emu/dist tests/emu/libnccl.la tools/sl-launch
@@ -81,7 +80,8 @@ tests/emu/ops.$(log): tests/emu/test_ops
 tests/emu/steps-long.$(log): tests/emu/test_steps
 tests/emu/steps.$(log): tests/emu/test_steps
 tests/emu/unequal.$(log): tests/emu/resnet18
-tests/python.$(log): tests/emu/libstarling.la
+emulated_info = tests/emu/sl-info
+emulated_library = tests/emu/libstarling.la
 endif
 
 emu_cppflags = -DHAVE_CUDA=1 -DSLP_EMULATE $(AM_CPPFLAGS) $(EMU_CFLAGS)
@@ -179,12 +179,12 @@ emu_ldflags = $(QUICK_LDFLAGS) -no-install -Wl,--dynamic-list=$(srcdir)/tests/em
 	-Wl,--unresolved-symbols=ignore-in-shared-libs -Wl,--disable-new-dtags \
 	-Wl,-rpath,$(abs_builddir)/tests/emu/stubs
 emu_ldadd = tests/emu/libcore.la $(emu_stubs) $(STARPU_LIBS) $(ONEDNN_LIBS) $(OPENBLAS_LIBS) \
-	$(HWLOC_LIBS) $(ZLIB_LIBS) $(JANSSON_LIBS) $(PROTOBUF_C_LIBS) $(PNG_LIBS) $(JPEG_LIBS) -lstdc++ -lm
+	$(HWLOC_LIBS) $(ZLIB_LIBS) $(JANSSON_LIBS) $(SODIUM_LIBS) $(PROTOBUF_C_LIBS) $(PNG_LIBS) $(JPEG_LIBS) -lstdc++ -lm
 
 # The library as a program loads it, for the Python package: put before the one that the package carries.
 
 tests_emu_libstarling_la_SOURCES =
-tests_emu_libstarling_la_LDFLAGS = -rpath $(abs_builddir)/tests/emu -version-info 0:0:0 -Wl,--no-as-needed \
+tests_emu_libstarling_la_LDFLAGS = -rpath $(abs_builddir)/tests/emu -version-info $(version_info) -Wl,--no-as-needed \
 	-Wl,--unresolved-symbols=ignore-in-shared-libs -Wl,--disable-new-dtags -Wl,-rpath,$(abs_builddir)/tests/emu/stubs
 tests_emu_libstarling_la_LIBADD = $(emu_ldadd)
 EXTRA_tests_emu_libstarling_la_DEPENDENCIES = $(emu_stubs)

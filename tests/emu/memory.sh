@@ -11,7 +11,7 @@ export SL_EMU_DEVICES=2 SL_EMU_STATS=1 STARPU_SUBALLOCATOR=0
 # train NAME MIB: files NAME.json, NAME.err
 train()
 {
-  SL_EMU_MEMORY=$2 timeout 300 tests/emu/lenet --device gpu:0,gpu:1 --limit 192 --batch-size 96 --epochs 2 --lr 2 --quiet \
+  SL_EMU_MEMORY=$2 timeout 600 tests/emu/lenet --device gpu:0,gpu:1 --limit 192 --batch-size 96 --epochs 2 --lr 2 --quiet \
     --json "$tmp/$1.json" 2>"$tmp/$1.err" || { echo "FAIL: $1: exit status $?"; cat "$tmp/$1.err"; exit 1; }
   values "$tmp/$1.json" seconds | awk '{ s += $1 } END { print s }' >>"$tmp/$1.seconds"
 }

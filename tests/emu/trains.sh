@@ -9,7 +9,7 @@ few=(--limit 48 --batch-size 24 --quiet)
 train()
 {
   rm -f "$tmp/run.json"
-  run 0 env "${@:2}" timeout 120 tests/emu/lenet --device "$1" "${few[@]}" --epochs 2 --lr 2 --json "$tmp/run.json"
+  run 0 env "${@:2}" timeout 600 tests/emu/lenet --device "$1" "${few[@]}" --epochs 2 --lr 2 --json "$tmp/run.json"
   values "$tmp/run.json" train_loss >"$tmp/run"
   [ -s "$tmp/first" ] || cp "$tmp/run" "$tmp/first"
   alike "$tmp/first" "$tmp/run" 2 3.16e-5 "$*"

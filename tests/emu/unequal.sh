@@ -11,7 +11,7 @@ export SL_EMU_DEVICES=1
 # train OPTION...: an epoch in batches of four
 train() {
   rm -f "$tmp/run.json"
-  run 0 timeout 300 tests/emu/resnet18 --batch-size 4 --epochs 1 --lr 0.001 --json "$tmp/run.json" "$@"
+  run 0 timeout 600 tests/emu/resnet18 --batch-size 4 --epochs 1 --lr 0.001 --json "$tmp/run.json" "$@"
 }
 
 train --device gpu:0,cpu --limit 12
