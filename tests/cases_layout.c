@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "../codelets/move/batch.h"
-#include "../codelets/common/layout.h"
+#include "../codelets/common/move_attrs.h"
 #include "cases.h"
 
 /* clang-format off */

@@ -1,5 +1,5 @@
 /* Transposition by tiles through shared memory on GPUs, so that reads and writes both go along cache lines: of strided
- * tensors (strided.cu), and of images between orders of their channels (lane_order.cuh). */
+ * tensors (strided.cu), and of images between orders of their channels (image_layout.cuh). */
 #ifndef SLP_TILES_CUH
 #define SLP_TILES_CUH
 

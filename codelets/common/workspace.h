@@ -8,7 +8,7 @@
 
 /* A kernel shares the first with the threads of its team; the second is for each thread's own; the others are for
  * tensors in another order, and unpooled, and sums of a part, given to an implementation that uses the first; the next
- * two for float32 copies of operands in a half type, and for plain copies of those with channels last; the last for sums of
+ * two for float32 copies of operands in a half type, and for plain copies of those in NHWC; the last for sums of
  * parts (conv2d_fixed.c). */
 enum slp_workspace {
 	SLP_WORK_CALL,

@@ -3,7 +3,7 @@
 
 #include "compose.h"
 #include "common/index.h"
-#include "common/layout.h"
+#include "common/move_attrs.h"
 #include "common/strided.h"
 
 static sl_tensor *part(const char *at, sl_tensor *x, int axis, int64_t begin, int64_t end)

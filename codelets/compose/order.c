@@ -1,6 +1,6 @@
 /* Elements by their places along an axis, and in their order. */
 #include "common/index.h"
-#include "common/layout.h"
+#include "common/move_attrs.h"
 #include "common/strided.h"
 #include "compose.h"
 

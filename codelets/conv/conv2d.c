@@ -31,16 +31,11 @@ enum slp_conv_pass slp_conv_pass_of(const struct sl_op *op)
 	OPTION(stride, 2, "steps of the window down and across"), OPTION(pad, 2, "zeros around the image"),            \
 	        OPTION(dilation, 2, "steps between kernel elements"),                                                  \
 	        OPTION(groups, 1, "independent groups of channels")
-#define LANES                                                                                                          \
-	ATTR(x_lanes, SLP_BOOL, 1, "x or its gradient is in lane order"),                                              \
-	        ATTR(y_lanes, SLP_BOOL, 1, "y or its gradient is in lane order"),                                      \
+#define LAYOUTS                                                                                                        \
+	ATTR(x_layout, SLP_INT, 1, "of x or its gradient"),                                                            \
+	        ATTR(y_layout, SLP_INT, 1, "of y or its gradient"),                                                    \
 	        ATTR(crop, SLP_INT, 2, "rows and columns of y left out at its end")
-#define ORDERS                                                                                                         \
-	ATTR(x_blocks, SLP_BOOL, 1, "x or its gradient is in blocks of 16 channels"),                                  \
-	        ATTR(y_blocks, SLP_BOOL, 1, "y or its gradient is in blocks of 16 channels"),                          \
-	        ATTR(x_last, SLP_BOOL, 1, "x or its gradient has channels last"),                                      \
-	        ATTR(y_last, SLP_BOOL, 1, "y or its gradient has channels last"),                                      \
-	        ATTR(wide, SLP_BOOL, 1, "float32 for parameters of half images")
+#define WIDE ATTR(wide, SLP_BOOL, 1, "float32 for parameters of half images")
 #define POOL ATTR(pool, SLP_INT, 1, "behind y: 2 × 2 windows, 1: largest, 2: mean")
 #define ACTIVATION ATTR(activation, SLP_INT, 1, "applied to y: enum sl_activation")
 #define RESULT                                                                                                         \
@@ -48,11 +43,11 @@ enum slp_conv_pass slp_conv_pass_of(const struct sl_op *op)
 	        ATTR(bias, SLP_BOOL, 1, "the gradient of the bias too")
 
 static const struct slp_attr plain_attrs[] = {OPTIONS, ACTIVATION, {0}};
-static const struct slp_attr lowered_attrs[] = {OPTIONS, LANES, ORDERS, ACTIVATION, {0}};
-static const struct slp_attr pool_attrs[] = {OPTIONS, LANES, POOL, ACTIVATION, {0}};
+static const struct slp_attr lowered_attrs[] = {OPTIONS, LAYOUTS, WIDE, ACTIVATION, {0}};
+static const struct slp_attr pool_attrs[] = {OPTIONS, LAYOUTS, POOL, ACTIVATION, {0}};
 static const struct slp_attr grad_plain_attrs[] = {OPTIONS, RESULT, {0}};
-static const struct slp_attr grad_lowered_attrs[] = {OPTIONS, LANES, ORDERS, RESULT, {0}};
-static const struct slp_attr grad_pool_attrs[] = {OPTIONS, LANES, POOL, RESULT, {0}};
+static const struct slp_attr grad_lowered_attrs[] = {OPTIONS, LAYOUTS, WIDE, RESULT, {0}};
+static const struct slp_attr grad_pool_attrs[] = {OPTIONS, LAYOUTS, POOL, RESULT, {0}};
 
 /* ---- shapes ----------------------------------------------------------------------------------------------------- */
 
@@ -94,28 +89,39 @@ static enum sl_status check_inputs(const struct slp_infer *c, const struct slp_c
 	return SL_OK;
 }
 
-static enum sl_status check_lanes(const struct slp_infer *c, const struct slp_conv2d_attrs *a, sl_shape x)
+/* One of x and y may be plain and the other not. */
+static enum sl_status check_layouts(const struct slp_infer *c, const struct slp_conv2d_attrs *a)
 {
-	if ((a->x_lanes || a->y_lanes || a->pool) && x.dim[0] % SLP_ORDER_LANES)
-		return slp_reject(c, SL_ESHAPE, "lane order needs a multiple of %d images", SLP_ORDER_LANES);
+	int x = a->x_layout, y = a->y_layout;
+	if (x < 0 || x >= SLP_LAYOUTS || y < 0 || y >= SLP_LAYOUTS)
+		return slp_reject(c, SL_EINVAL, "x_layout %d and y_layout %d must be layouts", x, y);
+	if (x != y && x != SLP_LAYOUT_PLAIN && y != SLP_LAYOUT_PLAIN)
+		return slp_reject(c, SL_EINVAL, "x and y have different layouts, and none of them is plain");
 	return SL_OK;
 }
 
-static enum sl_status check_blocks(const struct slp_infer *c, const struct slp_conv2d_attrs *a, sl_shape x, sl_shape y)
+static enum sl_status check_n16(const struct slp_infer *c, const struct slp_conv2d_attrs *a, sl_shape x)
 {
-	bool other = a->x_lanes || a->y_lanes || a->crop[0] || a->crop[1] || !slp_is_half(c->in[0].dtype);
-	if (!a->x_blocks && !a->y_blocks) return SL_OK;
-	if (other || (a->x_blocks && x.dim[1] % SLP_ORDER_BLOCK) || (a->y_blocks && y.dim[1] % SLP_ORDER_BLOCK))
-		return slp_reject(c, SL_EINVAL, "blocks are of %d channels of whole images in a half type",
-		                  SLP_ORDER_BLOCK);
+	if ((slp_layout_among(SLP_LAYOUT_N16, a->x_layout, a->y_layout) || a->pool) && x.dim[0] % SLP_N16_IMAGES)
+		return slp_reject(c, SL_ESHAPE, "the layout n16 needs a multiple of %d images", SLP_N16_IMAGES);
 	return SL_OK;
 }
 
-static enum sl_status check_last(const struct slp_infer *c, const struct slp_conv2d_attrs *a)
+static enum sl_status check_nc16(const struct slp_infer *c, const struct slp_conv2d_attrs *a, sl_shape x, sl_shape y)
 {
-	bool lanes = a->x_lanes || a->y_lanes, blocks = a->x_blocks || a->y_blocks, crop = a->crop[0] || a->crop[1];
-	if ((a->x_last || a->y_last) && (lanes || blocks || crop))
-		return slp_reject(c, SL_EINVAL, "images with channels last are whole, and in no other order");
+	bool in_x = a->x_layout == SLP_LAYOUT_NC16, in_y = a->y_layout == SLP_LAYOUT_NC16;
+	bool whole = !a->crop[0] && !a->crop[1] && slp_is_half(c->in[0].dtype);
+	if (!in_x && !in_y) return SL_OK;
+	if (!whole || (in_x && x.dim[1] % SLP_NC16_CHANNELS) || (in_y && y.dim[1] % SLP_NC16_CHANNELS))
+		return slp_reject(c, SL_EINVAL, "the layout nc16 has blocks of %d channels of whole images in a half type",
+		                  SLP_NC16_CHANNELS);
+	return SL_OK;
+}
+
+static enum sl_status check_nhwc(const struct slp_infer *c, const struct slp_conv2d_attrs *a)
+{
+	if (slp_layout_among(SLP_LAYOUT_NHWC, a->x_layout, a->y_layout) && (a->crop[0] || a->crop[1]))
+		return slp_reject(c, SL_EINVAL, "images in the layout nhwc are not cropped");
 	return SL_OK;
 }
 
@@ -143,9 +149,10 @@ static enum sl_status forward_shape(const struct slp_infer *c, const struct slp_
 			return slp_reject(c, SL_ESHAPE, "what is pooled must be cropped to an even size");
 		if (a->pool) y->dim[2 + i] /= 2;
 	}
-	enum sl_status s = check_blocks(c, a, x, *y);
-	if (s == SL_OK) s = check_last(c, a);
-	return s == SL_OK ? check_lanes(c, a, x) : s;
+	enum sl_status s = check_layouts(c, a);
+	if (s == SL_OK) s = check_nc16(c, a, x, *y);
+	if (s == SL_OK) s = check_nhwc(c, a);
+	return s == SL_OK ? check_n16(c, a, x) : s;
 }
 
 /* Of the mask for a y, pooled, of a shape. */
@@ -263,8 +270,8 @@ static size_t workspace(const struct slp_infer *c)
 	struct slp_conv conv = slp_conv_of(&k);
 	const struct slp_conv2d_attrs *a = c->attrs;
 	size_t element = sl_dtype_size(c->in[0].dtype), staged = 0;
-	for (int last = 0; last < 1 + (a->x_last || a->y_last); last++) {
-		size_t bytes = slp_conv_stage_bytes(slp_conv_stage_of(a, &conv, element, last));
+	for (int nhwc = 0; nhwc < 1 + slp_conv_is_nhwc(&k); nhwc++) {
+		size_t bytes = slp_conv_stage_bytes(slp_conv_stage_of(a, &conv, element, nhwc));
 		if (bytes > staged) staged = bytes;
 	}
 	return staged + slp_conv_workspace(&conv, element);

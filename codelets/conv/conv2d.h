@@ -2,23 +2,21 @@
 #ifndef SLP_CONV2D_H
 #define SLP_CONV2D_H
 
-#include "common/lane_order.h"
+#include "common/image_layout.h"
 #include "op_inner.h"
 
 /* Attributes of all these operations; those that an operation's table lacks are 0.  Users have the first four of each
- * table, graph passes add the others.  For each image by itself, as it is in memory: x (or its gradient) and y (or its
- * gradient) may each be in lane order (lane_order.h; their images must then be a multiple of 16). */
+ * table, graph passes add the others.  x (or its gradient) and y (or its gradient) have a layout each (image_layout.h):
+ * one of them may be plain and the other not.  N16 needs a multiple of 16 images, NC16 whole blocks in a half type. */
 struct slp_conv2d_attrs {
 	struct sl_conv2d_opts conv;
-	bool x_lanes, y_lanes;
-	bool x_blocks, y_blocks; /* in blocks of 16 channels (lane_order.h), of half types */
-	bool x_last, y_last;     /* channels last (lane_order.h) */
-	bool wide;               /* parameters or their gradients are float32, images in a half type */
-	bool bias;               /* conv2d_grad_weights: the gradient of a bias too */
-	int crop[2];             /* rows and columns at the end of y that nobody wants: y has that many fewer */
-	int activation;          /* enum sl_activation, of the sum; forward only */
-	int pool;                /* enum slp_conv_pool, of the pooled forms */
-	int64_t size[2];         /* of the gradients, which inputs leave open: of x (conv2d_grad_data), of the kernel */
+	int x_layout, y_layout; /* enum slp_layout */
+	bool wide;              /* parameters or their gradients are float32, images in a half type */
+	bool bias;              /* conv2d_grad_weights: the gradient of a bias too */
+	int crop[2];            /* rows and columns at the end of y that nobody wants: y has that many fewer */
+	int activation;         /* enum sl_activation, of the sum; forward only */
+	int pool;               /* enum slp_conv_pool, of the pooled forms */
+	int64_t size[2];        /* of the gradients, which inputs leave open: of x (conv2d_grad_data), of the kernel */
 };
 
 /* x (n, ic, ih, iw), w (oc, ic / groups, kh, kw), y (n, oc, oh, ow). */
@@ -40,9 +38,10 @@ static inline const struct slp_conv2d_attrs *slp_conv_attrs(const struct slp_ker
 	return (const struct slp_conv2d_attrs *)k->attrs;
 }
 
-static inline bool slp_conv_is_last(const struct slp_kernel *k)
+static inline bool slp_conv_is_nhwc(const struct slp_kernel *k)
 {
-	return slp_conv_attrs(k)->x_last || slp_conv_attrs(k)->y_last;
+	const struct slp_conv2d_attrs *a = slp_conv_attrs(k);
+	return slp_layout_among(SLP_LAYOUT_NHWC, a->x_layout, a->y_layout);
 }
 
 /* The sizes of a call of one of the operations; y is what is pooled. */
@@ -60,13 +59,13 @@ static inline struct slp_conv slp_conv_of(const struct slp_kernel *k)
 }
 
 /* The byte of the mask of 16 images where the bit of an element is; its number in it is that of the image modulo 8. */
-SLP_ORDER_FN int64_t slp_conv_mask_index(const struct slp_conv *c, int64_t n, int64_t o, int64_t at)
+SLP_LAYOUT_FN int64_t slp_conv_mask_index(const struct slp_conv *c, int64_t n, int64_t o, int64_t at)
 {
 	return ((n / 16 * c->oc + o) * c->oh * c->ow + at) * 2 + n % 16 / 8;
 }
 
 /* What a window of four elements (two rows of two) gives, and to which of them its gradient goes: bit i of *flow. */
-SLP_ORDER_FN double slp_conv_pool4(int pool, bool relu, const double v[4], unsigned *flow)
+SLP_LAYOUT_FN double slp_conv_pool4(int pool, bool relu, const double v[4], unsigned *flow)
 {
 	int best = 0;
 	for (int i = 1; i < 4; i++)
@@ -78,25 +77,26 @@ SLP_ORDER_FN double slp_conv_pool4(int pool, bool relu, const double v[4], unsig
 }
 
 /* The part of the gradient of a window that each element it flows to gets. */
-SLP_ORDER_FN float slp_conv_pool_share(int pool)
+SLP_LAYOUT_FN float slp_conv_pool_share(int pool)
 {
 	return pool == SLP_CONV_POOL_AVG ? 0.25f : 1.0f;
 }
 
-/* For cuDNN, which takes images whole and in one order, the plain one or channels last: bytes of a copy of x, of y with
+/* For cuDNN, which takes images whole and in one layout, plain or NHWC: bytes of a copy of x, of y with
  * what was cropped, of w and of the bias, in front of its workspace; 0 where the tensor itself will do. */
 struct slp_conv_stage {
 	size_t x, y, w, b;
 };
 
 static inline struct slp_conv_stage slp_conv_stage_of(const struct slp_conv2d_attrs *a, const struct slp_conv *c,
-                                                      size_t element, bool last)
+                                                      size_t element, bool nhwc)
 {
 	size_t x = (size_t)(c->n * c->ic * c->ih * c->iw), y = (size_t)(c->n * c->oc), taps = (size_t)(c->kh * c->kw);
 	y *= (size_t)((c->oh + a->crop[0]) * (c->ow + a->crop[1]));
-	bool other_x = a->x_lanes || a->x_blocks || a->x_last != last;
-	bool other_y = a->y_lanes || a->y_blocks || a->y_last != last || a->crop[0] || a->crop[1] || a->pool;
-	bool other_w = a->wide || (last && taps > 1);
+	int layout = nhwc ? SLP_LAYOUT_NHWC : SLP_LAYOUT_PLAIN;
+	bool other_x = a->x_layout != layout;
+	bool other_y = a->y_layout != layout || a->crop[0] || a->crop[1] || a->pool;
+	bool other_w = a->wide || (nhwc && taps > 1);
 	struct slp_conv_stage s = {other_x ? x : 0, other_y ? y : 0,
 	                           other_w ? (size_t)(c->oc * (c->ic / c->groups)) * taps : 0,
 	                           a->wide ? (size_t)c->oc : 0};
@@ -123,7 +123,7 @@ enum sl_status slp_conv2d_grad_weights_ref(const struct slp_kernel *k);
 
 /* conv2d_cpu.c */
 enum sl_status slp_conv2d_cpu(const struct slp_kernel *k);
-/* A call of which x or y has channels last, by a kernel for the plain order. */
+/* A call of which x or y is in NHWC, by a kernel for the plain layout. */
 enum sl_status slp_conv_by_plain(const struct slp_kernel *k, slp_kernel_fn *kernel);
 extern size_t slp_conv_most_work; /* bytes: images of more are reordered a part at a time; tests change it */
 
@@ -131,15 +131,14 @@ extern size_t slp_conv_most_work; /* bytes: images of more are reordered a part 
 struct slp_conv_args {
 	struct slp_conv c;
 	enum slp_conv_pass pass;
-	float *x, *w, *b, *y;  /* b NULL: no bias */
-	bool x_lanes, y_lanes; /* conv2d_batch.c alone takes them, and the activation */
-	int pool;              /* y is pooled, or the gradient of what was pooled ... */
-	uint8_t *mask;         /* ... with this mask */
-	bool cropped;          /* y is smaller than x, w and the options demand */
+	float *x, *w, *b, *y;   /* b NULL: no bias */
+	int x_layout, y_layout; /* N16: conv2d_batch.c alone takes it, and the activation; NC16: conv2d_onednn.c does */
+	int pool;               /* y is pooled, or the gradient of what was pooled ... */
+	uint8_t *mask;          /* ... with this mask */
+	bool cropped;           /* y is smaller than x, w and the options demand */
 	int activation;
 	const struct slp_conv2d_blocked_attrs *blocked; /* images in blocks; conv2d_onednn.c alone takes them */
 	bool sum;                                       /* y is added to what is there; in blocks only */
-	bool x_blocks, y_blocks;
 	bool half, wide; /* bfloat16, w and b float32 if wide or gradients; conv2d_onednn.c alone takes it */
 };
 
@@ -172,7 +171,7 @@ size_t slp_conv_onednn_packed(const struct slp_conv_args *a, int threads);
 enum sl_status slp_conv_onednn_pack(const struct slp_kernel *k, const struct slp_conv_args *a, float *packed,
                                     size_t bytes);
 
-/* A call with a pooling by way of the unpooled y, which `run` makes or takes in lane order; conv2d_pool.c. */
+/* A call with a pooling by way of the unpooled y, which `run` makes or takes in N16; conv2d_pool.c. */
 typedef enum sl_status slp_conv_run(const struct slp_kernel *k, const struct slp_conv_args *a);
 enum sl_status slp_conv_unpooled(const struct slp_kernel *k, const struct slp_conv_args *a, slp_conv_run *run);
 

@@ -1,7 +1,7 @@
 /* Convolution of many images with few channels: y from x, and x from y.
  *
  * Libraries put channels into the lanes of vectors; with 1, 6 or 20 channels most lanes stay empty.  Here lanes are
- * images (lane_order.h): with AVX-512, 32 images side by side, two groups of 16.  Every product is then exact (no lane,
+ * images (image_layout.h): with AVX-512, 32 images side by side, two groups of 16.  Every product is then exact (no lane,
  * no padding is computed for nothing), whatever the channels, strides and dilations.  Both passes are one: each output
  * position has a list of taps, (input position, kernel element), and
  *	out[o][position] = bias[o] + sum over input channels i and taps of w[o][i][tap] · in[i][position of tap]
@@ -28,9 +28,9 @@ struct pass {
 	int64_t n, nin, nout, in_plane, out_plane, kernel; /* channels and sizes of planes */
 	int64_t groups, units, tiles, chunk, chunks;       /* units: of groups that are computed side by side */
 	int tile;                                          /* output channels at once */
-	const float *bias, *w, *in;                        /* in: in lane order */
+	const float *bias, *w, *in;                        /* in: in N16 */
 	float *out;
-	bool out_lanes;
+	bool out_n16;
 	int activation, pool;
 	int64_t positions, width; /* of what is pooled: a plane, a row; out_plane is smaller by four */
 	uint8_t *mask;
@@ -215,7 +215,7 @@ static struct unit unit_of(const struct pass *p, int64_t first, int64_t channel,
 	                 .has_second = both || !two,
 	                 .groups = both ? 2 : 1,
 	                 .channels = (int)(p->nout - channel < p->tile ? p->nout - channel : p->tile)};
-	if (p->out_lanes) {
+	if (p->out_n16) {
 		u.group_step = p->nout * p->out_plane * LANES;
 		u.step = p->out_plane * LANES;
 		u.to = p->out + first * u.group_step + channel * u.step + at * LANES;
@@ -239,7 +239,7 @@ static void run_unit(const struct pass *p, int64_t unit, float *buffer)
 	if (p->pool) run_windows(p, &u, first * p->nout + channel, at, count, buffer + p->tile * p->chunk * 2 * LANES);
 	for (int64_t i = 0; i < count && !p->pool; i++) p->vectors->multiply[p->tile](p, &u, at + i, u.to + i * LANES);
 	activate(p, &u, count);
-	if (!p->out_lanes) unpack(p, &u, first, channel, at, count);
+	if (!p->out_n16) unpack(p, &u, first, channel, at, count);
 }
 
 static void run_units(void *arg, int64_t begin, int64_t end)
@@ -266,15 +266,15 @@ bool slp_conv_batch_pays(const struct slp_conv *c)
 	double images = (double)c->n / (double)((c->n + 2 * LANES - 1) / (2 * LANES) * (2 * LANES));
 	double channels = fullness(c->oc) * (c->ic < 4 ? 1 : fullness(c->ic));
 	bool near = c->kh * c->iw * c->ic * 2 * LANES * 4 <= 512 << 10; /* the rows under a window stay in a cache */
-	return c->groups == 1 && images >= 0.75 && channels < 0.75 * images && near && slp_conv_has_lanes();
+	return c->groups == 1 && images >= 0.75 && channels < 0.75 * images && near && slp_conv_has_n16();
 }
 
-bool slp_conv_has_lanes(void)
+bool slp_conv_has_n16(void)
 {
 	return vectors_here() != NULL;
 }
 
-bool slp_conv_likes_lanes(const struct slp_infer *call)
+bool slp_conv_prefers_n16(const struct slp_infer *call)
 {
 	struct slp_view in[3] = {{0}}, out[2] = {{0}};
 	for (int i = 0; i < call->nin && i < 3; i++) in[i].type = call->in[i];
@@ -300,7 +300,7 @@ static struct pass pass_of(const struct slp_conv_args *a)
 	                 .w = a->w,
 	                 .in = back ? a->y : a->x,
 	                 .out = back ? a->x : a->y,
-	                 .out_lanes = back ? a->x_lanes : a->y_lanes,
+	                 .out_n16 = (back ? a->x_layout : a->y_layout) == SLP_LAYOUT_N16,
 	                 .activation = a->activation,
 	                 .w_in = back ? c->ic * kernel : kernel,
 	                 .w_out = back ? kernel : c->ic * kernel};
@@ -324,11 +324,11 @@ static size_t round64(size_t bytes)
 	return (bytes + 63) & ~(size_t)63;
 }
 
-/* Images that come in lane order are best taken so, whatever the channels. */
+/* Images that come in N16 are best taken so, whatever the channels. */
 static bool takes(const struct slp_conv_args *a)
 {
-	return a->x_lanes || a->y_lanes || a->pool ? a->c.groups == 1 && slp_conv_has_lanes()
-	                                           : slp_conv_batch_pays(&a->c);
+	bool n16 = slp_layout_among(SLP_LAYOUT_N16, a->x_layout, a->y_layout);
+	return n16 || a->pool ? a->c.groups == 1 && slp_conv_has_n16() : slp_conv_batch_pays(&a->c);
 }
 
 enum sl_status slp_conv_batch(const struct slp_kernel *k, const struct slp_conv_args *a)
@@ -337,8 +337,8 @@ enum sl_status slp_conv_batch(const struct slp_kernel *k, const struct slp_conv_
 	if (a->pass == SLP_CONV_WEIGHTS) return slp_conv_batch_weights(k, a);
 	if (a->pass == SLP_CONV_DATA && a->pool) return SL_EUNSUPPORTED;
 	struct pass p = pass_of(a);
-	bool in_lanes = a->pass == SLP_CONV_DATA ? a->y_lanes : a->x_lanes;
-	size_t packed = in_lanes ? 0 : round64(sizeof(float) * (size_t)(p.groups * p.nin * p.in_plane * LANES));
+	bool in_n16 = (a->pass == SLP_CONV_DATA ? a->y_layout : a->x_layout) == SLP_LAYOUT_N16;
+	size_t packed = in_n16 ? 0 : round64(sizeof(float) * (size_t)(p.groups * p.nin * p.in_plane * LANES));
 	size_t weights = round64(sizeof(float) * (size_t)(p.tiles * p.tile * p.nin * p.kernel));
 	size_t first = round64(sizeof(int32_t) * (size_t)(p.positions + 1));
 	size_t taps = round64(sizeof(struct tap) * (size_t)(p.positions * p.kernel + 1));
@@ -351,8 +351,8 @@ enum sl_status slp_conv_batch(const struct slp_kernel *k, const struct slp_conv_
 	slp_parallel_for(p.tiles, 1 + SLP_GRAIN / 4 / (p.nin * p.kernel * p.tile), pack_weights, &p);
 	list_taps(&a->c, a->pass == SLP_CONV_DATA, (int32_t *)p.first, (struct tap *)p.taps,
 	          (int32_t *)(work + packed + weights + first + taps));
-	if (!in_lanes) {
-		slp_to_lanes(p.in, p.n, p.nin * p.in_plane, (float *)work);
+	if (!in_n16) {
+		slp_to_n16(p.in, p.n, p.nin * p.in_plane, (float *)work);
 		p.in = (float *)work;
 	}
 	slp_parallel_for(p.units * p.tiles * p.chunks, 1, run_units, &p);

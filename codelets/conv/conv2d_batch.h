@@ -17,11 +17,11 @@ SLP_INLINE void slp_unpool_rows(const float *d, const uint8_t *mask, float share
 	const int16s bit = {1,      1 << 1, 1 << 2,  1 << 3,  1 << 4,  1 << 5,  1 << 6,  1 << 7,
 	                    1 << 8, 1 << 9, 1 << 10, 1 << 11, 1 << 12, 1 << 13, 1 << 14, 1 << 15};
 	for (; i < end; i++)
-		for (int64_t j = 0; j < width; j++, to += SLP_ORDER_LANES) {
+		for (int64_t j = 0; j < width; j++, to += SLP_N16_IMAGES) {
 			uint16_t bits;
 			slp_v16 v;
 			memcpy(&bits, mask + 2 * (i * width + j), sizeof bits);
-			memcpy(&v, d + (i / 2 * (width / 2) + j / 2) * SLP_ORDER_LANES, sizeof v);
+			memcpy(&v, d + (i / 2 * (width / 2) + j / 2) * SLP_N16_IMAGES, sizeof v);
 			v = (slp_v16)((int16s)(v * share) & (((bits + (int16s){0}) & bit) != 0));
 			memcpy(to, &v, sizeof v);
 		}

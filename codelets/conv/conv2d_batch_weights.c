@@ -24,9 +24,9 @@ struct strip;
 struct weights {
 	struct slp_conv c;
 	const float *y;
-	const float *x; /* in lane order; y too, if y_lanes */
-	bool y_lanes;
-	int pool; /* y is pooled, and then in lane order */
+	const float *x; /* in N16; y too, if y_n16 */
+	bool y_n16;
+	int pool; /* y is pooled, and then in N16 */
 	const uint8_t *mask;
 	float *partial;                     /* [part][oc][ic kh kw], then [part][oc] */
 	int64_t groups, parts, tiles, rows; /* rows of dy at once */
@@ -116,16 +116,16 @@ SLP_CLONES static void add_bias(const struct unit *t, int64_t channel, const flo
 	for (int l = 0; l < LANES; l++) bias[l] = (sum[0][l] + sum[1][l]) + (sum[2][l] + sum[3][l]);
 }
 
-/* Rows [i, end) of dy of a group in lane order, also added to the sums of the bias: as they are, or, where they are in
+/* Rows [i, end) of dy of a group in N16, also added to the sums of the bias: as they are, or, where they are in
  * another order or channels are missing, in t->y. */
 SLP_CLONES static const float *load_rows(const struct unit *t, int64_t group, int64_t i, int64_t end, int64_t *plane)
 {
 	const struct weights *w = t->w;
 	const struct slp_conv *c = &w->c;
 	int64_t count = (end - i) * c->ow, image = group * LANES, live = c->n - image, pixels = c->oh * c->ow;
-	int64_t step = w->y_lanes ? LANES : 1; /* of neighbours in a plane */
+	int64_t step = w->y_n16 ? LANES : 1; /* of neighbours in a plane */
 	const float *y = w->y + image * c->oc * pixels + (t->tile * w->tile * pixels + i * c->ow) * step;
-	bool direct = w->y_lanes && t->channels == w->tile && !w->pool;
+	bool direct = w->y_n16 && t->channels == w->tile && !w->pool;
 	*plane = direct ? pixels : w->rows * c->ow;
 	for (int64_t o = 0; o < t->channels; o++) {
 		const float *from = y + o * pixels * step;
@@ -134,7 +134,7 @@ SLP_CLONES static const float *load_rows(const struct unit *t, int64_t group, in
 		if (w->pool)
 			slp_unpool_rows(w->y + channel * pixels / 4 * LANES, w->mask + channel * pixels * 2,
 			                slp_conv_pool_share(w->pool), c->ow, i, end, to);
-		else if (w->y_lanes && !direct) memcpy(to, from, sizeof *to * (size_t)(count * LANES));
+		else if (w->y_n16 && !direct) memcpy(to, from, sizeof *to * (size_t)(count * LANES));
 		else if (!direct)
 			slp_lanes_gather(from, c->oc * pixels, live > LANES ? LANES : (int)live, count, to, LANES);
 		add_bias(t, o, direct ? from : to, count);
@@ -225,13 +225,13 @@ enum sl_status slp_conv_batch_weights(const struct slp_kernel *k, const struct s
 	struct weights w = {.c = *c,
 	                    .y = a->y,
 	                    .x = a->x,
-	                    .y_lanes = a->y_lanes,
+	                    .y_n16 = a->y_layout == SLP_LAYOUT_N16,
 	                    .pool = a->pool,
 	                    .mask = a->mask,
 	                    .groups = (c->n + LANES - 1) / LANES,
 	                    .tile = variant->tile,
 	                    .multiply = variant->multiply};
-	if (a->pool && !a->y_lanes) return SL_EUNSUPPORTED;
+	if (a->pool && !w.y_n16) return SL_EUNSUPPORTED;
 	int64_t size = c->oc * c->ic * c->kh * c->kw, flat = c->ic * c->ih * c->iw;
 	w.tiles = (c->oc + w.tile - 1) / w.tile;
 	w.parts = w.tiles >= UNITS ? 1 : (UNITS + w.tiles - 1) / w.tiles;
@@ -239,12 +239,13 @@ enum sl_status slp_conv_batch_weights(const struct slp_kernel *k, const struct s
 	w.parts = w.parts > w.groups ? w.groups : w.parts;
 	w.rows = NEAR / (w.tile * c->ow * LANES * (int64_t)sizeof(float));
 	w.rows = w.rows < 1 ? 1 : w.rows > c->oh ? c->oh : w.rows;
-	int64_t packed = a->x_lanes ? 0 : w.groups * flat * LANES;
+	bool x_n16 = a->x_layout == SLP_LAYOUT_N16;
+	int64_t packed = x_n16 ? 0 : w.groups * flat * LANES;
 	float *work = slp_workspace(SLP_WORK_CALL, sizeof(float) * (size_t)(packed + w.parts * (size + c->oc + 16)));
 	if (!work) return slp_kernel_fail(k, SL_ENOMEM, "no memory to reorder images in");
 	w.partial = work + packed;
-	if (!a->x_lanes) {
-		slp_to_lanes(a->x, c->n, flat, work);
+	if (!x_n16) {
+		slp_to_n16(a->x, c->n, flat, work);
 		w.x = work;
 	}
 	slp_parallel_for(w.parts * w.tiles, 1, run_units, &w);

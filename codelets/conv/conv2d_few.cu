@@ -22,10 +22,10 @@ struct steps {
 	int64_t n, c, h, w;
 };
 
-static struct steps steps_of(int64_t channels, int64_t height, int64_t width, bool last)
+static struct steps steps_of(int64_t channels, int64_t height, int64_t width, bool nhwc)
 {
 	int64_t image = channels * height * width;
-	if (last) return {image, 1, width * channels, channels};
+	if (nhwc) return {image, 1, width * channels, channels};
 	return {image, height * width, width, 1};
 }
 

@@ -17,7 +17,7 @@ struct slp_conv_graph {
 	size_t limit;                           /* bytes of its workspace */
 	int64_t pass;                           /* enum slp_conv_pass */
 	int64_t type;                           /* cudnnDataType_t of x, w, b and y; sums are float32 */
-	int64_t bias, relu, tensor_cores, nhwc; /* as bools; tensor_cores: allowed; nhwc: channels last in x, w and y */
+	int64_t bias, relu, tensor_cores, nhwc; /* as bools; tensor_cores: allowed; nhwc: the layout of x, w and y */
 };
 
 struct slp_conv_graph_at {

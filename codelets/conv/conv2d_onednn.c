@@ -22,7 +22,7 @@ enum operand { X, W, B, Y, OPERANDS };
 
 struct key {
 	struct slp_conv c;
-	int pass, bias, threads, half, wide, x_blocks, y_blocks;
+	int pass, bias, threads, half, wide, x_nc16, y_nc16;
 	int inner;                            /* of half types: computed in bfloat16, too */
 	int block, x_plain, packed, winograd; /* images in blocks, conv2d_blocked.h; block 0: in the plain order */
 	struct slp_dnn_after after;
@@ -119,7 +119,7 @@ static bool stays_plain(const struct key *key)
 /* The order of x and y, given that they may be as the caller has them, or as oneDNN likes. */
 static dnnl_format_tag_t image_tag(const struct key *key, bool plain, bool outside, bool is_x)
 {
-	if (outside && (is_x ? key->x_blocks : key->y_blocks)) return dnnl_nChw16c;
+	if (outside && (is_x ? key->x_nc16 : key->y_nc16)) return dnnl_nChw16c;
 	if (key->block && !(is_x && key->x_plain)) return key->block == 16 ? dnnl_nChw16c : dnnl_nChw8c;
 	return plain || key->block ? dnnl_nchw : dnnl_format_tag_any;
 }
@@ -347,8 +347,8 @@ static void make_key(struct key *key, const struct slp_conv_args *a, int threads
 	key->threads = threads;
 	key->half = a->half;
 	key->wide = a->wide;
-	key->x_blocks = a->x_blocks;
-	key->y_blocks = a->y_blocks;
+	key->x_nc16 = a->x_layout == SLP_LAYOUT_NC16;
+	key->y_nc16 = a->y_layout == SLP_LAYOUT_NC16;
 	key->inner = a->half && slp_bf16_there();
 	const struct slp_conv2d_blocked_attrs *o = a->blocked;
 	if (!o) return;

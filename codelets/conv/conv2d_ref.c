@@ -1,7 +1,7 @@
 /* Convolution as its definition has it, in double precision: what the fast kernels are compared with. */
 #include "common/activation.h"
 #include "conv2d.h"
-#include "common/lane_order.h"
+#include "common/image_layout.h"
 
 /* Where in x output position (i, j) and kernel position (u, v) meet; false: in the padding. */
 static bool meet(const struct slp_conv *c, int64_t i, int64_t j, int64_t u, int64_t v, int64_t *offset)
@@ -14,18 +14,12 @@ static bool meet(const struct slp_conv *c, int64_t i, int64_t j, int64_t u, int6
 /* Element `at` of plane q of image n of x, or of dx; of plane o of y, or dy. */
 static int64_t x_index(const struct slp_kernel *k, const struct slp_conv *c, int64_t n, int64_t q, int64_t at)
 {
-	int64_t plane = c->ih * c->iw;
-	if (slp_conv_attrs(k)->x_blocks) return slp_order_in_blocks(c->ic, plane, n, q, at);
-	if (slp_conv_attrs(k)->x_last) return slp_order_in_last(c->ic, plane, n, q, at);
-	return slp_order_index(slp_conv_attrs(k)->x_lanes, c->ic * plane, n, q * plane + at);
+	return slp_layout_index(slp_conv_attrs(k)->x_layout, c->ic, c->ih * c->iw, n, q, at);
 }
 
 static int64_t y_index(const struct slp_kernel *k, const struct slp_conv *c, int64_t n, int64_t o, int64_t at)
 {
-	int64_t plane = c->oh * c->ow;
-	if (slp_conv_attrs(k)->y_blocks) return slp_order_in_blocks(c->oc, plane, n, o, at);
-	if (slp_conv_attrs(k)->y_last) return slp_order_in_last(c->oc, plane, n, o, at);
-	return slp_order_index(slp_conv_attrs(k)->y_lanes, c->oc * plane, n, o * plane + at);
+	return slp_layout_index(slp_conv_attrs(k)->y_layout, c->oc, c->oh * c->ow, n, o, at);
 }
 
 /* Element `at` of plane o of image n of dy, which is the in-th input; where y was pooled, from its window's. */

@@ -74,6 +74,6 @@ void slp_conv_way_text(const struct slp_conv_way *way, const char *option, char 
 	        SLP_CONV_WAYS(X)
 #undef X
 	};
-	snprintf(to, SLP_TUNE_TEXT, "%s %s%s%s", way->last ? "last" : "plain", names[way->by], *option ? " " : "",
+	snprintf(to, SLP_TUNE_TEXT, "%s %s%s%s", way->nhwc ? "last" : "plain" /* files of earlier versions have this word */, names[way->by], *option ? " " : "",
 	         option);
 }

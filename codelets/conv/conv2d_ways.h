@@ -21,12 +21,12 @@ enum slp_conv_by {
 struct slp_conv_way {
 	enum slp_conv_by by;
 	int option; /* of the interface */
-	bool last;  /* with channels last */
+	bool nhwc;  /* on images in NHWC; else plain */
 };
 
 /* All that the time of a call depends on; compared as bytes. */
 struct slp_conv_call {
-	struct slp_conv_graph f; /* in the order of the program's images */
+	struct slp_conv_graph f; /* in the layout of the program's images */
 	int64_t how;             /* bits: copies of operands, what follows cuDNN */
 };
 

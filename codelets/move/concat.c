@@ -1,5 +1,5 @@
 /* concat: tensors one after another along an axis. */
-#include "common/layout.h"
+#include "common/move_attrs.h"
 #include "concat.h"
 
 static const struct slp_attr concat_attr_table[] = {

@@ -1,6 +1,6 @@
 /* gather: rows by number; gather_grad adds rows back; one_hot: numbers as rows with a single one. */
 #include "common/index.h"
-#include "common/layout.h"
+#include "common/move_attrs.h"
 #include "common/strided.h"
 
 static const struct slp_attr gather_grad_attr_table[] = {

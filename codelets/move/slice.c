@@ -1,5 +1,5 @@
 /* slice: every step-th element of an axis; slice_grad puts them back among zeros. */
-#include "common/layout.h"
+#include "common/move_attrs.h"
 #include "slice.h"
 
 #define SLICE_ATTRS(type, path)                                                                                        \

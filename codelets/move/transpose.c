@@ -1,5 +1,5 @@
 /* transpose: the axes in another order. */
-#include "common/layout.h"
+#include "common/move_attrs.h"
 #include "common/strided.h"
 
 static const struct slp_attr transpose_attr_table[] = {

@@ -1,11 +1,11 @@
 /* Batch normalisation on a GPU: partial sums by several blocks a channel, one warp a channel that joins them,
  * threads that apply them to 16 bytes each.  The order of all sums is fixed.  Where each element of an image is a channel of its own,
- * as in all images with channels last, neighbouring threads have neighbouring channels. */
+ * as in all images in NHWC, neighbouring threads have neighbouring channels. */
 #include "common/divide.cuh"
 #include "common/lanes.cuh"
 #include "common/wide.cuh"
 #include "common/activation.h"
-#include "common/lane_order.h"
+#include "common/image_layout.h"
 #include "batch_norm.h"
 
 /* Scratch, as in batch_norm.h: coefficients of the channels, then two partial sums for each part of each. */
@@ -28,15 +28,15 @@ template <class I>
 struct places {
 	typedef typename slp_divisor<I>::type D;
 	int64_t c, s, units; /* channels; elements of a plane; units of a channel */
-	bool blocks, rows;
+	bool nc16, rows;
 	D by_plane, by_channels; /* units of a plane and planes of an image; of rows, 1 and units of a row */
 
 	places(struct slp_norm_size z, int width)
-	    : c(z.c), s(z.s), units(z.n * z.s), blocks(z.blocks), rows(z.s == 1 && !z.blocks)
+	    : c(z.c), s(z.s), units(z.n * z.s), nc16(z.layout == SLP_LAYOUT_NC16), rows(z.s == 1 && !nc16)
 	{
 		if (!rows) units /= width;
-		by_plane = slp_divisor<I>::of(rows ? 1 : blocks ? z.s * SLP_ORDER_BLOCK : z.s / width);
-		by_channels = slp_divisor<I>::of(rows ? z.c / width : blocks ? z.c / SLP_ORDER_BLOCK : z.c);
+		by_plane = slp_divisor<I>::of(rows ? 1 : nc16 ? z.s * SLP_NC16_CHANNELS : z.s / width);
+		by_channels = slp_divisor<I>::of(rows ? z.c / width : nc16 ? z.c / SLP_NC16_CHANNELS : z.c);
 	}
 };
 
@@ -50,9 +50,9 @@ static __device__ int64_t part_begin(int64_t units, int part, int parts)
 template <int W, class I> static __device__ inline int64_t element(const places<I> &p, int64_t c, int64_t i)
 {
 	I at, n;
-	if (p.blocks) {
+	if (p.nc16) {
 		n = (I)i / (I)p.s;
-		return slp_order_in_blocks(p.c, p.s, n, c, (I)i - n * (I)p.s);
+		return slp_layout_index(SLP_LAYOUT_NC16, p.c, p.s, n, c, (I)i - n * (I)p.s);
 	}
 	n = slp_divided((I)i, p.by_plane, &at);
 	return ((int64_t)n * p.c + c) * p.s + (int64_t)at * W;
@@ -339,7 +339,7 @@ template <int W, class I> static __device__ inline I channel(const places<I> &p,
 		return c * W;
 	}
 	slp_divided(slp_divided(i, p.by_plane, &rest), p.by_channels, &c);
-	return p.blocks ? c * SLP_ORDER_BLOCK + i % SLP_ORDER_BLOCK : c;
+	return p.nc16 ? c * SLP_NC16_CHANNELS + i % SLP_NC16_CHANNELS : c;
 }
 
 /* The coefficients of W channels, or of one. */
@@ -481,7 +481,7 @@ template <int W, class S, class I> struct runner {
 			typedef decltype(zero) S;                                                                      \
 			constexpr int W = slp_wide_count<S>;                                                           \
 			struct slp_norm_size z = slp_norm_size_of((x)->type.shape, k->op, k->attrs);                   \
-			bool wide = (z.s == 1 ? z.c : z.s) % W == 0 && !z.blocks;                                      \
+			bool wide = (z.s == 1 ? z.c : z.s) % W == 0 && z.layout != SLP_LAYOUT_NC16;                      \
 			if (slp_size(x) > INT32_MAX) status = runner<1, S, int64_t>(k, x, z).step();                   \
 			else if (wide) status = runner<W, S, uint32_t>(k, x, z).step();                                \
 			else status = runner<1, S, uint32_t>(k, x, z).step();                                          \

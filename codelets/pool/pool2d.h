@@ -2,7 +2,7 @@
 #ifndef SLP_POOL2D_H
 #define SLP_POOL2D_H
 
-#include "common/lane_order.h"
+#include "common/image_layout.h"
 #include "op.h"
 
 #ifdef __CUDACC__
@@ -11,14 +11,14 @@
 #define SLP_POOL_FN static inline
 #endif
 
-/* Attributes of the forward operations: the caller's options, and what graph passes add: x and y may each be in lane
- * order (lane_order.h; their images must then be a multiple of 16), or both have channels last. */
+/* Attributes of the forward operations: the caller's options, and the layouts that graph passes choose (image_layout.h):
+ * x and y may each be in N16, which needs a multiple of 16 images, or both in NHWC. */
 struct slp_pool2d_attrs {
 	struct sl_pool2d_opts pool;
-	bool x_lanes, y_lanes, last;
+	int x_layout, y_layout; /* enum slp_layout */
 };
 
-/* Attributes of the gradient operations; x_lanes is about x and its gradient, y_lanes about the gradient of y. */
+/* Attributes of the gradient operations; x_layout is that of x and its gradient, y_layout that of the gradient of y. */
 struct slp_pool2d_grad {
 	struct slp_pool2d_attrs of;
 	int64_t size[2]; /* of x */
@@ -34,22 +34,20 @@ struct slp_pool {
 	int64_t planes, ih, iw, oh, ow, kh, kw, sh, sw, ph, pw;
 	bool exclude_pad;
 	int64_t channels; /* planes of an image */
-	bool x_lanes, y_lanes, last;
+	int x_layout, y_layout;
 };
 
 /* The index of element `at` of a plane in x, in y. */
 SLP_POOL_FN int64_t slp_pool_x(const struct slp_pool *p, int64_t plane, int64_t at)
 {
 	int64_t size = p->ih * p->iw, image = plane / p->channels, channel = plane % p->channels;
-	if (p->last) return slp_order_in_last(p->channels, size, image, channel, at);
-	return slp_order_index(p->x_lanes, p->channels * size, image, channel * size + at);
+	return slp_layout_index(p->x_layout, p->channels, size, image, channel, at);
 }
 
 SLP_POOL_FN int64_t slp_pool_y(const struct slp_pool *p, int64_t plane, int64_t at)
 {
 	int64_t size = p->oh * p->ow, image = plane / p->channels, channel = plane % p->channels;
-	if (p->last) return slp_order_in_last(p->channels, size, image, channel, at);
-	return slp_order_index(p->y_lanes, p->channels * size, image, channel * size + at);
+	return slp_layout_index(p->y_layout, p->channels, size, image, channel, at);
 }
 
 /* Rows [h0, h1) and columns [w0, w1) of x under the window of y (i, j), and what a mean over it divides by. */
@@ -78,10 +76,21 @@ SLP_POOL_FN struct slp_window slp_pool_window(const struct slp_pool *p, int64_t 
 static inline struct slp_pool slp_pool_make(const struct slp_pool2d_attrs *a, sl_shape x, sl_shape y)
 {
 	const struct sl_pool2d_opts *o = &a->pool;
-	struct slp_pool p = {
-	        x.dim[0] * x.dim[1], x.dim[2],     x.dim[3],  y.dim[2],  y.dim[3],       o->kernel[0], o->kernel[1],
-	        o->stride[0],        o->stride[1], o->pad[0], o->pad[1], o->exclude_pad, x.dim[1],     a->x_lanes,
-	        a->y_lanes,          a->last};
+	struct slp_pool p = {.planes = x.dim[0] * x.dim[1],
+	                     .ih = x.dim[2],
+	                     .iw = x.dim[3],
+	                     .oh = y.dim[2],
+	                     .ow = y.dim[3],
+	                     .kh = o->kernel[0],
+	                     .kw = o->kernel[1],
+	                     .sh = o->stride[0],
+	                     .sw = o->stride[1],
+	                     .ph = o->pad[0],
+	                     .pw = o->pad[1],
+	                     .exclude_pad = o->exclude_pad,
+	                     .channels = x.dim[1],
+	                     .x_layout = a->x_layout,
+	                     .y_layout = a->y_layout};
 	return p;
 }
 
@@ -110,7 +119,7 @@ enum sl_status slp_avg_pool2d_cpu(const struct slp_kernel *k);
 enum sl_status slp_max_pool2d_grad_cpu(const struct slp_kernel *k);
 enum sl_status slp_avg_pool2d_grad_cpu(const struct slp_kernel *k);
 
-/* pool2d_lanes.c: all four, where x or y is in lane order */
-enum sl_status slp_pool2d_lanes(const struct slp_kernel *k);
+/* pool2d_n16.c: all four, where x or y is in N16 */
+enum sl_status slp_pool2d_n16(const struct slp_kernel *k);
 
 #endif

@@ -1,7 +1,7 @@
 /* Pooling on CPUs.  Windows of 2 × 2 side by side, the usual case, have loops of their own that run at the speed of
  * memory; the mean of a whole image likewise.  Other windows are reduced down their columns, then across. */
 #include "pool2d.h"
-#include "common/channels_last.h"
+#include "common/nhwc.h"
 #include "common/simd.h"
 #include "common/workspace.h"
 
@@ -36,11 +36,11 @@ static void run_planes(void *arg, int64_t begin, int64_t end)
 	}
 }
 
-static enum sl_status run_last(const struct slp_kernel *k)
+static enum sl_status run_nhwc(const struct slp_kernel *k)
 {
 	struct slp_pool2d_grad plain; /* the forward attributes are the first in it */
 	memcpy(&plain, k->attrs, k->op->attrs_size);
-	plain.of.last = false;
+	plain.of.x_layout = plain.of.y_layout = SLP_LAYOUT_PLAIN;
 	return slp_by_plain(k, SLP_IN(0) | SLP_IN(1) | SLP_OUT(0), &plain,
 	                    slp_kernel_for(k->op, SLP_ALL_OF(SL_FLOAT32), SL_DEVICE_CPU).kernel);
 }
@@ -53,8 +53,8 @@ static enum sl_status run(const struct slp_kernel *k, void (*plane)(const struct
 	                .relu = slp_pool_has_relu(k) ? k->in[0].ptr : NULL,
 	                .out = k->out[0].ptr,
 	                .plane = plane};
-	if (j.p.last) return run_last(k);
-	if (j.p.x_lanes || j.p.y_lanes) return slp_pool2d_lanes(k);
+	if (j.p.x_layout == SLP_LAYOUT_NHWC) return run_nhwc(k);
+	if (slp_layout_among(SLP_LAYOUT_N16, j.p.x_layout, j.p.y_layout)) return slp_pool2d_n16(k);
 	slp_parallel_for(j.p.planes, 1 + SLP_GRAIN / (j.p.ih * j.p.iw + 1), run_planes, &j);
 	return j.no_memory ? slp_kernel_fail(k, SL_ENOMEM, "no memory for a row") : SL_OK;
 }

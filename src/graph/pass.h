@@ -85,11 +85,11 @@ enum sl_status slp_fuse_pool(sl_graph *g);
 enum sl_status slp_fuse_sums(sl_graph *g);
 enum sl_status slp_fuse_half(sl_graph *g);
 
-/* Whether a node is a convolution that is fastest in lane order; whether the program runs on CPUs (pass_layout.c). */
-bool slp_layout_likes_lanes(const sl_graph *g, const struct slp_gnode *n);
+/* Whether a node is a convolution that is fastest in N16; whether the program runs on CPUs (pass_layout.c). */
+bool slp_layout_prefers_n16(const sl_graph *g, const struct slp_gnode *n);
 bool slp_layout_on_cpu(const sl_graph *g);
-/* Whether a node is a convolution on GPUs that computes with channels last if its images can have that order. */
-bool slp_layout_last(const sl_graph *g, const struct slp_gnode *n);
+/* Whether a node is a convolution on GPUs that computes in NHWC if its images can have that layout. */
+bool slp_layout_nhwc(const sl_graph *g, const struct slp_gnode *n);
 
 /* The node that gives v, if it is a call of this operation; NULL if not. */
 const struct slp_gnode *slp_value_op(const sl_graph *g, struct slp_value v, const struct sl_op *op);

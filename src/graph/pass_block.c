@@ -3,7 +3,7 @@
  *
  * Blocks begin at a convolution that has a fast kernel for that order.  Poolings, normalisations, concatenations and
  * elementwise operations continue in it; all other readers get the value in the plain order.  Convolutions then
- * include a following relu, bounds and an addition.  On CPUs only; training has lane order (pass_layout.c). */
+ * include a following relu, bounds and an addition.  On CPUs only; programs with gradients use N16 (pass_layout.c). */
 #include <float.h>
 #include <stdlib.h>
 #include <string.h>

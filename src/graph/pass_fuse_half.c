@@ -1,5 +1,5 @@
 /* fuse, convolutions under autocast: parameters that were cast to a half type are read in float32 where they are
- * reordered anyway, on CPUs and by GPUs with channels last; on CPUs their gradients are added in float32, and returned in
+ * reordered anyway, on CPUs and in NHWC on GPUs; on CPUs their gradients are added in float32, and returned in
  * float32 if all readers want that. */
 #include <stdlib.h>
 #include <string.h>
@@ -68,7 +68,7 @@ static bool parameter_of(const sl_graph *g, const struct slp_users *users, int n
 	return slp_is_half(cast->types[0].dtype) && slp_users_stays(users, *v, half.node, node);
 }
 
-/* Those in lane order compute in float32 what was rounded, as calls one by one do. */
+/* Convolutions in N16 compute in float32 from rounded operands, as single calls do. */
 static enum sl_status take_parameters(sl_graph *g, const struct slp_users *users, bool cpu)
 {
 	enum sl_status s = SL_OK;
@@ -78,7 +78,7 @@ static enum sl_status take_parameters(sl_graph *g, const struct slp_users *users
 		bool conv = slp_node_is(n, &slp_op_conv2d) || slp_node_is(n, &slp_op_conv2d_grad_data);
 		for (int j = 1; j < n->nin && j < 3 && conv; j++) conv = parameter_of(g, users, i, j, &v[j]);
 		if (!conv || !slp_is_half(n->types[0].dtype)) continue;
-		if (cpu ? slp_layout_likes_lanes(g, n) : !slp_layout_last(g, n)) continue;
+		if (cpu ? slp_layout_prefers_n16(g, n) : !slp_layout_nhwc(g, n)) continue;
 		for (int j = 1; j < n->nin; j++) n->in[j] = v[j];
 		set_wide(n);
 		s = slp_node_infer(g, i);

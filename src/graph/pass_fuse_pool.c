@@ -85,7 +85,7 @@ static bool find(const sl_graph *g, const struct slp_users *u, int node, struct 
 	const struct slp_gnode *n = &g->nodes[node];
 	*p = (struct pattern){.conv = node, .pool = -1, .back = -1, .data = -1, .weights = -1};
 	if (!slp_node_is(n, &slp_op_conv2d) || slp_node_number(n, "activation") != SL_RELU ||
-	    !slp_layout_likes_lanes(g, n))
+	    !slp_layout_prefers_n16(g, n))
 		return false;
 	for (int i = 0; i < 2; i++) p->crop[i] = (int)(n->types[0].shape.dim[2 + i] % 2);
 	return find_pools(g, u, p) && (p->back < 0 || find_gradients(g, u, p));

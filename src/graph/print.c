@@ -5,8 +5,14 @@
 
 #include "number.h"
 #include "graph/text.h"
+#include "op_inner.h"
 
 const char *const slp_activation_names[] = {"identity", "relu", "sigmoid", "tanh", "gelu", "softplus", NULL};
+static const char *const layout_names[] = {
+#define X(name, text) text,
+        SLP_LAYOUT_LIST(X)
+#undef X
+        NULL};
 const char *const slp_text_words[] = {"input", "param", "const", "return", "as", "true", "false", "nan", "inf", NULL};
 
 bool slp_text_is_plain(const char *name)
@@ -98,6 +104,24 @@ static enum sl_status print_value(const char *at, FILE *f, const struct slp_gnod
 
 /* ---- attributes -------------------------------------------------------------------------------------------------- */
 
+const char *const *slp_text_names(const struct slp_attr *a)
+{
+	const char *end = strstr(a->name, "layout");
+	if (!strcmp(a->name, "activation")) return slp_activation_names;
+	return end && !strcmp(end, "layout") ? layout_names : NULL;
+}
+
+/* The name of a value; NULL: it is printed as a number. */
+static const char *name_of(const struct slp_attr *a, double value)
+{
+	const char *const *names = slp_text_names(a);
+	if (!strcmp(a->name, "dtype"))
+		return value > SL_DTYPE_DEFAULT && value < SL_DTYPE_COUNT ? sl_dtype_name((enum sl_dtype)value) : NULL;
+	for (int i = 0; names && names[i]; i++)
+		if (i == value) return names[i];
+	return NULL;
+}
+
 static void print_element(FILE *f, const struct slp_attr *a, const char *attrs, unsigned i)
 {
 	if (a->kind == SLP_BOOL) fputs(((const bool *)(attrs + a->offset))[i] ? "true" : "false", f);
@@ -125,15 +149,10 @@ static unsigned used(const struct slp_attr *a, const char *attrs)
 
 static void print_one(FILE *f, const struct slp_attr *a, const char *attrs)
 {
-	double value = slp_attr_value(a, attrs, 0);
-	if (!strcmp(a->name, "dtype") && value > SL_DTYPE_DEFAULT && value < SL_DTYPE_COUNT)
-		fprintf(f, "dtype=%s", sl_dtype_name((enum sl_dtype)value));
-	else if (!strcmp(a->name, "activation") && value >= 0 && value < SL_ACTIVATIONS)
-		fprintf(f, "activation=%s", slp_activation_names[(int)value]);
-	else {
-		fprintf(f, "%s=", a->name);
-		print_element(f, a, attrs, 0);
-	}
+	const char *name = name_of(a, slp_attr_value(a, attrs, 0));
+	fprintf(f, "%s=", a->name);
+	if (name) fputs(name, f);
+	else print_element(f, a, attrs, 0);
 }
 
 /* The row of a list whose length is row a; *name: what the two are called together.  NULL: a is no length. */

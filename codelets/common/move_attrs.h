@@ -1,6 +1,6 @@
 /* Attributes of the operations that move elements. */
-#ifndef SLP_LAYOUT_H
-#define SLP_LAYOUT_H
+#ifndef SLP_MOVE_ATTRS_H
+#define SLP_MOVE_ATTRS_H
 
 #include "op.h"
 
