@@ -32,14 +32,17 @@ extern "C" {
 #if defined HAVE_CUDA
 #define SLP_CUDA(fn) fn
 #define SLP_CUDA_SCRATCH(fn) fn
+#define SLP_CUDA_FORGET(fn) fn
 #elif defined SLP_SIMULATION
 #define SLP_CUDA(fn) slp_simulated_kernel
 #define SLP_CUDA_SCRATCH(fn) fn
+#define SLP_CUDA_FORGET(fn) NULL
 struct slp_kernel;
 enum sl_status slp_simulated_kernel(const struct slp_kernel *k);
 #else
 #define SLP_CUDA(fn) NULL
 #define SLP_CUDA_SCRATCH(fn) NULL
+#define SLP_CUDA_FORGET(fn) NULL
 #endif
 
 #define SLP_MAX_ATTRS 112 /* bytes of an attribute structure */
@@ -258,6 +261,8 @@ struct sl_op {
 	void (*describe)(const void *attrs, char *text, size_t size);
 	/* NULL, or: attrs refer to something that recorded calls keep alive. */
 	void (*hold)(const void *attrs, bool hold);
+	/* NULL, or: frees what CUDA kernels keep for the calling worker, before it destroys its libraries' handles. */
+	void (*forget)(void);
 };
 
 /* All operations, in the order of codelets/ops.def, then those that programs registered; ends with NULL. */

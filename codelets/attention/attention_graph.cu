@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "common/forget.h"
 #include "alloc.h"
 #include "attention.h"
 #include "common/dnn_plan.cuh"

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "alloc.h"
+#include "forget.h"
 #include "gemm_lt.h"
 
 enum { BUCKETS = 64 };

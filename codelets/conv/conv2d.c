@@ -4,6 +4,7 @@
  * other's gradients.  Each of them is three operations, which share all but some attributes: the plain form, which
  * users call; the lowered one, in which graph passes choose orders of images and types of parameters; and the pooled
  * one, with a pooling behind it. */
+#include "common/forget.h"
 #include "conv2d.h"
 
 const struct slp_conv_forms slp_conv_forms[SLP_CONV_PASSES] = {
@@ -394,18 +395,18 @@ sl_tensor *sl_conv2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b
 #define GRADIENT(fn) .saves = SLP_IN(0) | SLP_IN(1), .grad = (fn)
 
 CONVOLUTION(conv2d, conv2d, "convolution in two dimensions", "x w b", 2, 3, 1, plain_attrs, GRADIENT(conv2d_grad),
-            .autocast = SLP_CAST_LOWER)
+            .autocast = SLP_CAST_LOWER, .forget = SLP_CUDA_FORGET(slp_cudnn_forget))
 CONVOLUTION(conv2d_grad_data, conv2d_grad_data, "gradient of a convolution with respect to its input", "dy w", 2, 2, 1,
             grad_plain_attrs, GRADIENT(conv2d_grad_data_grad))
 CONVOLUTION(conv2d_grad_weights, conv2d_grad_weights, "gradients of a convolution with respect to its weight and bias",
             "x dy", 2, 2, 2, grad_plain_attrs, GRADIENT(conv2d_grad_weights_grad))
 
-CONVOLUTION(conv2d_lowered, conv2d, "conv2d in the orders and types that graph passes chose", "x w b", 2, 3, 1,
+CONVOLUTION(conv2d_lowered, conv2d, "conv2d in the layouts and types that graph passes chose", "x w b", 2, 3, 1,
             lowered_attrs, )
-CONVOLUTION(conv2d_grad_data_lowered, conv2d_grad_data, "conv2d_grad_data in the orders and types that passes chose",
+CONVOLUTION(conv2d_grad_data_lowered, conv2d_grad_data, "conv2d_grad_data in the layouts and types that passes chose",
             "dy w", 2, 2, 1, grad_lowered_attrs, )
 CONVOLUTION(conv2d_grad_weights_lowered, conv2d_grad_weights,
-            "conv2d_grad_weights in the orders and types that passes chose", "x dy", 2, 2, 2, grad_lowered_attrs, )
+            "conv2d_grad_weights in the layouts and types that passes chose", "x dy", 2, 2, 2, grad_lowered_attrs, )
 
 CONVOLUTION(conv2d_pool, conv2d, "convolution, then a pooling of 2 × 2 windows, and the mask for its gradient", "x w b",
             2, 3, 2, pool_attrs, )

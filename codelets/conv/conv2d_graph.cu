@@ -17,6 +17,7 @@
 #include "common/dnn_plan.cuh"
 #include "conv2d_graph.h"
 #include "conv2d_notes.cuh"
+#include "common/forget.h"
 #include "conv2d_ways.h"
 
 typedef slp_dnn_descriptor descriptor;

@@ -1,6 +1,7 @@
 /* Products of matrices: dot (matrices and vectors) and matmul (stacks of matrices). */
 #include "dot.h"
 #include "common/bf16.h"
+#include "common/forget.h"
 #include "common/gemm.h"
 
 static const struct slp_attr dot_attrs[] = {
@@ -246,6 +247,7 @@ sl_tensor *sl_matmul_at(const char *at, sl_tensor *a, sl_tensor *b, struct sl_do
 	        .flops = product_flops,                                                                                \
 	        .grad = op_name##_grad,                                                                                \
 	        .ref = product_ref,                                                                                    \
+	        .forget = SLP_CUDA_FORGET(slp_cublas_forget),                                                          \
 	};
 
 PRODUCT(dot, "product of matrices and vectors")
