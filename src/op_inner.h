@@ -9,6 +9,18 @@
 extern "C" {
 #endif
 
+/* ---- operations that the tensor layer calls (codelets/move/) ------------------------------------------------------ */
+
+struct slp_cast {
+	int dtype;
+};
+
+/* As in Python: negative ends count from the end of the axis, and parts outside are cut off. */
+struct slp_slice_attrs {
+	int axis;
+	int64_t begin, end, step;
+};
+
 /* ---- mini-batches (codelets/move/batch.c) ------------------------------------------------------------------------ */
 
 /* Samples order[begin], ..., order[begin + count - 1] of images (n, ...), uint8, times scale, as float32 (count, ...);

@@ -1,17 +1,11 @@
-/* Attributes of the operations that move elements. */
+/* Attributes of operations that move elements, which functions in compose/ and several families fill in. */
 #ifndef SLP_MOVE_ATTRS_H
 #define SLP_MOVE_ATTRS_H
 
-#include "op.h"
+#include "op_inner.h"
 
 struct slp_transpose_attrs {
 	int naxes, axes[SL_MAX_NDIM];
-};
-
-/* As in Python: negative ends count from the end of the axis, what lies outside is cut off. */
-struct slp_slice_attrs {
-	int axis;
-	int64_t begin, end, step;
 };
 
 struct slp_slice_grad_attrs {
