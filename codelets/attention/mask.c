@@ -11,7 +11,8 @@ static sl_tensor *added(const char *at, sl_tensor *q, sl_tensor *mask)
 	if (!slp_is_float(from)) {
 		struct sl_make make = {to, sl_tensor_device(q)};
 		sl_tensor *hidden = sl_logical_not_at(at, sl_cast_at(at, sl_cast_at(at, mask, SL_BOOL), to));
-		return sl_masked_fill_at(at, sl_full_at(at, SL_SCALAR, 0, make), hidden, -INFINITY);
+		sl_tensor *in[] = {hidden, sl_full_at(at, SL_SCALAR, -INFINITY, make)};
+		return slp_apply1(at, &slp_op_take_if, NULL, 2, in);
 	}
 	if (sl_autocast_dtype() != SL_DTYPE_DEFAULT) return sl_cast_at(at, mask, to);
 	return slp_call_fail(at, "sl_scaled_dot_product_attention", SL_EDTYPE,

@@ -1,6 +1,7 @@
 /* Copies, and conversions between data types. */
 #include <string.h>
 
+#include "op_inner.h"
 #include "fill/fill.h"
 #include "common/scalar.h"
 

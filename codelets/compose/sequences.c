@@ -1,7 +1,7 @@
 /* sl_recurrent: recurrent with zeros as first states; over sequences of different lengths, too: steps are taken in
  * another order, and results and states behind a sequence are replaced. */
-#include "compose/compose.h"
-#include "recurrent.h"
+#include "compose.h"
+#include "recurrent/recurrent.h"
 
 /* ---- all steps count --------------------------------------------------------------------------------------------- */
 
