@@ -117,7 +117,7 @@ bool slp_conv_takes_nc16(void);
 bool slp_conv_has_n16(void);
 
 /* Attributes of convolutions begin with the caller's options. */
-/* Puts numbers in the place of zeros that mean defaults (conv2d.c). */
+/* Puts numbers in the place of zeros that mean defaults (conv2d_forms.c). */
 void slp_conv_defaults(struct sl_conv2d_opts *o);
 
 /* ---- images in blocks of channels (codelets/common/blocks.h) ----------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* Cases of the operations on images in blocks of channels.  Expected values follow from the definitions. */
 #include "../codelets/common/blocks.h"
-#include "../codelets/conv/conv2d.h"
+#include "../codelets/conv/conv2d_kernels.h"
 #include "op_inner.h"
 #include "../codelets/pool/pool2d.h"
 #include "cases.h"

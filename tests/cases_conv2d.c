@@ -1,7 +1,7 @@
 /* Cases of conv2d and its gradients.  The expected values were computed with PyTorch, in double precision. */
 #include <math.h>
 
-#include "../codelets/conv/conv2d.h"
+#include "../codelets/conv/conv2d_kernels.h"
 #include "cases.h"
 
 /* clang-format off */

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "../codelets/conv/conv2d.h"
+#include "../codelets/conv/conv2d_kernels.h"
 #include "check.h"
 
 static float *values(sl_tensor *t)

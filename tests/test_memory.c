@@ -11,7 +11,7 @@
 #include "beyond.h"
 #include "check.h"
 #include "folder.h"
-#include "../codelets/conv/conv2d.h"
+#include "../codelets/conv/conv2d_kernels.h"
 #include "runtime/groups.h"
 #include "runtime/room.h"
 

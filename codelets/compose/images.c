@@ -1,6 +1,6 @@
 /* Layers of images and sequences that are made of others. */
 #include "compose.h"
-#include "conv/conv2d.h"
+#include "conv/conv2d_kernels.h"
 
 /* (a, b, n) as (a, b, 1, n). */
 static sl_tensor *flat_image(const char *at, const char *me, const char *name, sl_tensor *t)

@@ -2,7 +2,7 @@
 #ifndef SLP_CONV2D_BATCH_H
 #define SLP_CONV2D_BATCH_H
 
-#include "conv2d.h"
+#include "conv2d_kernels.h"
 #include "common/simd.h"
 
 /* Whether kernels of this width have a gradient of the weight here. */

@@ -6,7 +6,7 @@
 #include "common/convert.h"
 #include "common/widen.h"
 #include "common/workspace.h"
-#include "conv2d.h"
+#include "conv2d_kernels.h"
 
 /* ---- by oneDNN ------------------------------------------------------------------------------------------------ */
 

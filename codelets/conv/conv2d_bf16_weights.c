@@ -7,7 +7,7 @@
 #include "common/bf16.h"
 #include "common/image_layout.h"
 #include "common/workspace.h"
-#include "conv2d.h"
+#include "conv2d_kernels.h"
 
 enum { BLOCK = 16, SHORT_ROW = 7 };
 

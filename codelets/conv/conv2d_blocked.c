@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/blocks.h"
-#include "conv2d.h"
+#include "conv2d_kernels.h"
 
 static const struct slp_attr attr_table[] = {
         SLP_ATTR(struct slp_conv2d_blocked_attrs, conv.stride, SLP_INT, 2, "steps of the window down and across"),

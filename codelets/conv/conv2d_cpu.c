@@ -4,7 +4,7 @@
  * has the measurements behind it). */
 #include "common/activation.h"
 #include "common/nhwc.h"
-#include "conv2d.h"
+#include "conv2d_kernels.h"
 #include "move/relayout.h"
 #include "common/workspace.h"
 

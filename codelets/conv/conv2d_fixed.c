@@ -6,7 +6,7 @@
 
 #include "fixed.h"
 #include "common/workspace.h"
-#include "conv2d.h"
+#include "conv2d_kernels.h"
 
 struct job {
 	struct slp_kernel alone; /* the kernel, on one thread */

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "conv2d.h"
+#include "conv2d_kernels.h"
 #include "common/gemm.h"
 #include "common/workspace.h"
 

@@ -7,7 +7,7 @@
 
 #include "cuda_libs.h"
 
-#include "conv2d.h"
+#include "conv2d_kernels.h"
 
 enum { SLP_CONV_OPTIONS = 16, SLP_CONV_NAME = 48 };
 

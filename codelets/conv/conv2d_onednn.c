@@ -3,7 +3,7 @@
  * oneDNN works best in layouts of its own, which it names when asked for the layout "any"; tensors are reordered on the
  * way in and out.  What it makes for one call (machine code, descriptions, reorders) is kept by the thread that made
  * it, for the sizes seen last: threads share nothing, so nothing is locked. */
-#include "conv2d.h"
+#include "conv2d_kernels.h"
 
 #ifdef HAVE_ONEDNN
 #include <pthread.h>
@@ -15,7 +15,7 @@
 #include "common/onednn.h"
 #include "common/workspace.h"
 #include "common/blocks.h"
-#include "conv2d.h"
+#include "conv2d_kernels.h"
 
 enum { SETS = 256, WAYS = 4 }; /* of the cache: a key has its place in one set */
 enum operand { X, W, B, Y, OPERANDS };

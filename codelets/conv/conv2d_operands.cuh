@@ -7,7 +7,7 @@
 #include "common/convert.h"
 #include "common/image_layout.cuh"
 #include "common/lanes.cuh"
-#include "conv2d.h"
+#include "conv2d_kernels.h"
 
 /* c has the size of the whole y. */
 template <class T> struct operands {

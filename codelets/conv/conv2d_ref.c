@@ -1,6 +1,6 @@
 /* Convolution as its definition has it, in double precision: what the fast kernels are compared with. */
 #include "common/activation.h"
-#include "conv2d.h"
+#include "conv2d_kernels.h"
 #include "common/image_layout.h"
 
 /* Where in x output position (i, j) and kernel position (u, v) meet; false: in the padding. */

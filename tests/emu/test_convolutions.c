@@ -11,7 +11,7 @@
 #include <cudnn.h>
 
 #include "check.h"
-#include "conv/conv2d.h"
+#include "conv/conv2d_kernels.h"
 #include "emulated.h"
 #include "tune.h"
 

@@ -1,6 +1,6 @@
 /* Convolution in two dimensions: its sizes, and the CPU implementations among which conv2d_cpu.c chooses. */
-#ifndef SLP_CONV2D_H
-#define SLP_CONV2D_H
+#ifndef SLP_CONV2D_KERNELS_H
+#define SLP_CONV2D_KERNELS_H
 
 #include "common/image_layout.h"
 #include "op_inner.h"
@@ -114,7 +114,7 @@ static inline size_t slp_conv_stage_bytes(struct slp_conv_stage s)
 extern "C"
 #endif
         size_t
-        slp_conv_workspace(const struct slp_conv *c, size_t element); /* conv2d.c */
+        slp_conv_workspace(const struct slp_conv *c, size_t element); /* conv2d_forms.c */
 
 /* conv2d_ref.c */
 enum sl_status slp_conv2d_ref(const struct slp_kernel *k);
