@@ -190,7 +190,7 @@ typedef enum sl_status slp_kernel_fn(const struct slp_kernel *k);
 struct slp_row {
 	unsigned types;
 	slp_kernel_fn *cpu, *cuda; /* NULL: runs on the other kind of device only */
-	bool (*there)(void);       /* NULL, or: whether this processor has what the CPU kernel needs; asked often */
+	bool (*available)(void);   /* NULL, or: whether this processor has what the CPU kernel needs; asked often */
 };
 
 /* The rows of an operation: the first that takes a call's types is its kernel.  Those of most operations have a macro:
@@ -201,7 +201,7 @@ struct slp_row {
 #define SLP_ROWS(...) ((const struct slp_row[]){__VA_ARGS__, {0, NULL, NULL, NULL}})
 /* clang-format off */
 #define SLP_ROW(types, cpu, cuda) {types, cpu, SLP_CUDA(cuda), NULL}
-#define SLP_CPU_ROW(types, cpu, there) {types, cpu, NULL, there}
+#define SLP_CPU_ROW(types, cpu, available) {types, cpu, NULL, available}
 /* clang-format on */
 #define SLP_HALF_ROWS(cuda) SLP_ROW(SLP_DTYPE(SL_BFLOAT16), NULL, cuda), SLP_ROW(SLP_DTYPE(SL_FLOAT16), NULL, cuda)
 #define SLP_FLOAT_ROWS(name) SLP_FLOAT_ROWS_OF(name##_ref, name##_cpu, slp_cuda_##name)

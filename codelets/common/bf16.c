@@ -23,7 +23,7 @@ static void start(void)
 		      stderr);
 }
 
-bool slp_bf16_there(void)
+bool slp_bf16_available(void)
 {
 	pthread_once(&once, start);
 	return engine;
@@ -82,7 +82,7 @@ enum sl_status slp_bf16_multiply(const struct slp_kernel *k, const struct slp_bf
 
 #else
 
-bool slp_bf16_there(void)
+bool slp_bf16_available(void)
 {
 	return false;
 }

@@ -6,10 +6,10 @@
 #include "op.h"
 
 /* Whether this processor has them; says so once on standard error where it has not. */
-bool slp_bf16_there(void);
+bool slp_bf16_available(void);
 
 /* A row of an operation for bfloat16 alone: without those instructions it is computed in float32. */
-#define SLP_BF16_ROW(cpu) SLP_CPU_ROW(SLP_DTYPE(SL_BFLOAT16), cpu, slp_bf16_there)
+#define SLP_BF16_ROW(cpu) SLP_CPU_ROW(SLP_DTYPE(SL_BFLOAT16), cpu, slp_bf16_available)
 
 /* A matrix of `rows` in memory, seen transposed or as it is. */
 struct slp_bf16_matrix {

@@ -22,7 +22,7 @@ static bool pays(const struct slp_conv_args *a)
 {
 	const struct slp_conv *c = &a->c;
 	bool whole_blocks = c->ic % BLOCK == 0 && c->oc % BLOCK == 0 && c->groups == 1;
-	return whole_blocks && (c->sh > 1 || c->sw > 1 || c->ow <= SHORT_ROW) && slp_bf16_there();
+	return whole_blocks && (c->sh > 1 || c->sw > 1 || c->ow <= SHORT_ROW) && slp_bf16_available();
 }
 
 /* The channels at one place of an image, side by side. */

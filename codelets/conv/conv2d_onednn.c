@@ -349,7 +349,7 @@ static void make_key(struct key *key, const struct slp_conv_args *a, int threads
 	key->wide = a->wide;
 	key->x_nc16 = a->x_layout == SLP_LAYOUT_NC16;
 	key->y_nc16 = a->y_layout == SLP_LAYOUT_NC16;
-	key->inner = a->half && slp_bf16_there();
+	key->inner = a->half && slp_bf16_available();
 	const struct slp_conv2d_blocked_attrs *o = a->blocked;
 	if (!o) return;
 	key->block = o->block;
