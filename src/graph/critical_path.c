@@ -1,7 +1,7 @@
 /* The critical path of a plan: the least time from the beginning of each unit to the end of the program.  A unit
  * with a longer path is more urgent.
  *
- * The times are the rough ones that cut the graph: from flops and bytes, so that the same program has the same
+ * The times are the rough ones that partition the graph: from flops and bytes, so that the same program has the same
  * priorities in each run, also in the first one, when nothing has been measured yet. */
 #include <stdlib.h>
 

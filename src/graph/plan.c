@@ -95,10 +95,10 @@ static double now(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static bool cut(sl_plan *p, unsigned off, size_t most)
+static bool partition(sl_plan *p, unsigned off, size_t most)
 {
 	int workers = off & 1u << SL_PASS_SEGMENT ? SLP_CUT_EACH : count_workers(p->device);
-	return slp_cut(p->graph, workers, most, &p->layout) &&
+	return slp_partition(p->graph, workers, most, &p->layout) &&
 	       slp_plan_memory(p->graph, !(off & 1u << SL_PASS_MEMORY), &p->layout);
 }
 
@@ -106,12 +106,12 @@ static bool cut(sl_plan *p, unsigned off, size_t most)
  * evicted while others run. */
 static bool lay_out(sl_plan *p, unsigned off)
 {
-	if (!cut(p, off, 0)) return false;
+	if (!partition(p, off, 0)) return false;
 	if (slp_units_fit(p->graph, &p->layout)) return true;
 	const int *group = p->layout.group;
 	slp_layout_clear(&p->layout);
 	p->layout.group = group;
-	return cut(p, off, slp_unit_share(p->device));
+	return partition(p, off, slp_unit_share(p->device));
 }
 
 static enum sl_status compile(sl_plan *p, const char *at, const char *what, const struct sl_compile_opts *opts)

@@ -1,4 +1,4 @@
-/* Plans from the inside: a graph cut into units, each unit's code, and where every value lies. */
+/* Plans from the inside: a graph partitioned into units, each unit's code, and where every value lies. */
 #ifndef SLP_PLAN_H
 #define SLP_PLAN_H
 
@@ -35,9 +35,9 @@ struct slp_layout {
 };
 
 enum { SLP_CUT_EACH = 0 }; /* instead of a number of workers: every node is a unit */
-/* cut.c: units of nodes, for so many workers to share; of several nodes, none uses more than so many bytes (0: any
+/* partition.c: units of nodes, for so many workers to share; of several nodes, none uses more than so many bytes (0: any
  * number). false without memory. */
-bool slp_cut(const sl_graph *g, int workers, size_t most, struct slp_layout *layout);
+bool slp_partition(const sl_graph *g, int workers, size_t most, struct slp_layout *layout);
 /* fit.c: whether each unit has room on the plan's device, beside others'; and what units may use so that it has. */
 bool slp_units_fit(const sl_graph *g, const struct slp_layout *layout);
 size_t slp_unit_share(sl_device device);
@@ -94,7 +94,7 @@ enum sl_status slp_hoist(sl_plan *plan, const char *at);
 enum sl_status slp_hoisted_refresh(const char *at, sl_plan *plan);
 void slp_hoisted_free(struct slp_hoisted *h);
 
-/* plan_code.c: makes the code of the units that the graph is cut into. */
+/* plan_code.c: makes the code of the units that the graph is partitioned into. */
 enum sl_status slp_plan_code(sl_plan *plan, const char *at, const char *what);
 
 /* critical_path.c */

@@ -26,7 +26,7 @@ static double seconds_of(const sl_graph *g, const struct slp_gnode *n)
 
 /* What cutting keeps in mind: for each memory (slp_graph_memories), the last unit that wrote it and the highest that
  * read it. */
-struct cut {
+struct partition {
 	const sl_graph *g;
 	struct slp_layout *layout;
 	int *memory, *writer, *reader;
@@ -40,7 +40,7 @@ struct cut {
 };
 
 /* Another shape of the same elements needs no copy, unless they may change in between. */
-static bool is_view(const struct cut *c, const struct slp_gnode *n)
+static bool is_view(const struct partition *c, const struct slp_gnode *n)
 {
 	const sl_graph *g = c->g;
 	if (!n->op->view) return false;
@@ -56,7 +56,7 @@ static int higher(int a, int b)
 }
 
 /* The highest unit that must come before the node, or be its own; -1: none. */
-static int latest(const struct cut *c, const struct slp_gnode *n)
+static int latest(const struct partition *c, const struct slp_gnode *n)
 {
 	int unit = -1;
 	for (int i = 0; i < n->nin; i++) {
@@ -67,7 +67,7 @@ static int latest(const struct cut *c, const struct slp_gnode *n)
 	return unit;
 }
 
-static void note(const struct cut *c, int node, int unit)
+static void note(const struct partition *c, int node, int unit)
 {
 	const struct slp_gnode *n = &c->g->nodes[node];
 	for (int i = 0; i < n->nin; i++) {
@@ -79,7 +79,7 @@ static void note(const struct cut *c, int node, int unit)
 }
 
 /* What a view shows lies where its argument does. */
-static int memory_of(const struct cut *c, struct slp_value v)
+static int memory_of(const struct partition *c, struct slp_value v)
 {
 	while (c->g->nodes[v.node].kind == SLP_NODE_OP && is_view(c, &c->g->nodes[v.node]))
 		v = c->g->nodes[v.node].in[0];
@@ -92,7 +92,7 @@ static struct slp_value operand(const struct slp_gnode *n, int node, int i)
 }
 
 /* Bytes that the unit would use on top of its own with the node in it; what the node works in counts as its own. */
-static size_t more_bytes(const struct cut *c, int node, int unit)
+static size_t more_bytes(const struct partition *c, int node, int unit)
 {
 	const struct slp_gnode *n = &c->g->nodes[node];
 	size_t bytes = 0;
@@ -103,21 +103,21 @@ static size_t more_bytes(const struct cut *c, int node, int unit)
 	return bytes;
 }
 
-static void use(struct cut *c, int node, int unit)
+static void use(struct partition *c, int node, int unit)
 {
 	const struct slp_gnode *n = &c->g->nodes[node];
 	c->bytes[unit] += more_bytes(c, node, unit);
 	for (int i = 0; i < n->nin + n->nout; i++) c->user[memory_of(c, operand(n, node, i))] = unit;
 }
 
-static bool has_room(const struct cut *c, int node, int unit)
+static bool has_room(const struct partition *c, int node, int unit)
 {
 	return !c->most || c->bytes[unit] + more_bytes(c, node, unit) <= c->most;
 }
 
 /* The unit for a node of that price: where workers are several, a unit that is worth a task takes only what is small
  * beside it. */
-static int choose(const struct cut *c, int node, int unit, double seconds, int workers)
+static int choose(const struct partition *c, int node, int unit, double seconds, int workers)
 {
 	int last = c->layout->nunits - 1;
 	if (workers == SLP_CUT_EACH) return c->layout->nunits++;
@@ -128,14 +128,14 @@ static int choose(const struct cut *c, int node, int unit, double seconds, int w
 }
 
 /* The node that computes a value's memory: not a view. */
-static int computed_by(const struct cut *c, struct slp_value v)
+static int computed_by(const struct partition *c, struct slp_value v)
 {
 	while (is_view(c, &c->g->nodes[v.node])) v = c->g->nodes[v.node].in[0];
 	return v.node;
 }
 
 /* Marks the last node of each group. */
-static void find_ends(struct cut *c)
+static void find_ends(struct partition *c)
 {
 	const int *group = c->layout->group;
 	for (int i = 0; group && i < c->g->noutputs; i++) {
@@ -146,7 +146,7 @@ static void find_ends(struct cut *c)
 	}
 }
 
-static void cut_all(struct cut *c, int workers)
+static void partition_all(struct partition *c, int workers)
 {
 	find_ends(c);
 	for (int i = 0; i < c->g->count; i++) {
@@ -165,10 +165,10 @@ static void cut_all(struct cut *c, int workers)
 	}
 }
 
-bool slp_cut(const sl_graph *g, int workers, size_t most, struct slp_layout *layout)
+bool slp_partition(const sl_graph *g, int workers, size_t most, struct slp_layout *layout)
 {
 	size_t values = (size_t)g->count * SLP_MAX_OUTPUTS + 1;
-	struct cut c = {.g = g, .layout = layout, .most = most, .memory = slp_graph_memories(g)};
+	struct partition c = {.g = g, .layout = layout, .most = most, .memory = slp_graph_memories(g)};
 	c.written = c.memory ? slp_graph_written(g, c.memory) : NULL;
 	c.writer = slp_malloc(values * sizeof *c.writer);
 	c.reader = slp_malloc(values * sizeof *c.reader);
@@ -183,7 +183,7 @@ bool slp_cut(const sl_graph *g, int workers, size_t most, struct slp_layout *lay
 		memset(c.writer, 0xff, values * sizeof *c.writer);
 		memset(c.reader, 0xff, values * sizeof *c.reader);
 		memset(c.user, 0xff, values * sizeof *c.user);
-		cut_all(&c, workers);
+		partition_all(&c, workers);
 	}
 	free(c.memory);
 	free(c.written);
