@@ -159,7 +159,7 @@ struct slp_pass {
 	const char *name, *doc;
 	enum sl_status (*run)(sl_graph *g);
 };
-/* In the order of SL_PASS_LIST; run is NULL for segment and memory, which make the plan (segment.c, memory.c). */
+/* In the order of SL_PASS_LIST; run is NULL for segment and memory, which make the plan (segment.c, memory_plan.c). */
 extern const struct slp_pass slp_passes[SL_PASSES];
 
 /* ---- symbols (symbol.c) ------------------------------------------------------------------------------------------ */

@@ -41,7 +41,7 @@ bool slp_partition(const sl_graph *g, int workers, size_t most, struct slp_layou
 /* fit.c: whether each unit has room on the plan's device, beside others'; and what units may use so that it has. */
 bool slp_units_fit(const sl_graph *g, const struct slp_layout *layout);
 size_t slp_unit_share(sl_device device);
-/* memory.c: whether all values one after another could be addressed: then no offset, no sum and nothing that kernels
+/* memory_plan.c: whether all values one after another could be addressed: then no offset, no sum and nothing that kernels
  * work in, a few times as much, overflows.  Tensors of the given shapes need not exist. */
 bool slp_plan_can_be(const sl_graph *g);
 /* Locations of values. */
