@@ -120,7 +120,7 @@ static bool has_room(const struct partition *c, int node, int unit)
 static int choose(const struct partition *c, int node, int unit, double seconds, int workers)
 {
 	int last = c->layout->nunits - 1;
-	if (workers == SLP_CUT_EACH) return c->layout->nunits++;
+	if (workers == SLP_PARTITION_EACH) return c->layout->nunits++;
 	if (workers == 1) unit = c->full ? -1 : last;
 	else if (unit < 0) unit = last;
 	bool joins = unit >= 0 && (workers == 1 || c->seconds[unit] < worth_a_task || seconds < c->seconds[unit] / 8);

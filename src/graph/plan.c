@@ -97,7 +97,7 @@ static double now(void)
 
 static bool partition(sl_plan *p, unsigned off, size_t most)
 {
-	int workers = off & 1u << SL_PASS_SEGMENT ? SLP_CUT_EACH : count_workers(p->device);
+	int workers = off & 1u << SL_PASS_SEGMENT ? SLP_PARTITION_EACH : count_workers(p->device);
 	return slp_partition(p->graph, workers, most, &p->layout) &&
 	       slp_plan_memory(p->graph, !(off & 1u << SL_PASS_MEMORY), &p->layout);
 }

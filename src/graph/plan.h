@@ -34,7 +34,7 @@ struct slp_layout {
 	size_t planned, unplanned; /* bytes of intermediates: at the peak, and if each had its own memory */
 };
 
-enum { SLP_CUT_EACH = 0 }; /* instead of a number of workers: every node is a unit */
+enum { SLP_PARTITION_EACH = 0 }; /* instead of a number of workers: every node is a unit */
 /* partition.c: units of nodes, for so many workers to share; of several nodes, none uses more than so many bytes (0: any
  * number). false without memory. */
 bool slp_partition(const sl_graph *g, int workers, size_t most, struct slp_layout *layout);
