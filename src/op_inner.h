@@ -102,7 +102,7 @@ enum slp_layout {
 #define X(name, text) SLP_LAYOUT_##name,
 	SLP_LAYOUT_LIST(X)
 #undef X
-	SLP_LAYOUTS
+	        SLP_LAYOUTS
 };
 enum { SLP_N16_IMAGES = 16, SLP_NC16_CHANNELS = 16 }; /* images of a group, channels of a block */
 

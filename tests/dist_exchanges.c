@@ -45,7 +45,8 @@ bool dist_show_trial(void)
 {
 	sl_autotune *trial = sl_autotune_new(2);
 	while (!sl_autotune_decided(trial)) sl_autotune_next(trial);
-	printf("way %d of %.17g %.17g\n", sl_autotune_next(trial), sl_autotune_seconds(trial, 0), sl_autotune_seconds(trial, 1));
+	printf("way %d of %.17g %.17g\n", sl_autotune_next(trial), sl_autotune_seconds(trial, 0),
+	       sl_autotune_seconds(trial, 1));
 	sl_autotune_free(trial);
 	return sl_error() == SL_OK;
 }

@@ -256,8 +256,8 @@ static void check_images(sl_block *(*make)(void), const char *const *words)
 static void test_images(void)
 {
 	static const char *const nc16[] = {"x_layout=nc16", "y_layout=nc16", "wide", NULL};
-	static const char *const n16[] = {"conv2d_pool", "conv2d_grad_weights_pool", "x_layout=n16", "y_layout=n16", "bfloat16",
-	                                    NULL};
+	static const char *const n16[] = {
+	        "conv2d_pool", "conv2d_grad_weights_pool", "x_layout=n16", "y_layout=n16", "bfloat16", NULL};
 	check_images(images, slp_conv_takes_nc16() ? nc16 : NULL);
 	check_images(few_channels, slp_conv_has_n16() ? n16 : NULL);
 }

@@ -172,7 +172,8 @@ static void test_units(void)
 	SL_SCOPE {
 		sl_graph *g = diamond();
 		struct slp_layout one = {0}, two = {0}, each = {0};
-		CHECK(slp_partition(g, 1, 0, &one) && slp_partition(g, 2, 0, &two) && slp_partition(g, SLP_PARTITION_EACH, 0, &each));
+		CHECK(slp_partition(g, 1, 0, &one) && slp_partition(g, 2, 0, &two) &&
+		      slp_partition(g, SLP_PARTITION_EACH, 0, &each));
 		CHECK(one.nunits == 1 && each.nunits == 9);
 		CHECK_SAYING(two.nunits >= 3 && two.nunits <= 5, "%d units", two.nunits);
 		check_order(g, &two);

@@ -18,8 +18,7 @@
 	        OPTION(dilation, 2, "steps between kernel elements"),                                                  \
 	        OPTION(groups, 1, "independent groups of channels")
 #define LAYOUTS                                                                                                        \
-	ATTR(x_layout, SLP_INT, 1, "of x or its gradient"),                                                            \
-	        ATTR(y_layout, SLP_INT, 1, "of y or its gradient"),                                                    \
+	ATTR(x_layout, SLP_INT, 1, "of x or its gradient"), ATTR(y_layout, SLP_INT, 1, "of y or its gradient"),        \
 	        ATTR(crop, SLP_INT, 2, "rows and columns of y left out at its end")
 #define WIDE ATTR(wide, SLP_BOOL, 1, "float32 for parameters of half images")
 #define POOL ATTR(pool, SLP_INT, 1, "behind y: 2 × 2 windows, 1: largest, 2: mean")
@@ -90,7 +89,8 @@ static enum sl_status check_nc16(const struct slp_infer *c, const struct slp_con
 	bool whole = !a->crop[0] && !a->crop[1] && slp_is_half(c->in[0].dtype);
 	if (!in_x && !in_y) return SL_OK;
 	if (!whole || (in_x && x.dim[1] % SLP_NC16_CHANNELS) || (in_y && y.dim[1] % SLP_NC16_CHANNELS))
-		return slp_reject(c, SL_EINVAL, "the layout nc16 has blocks of %d channels of whole images in a half type",
+		return slp_reject(c, SL_EINVAL,
+		                  "the layout nc16 has blocks of %d channels of whole images in a half type",
 		                  SLP_NC16_CHANNELS);
 	return SL_OK;
 }

@@ -61,7 +61,8 @@ static enum sl_status check(const struct slp_infer *c, const struct sl_pool2d_op
 static enum sl_status check_layouts(const struct slp_infer *c, const struct slp_pool2d_attrs *a)
 {
 	int x = a->x_layout, y = a->y_layout;
-	bool plain_or_n16 = (x == SLP_LAYOUT_PLAIN || x == SLP_LAYOUT_N16) && (y == SLP_LAYOUT_PLAIN || y == SLP_LAYOUT_N16);
+	bool plain_or_n16 =
+	        (x == SLP_LAYOUT_PLAIN || x == SLP_LAYOUT_N16) && (y == SLP_LAYOUT_PLAIN || y == SLP_LAYOUT_N16);
 	if (plain_or_n16 || (x == SLP_LAYOUT_NHWC && y == SLP_LAYOUT_NHWC)) return SL_OK;
 	return slp_reject(c, SL_EINVAL, "x and y are each plain or n16, or both nhwc");
 }
