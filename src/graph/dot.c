@@ -1,7 +1,7 @@
 /* Programs as pictures: Graphviz. */
 #include "graph/graph.h"
 
-/* Light enough for text on it. */
+/* A tint light enough for black text. */
 static unsigned lighter(unsigned colour)
 {
 	return (colour >> 1 & 0x7f7f7f) + 0x808080;

@@ -8,7 +8,7 @@
 
 /* ---- random streams ---------------------------------------------------------------------------------------------- */
 
-/* Attributes with a virtual stream made real: those of a run are consecutive. */
+/* Replaces a virtual stream by a real one: the streams of a run are consecutive. */
 static void make_real(const struct sl_op *op, char *attrs, struct slp_rng first)
 {
 	const struct slp_attr *seed = slp_attr_find(op, "seed"), *stream = slp_attr_find(op, "stream");
@@ -37,7 +37,7 @@ enum sl_status slp_node_apply(const sl_graph *g, int node, sl_tensor *const *val
 	for (int i = 0; i < n->nin; i++) in[i] = values[slp_value_id(n->in[i])];
 	memcpy(attrs.bytes, n->attrs.bytes, sizeof attrs.bytes);
 	make_real(n->op, attrs.bytes, first);
-	/* The graph has the conversions of the SL_AUTOCAST that it was made in. */
+	/* Autocast is off: the graph already contains the casts of the SL_AUTOCAST that it was traced in. */
 	sl_autocast_mode cast;
 	sl_autocast_enter_at(n->at, &cast, SL_DTYPE_DEFAULT);
 	enum sl_status s = slp_apply(n->at, n->op, attrs.bytes, n->nin, in, g->device, out);
@@ -143,7 +143,7 @@ bool slp_values_restore(const struct slp_kept_values *p)
 
 /* ---- comparing two graphs ---------------------------------------------------------------------------------------- */
 
-/* Values for an input: numbers around 0; zeros where they are integers, which may be labels or indices. */
+/* Values for an input: numbers around 0; zeros for integers, which may be labels or indices. */
 static sl_tensor *some_input(const struct slp_gnode *n)
 {
 	const struct slp_type *t = &n->types[0];
@@ -155,7 +155,7 @@ struct reading {
 	struct slp_view a, b;
 };
 
-/* The element that is furthest from what it should be; -1: all are close enough. */
+/* The element with the largest error; -1: all are close enough. */
 static int64_t worst(const struct reading *r, double tolerance, double rms)
 {
 	int64_t at = -1;

@@ -46,7 +46,7 @@ bool slp_parse_type(struct slp_parser *p, struct slp_type *type)
 
 /* ---- values of attributes ---------------------------------------------------------------------------------------- */
 
-/* A word that stands for a number in this attribute. */
+/* The number that a word stands for in this attribute. */
 static bool word_value(const struct slp_attr *a, const char *text, int *value)
 {
 	static const char *const truth[] = {"false", "true", NULL};
@@ -64,7 +64,7 @@ static bool store_integer(struct slp_parser *p, const struct slp_attr *a, char *
 	return true;
 }
 
-/* Element i of the attribute, from the token. */
+/* Reads element i of the attribute from the token. */
 static bool store(struct slp_parser *p, const struct slp_attr *a, char *attrs, unsigned i)
 {
 	char *to = attrs + a->offset + i * slp_attr_size(a->kind);
@@ -73,7 +73,7 @@ static bool store(struct slp_parser *p, const struct slp_attr *a, char *attrs, u
 	if (p->lex.kind != SLP_TOKEN_NUMBER && !is_word)
 		return slp_lex_fail(&p->lex, SL_EFORMAT, "a value for %s expected", a->name);
 	if (i >= a->count) return slp_lex_fail(&p->lex, SL_EINVAL, "%s takes at most %u values", a->name, a->count);
-	double number = a->defaulted && p->lex.number == 0 ? -0.0 : p->lex.number; /* it was given */
+	double number = a->defaulted && p->lex.number == 0 ? -0.0 : p->lex.number; /* 0 was given */
 	if (a->kind == SLP_DOUBLE) memcpy(to, &number, sizeof number);
 	else if (a->kind == SLP_BOOL && is_word) *to = (char)word;
 	else if (a->kind == SLP_BOOL) return slp_lex_fail(&p->lex, SL_EINVAL, "%s is true or false", a->name);
@@ -82,7 +82,7 @@ static bool store(struct slp_parser *p, const struct slp_attr *a, char *attrs, u
 	return slp_lex_next(&p->lex);
 }
 
-/* A value, or several in parentheses; *count: how many. */
+/* Reads a value, or several in parentheses; *count: how many. */
 static bool store_all(struct slp_parser *p, const struct slp_attr *a, char *attrs, int *count)
 {
 	bool ok = true;
@@ -139,9 +139,11 @@ static bool parse_earlier(struct slp_parser *p, const struct sl_op *op, void *at
 {
 	bool set = false;
 	const struct slp_attr boolean = {.name = earlier[row].name, .kind = SLP_BOOL, .count = 1};
-	if (!slp_lex_next(&p->lex) || !slp_lex_expect(&p->lex, "=") || !store(p, &boolean, (char *)&set, 0)) return false;
+	if (!slp_lex_next(&p->lex) || !slp_lex_expect(&p->lex, "=") || !store(p, &boolean, (char *)&set, 0))
+		return false;
 	for (int i = 0; set && i < 2 && earlier[row].now[i]; i++)
-		memcpy((char *)attrs + slp_attr_find(op, earlier[row].now[i])->offset, &earlier[row].layout, sizeof(int));
+		memcpy((char *)attrs + slp_attr_find(op, earlier[row].now[i])->offset, &earlier[row].layout,
+		       sizeof(int));
 	return true;
 }
 

@@ -140,8 +140,8 @@ bool slp_layout_on_cpu(const sl_graph *g)
 	return cpu;
 }
 
-/* The channels from which on it pays: reordering the weights of small convolutions costs more than it gains.
- * SL_CHANNELS_LAST gives others; 0: none are enough. */
+/* The least channels that pay: reordering the weights of small convolutions costs more than it gains. SL_CHANNELS_LAST
+ * gives another number; 0: never. */
 static int64_t enough_channels(void)
 {
 	const char *wish = getenv("SL_CHANNELS_LAST");

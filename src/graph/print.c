@@ -12,7 +12,7 @@ static const char *const layout_names[] = {
 #define X(name, text) text,
         SLP_LAYOUT_LIST(X)
 #undef X
-        NULL};
+                NULL};
 const char *const slp_text_words[] = {"input", "param", "const", "return", "as", "true", "false", "nan", "inf", NULL};
 
 bool slp_text_is_plain(const char *name)
@@ -24,7 +24,7 @@ bool slp_text_is_plain(const char *name)
 	return true;
 }
 
-/* The parser gives them this name; programs cannot, since it is no plain name. */
+/* The parser's name for numbers; programs cannot use it, because it is no plain name. */
 bool slp_text_is_literal(const struct slp_gnode *n)
 {
 	return n->kind == SLP_NODE_CONST && n->name[0] == '#' && n->types[0].dtype == SL_FLOAT32 &&
@@ -94,7 +94,7 @@ static enum sl_status print_value(const char *at, FILE *f, const struct slp_gnod
 {
 	size_t bytes = n->tensor ? sl_tensor_bytes(n->tensor) : READ + 1;
 	if (bytes > READ) return fputs("...", f) < 0 ? SL_EIO : SL_OK;
-	/* No sync point: what is pending stays to be reported. */
+	/* Not a sync point: a pending error stays pending. */
 	char *p = slp_host_begin(at, "sl_graph_print", n->tensor, false);
 	if (!p) return slp_error_take();
 	print_elements(f, &(struct slp_view){p, n->types[0]});
@@ -139,7 +139,7 @@ static void print_list(FILE *f, const char *name, const struct slp_attr *a, cons
 	fputs(count == 1 ? ",)" : ")", f);
 }
 
-/* Elements up to the last that is not 0: the others are as they are by default. */
+/* The number of elements up to the last that is not 0: the others have their defaults. */
 static unsigned used(const struct slp_attr *a, const char *attrs)
 {
 	unsigned n = a->count;
@@ -155,7 +155,7 @@ static void print_one(FILE *f, const struct slp_attr *a, const char *attrs)
 	else print_element(f, a, attrs, 0);
 }
 
-/* The row of a list whose length is row a; *name: what the two are called together.  NULL: a is no length. */
+/* The row of a list whose length is row a; *name: the name of both together. NULL: a is no length. */
 static const struct slp_attr *list_of(const struct sl_op *op, const struct slp_attr *a, const char **name)
 {
 #define X(text, length, list)                                                                                          \

@@ -25,7 +25,7 @@ extern const char *const slp_activation_names[], *const slp_text_words[];
 const char *const *slp_text_names(const struct slp_attr *a);
 /* Whether a name needs no quotes. */
 bool slp_text_is_plain(const char *name);
-/* Whether the node is a number that stands where it is used. */
+/* Whether the node is a number that is printed in its user's line. */
 bool slp_text_is_literal(const struct slp_gnode *n);
 
 #endif
