@@ -1,6 +1,5 @@
-/* attention: what queries find among keys; attention_grad: back.  Both go by blocks of queries and keys: nothing of the
- * size of queries by keys is kept.  M. N. Rabe, C. Staats, arXiv:2112.05682, 2021; T. Dao et al., arXiv:2205.14135,
- * 2022. */
+/* Attention: attention and its gradient attention_grad. Both compute blocks of queries and keys, and store nothing of
+ * the size queries × keys. M. N. Rabe, C. Staats, arXiv:2112.05682, 2021; T. Dao et al., arXiv:2205.14135, 2022. */
 #include "attention.h"
 
 #include <math.h>
@@ -19,7 +18,7 @@ static const struct slp_attr attr_table[] = {
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
 
-/* Whether the mask can be broadcast to (…, t, s); its last axis must be there. */
+/* Whether the mask can be broadcast to (…, t, s); its last axis must have the full length. */
 static bool mask_fits(sl_shape mask, sl_shape q, sl_shape k)
 {
 	sl_shape whole = q, all;
@@ -132,7 +131,7 @@ static double dot_of(const struct slp_view *a, int64_t at, const struct slp_view
 	return sum;
 }
 
-/* What query i makes of key j. */
+/* The score of query i and key j. */
 static double score(const struct slp_attention *a, const struct slp_view *q, const struct slp_view *k,
                     const struct slp_view *mask, int64_t h, int64_t i, int64_t j)
 {
@@ -141,7 +140,7 @@ static double score(const struct slp_attention *a, const struct slp_view *q, con
 	return a->masked ? x + slp_get(mask, slp_attention_mask(a, h) + i * a->mask_row + j) : x;
 }
 
-/* The share of a key: nobody has one where no key is seen. */
+/* The weight of a key; 0 if the query sees no key. */
 static double share(double x, double logs)
 {
 	if (logs == -INFINITY) return isnan(x) ? x : 0;
@@ -263,12 +262,12 @@ SLP_INLINE float row_exp(float *x, int64_t n, float m)
 	return sum;
 }
 
-/* Turns scores into shares of what has been seen so far, and scales y, the sums of before, to fit. */
+/* Turns scores into weights relative to the largest score so far, and scales y, the earlier sums, accordingly. */
 SLP_CLONES static void soften(block s, int64_t rows, int64_t width, float *most, float *sum, float *y, int64_t dv)
 {
 	for (int64_t r = 0; r < rows; r++) {
 		float m = row_max(s[r], width, most[r]);
-		if (m == -INFINITY) { /* nothing yet, or NaN */
+		if (m == -INFINITY) { /* no key so far, or NaN */
 			for (int64_t c = 0; c < width; c++) sum[r] += s[r][c] = s[r][c] != s[r][c] ? NAN : 0;
 			continue;
 		}
@@ -330,7 +329,7 @@ static enum sl_status attention_cpu(const struct slp_kernel *k)
 	return SL_OK;
 }
 
-/* s = exp(s - logs), which are the shares. */
+/* s = exp(s - logs): the weights. */
 SLP_CLONES static void shares(block s, int64_t rows, int64_t width, const float *logs)
 {
 	for (int64_t r = 0; r < rows; r++)
@@ -345,7 +344,7 @@ SLP_CLONES static void slopes(block d, block p, int64_t rows, int64_t width, con
 		for (int64_t c = 0; c < width; c++) d[r][c] = p[r][c] * (d[r][c] - sums[r]);
 }
 
-/* What goes back through a block of queries and one of keys. */
+/* The backward pass of one block of queries and one of keys. */
 static void backward_block(const struct job *w, int64_t h, int64_t i, int64_t j)
 {
 	const struct slp_attention *a = &w->a;
@@ -374,7 +373,7 @@ SLP_CLONES static void weigh(const struct job *w, int64_t row)
 	w->sums[row] = sum;
 }
 
-/* Whole heads, so that sums have one order. */
+/* A thread computes whole heads, so that sums have one order. */
 static void backward_range(void *arg, int64_t begin, int64_t end)
 {
 	const struct job *w = arg;
@@ -407,7 +406,7 @@ static enum sl_status attention_grad_cpu(const struct slp_kernel *k)
 	return SL_OK;
 }
 
-/* What a GPU multiplies in. */
+/* Scratch memory for the products on a GPU. */
 static size_t products_scratch(const struct slp_infer *c, bool back)
 {
 #if defined HAVE_CUDA || defined SLP_SIMULATION
@@ -432,7 +431,7 @@ static size_t attention_scratch(const struct slp_infer *c)
 	return products_scratch(c, false);
 }
 
-/* On a CPU one number a query. */
+/* On a CPU one number for each query. */
 static size_t attention_grad_scratch(const struct slp_infer *c)
 {
 	size_t cpu = sizeof(float) * (size_t)sl_shape_size(c->in[5].shape), gpu = products_scratch(c, true);
@@ -441,7 +440,7 @@ static size_t attention_grad_scratch(const struct slp_infer *c)
 
 /* ---- operations -------------------------------------------------------------------------------------------------- */
 
-/* Autocast computes attention in the half type; gradients, of what was saved, have the logs in float32. */
+/* Autocast computes attention in the half type; its gradients take the saved tensors, of which logs is float32. */
 #define CAST_attention SLP_CAST_LOWER
 #define CAST_attention_grad SLP_CAST_WIDEST
 

@@ -1,4 +1,4 @@
-/* Products of matrices in bfloat16 by oneDNN (bf16.h).  oneDNN keeps what it made for sizes that it has seen. */
+/* Products of matrices in bfloat16 by oneDNN (bf16.h). oneDNN caches its kernels by size. */
 #include "bf16.h"
 
 #include <stdio.h>

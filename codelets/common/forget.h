@@ -1,4 +1,5 @@
-/* What CUDA kernels keep for a worker: descriptors name these functions (.forget of struct sl_op), which free it. */
+/* Functions that free the state that CUDA kernels keep for a worker: descriptors name them (.forget of struct
+ * sl_op). */
 #ifndef SLP_FORGET_H
 #define SLP_FORGET_H
 

@@ -34,7 +34,7 @@ static char *place(const struct slp_kernel *k, unsigned nhwc)
 	return slp_workspace(SLP_WORK_PLAIN, bytes);
 }
 
-/* The view, or a place for its copy. */
+/* The view, or memory for its copy. */
 static struct slp_view plain_of(const struct slp_view *v, bool nhwc, char **next)
 {
 	struct slp_view plain = *v;

@@ -1,4 +1,4 @@
-/* oneDNN 2 and 3 behind one face (onednn.h). */
+/* oneDNN 2 and 3 behind one interface (onednn.h). */
 #include "op.h"
 
 #ifdef HAVE_ONEDNN

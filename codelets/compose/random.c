@@ -1,4 +1,4 @@
-/* Random numbers made of those that are uniform: the same on all devices. */
+/* Random numbers made of uniform ones: the same on all devices. */
 #include "compose.h"
 
 /* Whole numbers from low to below high, all with the same probability; int32, or make.dtype.  SL_EINVAL: there are

@@ -1,9 +1,9 @@
 /* Convolution in two dimensions and its two gradients: rules of shapes, gradients, the public function.
  *
  * All three maps are linear in both operands and each is a gradient of the other two, so they also serve as each
- * other's gradients.  Each of them is three operations, which share all but some attributes: the plain form, which
- * users call; the lowered one, in which graph passes choose orders of images and types of parameters; and the pooled
- * one, with a pooling behind it. */
+ * other's gradients. Each of them is three operations, which share all but some attributes: the plain form, which users
+ * call; the lowered one, in which graph passes choose layouts of images and types of parameters; and the pooled one,
+ * which a pooling follows. */
 #include "common/forget.h"
 #include "conv2d_kernels.h"
 
@@ -51,7 +51,7 @@ static enum sl_status check_attrs(const struct slp_infer *c, const struct slp_co
 	return o->groups < 1 ? slp_reject(c, SL_EINVAL, "groups must be positive") : SL_OK;
 }
 
-/* The first `images` of them are images, the others parameters. */
+/* The first `images` inputs are images, the others parameters. */
 static enum sl_status check_inputs(const struct slp_infer *c, const struct slp_conv2d_attrs *a, int images, int floats)
 {
 	enum sl_dtype image = c->in[0].dtype, parameter = a->wide ? slp_promoted(image) : image;
@@ -102,7 +102,7 @@ static enum sl_status check_nhwc(const struct slp_infer *c, const struct slp_con
 	return SL_OK;
 }
 
-/* The shape of y from those of x and w, or a complaint. */
+/* The shape of y from the shapes of x and w, or an error. */
 static enum sl_status forward_shape(const struct slp_infer *c, const struct slp_conv2d_attrs *a, sl_shape x, sl_shape w,
                                     sl_shape *y)
 {
@@ -132,7 +132,7 @@ static enum sl_status forward_shape(const struct slp_infer *c, const struct slp_
 	return s == SL_OK ? check_n16(c, a, x) : s;
 }
 
-/* Of the mask for a y, pooled, of a shape. */
+/* The shape of the mask of a pooled y. */
 static struct slp_type mask_type(sl_shape y)
 {
 	return (struct slp_type){SL_UINT8, SL_SHAPE(y.dim[0] / 8, y.dim[1], 2 * y.dim[2], 2 * y.dim[3])};
@@ -157,7 +157,7 @@ static enum sl_status conv2d_infer(struct slp_infer *c)
 	return s;
 }
 
-/* Of a gradient: that dy has the shape that x and w give. */
+/* Checks that dy has the shape that x and w give. */
 static enum sl_status check_forward(const struct slp_infer *c, sl_shape x, sl_shape w, sl_shape dy)
 {
 	const struct slp_conv2d_attrs *a = c->attrs;
@@ -201,7 +201,7 @@ static enum sl_status conv2d_grad_weights_infer(struct slp_infer *c)
 	return check_forward(c, x, c->out[0].shape, dy);
 }
 
-/* Two for each meeting of an output position with a weight; elements_y outputs, and the weights of one of them. */
+/* Two for each pair of an output position and a weight; elements_y outputs, and the weights of one of them. */
 static double flops(sl_shape y, sl_shape w)
 {
 	return 2.0 * (double)sl_shape_size(y) * (double)w.dim[1] * (double)w.dim[2] * (double)w.dim[3];
@@ -253,7 +253,7 @@ static sl_tensor *grad_data(const char *at, const struct sl_conv2d_opts *o, sl_t
 	return slp_apply1(at, &slp_op_conv2d_grad_data, &a, 2, (sl_tensor *const[]){dy, w});
 }
 
-/* dw for a w of the given shape; db too if asked for. */
+/* dw for a w of the given shape; db too if wanted. */
 static sl_tensor *grad_weights(const char *at, const struct sl_conv2d_opts *o, sl_tensor *x, sl_tensor *dy, sl_shape w,
                                sl_tensor **db)
 {
@@ -333,7 +333,7 @@ sl_tensor *sl_conv2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b
 }
 
 #define HALF_ROW SLP_CPU_ROW(SLP_DTYPE(SL_BFLOAT16) | SLP_F32, slp_conv2d_bf16, slp_conv_onednn_half)
-/* cuDNN's gradient of weights has the type of the images: where float32 is wanted, that is computed in. */
+/* cuDNN's gradient of weights has the type of the images: float32 weights are computed in float32. */
 #define WIDE_ROW(dtype, plain) SLP_ROW(SLP_DTYPE(dtype) | SLP_F32, NULL, slp_cuda_##plain)
 #define GPU_ROWS_conv2d WIDE_ROW(SL_BFLOAT16, conv2d), WIDE_ROW(SL_FLOAT16, conv2d)
 #define GPU_ROWS_conv2d_grad_data WIDE_ROW(SL_BFLOAT16, conv2d_grad_data), WIDE_ROW(SL_FLOAT16, conv2d_grad_data)

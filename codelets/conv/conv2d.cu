@@ -1,13 +1,13 @@
 /* Convolution on GPUs by cuDNN, in TF32 where sl_config.tf32 allows that, else in the arithmetic of the data type; half
- * types on tensor cores, with sums in float32.  Where cuDNN's graph API has a plan, with bias and relu in it, that is
- * taken (conv2d_graph.cu), else an algorithm of the older interface (conv2d_older.cu).  What neither computes in a half
- * type is declined, and the engine computes it in float32 (src/runtime/promote.c).
+ * types on tensor cores, with sums in float32. It uses cuDNN's graph API, with bias and relu in the graph, if that has
+ * a plan (conv2d_graph.cu), else an algorithm of the older interface (conv2d_older.cu). Half-type calls that neither
+ * computes are declined, and the engine computes them in float32 (src/runtime/promote.c).
  *
- * Operands in other layouts or types are copied (conv2d_operands.cuh).  Images in NHWC are computed so; where
- * cuDNN refuses that, in the plain order.
+ * Operands in other layouts or types are copied (conv2d_operands.cuh). Images in NHWC are computed in that layout, or
+ * in the plain one if cuDNN refuses.
  *
- * That is the choice by heuristics.  With SL_GPU_AUTOTUNE, all of these ways are timed when a call's sizes are met for
- * the first time, and the fastest is kept (src/tune.h). */
+ * That is the choice by heuristics. With SL_GPU_AUTOTUNE, all of these alternatives are timed when sizes occur for the
+ * first time, and the fastest is kept (src/tune.h). */
 #include <cstring>
 #include "cuda_libs.h"
 
@@ -20,7 +20,7 @@ enum { PARTS = 32 };
 
 /* ---- bias ------------------------------------------------------------------------------------------------------- */
 
-/* y = activation(y + b), b for each channel, whose elements come `step` at a time; b NULL: none. */
+/* y = activation(y + b), b for each channel, whose elements are runs of `step`; b NULL: none. */
 template <class T>
 __global__ static void finish_kernel(T *y, const T *b, int64_t n, int64_t step, int64_t channels, int activation)
 {
@@ -73,8 +73,8 @@ template <class T> __global__ static void add_parts(const T *partial, slp_vector
 	}
 }
 
-/* The workspace is free again once the gradient of the weight, queued before, is done.  Sums are of dy in the program's
- * layout, and so the same whichever way the weights went. */
+/* The workspace is free again once the gradient of the weight, queued before, is done. Sums are of dy in the program's
+ * layout, so their bits do not depend on the alternative that computed the weights. */
 template <class T> static enum sl_status grad_bias(const struct slp_kernel *k, const struct operands<T> &o)
 {
 	const struct slp_conv &c = o.c;
@@ -123,8 +123,8 @@ static cudnnDataType_t type_of(int64_t dtype)
 	                              : CUDNN_DATA_FLOAT;
 }
 
-/* A call as cuDNN is asked for it: by the graph API with bias and relu, other activations remain to be done; by the
- * older interface all of that remains. */
+/* The arguments of cuDNN: the graph API includes bias and relu, and leaves other activations; the older interface
+ * leaves all of that. */
 struct asked {
 	struct slp_conv_graph graph, older;
 	struct slp_conv_graph_at at;
@@ -152,7 +152,7 @@ static struct asked asked_of(const struct slp_kernel *k, const struct operands<T
 	return a;
 }
 
-/* Adds the bias, if that is still to be done, to the whole y, and applies the activation. */
+/* Adds the bias to the whole y, if the library has not, and applies the activation. */
 template <class T> static enum sl_status finish(const struct slp_kernel *k, const struct operands<T> &o, bool bias)
 {
 	int64_t n = o.c.n * o.c.oc * o.c.oh * o.c.ow, step = o.nhwc ? 1 : o.c.oh * o.c.ow;
@@ -163,7 +163,7 @@ template <class T> static enum sl_status finish(const struct slp_kernel *k, cons
 	return slp_launched(k);
 }
 
-/* After cuDNN: what it has not done of a forward pass. */
+/* After cuDNN: the steps of a forward pass that it left. */
 template <class T> static enum sl_status finished(const struct slp_kernel *k, const struct operands<T> &o,
                                                   enum slp_conv_pass pass, const struct asked &a, bool by_graph)
 {
@@ -171,7 +171,7 @@ template <class T> static enum sl_status finished(const struct slp_kernel *k, co
 	return finish<T>(k, o, !by_graph && o.b);
 }
 
-/* SL_EUNSUPPORTED, without a message, where another layout or type remains. */
+/* SL_EUNSUPPORTED, without a message, if another layout or type remains to be tried. */
 template <class T>
 static enum sl_status refuse(const struct slp_kernel *k, const struct operands<T> &o, const struct asked &a)
 {
@@ -181,7 +181,7 @@ static enum sl_status refuse(const struct slp_kernel *k, const struct operands<T
 	return slp_kernel_fail(k, SL_EKERNEL, "cuDNN: %s", slp_conv_older_why(&a.older, &a.at));
 }
 
-/* Nothing is to be computed: zeros. */
+/* Nothing to compute: zeros. */
 template <class T>
 static enum sl_status clear_result(const struct slp_kernel *k, const struct operands<T> &o, enum slp_conv_pass pass)
 {
@@ -192,7 +192,7 @@ static enum sl_status clear_result(const struct slp_kernel *k, const struct oper
 	return pass == SLP_CONV_DATA ? clear(k, o.x, x, type) : clear(k, o.y, y, type);
 }
 
-/* What each way asks, and of whom. */
+/* The arguments and functions of each alternative. */
 static const struct interface {
 	int (*count)(const struct slp_conv_graph *, const struct slp_conv_graph_at *);
 	void (*name)(const struct slp_conv_graph *, const struct slp_conv_graph_at *, int, char *);
@@ -217,7 +217,7 @@ static const struct slp_conv_graph *asked_by(const struct asked &a, int by)
 	return by == SLP_BY_GRAPH ? &a.graph : &a.older;
 }
 
-/* Whether cuDNN computes in this order, as far as it has said. */
+/* Whether cuDNN supports this layout, as far as it has said. */
 static bool takes(const struct asked &a)
 {
 	return (a.by_graph && slp_conv_graph_can(&a.graph, &a.at)) ||
@@ -246,7 +246,7 @@ template <class T> static enum sl_status compute(const struct slp_kernel *k, con
 	return finished<T>(k, o, pass, a, way.by == SLP_BY_GRAPH);
 }
 
-/* Before anything is copied. */
+/* Before any operand is copied. */
 template <class T>
 static bool prepare(const struct operands<T> &o, const struct asked &a, const struct slp_conv_way &way)
 {
@@ -255,7 +255,7 @@ static bool prepare(const struct operands<T> &o, const struct asked &a, const st
 	return interfaces[way.by].choose(asked_by(a, way.by), &a.at, way.option);
 }
 
-/* SL_EUNSUPPORTED: cuDNN refuses this way. */
+/* SL_EUNSUPPORTED: cuDNN refuses this alternative. */
 template <class T>
 static enum sl_status run_way(const struct slp_kernel *k, enum slp_conv_pass pass, const struct slp_conv_way &way)
 {
@@ -279,7 +279,7 @@ template <class T> static enum sl_status run_by_heuristics(const struct slp_kern
 
 /* ---- the fastest way --------------------------------------------------------------------------------------------- */
 
-/* Calls visit(way, its text) for all ways of a call, in each layout of images that it may have. */
+/* Calls visit(way, its text) for all alternatives of a call, in each layout of images that it may have. */
 template <class T, class F> static void each_way(const struct slp_kernel *k, enum slp_conv_pass pass, F visit)
 {
 	for (int nhwc = slp_conv_is_nhwc(k); nhwc >= 0; nhwc--) {
@@ -298,7 +298,7 @@ template <class T, class F> static void each_way(const struct slp_kernel *k, enu
 	}
 }
 
-/* Times all of them on the call's operands.  The fastest one's text; negative: none computes it. */
+/* Times all of them on the call's operands. Writes the fastest one's text; negative: none computes it. */
 template <class T>
 static double measure(const struct slp_kernel *k, enum slp_conv_pass pass, const char *key, char fastest[SLP_TUNE_TEXT])
 {
@@ -315,7 +315,7 @@ static double measure(const struct slp_kernel *k, enum slp_conv_pass pass, const
 	return best;
 }
 
-/* The way of that text, made ready; what is not needed for it is dropped. */
+/* Prepares the alternative with that text, and drops the others' state. */
 template <class T>
 static bool settle(const struct slp_kernel *k, enum slp_conv_pass pass, const char *text, struct slp_conv_way *to)
 {
@@ -358,7 +358,8 @@ template <class T> static struct slp_conv_call call_of(const struct slp_kernel *
 	return call;
 }
 
-/* Chosen by measurement, here or at an earlier start; in a run that is recorded, only by the latter. */
+/* The alternative chosen by measurement, now or at an earlier start; while a CUDA graph is recorded, only by the
+ * latter. */
 template <class T> static struct slp_conv_way *find_way(const struct slp_kernel *k, enum slp_conv_pass pass)
 {
 	struct slp_conv_call call = call_of<T>(k, pass);

@@ -1,11 +1,11 @@
 /* Convolution of many images with few channels: y from x, and x from y.
  *
- * Libraries put channels into the lanes of vectors; with 1, 6 or 20 channels most lanes stay empty.  Here lanes are
- * images (image_layout.h): with AVX-512, 32 images side by side, two groups of 16.  Every product is then exact (no lane,
- * no padding is computed for nothing), whatever the channels, strides and dilations.  Both passes are one: each output
- * position has a list of taps, (input position, kernel element), and
- *	out[o][position] = bias[o] + sum over input channels i and taps of w[o][i][tap] · in[i][position of tap]
- * with up to 13 output channels × 2 vectors in registers; with AVX2, up to 6 and the two halves of one group. */
+ * Libraries put channels into the lanes of vectors; with 1, 6 or 20 channels most lanes stay empty. Here lanes are
+ * images (image_layout.h): with AVX-512, 32 images side by side, two groups of 16. Then no lane and no padding is
+ * computed in vain, whatever the channels, strides and dilations. Both passes are one: each output position has a list
+ * of taps, (input position, kernel element), and out[o][position] = bias[o] + sum over input channels i and taps of
+ * w[o][i][tap] · in[i][position of tap] with up to 13 output channels × 2 vectors in registers; with AVX2, up to 6 and
+ * the two halves of one group. */
 #include <stdlib.h>
 
 #include "common/activation.h"
@@ -22,7 +22,7 @@ struct tap {
 
 struct vectors;
 
-/* A pass with its directions taken out. */
+/* A pass, forward or backward, in terms of its input and output. */
 struct pass {
 	const struct vectors *vectors;
 	int64_t n, nin, nout, in_plane, out_plane, kernel; /* channels and sizes of planes */
@@ -32,16 +32,16 @@ struct pass {
 	float *out;
 	bool out_n16;
 	int activation, pool;
-	int64_t positions, width; /* of what is pooled: a plane, a row; out_plane is smaller by four */
+	int64_t positions, width; /* of the unpooled output: a plane, a row; out_plane is a quarter */
 	uint8_t *mask;
 	int64_t w_in, w_out;  /* steps of w along input and output channels */
-	const int32_t *first; /* of the taps of each output position, and of the next */
+	const int32_t *first; /* the taps of each output position, and of the next */
 	const struct tap *taps;
 	float *weights;
-	bool no_memory; /* some thread had none */
+	bool no_memory; /* a thread had no memory */
 };
 
-/* weights[tile][input channel][kernel element][channel of the tile], with zeros in the place of missing channels. */
+/* weights[tile][input channel][kernel element][channel of the tile], with zeros for missing channels. */
 static void pack_weights(void *arg, int64_t begin, int64_t end)
 {
 	const struct pass *p = arg;
@@ -55,14 +55,14 @@ static void pack_weights(void *arg, int64_t begin, int64_t end)
 
 /* ---- taps ------------------------------------------------------------------------------------------------------- */
 
-/* Where along an axis the window of output position `at` finds its element u; false: outside. */
+/* The position along an axis of element u of the window of output position `at`; false: outside. */
 static bool forward_tap(int64_t at, int64_t u, int64_t stride, int64_t pad, int64_t dilation, int64_t size, int64_t *in)
 {
 	*in = at * stride - pad + u * dilation;
 	return *in >= 0 && *in < size;
 }
 
-/* Which output position of the forward pass had element u of its window at `at`; false: none. */
+/* The output position of the forward pass whose window has `at` as its element u; false: none. */
 static bool backward_tap(int64_t at, int64_t u, int64_t stride, int64_t pad, int64_t dilation, int64_t size,
                          int64_t *in)
 {
@@ -86,7 +86,7 @@ static void list_axis(const struct slp_conv *c, bool backward, bool columns, int
 		}
 }
 
-/* Lists the taps of all positions of the output; `axes` has room for those of its rows and columns. */
+/* Lists the taps of all positions of the output; `axes` has room for the taps of its rows and columns. */
 static void list_taps(const struct slp_conv *c, bool backward, int32_t *first, struct tap *tap, int32_t *axes)
 {
 	int64_t oh = backward ? c->ih : c->oh, ow = backward ? c->iw : c->ow, n = 0;
@@ -108,14 +108,14 @@ static void list_taps(const struct slp_conv *c, bool backward, int32_t *first, s
 
 /* ---- the tile --------------------------------------------------------------------------------------------------- */
 
-/* Groups side by side and a tile of output channels: what is read, and where results go.  Two vectors are computed at
+/* Groups side by side and a tile of output channels: the operands and the place of results. Two vectors are computed at
  * once, of two groups or the halves of one. */
 struct unit {
 	const float *in, *w, *bias;
 	float *to; /* [group · group_step + channel · step + position · LANES] */
 	int64_t in_second, to_second, group_step, step; /* second: from one vector to the other */
 	bool has_second;
-	int groups, channels; /* that there are, of the unit and of the tile */
+	int groups, channels; /* in use, of the unit and of the tile */
 };
 
 typedef void multiply_fn(const struct pass *p, const struct unit *u, int64_t position, float *to);
@@ -162,7 +162,7 @@ static const struct vectors *vectors_here(void)
 
 /* ---- a unit ----------------------------------------------------------------------------------------------------- */
 
-/* What is not done in registers: activations but relu. */
+/* Applies activations but relu, which is done in registers. */
 static void activate(const struct pass *p, const struct unit *u, int64_t count)
 {
 	if (p->activation == SL_IDENTITY || p->activation == SL_RELU) return;
@@ -171,7 +171,8 @@ static void activate(const struct pass *p, const struct unit *u, int64_t count)
 			slp_activate_range(u->to + g * u->group_step + o * u->step, count * LANES, p->activation);
 }
 
-/* Positions [at, at + count) of the channels of a tile, of the groups of a unit, back into the order of the caller. */
+/* Copies positions [at, at + count) of the channels of a tile, of the groups of a unit, back into the caller's
+ * layout. */
 static void unpack(const struct pass *p, const struct unit *u, int64_t first, int64_t channel, int64_t at,
                    int64_t count)
 {
@@ -184,7 +185,7 @@ static void unpack(const struct pass *p, const struct unit *u, int64_t first, in
 		}
 }
 
-/* Windows [at, at + count): their elements, one by one, through `elements`. */
+/* Computes windows [at, at + count) element by element, through `elements`. */
 static void run_windows(const struct pass *p, const struct unit *u, int64_t plane, int64_t at, int64_t count,
                         float *elements)
 {
@@ -202,8 +203,7 @@ static void run_windows(const struct pass *p, const struct unit *u, int64_t plan
 	}
 }
 
-/* The groups from the first one on, and the tile whose first channel this is; results go to `buffer`, or to their
- * place. */
+/* Computes the groups from the first one on, and the tile with this first channel, into `buffer` or into y. */
 static struct unit unit_of(const struct pass *p, int64_t first, int64_t channel, int64_t at, float *buffer)
 {
 	bool two = p->vectors->groups > 1, both = two && first + 1 < p->groups;
@@ -253,14 +253,14 @@ static void run_units(void *arg, int64_t begin, int64_t end)
 
 /* ---- a call ----------------------------------------------------------------------------------------------------- */
 
-/* Of vectors of 16 channels, the part that is in use. */
+/* The part of vectors of 16 channels that is in use. */
 static double fullness(int64_t channels)
 {
 	return (double)channels / (double)((channels + 15) / 16 * 16);
 }
 
-/* Where this beats a library: enough images, and channels that would leave vectors of 16 channels half empty.  Images
- * of up to 3 channels have kernels of their own in oneDNN, which fill their vectors with output channels. */
+/* Whether this beats a library: many images, and channels that would leave vectors of 16 channels half empty. Images of
+ * up to 3 channels have kernels of their own in oneDNN, which fill their vectors with output channels. */
 bool slp_conv_batch_pays(const struct slp_conv *c)
 {
 	double images = (double)c->n / (double)((c->n + 2 * LANES - 1) / (2 * LANES) * (2 * LANES));
@@ -281,7 +281,7 @@ bool slp_conv_prefers_n16(const struct slp_infer *call)
 	for (int i = 0; i < call->nout && i < 2; i++) out[i].type = call->out[i];
 	struct slp_conv c =
 	        slp_conv_of(&(struct slp_kernel){.op = call->op, .attrs = call->attrs, .in = in, .out = out});
-	bool takes = slp_promoted(call->in[0].dtype) == SL_FLOAT32; /* half types are turned into that */
+	bool takes = slp_promoted(call->in[0].dtype) == SL_FLOAT32; /* half types are converted to float32 */
 	return takes && c.n % LANES == 0 && slp_conv_batch_pays(&c) && slp_batch_has_width(c.kw);
 }
 
@@ -324,7 +324,7 @@ static size_t round64(size_t bytes)
 	return (bytes + 63) & ~(size_t)63;
 }
 
-/* Images that come in N16 are best taken so, whatever the channels. */
+/* Images in N16 are computed here, whatever the channels. */
 static bool takes(const struct slp_conv_args *a)
 {
 	bool n16 = slp_layout_among(SLP_LAYOUT_N16, a->x_layout, a->y_layout);

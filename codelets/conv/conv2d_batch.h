@@ -1,15 +1,15 @@
-/* What the passes of conv2d_batch.c share with those of conv2d_batch_weights.c. */
+/* Common parts of conv2d_batch.c and conv2d_batch_weights.c. */
 #ifndef SLP_CONV2D_BATCH_H
 #define SLP_CONV2D_BATCH_H
 
 #include "conv2d_kernels.h"
 #include "common/simd.h"
 
-/* Whether kernels of this width have a gradient of the weight here. */
+/* Whether there is a kernel for the gradient of weights of this width. */
 bool slp_batch_has_width(int64_t kw);
 
-/* Rows [i, end) of a plane of 16 images, `width` wide, of the gradient of what was pooled: d is the plane of the
- * pooled gradient, mask that of the mask. */
+/* Rows [i, end) of a plane of 16 images, `width` wide, of the unpooled gradient: d is the plane of the pooled gradient,
+ * mask that of the mask. */
 SLP_INLINE void slp_unpool_rows(const float *d, const uint8_t *mask, float share, int64_t width, int64_t i, int64_t end,
                                 float *to)
 {

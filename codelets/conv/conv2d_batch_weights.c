@@ -3,8 +3,8 @@
  * As in conv2d_batch.c, the lanes of vectors are images, 16 or, with AVX2, twice 8.  Several output channels × one row
  * of a kernel are summed in registers while rows of x and of the gradient of y run by; lanes are added up at the end.
  *
- * Images are dealt to a number of parts that depends on sizes alone, and the parts' sums are added in a fixed order:
- * the result has the same bits whatever the threads. */
+ * Images are divided into parts, whose number depends on sizes alone, and the parts' sums are added in a fixed order:
+ * the bits do not depend on the number of threads. */
 #include "conv2d_batch.h"
 #include "common/lanes.h"
 #include "move/relayout.h"
@@ -32,7 +32,7 @@ struct weights {
 	int64_t groups, parts, tiles, rows; /* rows of dy at once */
 	int tile;                           /* output channels at once */
 	void (*multiply)(const struct slp_conv *, const struct strip *);
-	bool no_memory; /* some thread had none */
+	bool no_memory; /* a thread had no memory */
 };
 
 /* Rows [i, end) of dy of a tile of channels with one channel of x; u is the row of the kernel. */
@@ -58,8 +58,8 @@ struct variant {
 	void (*multiply)(const struct slp_conv *, const struct strip *);
 };
 
-/* X(width of a kernel, output channels at once): as many sums as there are registers for, 25 or 12; fewer channels
- * where that leaves fewer of them over. */
+/* X(width of a kernel, output channels at once): as many sums as fit in registers, 25 or 12; fewer channels if that
+ * leaves a smaller rest. */
 #define WIDTH 16
 #define VECTOR slp_v16
 #define TARGET SLP_AVX512
@@ -95,8 +95,8 @@ static const struct variant *variant_for(int64_t kw, int64_t channels)
 
 /* ---- a unit: one part of the images, one tile of output channels ------------------------------------------------ */
 
-/* What a unit works in, all in vectors of LANES: sums [ic][kh][tile][kw], sums of dy [tile], rows of dy
- * [tile][rows · ow]. */
+/* The memory of a unit, in vectors of LANES: sums [ic][kh][tile][kw], sums of dy [tile], rows of dy [tile][rows ·
+ * ow]. */
 struct unit {
 	const struct weights *w;
 	int64_t part, tile, channels;
@@ -116,8 +116,8 @@ SLP_CLONES static void add_bias(const struct unit *t, int64_t channel, const flo
 	for (int l = 0; l < LANES; l++) bias[l] = (sum[0][l] + sum[1][l]) + (sum[2][l] + sum[3][l]);
 }
 
-/* Rows [i, end) of dy of a group in N16, also added to the sums of the bias: as they are, or, where they are in
- * another order or channels are missing, in t->y. */
+/* Rows [i, end) of dy of a group in N16, also added to the sums of the bias: in place, or in t->y if they have another
+ * layout or channels are missing. */
 SLP_CLONES static const float *load_rows(const struct unit *t, int64_t group, int64_t i, int64_t end, int64_t *plane)
 {
 	const struct weights *w = t->w;
@@ -160,7 +160,8 @@ static void add_group(const struct unit *t, int64_t group)
 	}
 }
 
-/* From [ic][kh][tile][kw] to the unit's place in [part][oc][ic][kh][kw]; `flat` has room for all of the former. */
+/* Copies from [ic][kh][tile][kw] to the unit's place in [part][oc][ic][kh][kw]; `flat` has room for the whole
+ * former. */
 static void store_sums(const struct unit *t, float *flat)
 {
 	const struct weights *w = t->w;

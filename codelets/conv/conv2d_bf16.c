@@ -28,7 +28,7 @@ static void activate(void *arg, int64_t begin, int64_t end)
 	}
 }
 
-/* So many images, from that one on. */
+/* `n` images, from image `first` on. */
 static struct slp_conv_args part_of(const struct slp_conv_args *a, int64_t first, int64_t n)
 {
 	const struct slp_conv *c = &a->c;
@@ -82,7 +82,7 @@ bool slp_conv_takes_nc16(void)
 	return slp_conv_onednn_half();
 }
 
-/* Vectors of channels would stay half empty: in float32 there are kernels without that. */
+/* Whether vectors of channels would stay half empty: kernels for float32 avoid that. */
 static bool few_channels(const struct slp_conv_args *a)
 {
 	return !slp_layout_among(SLP_LAYOUT_NC16, a->x_layout, a->y_layout) && slp_conv_batch_pays(&a->c);

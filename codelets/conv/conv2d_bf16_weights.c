@@ -55,7 +55,7 @@ static void gather(void *arg, int64_t begin, int64_t end)
 	for (int64_t place = begin; place < end; place++) one_place(arg, place);
 }
 
-/* Brings the gradients of some channels of y into the order of the weights. */
+/* Reorders the gradients of some channels of y as the weights are. */
 static void scatter(void *arg, int64_t begin, int64_t end)
 {
 	const struct job *j = arg;

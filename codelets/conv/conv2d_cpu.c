@@ -1,4 +1,4 @@
-/* Convolution on CPUs: takes a call apart and hands it to the implementation that is best for its sizes.
+/* Convolution on CPUs: chooses the implementation that is best for a call's sizes.
  *
  * The rule depends on sizes, the build and the CPU alone, so a call has the same bits every time (doc/performance.md
  * has the measurements behind it). */
@@ -45,7 +45,8 @@ struct slp_conv_args slp_conv_args_of(const struct slp_kernel *k)
 	return a;
 }
 
-/* The gradient of an image with a channel or three: few sums, each long, are what products of matrices do best. */
+/* Whether products of matrices are best: the gradient of an image with at most three channels has few sums, each of
+ * them long. */
 static bool prefers_gemm(const struct slp_conv_args *a)
 {
 	return a->pass == SLP_CONV_DATA && a->c.groups == 1 && a->c.ic < 4 && a->c.n >= 8;
@@ -82,8 +83,8 @@ static enum sl_status run_reordered(const struct slp_kernel *k, const struct slp
 
 /* ---- a part of the images at a time ------------------------------------------------------------------------------ */
 
-/* What libraries reorder tensors in is as large as these: many images together would need more memory than all tensors,
- * which nobody knew when the call was made. */
+/* Memory in which libraries reorder tensors is as large as these: many images at once would need more than all tensors
+ * together, in addition to the memory that was checked when the call was made. */
 size_t slp_conv_most_work = 128 << 20;
 
 int64_t slp_conv_images_at_once(const struct slp_conv *c)
@@ -95,7 +96,7 @@ int64_t slp_conv_images_at_once(const struct slp_conv *c)
 	return n > BLOCK ? n : BLOCK;
 }
 
-/* So many images, from that one on. */
+/* `n` images, from image `first` on. */
 static struct slp_conv_args part_of(const struct slp_conv_args *a, int64_t first, int64_t n)
 {
 	const struct slp_conv *c = &a->c;
@@ -121,7 +122,7 @@ static enum sl_status run_part(const struct slp_kernel *k, const struct slp_conv
 	return slp_layout_among(SLP_LAYOUT_N16, a->x_layout, a->y_layout) ? run_reordered(k, a) : run_plain(k, a);
 }
 
-/* The gradient of the weights is the sum of the parts'. */
+/* Adds the part's gradient of the weights to the sum. */
 static enum sl_status add_part(const struct slp_kernel *k, const struct slp_conv_args *a, struct slp_conv_args *part)
 {
 	const struct slp_conv *c = &a->c;

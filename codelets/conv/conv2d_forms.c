@@ -1,5 +1,5 @@
-/* The forms of convolutions, as graph passes and kernels know them: which operation computes what; their defaults; the
- * workspace of cuDNN. */
+/* The forms of convolutions for graph passes and kernels: the operation of each pass; default options; the size of
+ * cuDNN's workspace. */
 #include "conv2d_kernels.h"
 
 const struct slp_conv_forms slp_conv_forms[SLP_CONV_PASSES] = {

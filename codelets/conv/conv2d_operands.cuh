@@ -1,6 +1,6 @@
-/* Operands of convolutions on GPUs as cuDNN takes them: images whole, and all in one layout, plain or NHWC; weights in that
- * layout, too, and in the type of the images.  Others are copied in front of the workspace, and
- * results back; a pooling behind y is part of that. */
+/* Operands of convolutions on GPUs for cuDNN: whole images in one layout, plain or NHWC; weights in that layout, too,
+ * and in the type of the images. Other operands are copied in front of the workspace, and results are copied back; a
+ * pooling after y is part of that. */
 #ifndef SLP_CONV2D_OPERANDS_CUH
 #define SLP_CONV2D_OPERANDS_CUH
 
@@ -14,7 +14,7 @@ template <class T> struct operands {
 	T *x, *w, *y, *b; /* b: of a forward pass; NULL: no bias */
 	void *work;
 	size_t limit;            /* bytes at work */
-	struct slp_conv c, kept; /* kept: without what is cropped */
+	struct slp_conv c, kept; /* kept: without the cropped rows and columns */
 	struct slp_conv_stage stage;
 	bool nhwc; /* the layout of images and weights; else plain */
 };
@@ -58,7 +58,7 @@ struct pooling {
 	int layout; /* of the pooled y: plain or N16 */
 };
 
-/* An element of the pooled y: row and column of its window, and where it is in memory. */
+/* An element of the pooled y: row and column of its window, and its index in memory. */
 struct window {
 	int64_t o, i, j, index;
 };
@@ -74,7 +74,7 @@ __device__ static inline struct window window_of(const struct pooling &p, int64_
 	return w;
 }
 
-/* A thread makes an element of y for each of 8 images, and the bytes of the mask. */
+/* A thread computes an element of y for each of 8 images, and the bytes of the mask. */
 template <class T>
 __global__ static void pool_kernel(struct pooling p, const T *whole, T *y, uint8_t *mask, int64_t count)
 {
@@ -98,7 +98,7 @@ __global__ static void pool_kernel(struct pooling p, const T *whole, T *y, uint8
 	}
 }
 
-/* A thread makes an element of the gradient of the whole y. */
+/* A thread computes an element of the gradient of the whole y. */
 template <class T>
 __global__ static void unpool_kernel(struct pooling p, const T *dy, const uint8_t *mask, T *whole, int64_t count)
 {
@@ -109,8 +109,8 @@ __global__ static void unpool_kernel(struct pooling p, const T *dy, const uint8_
 		int64_t n = index / p.plane / p.c.oc;
 		typename slp_number<T>::type d = 0;
 		if (i < p.c.oh && j < p.c.ow && mask[slp_conv_mask_index(&p.c, n, o, i * p.c.ow + j)] >> n % 8 & 1)
-			d = (typename slp_number<T>::type)
-			            dy[slp_layout_flat_index(p.layout, p.c.oc * size, n, o * size + i / 2 * pw + j / 2)] *
+			d = (typename slp_number<T>::type)dy[slp_layout_flat_index(p.layout, p.c.oc * size, n,
+			                                                           o * size + i / 2 * pw + j / 2)] *
 			    slp_conv_pool_share(p.pool);
 		whole[index] = d;
 	}
@@ -189,7 +189,7 @@ static enum sl_status stage_y(const struct slp_kernel *k, const struct operands<
 	            : slp_layout_copy<T>(k, y, o.y, c.n, c.oc, own, copy);
 }
 
-/* Copies inputs to where the operands are, or with `back` the operand that is a result to the output. */
+/* Copies inputs to the operands' memory, or with `back` the operand that is a result to the output. */
 template <class T>
 static enum sl_status stage(const struct slp_kernel *k, const struct operands<T> &o, enum slp_conv_pass pass, bool back)
 {

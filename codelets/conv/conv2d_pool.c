@@ -1,5 +1,5 @@
-/* A convolution and its pooling one after the other, where no kernel does both at once: the unpooled y is made, or the
- * gradient of it from that of the pooled one, in N16 in work memory. */
+/* A convolution followed by its pooling, for cases that no kernel computes at once: work memory holds the unpooled y,
+ * or its gradient, in N16. */
 #include "conv2d_batch.h"
 #include "move/relayout.h"
 #include "common/workspace.h"

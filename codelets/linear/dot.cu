@@ -16,7 +16,7 @@ static enum sl_status run(const struct slp_kernel *k, const struct slp_product &
 	                            (T *)k->out[0].ptr + z * p.m * p.n);
 }
 
-/* All at once where no operand is broadcast along some of several axes, else a call for each run of the last. */
+/* One call if no operand is broadcast along some of several axes, else a call for each run of the last axis. */
 static int64_t batch_of(const struct slp_product &p)
 {
 	int64_t a = sl_shape_size(p.lead_a), b = sl_shape_size(p.lead_b);

@@ -1,5 +1,5 @@
-/* The fully connected layer on GPUs: cuBLAS multiplies, one pass over y adds the bias and applies the activation.  In
- * half types, a bias without an activation is what the product is added to: y is rounded once. */
+/* The fully connected layer on GPUs: cuBLAS multiplies, one pass over y adds the bias and applies the activation. In
+ * half types, a product with a bias and no activation is added to the bias: y is rounded once. */
 #include "common/gemm.cuh"
 #include "common/lanes.cuh"
 #include "common/activation.h"

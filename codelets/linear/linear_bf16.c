@@ -7,7 +7,7 @@
 #include "linear.h"
 #include "op_inner.h"
 
-enum { COLUMNS = 512, ROWS = 64 }; /* of what is in float32 at a time */
+enum { COLUMNS = 512, ROWS = 64 }; /* bytes of float32 data at a time */
 
 static void widen(const sl_bfloat16 *from, float *to, int64_t n)
 {
@@ -90,7 +90,7 @@ SLP_CLONES static void add_wide(double *restrict sum, const float *restrict part
 	for (int64_t i = 0; i < n; i++) sum[i] += (double)part[i];
 }
 
-/* g and its sum for columns [j, j + n): some rows are added in single precision. */
+/* g and its sum for columns [j, j + n): some rows are added in single precision first. */
 static void some_columns(const struct columns *c, int64_t j, int64_t n)
 {
 	double sum[COLUMNS] = {0};

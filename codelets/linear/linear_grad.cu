@@ -32,14 +32,14 @@ enum { SHARE = SLP_LINEAR_SHARE }; /* so that small cases have parts, too */
 enum { SHARE = 512 }; /* rows of a part */
 #endif
 
-/* Row i of column j of g: stored, too, where there is an activation. */
+/* Row i of column j of g: also stored if there is an activation. */
 template <class S, class T> static __device__ inline T take_back(S *g, T d, const S *v, int64_t at, int activation)
 {
 	if (v) g[at] = d = taken_back<T>(d, v[at], activation);
 	return d;
 }
 
-/* How the sum of a column becomes what is wanted: to = alpha sum + beta to. */
+/* What becomes of the sum of a column: to = alpha sum + beta to. */
 template <class S> struct target {
 	typedef typename slp_number<S>::type T;
 	S *to;
@@ -54,8 +54,8 @@ template <class S> struct target {
 	}
 };
 
-/* Grid (units / WIDE, parts): the sums of the columns of g, or partial[part][unit] where there are several parts; g too,
- * where there is an activation.  The order is fixed. */
+/* Grid (units / WIDE, parts): the sums of the columns of g, or partial[part][unit] if there are several parts; also g,
+ * if there is an activation. The order is fixed. */
 template <class S> __global__ static void columns(const S *dy, const S *v, S *g, double *partial, int64_t rows,
                                                   int64_t units, int activation, target<S> result)
 {
@@ -104,7 +104,7 @@ template <class S> static void sum_columns(const struct slp_kernel *k, const S *
 		           z.units, (int)parts, result);
 }
 
-/* Where the operands and results of each operation stand. */
+/* The positions of operands and results of each operation. */
 struct operands {
 	int w, x, dy, dx, to_w, to_b; /* to: gradients, sums of them or, among the inputs, the parameters themselves */
 	double alpha, beta;           /* to = alpha gradient + beta to */

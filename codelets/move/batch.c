@@ -1,4 +1,4 @@
-/* batch_images, batch_labels: samples of a data set in a given order, as numbers that a network takes. */
+/* batch_images, batch_labels: samples of a data set in a given order, as float32 and int32. */
 #include "batch.h"
 #include "op_inner.h"
 
@@ -41,7 +41,7 @@ static enum sl_status infer_labels(struct slp_infer *c)
 	return infer(c, SL_INT32);
 }
 
-/* Of the data set only the batch is read. */
+/* Only the batch's part of the data set is read. */
 static double bytes(const struct slp_infer *c)
 {
 	return (double)sl_shape_size(c->out[0].shape) * (1 + (double)sl_dtype_size(c->out[0].dtype));

@@ -8,8 +8,8 @@ struct slp_relayout_attrs {
 	int layout; /* enum slp_layout, of the result: N16 from the plain layout, or plain from N16 */
 };
 
-/* On this worker's team, n images of `flat` floats each; n may be any number: the last group of `to` is filled up with
- * zeros.  slp_from_n16 leaves these out. */
+/* Copies n images of `flat` floats each, on this worker's team; n may be any number. slp_to_n16 pads the last group of
+ * `to` with zeros, which slp_from_n16 leaves out. */
 void slp_to_n16(const float *from, int64_t n, int64_t flat, float *to);
 void slp_from_n16(const float *from, int64_t n, int64_t flat, float *to);
 

@@ -8,7 +8,7 @@ static const struct slp_attr transpose_attr_table[] = {
         {0},
 };
 
-/* The order in full; false if it is none. */
+/* The complete order; false if it is no permutation. */
 static bool order(const struct slp_transpose_attrs *t, int ndim, int axes[SL_MAX_NDIM])
 {
 	unsigned seen = 0;
@@ -61,7 +61,7 @@ KERNEL(cpu)
 KERNEL(cuda)
 #endif
 
-/* Back goes the inverse permutation. */
+/* The gradient is the inverse permutation. */
 static enum sl_status transpose_grad(struct slp_grad *g)
 {
 	int axes[SL_MAX_NDIM], inverse[SL_MAX_NDIM], ndim = sl_tensor_shape(g->in[0]).ndim;

@@ -1,5 +1,5 @@
-/* affine_blocked: images in blocks of channels (common/blocks.h), each channel times a number plus another, then relu
- * if wanted: a batch normalisation with given statistics.  Made by graph passes. */
+/* affine_blocked: images in blocks of channels (common/blocks.h), each channel times a number plus another, then an
+ * optional relu: a batch normalisation with given statistics. Graph passes make it. */
 #include "common/blocks.h"
 #include "common/simd.h"
 #include "op_inner.h"

@@ -193,7 +193,7 @@ static enum sl_status ref_infer(const struct slp_kernel *k)
 	return SL_OK;
 }
 
-/* Element e of dy, back through relu if that was there. */
+/* Element e of dy, through the gradient of relu if there was one. */
 static double ref_dy(const struct slp_kernel *k, int64_t e)
 {
 	const struct slp_norm_grad_attrs *a = k->attrs;
@@ -242,7 +242,7 @@ static enum sl_status grad_by(struct slp_grad *g, sl_tensor *mean, sl_tensor *in
 	return status;
 }
 
-/* A graph pass puts the activation in, after autograd. */
+/* A graph pass sets the activation, after autograd. */
 static enum sl_status check_plain(const struct slp_grad *g)
 {
 	if (((const struct slp_norm_attrs *)g->attrs)->activation == SL_IDENTITY) return SL_OK;

@@ -22,8 +22,8 @@ template <class T> static struct space<T> space_of(const struct slp_kernel *k, i
 	return {p, p + c, p + 2 * c, p + 3 * c, p + 4 * c};
 }
 
-/* The elements as threads take them: units of W elements that lie side by side, in planes of a channel or, where planes
- * are single elements, along the channels. */
+/* The elements in units of W neighbours, in planes of a channel or, if planes are single elements, along the
+ * channels. */
 template <class I>
 struct places {
 	typedef typename slp_divisor<I>::type D;
@@ -62,7 +62,7 @@ template <int W, class I> static __device__ inline int64_t element(const places<
 
 enum { CHUNK = 8 }; /* elements that a thread holds at a time */
 
-/* Mean and sum of squared deviations of what a thread meets, N elements at a time: joined as in batch_norm_cpu.c. */
+/* Mean and sum of squared deviations of a thread's elements, N at a time: joined as in batch_norm_cpu.c. */
 template <class T> struct moments {
 	T count, mean, squares;
 	template <int N> __device__ void add(const T *v)
@@ -110,7 +110,7 @@ template <int W, class S, class T, class I> __global__ void stat_parts(const S *
 	part[1] = squares;
 }
 
-/* Units of a row that a block takes; rows that it takes at a time; of these a thread holds some. */
+/* Units of a row that a block computes; rows that it reads at a time; a thread holds some of these. */
 template <int W> constexpr int wide = W == 1 ? 16 : 4;
 template <int W> constexpr int deep = SLP_BLOCK / wide<W>;
 enum { HELD = 4 };
@@ -167,7 +167,7 @@ template <int W, class S, class T, class I> __global__ void stat_rows(const S *x
 	}
 }
 
-/* W elements of dy, back through relu where its result y is given. */
+/* W elements of dy, through the gradient of relu if its result y is given. */
 template <int W, class S, class T> static __device__ inline void take_dy(const S *dy, const S *y, int64_t i, T *d)
 {
 	slp_take<W>(dy + i, d);
@@ -243,7 +243,7 @@ __global__ void grad_rows(const S *dy, const S *y, const S *x, slp_vector<T> cen
 
 /* ---- coefficients ----------------------------------------------------------------------------------------------- */
 
-/* What the centre loses in rounding goes into the constant. */
+/* The rounding error of the centre goes into the constant. */
 template <class T>
 static __device__ void set_forward(struct space<T> w, int64_t c, double mean, double invstd, T gamma, T beta)
 {
@@ -261,7 +261,7 @@ template <class T> struct forward {
 	}
 };
 
-/* A warp a channel: its lanes take the parts.  Units have W elements. */
+/* A warp a channel: its lanes share the parts. Units have W elements. */
 template <int W, class S, class T, class I> __global__ void
 finish_training(struct forward<T> v, const S *x, places<I> p, int parts, struct slp_norm_attrs a, struct space<T> w)
 {
@@ -330,7 +330,7 @@ __global__ void finish_grad(struct backward<T> v, struct slp_norm_size z, int pa
 
 /* ---- elements --------------------------------------------------------------------------------------------------- */
 
-/* The channel of unit i of the tensor, its first one where it goes along the channels. */
+/* The channel of unit i of the tensor; its first one if the unit spans channels. */
 template <int W, class I> static __device__ inline I channel(const places<I> &p, I i)
 {
 	I rest, c;
@@ -394,7 +394,7 @@ template <int W, class S, class I> struct runner {
 	int64_t size;
 	int parts;
 
-	/* Enough blocks to fill a GPU, none with little to do. */
+	/* Enough blocks to occupy a GPU, each with enough work. */
 	runner(const struct slp_kernel *k, const struct slp_view *x, struct slp_norm_size z)
 	    : k(k), z(z), p(z, W), w(space_of<T>(k, z.c)), size(slp_size(x))
 	{
@@ -481,7 +481,7 @@ template <int W, class S, class I> struct runner {
 			typedef decltype(zero) S;                                                                      \
 			constexpr int W = slp_wide_count<S>;                                                           \
 			struct slp_norm_size z = slp_norm_size_of((x)->type.shape, k->op, k->attrs);                   \
-			bool wide = (z.s == 1 ? z.c : z.s) % W == 0 && z.layout != SLP_LAYOUT_NC16;                      \
+			bool wide = (z.s == 1 ? z.c : z.s) % W == 0 && z.layout != SLP_LAYOUT_NC16;                    \
 			if (slp_size(x) > INT32_MAX) status = runner<1, S, int64_t>(k, x, z).step();                   \
 			else if (wide) status = runner<W, S, uint32_t>(k, x, z).step();                                \
 			else status = runner<1, S, uint32_t>(k, x, z).step();                                          \

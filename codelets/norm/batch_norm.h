@@ -1,4 +1,4 @@
-/* What the kernels of batch normalisation share: the tensor as (n, c, s), and coefficients for each channel.
+/* Common parts of the kernels of batch normalisation: the tensor as (n, c, s), and coefficients for each channel.
  *
  * Both directions end with the same step, element by element, with coefficients of the channel:
  *     out = k0 dy + k1 (x - center) + k2

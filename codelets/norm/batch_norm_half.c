@@ -1,5 +1,5 @@
-/* Batch normalisation of images in half types on CPUs: some channels at a time are turned into float32, in memory that
- * a second-level cache holds where images are small, and the kernels for float32 compute them. */
+/* Batch normalisation of images in half types on CPUs: converts some channels at a time to float32, in memory that fits
+ * a second-level cache if images are small, and runs the kernels for float32 on them. */
 #include "batch_norm.h"
 #include "common/image_layout.h"
 #include "common/convert.h"
@@ -73,7 +73,7 @@ static enum sl_status some_channels(const struct work *w, int64_t c, int64_t n, 
 	return s;
 }
 
-/* Of the copies, and of what the kernel needs besides. */
+/* Bytes of the copies, and of the kernel's scratch memory. */
 static size_t memory_of(const struct work *w)
 {
 	struct slp_norm_size z = w->size;

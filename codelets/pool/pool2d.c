@@ -1,7 +1,7 @@
 /* Pooling in two dimensions: the largest or the mean element under a window.
  *
- * These are two operations behind one public function, because their gradients need different things kept: that of the
- * largest needs x, that of the mean needs nothing. */
+ * These are two operations behind one public function, because their gradients read different tensors: that of the
+ * largest reads x, that of the mean none. */
 #include "pool2d.h"
 
 /* clang-format off */
@@ -67,7 +67,7 @@ static enum sl_status check_layouts(const struct slp_infer *c, const struct slp_
 	return slp_reject(c, SL_EINVAL, "x and y are each plain or n16, or both nhwc");
 }
 
-/* Windows along one axis; with `ceil`, one more that starts inside the image or before it, if the rest needs one. */
+/* Windows along one axis; `ceil` adds one that starts inside the image or before it, if elements are left over. */
 static int64_t windows(const struct sl_pool2d_opts *o, int axis, int64_t size)
 {
 	int64_t room = size + 2 * (int64_t)o->pad[axis] - o->kernel[axis], stride = o->stride[axis];
@@ -98,7 +98,7 @@ static enum sl_status pool_infer(struct slp_infer *c)
 	return slp_pool_shape(c, c->attrs, c->in[0].shape, &c->out[0].shape);
 }
 
-/* The gradient of the largest needs x, that of the mean only for the relu. */
+/* Checks the number of inputs: the gradient of the largest reads x, that of the mean only for the relu. */
 static enum sl_status check_count(const struct slp_infer *c)
 {
 	const struct slp_pool2d_grad *a = c->attrs;
@@ -139,7 +139,7 @@ static double grad_flops(const struct slp_infer *c)
 
 /* ---- gradients -------------------------------------------------------------------------------------------------- */
 
-/* What graph passes add has no gradient: they run when gradients have been taken. */
+/* Layouts and relu have no gradient: graph passes add them after autograd. */
 static enum sl_status check_plain(const struct slp_grad *g)
 {
 	const struct slp_pool2d_attrs *a = g->attrs;
@@ -195,7 +195,7 @@ static enum sl_status each_window(const struct slp_kernel *k, visit_fn *visit)
 	return SL_OK;
 }
 
-/* The same over a gradient of zeros, which then goes through the relu. */
+/* The same into a gradient of zeros, which then goes through the relu. */
 static enum sl_status each_window_back(const struct slp_kernel *k, visit_fn *visit)
 {
 	int64_t size = slp_size(&k->out[0]);

@@ -1,12 +1,11 @@
-/* Pooling on GPUs.  Forwards a thread makes an element of y; backwards a thread makes an element of x from all windows
- * that cover it, so that nothing is added up in an order of chance.  In NHWC a thread takes as many channels as 16
- * bytes hold. */
+/* Pooling on GPUs. Forward a thread computes an element of y; backward a thread computes an element of x from all
+ * windows that cover it, so that sums have a fixed order. In NHWC a thread takes as many channels as 16 bytes hold. */
 #include "common/divide.cuh"
 #include "common/lanes.cuh"
 #include "common/wide.cuh"
 #include "pool2d.h"
 
-/* The sizes in 32 bits where those do, with what indices are divided by.  Of both tensors, element `at` of a plane is
+/* The sizes in 32 bits if these suffice, with the divisors of indices. In both tensors, element `at` of a plane is
  * element base + at * step. */
 template <class I> struct pooling {
 	typedef typename std::make_signed<I>::type N;
@@ -20,9 +19,9 @@ template <class I> struct pooling {
 	pooling(const struct slp_pool &p, int64_t rows, int64_t columns, int width)
 	    : ih((N)p.ih), iw((N)p.iw), oh((N)p.oh), ow((N)p.ow), kh((N)p.kh), kw((N)p.kw), sh((N)p.sh), sw((N)p.sw),
 	      ph((N)p.ph), pw((N)p.pw), channels((I)p.channels), x_step(step_of(p.x_layout, (I)p.channels)),
-	      y_step(step_of(p.y_layout, (I)p.channels)),
-	      by_channels(slp_divisor<I>::of(p.channels / width)), by_rows(slp_divisor<I>::of(rows)),
-	      by_columns(slp_divisor<I>::of(columns)), by_sh(slp_divisor<I>::of(p.sh)), by_sw(slp_divisor<I>::of(p.sw)),
+	      y_step(step_of(p.y_layout, (I)p.channels)), by_channels(slp_divisor<I>::of(p.channels / width)),
+	      by_rows(slp_divisor<I>::of(rows)), by_columns(slp_divisor<I>::of(columns)),
+	      by_sh(slp_divisor<I>::of(p.sh)), by_sw(slp_divisor<I>::of(p.sw)),
 	      by_group(slp_divisor<I>::of(SLP_N16_IMAGES)), exclude_pad(p.exclude_pad), x_layout(p.x_layout),
 	      y_layout(p.y_layout)
 	{
@@ -38,7 +37,7 @@ template <class I> struct pooling {
 	}
 };
 
-/* A position in a plane, and where in x and y the plane begins. */
+/* A position in a plane, and the beginning of the plane in x and y. */
 template <class I> struct position {
 	typename pooling<I>::N i, j;
 	I x, y;
@@ -52,7 +51,7 @@ template <class I> __device__ static inline I base_of(const pooling<I> &p, int l
 	return (group * p.channels + channel) * size * SLP_N16_IMAGES + lane;
 }
 
-/* Of the index-th thread: elements that lie side by side in memory belong to threads that do. */
+/* The position of the index-th thread: neighbouring elements belong to neighbouring threads. */
 template <int W, class I> __device__ static inline position<I> position_of(const pooling<I> &p, I index)
 {
 	I channel = 0, i, j, image;
@@ -78,13 +77,13 @@ window_of(const pooling<I> &p, typename pooling<I>::N i, typename pooling<I>::N 
 	typedef typename pooling<I>::N N;
 	N h = i * p.sh - p.ph, w = j * p.sw - p.pw, hk = h + p.kh, wk = w + p.kw;
 	window<N> r = {h < 0 ? 0 : h, hk < p.ih ? hk : p.ih, w < 0 ? 0 : w, wk < p.iw ? wk : p.iw, 0};
-	/* Padding counts, what lies beyond it does not. */
+	/* Padding counts, elements beyond it do not. */
 	N rows = (hk < p.ih + p.ph ? hk : p.ih + p.ph) - h, columns = (wk < p.iw + p.pw ? wk : p.iw + p.pw) - w;
 	r.count = p.exclude_pad ? (r.h1 - r.h0) * (r.w1 - r.w0) : rows * columns;
 	return r;
 }
 
-/* Where in the plane the first largest element under a window is, and it, of W channels. */
+/* The place in the plane of the first largest element under a window, and its value, for W channels. */
 template <int W, class S, class I, class T> __device__ static inline void
 largest(const pooling<I> &p, const S *plane, const window<typename pooling<I>::N> &r, I *best, T *value)
 {
@@ -157,7 +156,7 @@ __device__ static inline void covering(N at, N kernel, N stride, N pad, N window
 	if (*end > windows) *end = windows;
 }
 
-/* share(window, plane's element of y, sum) adds what elements get from a window that covers them. */
+/* share(window, plane's element of y, sum) adds the part that elements get from a window that covers them. */
 template <class I, class F> __device__ static inline void gather(const pooling<I> &p, const position<I> &at, F share)
 {
 	typename pooling<I>::N i0, i1, j0, j1;
@@ -198,7 +197,7 @@ template <int W, class S, class I> struct avg_share {
 	}
 };
 
-/* The gradient vanishes where relu, which has the order of dx, is not positive. */
+/* The gradient vanishes where relu, which has the layout of dx, is not positive. */
 template <int W, class S, class T> __device__ static inline void store_back(const S *relu, S *dx, T *sum)
 {
 	if (relu) {

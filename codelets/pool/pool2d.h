@@ -22,11 +22,11 @@ struct slp_pool2d_attrs {
 struct slp_pool2d_grad {
 	struct slp_pool2d_attrs of;
 	int64_t size[2]; /* of x */
-	bool relu;       /* x came from a relu, and the result is the gradient of what went into that */
+	bool relu;       /* x came from a relu, and the result is the gradient of that relu's argument */
 };
 
 extern const struct slp_attr slp_pool_attr_table[]; /* of the forward operations */
-/* Puts defaults into *a and says what shape y has (pool2d.c). */
+/* Puts defaults into *a and computes the shape of y (pool2d.c). */
 enum sl_status slp_pool_shape(const struct slp_infer *c, struct slp_pool2d_attrs *a, sl_shape x, sl_shape *y);
 
 /* `planes` images of one channel each, x (ih, iw), y (oh, ow). */
@@ -50,7 +50,7 @@ SLP_POOL_FN int64_t slp_pool_y(const struct slp_pool *p, int64_t plane, int64_t 
 	return slp_layout_index(p->y_layout, p->channels, size, image, channel, at);
 }
 
-/* Rows [h0, h1) and columns [w0, w1) of x under the window of y (i, j), and what a mean over it divides by. */
+/* Rows [h0, h1) and columns [w0, w1) of x under the window of y (i, j), and the divisor of its mean. */
 struct slp_window {
 	int64_t h0, h1, w0, w1, count;
 };
@@ -63,14 +63,14 @@ SLP_POOL_FN struct slp_window slp_pool_window(const struct slp_pool *p, int64_t 
 	r.w0 = w < 0 ? 0 : w;
 	r.h1 = hk < p->ih ? hk : p->ih;
 	r.w1 = wk < p->iw ? wk : p->iw;
-	/* Padding counts, what lies beyond it does not. */
+	/* Padding counts, elements beyond it do not. */
 	int64_t rows = (hk < p->ih + p->ph ? hk : p->ih + p->ph) - h,
 	        columns = (wk < p->iw + p->pw ? wk : p->iw + p->pw) - w;
 	r.count = p->exclude_pad ? (r.h1 - r.h0) * (r.w1 - r.w0) : rows * columns;
 	return r;
 }
 
-/* Whether b takes the place of a as the maximum seen so far: the first of equal ones stays, the first NaN wins. */
+/* Whether b replaces a as the maximum: the first of equal ones stays, the first NaN wins. */
 #define SLP_POOL_BEATS(b, a) ((b) > (a) || ((b) != (b) && (a) == (a)))
 
 static inline struct slp_pool slp_pool_make(const struct slp_pool2d_attrs *a, sl_shape x, sl_shape y)
@@ -107,7 +107,7 @@ static inline struct slp_pool slp_pool_of(const struct slp_kernel *k)
 	return slp_pool_make(a, k->in[0].type.shape, k->out[0].type.shape);
 }
 
-/* Whether the gradient is to vanish where x, the first of two inputs, is not positive. */
+/* Whether the gradient vanishes where x, the first of two inputs, is not positive. */
 static inline bool slp_pool_has_relu(const struct slp_kernel *k)
 {
 	return slp_pool_is_back(k) && ((const struct slp_pool2d_grad *)k->attrs)->relu;
@@ -119,7 +119,7 @@ enum sl_status slp_avg_pool2d_cpu(const struct slp_kernel *k);
 enum sl_status slp_max_pool2d_grad_cpu(const struct slp_kernel *k);
 enum sl_status slp_avg_pool2d_grad_cpu(const struct slp_kernel *k);
 
-/* pool2d_n16.c: all four, where x or y is in N16 */
+/* pool2d_n16.c: all four, if x or y is in N16 */
 enum sl_status slp_pool2d_n16(const struct slp_kernel *k);
 
 #endif

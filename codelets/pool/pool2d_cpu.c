@@ -18,7 +18,7 @@ struct job {
 	bool no_memory;
 };
 
-/* What goes back through a relu whose results are y. */
+/* The gradient through a relu whose results are y. */
 SLP_CLONES static void mask(const float *y, float *d, int64_t n)
 {
 	for (int64_t i = 0; i < n; i++) d[i] = y[i] <= 0 ? 0 : d[i];
@@ -73,14 +73,14 @@ static bool is_2x2(const struct slp_pool *p)
 #define BEATS(b, a) (((b) > (a)) | (((b) != (b)) & ((a) == (a))))
 #define PICK(mask, a, b) ((v8)(((v8i)(a) & (mask)) | ((v8i)(b) & ~(mask))))
 
-/* Up to eight windows: their four elements each, a b above c d, and what belongs to each window as a whole. */
+/* Up to eight windows: their four elements each, a b above c d, and values of each window. */
 struct quad {
 	v8 a, b, c, d, y;
 };
 
 typedef void quad_fn(struct quad *q);
 
-/* The elements of `width` windows in a row; in halves, because a vector filled through memory would wait for it. */
+/* The elements of `width` windows in a row; in halves, because loading a vector from memory just written stalls. */
 SLP_INLINE void load_row(const float *x, const int width, slp_v16 *row)
 {
 	v8 half;
@@ -148,7 +148,7 @@ SLP_INLINE void avg_grad_quad(struct quad *q)
 	q->a = q->b = q->c = q->d = q->y * 0.25f;
 }
 
-/* All windows of a plane.  Pointers that are not NULL say what is read (x, dy) and written (y, dx). */
+/* All windows of a plane. Pointers that are not NULL are read (x, dy) or written (y, dx). */
 SLP_INLINE void each_quad(const struct slp_pool *p, const int width, quad_fn *what, const float *x, const float *dy,
                           float *y, float *dx)
 {
@@ -165,7 +165,7 @@ SLP_INLINE void each_quad(const struct slp_pool *p, const int width, quad_fn *wh
 		}
 }
 
-/* Zeros where no window was. */
+/* Zeros outside of all windows. */
 static void clear_rest(const struct slp_pool *p, float *x)
 {
 	int64_t rows = 2 * p->oh, columns = 2 * p->ow;
@@ -244,7 +244,7 @@ static void columns_with(const struct slp_pool *p, int64_t v, int64_t *begin, in
 	if (*end > p->ow) *end = p->ow;
 }
 
-/* y[j] = the larger of y[j] and from[j · step]; the step is a constant where that is worth it. */
+/* y[j] = the larger of y[j] and from[j · step]; the step is a constant if that pays. */
 SLP_INLINE void max_step(float *y, const float *from, int64_t begin, int64_t end, const int64_t step)
 {
 	for (int64_t j = begin; j < end; j++) {
@@ -307,7 +307,7 @@ SLP_CLONES static void max_columns_at(const struct slp_pool *p, const float *x, 
 		}
 }
 
-/* Which of the columns of a window has its first largest element: of equal ones, that in the upper row. */
+/* The column of a window that has its first largest element: of equal ones, the one in the upper row. */
 static inline int64_t first_largest(struct slp_window r, const float *row, const int32_t *at)
 {
 	int64_t best = r.w0;

@@ -32,7 +32,7 @@ SLP_INLINE void store(float *plane, int64_t at, const slp_v16 *v)
 #define BEATS(b, a) (((b) > (a)) | (((b) != (b)) & ((a) == (a))))
 #define PICK(mask, a, b) (((int16s)(a) & (mask)) | ((int16s)(b) & ~(mask)))
 
-/* The gradient of x vanishes where x, the result of a relu, is not positive. */
+/* The gradient vanishes where x, the result of a relu, is not positive. */
 SLP_INLINE void through_relu(const struct planes *u, int64_t at, slp_v16 *d)
 {
 	slp_v16 x;
@@ -85,7 +85,7 @@ SLP_INLINE void avg_windows(const struct slp_pool *p, const struct planes *u, co
 		}
 }
 
-/* Windows that do not overlap give each element once; others add up. */
+/* Windows that do not overlap store each element once; others add. */
 SLP_INLINE void give(const struct planes *u, int64_t at, const slp_v16 *d, const bool disjoint)
 {
 	slp_v16 sum = *d, old;
@@ -152,7 +152,7 @@ static bool tiles_plane(const struct slp_pool *p)
 	       p->ow * p->kw == p->iw;
 }
 
-/* The copy of the sizes is in registers: nothing that is written can change it. */
+/* The copy of the sizes is in registers, so no store can change it. */
 /* clang-format off */
 #define X(name)                                                                                                        \
 	SLP_CLONES static void name##_forward(const struct slp_pool *sizes, const struct planes *u)                    \
@@ -216,7 +216,7 @@ static void put_back(const struct slp_pool *p, const float *buffer, float *to, i
 	slp_lanes_scatter(buffer, LANES, LANES, size, to + start(p, SLP_LAYOUT_PLAIN, unit, size), p->channels * size);
 }
 
-/* Units are (group of images, channel); `buffer` has room for the planes of x, of y and of dx. */
+/* Units are (group of images, channel); `buffer` holds the planes of x, of y and of dx. */
 static void run_unit(const struct job *j, int64_t unit, float *buffer)
 {
 	const struct slp_pool *p = &j->p;

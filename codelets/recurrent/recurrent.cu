@@ -14,7 +14,7 @@
 #include "cell.h"
 #undef T
 
-/* One step.  Rows of what came before, the cell's of an LSTM, lie `stride` apart. */
+/* One step. Rows of the previous step, for an LSTM of its cell, lie `stride` apart. */
 template <class T> struct step {
 	int cell;
 	int64_t rows, units, gates, kept, stride;
@@ -78,7 +78,7 @@ template <class T> __global__ void columns(const T *from, T *to, int64_t rows, i
 	}
 }
 
-/* What came before step number i: the cells of an LSTM, the states of others. */
+/* The values before step number i: cells of an LSTM, states of others. */
 template <class T> static void look_back(const slp_recurrent &r, step<T> *s, int64_t i, const T *last, const T *kept,
                                          const T *state, const T *y)
 {

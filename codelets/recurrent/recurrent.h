@@ -9,7 +9,7 @@ struct slp_recurrent_attrs {
 	bool reverse; /* from the last step to the first */
 };
 
-/* Gates that a unit has; numbers that are kept of it at each step for the backward pass (cell.h says which). */
+/* The gates of a unit; the numbers kept of it at each step for the backward pass (cell.h lists them). */
 static inline int64_t slp_gates_of(int cell)
 {
 	return cell == SL_CELL_LSTM ? 4 : cell == SL_CELL_GRU ? 3 : 1;
@@ -45,7 +45,7 @@ static inline int64_t slp_step_at(const struct slp_recurrent *r, int64_t i)
 	return r->reverse ? r->steps - 1 - i : i;
 }
 
-/* The same of the one before it: i > 0. */
+/* The place of the one before it: i > 0. */
 static inline int64_t slp_step_before(const struct slp_recurrent *r, int64_t i)
 {
 	return slp_step_at(r, i - 1);

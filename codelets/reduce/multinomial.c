@@ -1,4 +1,4 @@
-/* multinomial: which classes numbers from 0 to 1 fall on, by the sums of their probabilities. */
+/* multinomial: the classes that numbers from 0 to 1 select, by cumulative probabilities. */
 #include <math.h>
 
 #include "common/describe.h"
@@ -21,7 +21,7 @@ static enum sl_status infer(struct slp_infer *c)
 	return SL_OK;
 }
 
-/* What may be wrong with a row of sums; NULL: nothing. */
+/* The error in a row of sums; NULL: none. */
 static const char *wrong(const struct slp_view *sums, int64_t row, int64_t n)
 {
 	double before = 0, sum = 0;
@@ -39,7 +39,7 @@ static enum sl_status fail(const struct slp_kernel *k, int64_t row, const char *
 	                       why);
 }
 
-/* The first class whose sum is above the number's part of all. */
+/* The first class whose sum is above the number's part of the total. */
 static enum sl_status multinomial_ref(const struct slp_kernel *k)
 {
 	sl_shape s = k->in[0].type.shape, u = k->in[1].type.shape;
@@ -59,7 +59,7 @@ struct job {
 	int64_t n, draws;
 	const float *sums, *numbers;
 	int32_t *classes;
-	int64_t bad; /* a row that cannot be drawn by; -1: none */
+	int64_t bad; /* a row without a valid distribution; -1: none */
 };
 
 static SLP_CLONES bool is_good(const float *sums, int64_t n)
