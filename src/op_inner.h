@@ -98,7 +98,7 @@ enum slp_conv_pool { SLP_CONV_POOL_NONE, SLP_CONV_POOL_MAX, SLP_CONV_POOL_AVG };
 /* Layouts of images, which graph passes choose (codelets/common/image_layout.h): X(NAME, name in the text of programs).
  * Attributes hold them as int; 0 is the plain layout. */
 #define SLP_LAYOUT_LIST(X) X(PLAIN, "plain") X(N16, "n16") X(NC16, "nc16") X(NHWC, "nhwc")
-enum slp_layout {
+enum slp_image_layout {
 #define X(name, text) SLP_LAYOUT_##name,
 	SLP_LAYOUT_LIST(X)
 #undef X

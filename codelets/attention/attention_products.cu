@@ -89,8 +89,11 @@ struct multiplication {
 template <class S, class C> static void multiply(const struct slp_kernel *k, enum sl_status *status, int64_t heads,
                                                  const multiplication &p, const S *x, const S *y, C *to, double alpha)
 {
-	struct slp_cuda_gemm g = {p.ta,      p.tb,      p.m,   p.n, p.k,  p.ta ? p.m : p.k, p.tb ? p.k : p.n,
-	                          p.m * p.k, p.k * p.n, heads, 0,   alpha};
+	struct slp_cuda_gemm g = slp_cuda_gemm_of(p.ta, p.tb, p.m, p.n, p.k);
+	g.stride_a = p.m * p.k;
+	g.stride_b = p.k * p.n;
+	g.count = heads;
+	g.alpha = alpha;
 	if (*status == SL_OK) *status = slp_cuda_multiply<S>(k, g, x, y, to);
 }
 

@@ -153,6 +153,14 @@ struct blas {
 	char *c;
 };
 
+/* The product of a function's arguments. */
+#define BLAS(of_doubles)                                                                                               \
+	(struct blas)                                                                                                  \
+	{                                                                                                              \
+		.is_double = of_doubles, .ta = ta, .tb = tb, .m = m, .n = n, .k = k, .lda = lda, .ldb = ldb,           \
+		.ldc = ldc, .alpha = alpha, .beta = beta, .a = (const char *)a, .b = (const char *)b, .c = (char *)c   \
+	}
+
 static void blas_call(const struct blas *p, int64_t i, int64_t j)
 {
 	enum CBLAS_TRANSPOSE ta = p->ta ? CblasTrans : CblasNoTrans, tb = p->tb ? CblasTrans : CblasNoTrans;
@@ -226,8 +234,7 @@ static enum sl_status sgemm(bool team, bool ta, bool tb, int64_t m, int64_t n, i
 #endif
 #ifdef HAVE_OPENBLAS
 	if (which == OPENBLAS) {
-		blas_run(team, (struct blas){false, ta, tb, m, n, k, lda, ldb, ldc, 0, 0, alpha, beta, (const char *)a,
-		                             (const char *)b, (char *)c});
+		blas_run(team, BLAS(false));
 		return SL_OK;
 	}
 #endif
@@ -243,8 +250,7 @@ static void dgemm(bool team, bool ta, bool tb, int64_t m, int64_t n, int64_t k, 
 #ifdef HAVE_OPENBLAS
 	enum library wanted = library() == ONEDNN && !openblas_is_behind() ? OPENBLAS : library();
 	if (wanted == OPENBLAS && !is_small(tb, m, n, k) && fits_int(m, n, k, lda, ldb, ldc)) {
-		blas_run(team, (struct blas){true, ta, tb, m, n, k, lda, ldb, ldc, 0, 0, alpha, beta, (const char *)a,
-		                             (const char *)b, (char *)c});
+		blas_run(team, BLAS(true));
 		return;
 	}
 #endif

@@ -21,6 +21,21 @@ struct slp_cuda_gemm {
 	double alpha = 1;
 };
 
+/* One product of matrices without gaps; the caller sets other fields. */
+static inline struct slp_cuda_gemm slp_cuda_gemm_of(bool ta, bool tb, int64_t m, int64_t n, int64_t k)
+{
+	struct slp_cuda_gemm g = {};
+	g.ta = ta;
+	g.tb = tb;
+	g.m = m;
+	g.n = n;
+	g.k = k;
+	g.lda = ta ? m : k;
+	g.ldb = tb ? k : n;
+	g.count = 1;
+	return g;
+}
+
 static inline cublasStatus_t slp_cublas_gemm(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m, int n,
                                              int k, const float *a, int lda, long long sa, const float *b, int ldb,
                                              long long sb, double alpha, double beta, float *c, int ldc, long long sc,

@@ -6,7 +6,7 @@
 #include "image_layout.h"
 #include "tiles.cuh"
 
-/* Images on one side of a copy: the size of their planes, and their layout (enum slp_layout). */
+/* Images on one side of a copy: the size of their planes, and their layout (enum slp_image_layout). */
 struct slp_layout_side {
 	int64_t h, w;
 	int layout;
@@ -34,7 +34,7 @@ template <class From, class To> static enum sl_status slp_turn(const struct slp_
 /* Copies n images of `channels` planes; where planes of `to` are larger than those of `from`, zeros follow, and where
  * they are smaller, the rest is left out.  Into NHWC and out of it, planes of both have one size. */
 template <class T> __global__ static void slp_layout_kernel(const T *from, T *to, int64_t n, int64_t channels,
-                                                           struct slp_layout_side f, struct slp_layout_side t)
+                                                            struct slp_layout_side f, struct slp_layout_side t)
 {
 	int64_t flat = channels * t.h * t.w;
 	SLP_GRID_STRIDE(i, n * flat)
@@ -46,8 +46,8 @@ template <class T> __global__ static void slp_layout_kernel(const T *from, T *to
 }
 
 template <class T> static enum sl_status slp_layout_copy(const struct slp_kernel *k, const T *from, T *to, int64_t n,
-                                                        int64_t channels, struct slp_layout_side f,
-                                                        struct slp_layout_side t)
+                                                         int64_t channels, struct slp_layout_side f,
+                                                         struct slp_layout_side t)
 {
 	int64_t plane = t.h * t.w, count = n * channels * plane;
 	bool to_nhwc = t.layout == SLP_LAYOUT_NHWC;

@@ -5,7 +5,7 @@
  *     NC16    (n, c / 16, h, w, 16)    blocks of 16 channels, as oneDNN computes in half types
  *     NHWC    (n, h, w, c)             channels last, as tensor cores take images
  *
- * The shape is the same in all of them: graph passes give the layout to operations as an attribute (enum slp_layout), and
+ * The shape is the same in all of them: graph passes give the layout to operations as an attribute (enum slp_image_layout), and
  * relayout.c changes it. */
 #ifndef SLP_IMAGE_LAYOUT_H
 #define SLP_IMAGE_LAYOUT_H
@@ -39,7 +39,7 @@ SLP_LAYOUT_FN int64_t slp_layout_flat_index(int layout, int64_t flat, int64_t n,
 }
 
 /* Whether one of two operands has a layout. */
-SLP_LAYOUT_FN bool slp_layout_among(enum slp_layout layout, int x, int y)
+SLP_LAYOUT_FN bool slp_layout_among(enum slp_image_layout layout, int x, int y)
 {
 	return x == (int)layout || y == (int)layout;
 }

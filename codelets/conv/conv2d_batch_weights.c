@@ -153,8 +153,13 @@ static void add_group(const struct unit *t, int64_t group)
 		for (int64_t q = 0; q < c->ic; q++)
 			for (int64_t u = 0; u < c->kh; u++) {
 				const float *x = w->x + (group * c->ic + q) * c->ih * c->iw * LANES;
-				struct strip s = {
-				        x, y, plane, i, end, u, t->sums + (q * c->kh + u) * w->tile * c->kw * LANES};
+				struct strip s = {.x = x,
+				                  .y = y,
+				                  .plane = plane,
+				                  .i = i,
+				                  .end = end,
+				                  .u = u,
+				                  .sums = t->sums + (q * c->kh + u) * w->tile * c->kw * LANES};
 				w->multiply(c, &s);
 			}
 	}

@@ -11,7 +11,7 @@
  * a half type. */
 struct slp_conv2d_attrs {
 	struct sl_conv2d_opts conv;
-	int x_layout, y_layout; /* enum slp_layout */
+	int x_layout, y_layout; /* enum slp_image_layout */
 	bool wide;              /* parameters or their gradients are float32, images in a half type */
 	bool bias;              /* conv2d_grad_weights: the gradient of a bias too */
 	int crop[2];            /* rows and columns at the end of y that are left out: y has that many fewer */
@@ -28,9 +28,23 @@ struct slp_conv {
 
 static inline struct slp_conv slp_conv_make(const struct sl_conv2d_opts *o, sl_shape x, sl_shape w, sl_shape y)
 {
-	struct slp_conv c = {x.dim[0],  x.dim[1],  x.dim[2],       x.dim[3],      y.dim[1],     y.dim[2],
-	                     y.dim[3],  w.dim[2],  w.dim[3],       o->groups,     o->stride[0], o->stride[1],
-	                     o->pad[0], o->pad[1], o->dilation[0], o->dilation[1]};
+	struct slp_conv c;
+	c.n = x.dim[0];
+	c.ic = x.dim[1];
+	c.ih = x.dim[2];
+	c.iw = x.dim[3];
+	c.oc = y.dim[1];
+	c.oh = y.dim[2];
+	c.ow = y.dim[3];
+	c.kh = w.dim[2];
+	c.kw = w.dim[3];
+	c.groups = o->groups;
+	c.sh = o->stride[0];
+	c.sw = o->stride[1];
+	c.ph = o->pad[0];
+	c.pw = o->pad[1];
+	c.dh = o->dilation[0];
+	c.dw = o->dilation[1];
 	return c;
 }
 

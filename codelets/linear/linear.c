@@ -139,7 +139,8 @@ enum sl_status slp_linear_by_transposed(const struct slp_kernel *k, bool wide, i
 		slp_dgemm(false, true, m, n, kk, 1, a, kk, b, kk, 0, c, n);
 		return SL_OK;
 	}
-	struct transposed_product p = {a, b, c, m, n, kk, slp_linear_block(m, n, kk), SL_OK};
+	struct transposed_product p = {
+	        .a = a, .b = b, .c = c, .m = m, .n = n, .kk = kk, .block = slp_linear_block(m, n, kk)};
 	if (p.block == 0) return slp_sgemm(k, false, true, m, n, kk, 1, a, kk, b, kk, 0, c, n);
 	slp_parallel_for((n + p.block - 1) / p.block, 1, transposed_blocks, &p);
 	return p.status == SL_OK ? SL_OK : slp_kernel_fail(k, p.status, "a product of matrices was refused");

@@ -120,13 +120,13 @@ enum sl_status slp_linear_grad_bf16(const struct slp_kernel *k)
 {
 	const struct slp_linear_grad_attrs *a = k->attrs;
 	struct slp_linear_size z = slp_linear_size_of(k->in[0].type.shape, k->in[1].type.shape, a->tw);
-	struct columns c = {k->in[2].ptr,
-	                    a->activation ? k->in[3].ptr : NULL,
-	                    a->activation ? k->scratch : k->in[2].ptr,
-	                    k->out[2].ptr,
-	                    z.rows,
-	                    z.units,
-	                    slp_activations[a->activation].slope};
+	struct columns c = {.dy = k->in[2].ptr,
+	                    .v = a->activation ? k->in[3].ptr : NULL,
+	                    .g = a->activation ? k->scratch : k->in[2].ptr,
+	                    .sums = k->out[2].ptr,
+	                    .rows = z.rows,
+	                    .units = z.units,
+	                    .slope = slp_activations[a->activation].slope};
 	struct slp_bf16_matrix g = {c.g, z.rows, z.units, z.units, false}, gt = {c.g, z.units, z.rows, z.units, true};
 	struct slp_bf16_matrix w = {k->in[1].ptr, z.units, z.inputs, a->tw ? z.inputs : z.units, !a->tw};
 	struct slp_bf16_matrix x = {k->in[0].ptr, z.rows, z.inputs, z.inputs, false},

@@ -37,9 +37,11 @@ struct operand_order {
 
 static struct operand_order operand_order_of(const struct sl_op *op)
 {
-	if (op == &slp_op_linear_sgd) return (struct operand_order){0, 1, 2, 3, 4, 0, -1, -1};
-	if (op == &slp_op_linear_grad_add) return (struct operand_order){3, -1, 2, 4, 5, 2, 0, 1};
-	return (struct operand_order){1, -1, 0, 2, 3, 0, 1, 2};
+	if (op == &slp_op_linear_sgd)
+		return (struct operand_order){.w = 0, .b = 1, .x = 2, .dy = 3, .v = 4, .dx = 0, .dw = -1, .db = -1};
+	if (op == &slp_op_linear_grad_add)
+		return (struct operand_order){.w = 3, .b = -1, .x = 2, .dy = 4, .v = 5, .dx = 2, .dw = 0, .db = 1};
+	return (struct operand_order){.w = 1, .b = -1, .x = 0, .dy = 2, .v = 3, .dx = 0, .dw = 1, .db = 2};
 }
 
 /* ---- rules ------------------------------------------------------------------------------------------------------ */

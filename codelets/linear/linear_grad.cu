@@ -117,16 +117,17 @@ template <class T> static enum sl_status run(const struct slp_kernel *k, const o
 	struct slp_linear_size z = slp_linear_size_of(k->in[o.x].type.shape, k->in[o.w].type.shape, a->tw);
 	const T *v = a->activation ? (const T *)k->in[o.dy + 1].ptr : NULL;
 	T *g = a->activation ? (T *)k->scratch : (T *)dy;
-	int64_t in = z.inputs, out = z.units, rows = z.rows, step = a->tw ? in : out;
+	int64_t in = z.inputs, out = z.units, rows = z.rows;
 	sum_columns<T>(k, dy, v, g, (double *)((char *)k->scratch + slp_linear_parts_at(a, &k->in[o.dy].type)), z,
 	               a->activation, {to_b, o.alpha, o.beta});
 	enum sl_status s = slp_launched(k);
-	struct slp_cuda_gemm data = {false, !a->tw, rows, in, out, out, step, 0, 0, 1, 0};
-	struct slp_cuda_gemm weights = {true, false, in, out, rows, in, out, 0, 0, 1, o.beta, o.alpha};
-	struct slp_cuda_gemm turned = {true, false, out, in, rows, out, in, 0, 0, 1, o.beta, o.alpha};
+	struct slp_cuda_gemm data = slp_cuda_gemm_of(false, !a->tw, rows, in, out);
+	struct slp_cuda_gemm weights = slp_cuda_gemm_of(true, false, a->tw ? out : in, a->tw ? in : out, rows);
+	weights.beta = o.beta;
+	weights.alpha = o.alpha;
 	if (s == SL_OK && a->data) s = slp_cuda_multiply<T>(k, data, g, w, (T *)k->out[o.dx].ptr);
 	if (s != SL_OK) return s;
-	return a->tw ? slp_cuda_multiply<T>(k, turned, g, x, to_w) : slp_cuda_multiply<T>(k, weights, x, g, to_w);
+	return a->tw ? slp_cuda_multiply<T>(k, weights, g, x, to_w) : slp_cuda_multiply<T>(k, weights, x, g, to_w);
 }
 
 static enum sl_status gradients(const struct slp_kernel *k, const operands &o, const struct slp_view *to)

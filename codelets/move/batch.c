@@ -58,13 +58,13 @@ struct job {
 static struct job job_of(const struct slp_kernel *k)
 {
 	const struct slp_batch_attrs *a = k->attrs;
-	struct job j = {k->in[0].ptr,
-	                (const int32_t *)k->in[1].ptr + a->begin,
-	                k->out[0].ptr,
-	                k->in[0].type.shape.dim[0],
-	                1,
-	                a->count,
-	                (float)a->scale};
+	struct job j = {.x = k->in[0].ptr,
+	                .order = (const int32_t *)k->in[1].ptr + a->begin,
+	                .out = k->out[0].ptr,
+	                .rows = k->in[0].type.shape.dim[0],
+	                .width = 1,
+	                .count = a->count,
+	                .scale = (float)a->scale};
 	for (int i = 1; i < k->in[0].type.shape.ndim; i++) j.width *= k->in[0].type.shape.dim[i];
 	return j;
 }

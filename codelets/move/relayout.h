@@ -5,7 +5,7 @@
 #include "op.h"
 
 struct slp_relayout_attrs {
-	int layout; /* enum slp_layout, of the result: N16 from the plain layout, or plain from N16 */
+	int layout; /* enum slp_image_layout, of the result: N16 from the plain layout, or plain from N16 */
 };
 
 /* Copies n images of `flat` floats each, on this worker's team; n may be any number. slp_to_n16 pads the last group of

@@ -15,7 +15,7 @@ extern "C" {
 struct slp_norm_attrs {
 	double eps, momentum;
 	int activation; /* enum sl_activation, of the result */
-	int layout;     /* enum slp_layout, of x and the result: plain, NC16 in half types, NHWC (image_layout.h) */
+	int layout; /* enum slp_image_layout, of x and the result: plain, NC16 in half types, NHWC (image_layout.h) */
 };
 
 struct slp_norm_grad_attrs {
@@ -27,7 +27,7 @@ struct slp_norm_grad_attrs {
 /* n images of c channels of s elements each.  In NHWC, each place counts as an image of single elements. */
 struct slp_norm_size {
 	int64_t n, c, s;
-	enum slp_layout layout;
+	enum slp_image_layout layout;
 };
 
 /* Of a call of one of the three operations. */
@@ -36,7 +36,7 @@ static inline struct slp_norm_size slp_norm_size_of(sl_shape x, const struct sl_
 	const struct slp_norm_attrs *forward = (const struct slp_norm_attrs *)attrs;
 	const struct slp_norm_grad_attrs *grad = (const struct slp_norm_grad_attrs *)attrs;
 	int layout = op == &slp_op_batch_norm_grad ? grad->layout : forward->layout;
-	struct slp_norm_size z = {x.dim[0], x.dim[1], 1, (enum slp_layout)layout};
+	struct slp_norm_size z = {x.dim[0], x.dim[1], 1, (enum slp_image_layout)layout};
 	for (int i = 2; i < x.ndim; i++) *(layout == SLP_LAYOUT_NHWC ? &z.n : &z.s) *= x.dim[i];
 	return z;
 }

@@ -101,7 +101,7 @@ static enum sl_status by_channels(const struct slp_kernel *k, slp_kernel_fn *ker
 	bool nc16 = z.layout == SLP_LAYOUT_NC16;
 	if (nc16) group = SLP_NC16_CHANNELS;
 	size_t each = ((size_t)(group * z.n * z.s) * sizeof(float) + 63) & ~(size_t)63;
-	struct work w = {k, kernel, z, nc16, group, each, SL_OK};
+	struct work w = {.k = k, .kernel = kernel, .size = z, .nc16 = nc16, .group = group, .each = each};
 	slp_parallel_for((z.c + group - 1) / group, 1 + SLP_GRAIN / (group * channel), groups, &w);
 	return w.status == SL_OK ? SL_OK : slp_kernel_fail(k, w.status, "no memory for channels in float32");
 }

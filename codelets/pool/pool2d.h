@@ -15,7 +15,7 @@
  * x and y may each be in N16, which needs a multiple of 16 images, or both in NHWC. */
 struct slp_pool2d_attrs {
 	struct sl_pool2d_opts pool;
-	int x_layout, y_layout; /* enum slp_layout */
+	int x_layout, y_layout; /* enum slp_image_layout */
 };
 
 /* Attributes of the gradient operations; x_layout is that of x and its gradient, y_layout that of the gradient of y. */
@@ -76,21 +76,22 @@ SLP_POOL_FN struct slp_window slp_pool_window(const struct slp_pool *p, int64_t 
 static inline struct slp_pool slp_pool_make(const struct slp_pool2d_attrs *a, sl_shape x, sl_shape y)
 {
 	const struct sl_pool2d_opts *o = &a->pool;
-	struct slp_pool p = {.planes = x.dim[0] * x.dim[1],
-	                     .ih = x.dim[2],
-	                     .iw = x.dim[3],
-	                     .oh = y.dim[2],
-	                     .ow = y.dim[3],
-	                     .kh = o->kernel[0],
-	                     .kw = o->kernel[1],
-	                     .sh = o->stride[0],
-	                     .sw = o->stride[1],
-	                     .ph = o->pad[0],
-	                     .pw = o->pad[1],
-	                     .exclude_pad = o->exclude_pad,
-	                     .channels = x.dim[1],
-	                     .x_layout = a->x_layout,
-	                     .y_layout = a->y_layout};
+	struct slp_pool p;
+	p.planes = x.dim[0] * x.dim[1];
+	p.ih = x.dim[2];
+	p.iw = x.dim[3];
+	p.oh = y.dim[2];
+	p.ow = y.dim[3];
+	p.kh = o->kernel[0];
+	p.kw = o->kernel[1];
+	p.sh = o->stride[0];
+	p.sw = o->stride[1];
+	p.ph = o->pad[0];
+	p.pw = o->pad[1];
+	p.exclude_pad = o->exclude_pad;
+	p.channels = x.dim[1];
+	p.x_layout = a->x_layout;
+	p.y_layout = a->y_layout;
 	return p;
 }
 

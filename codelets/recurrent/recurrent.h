@@ -29,13 +29,14 @@ struct slp_recurrent {
 static inline struct slp_recurrent slp_recurrent_of(const void *attrs, sl_shape y)
 {
 	const struct slp_recurrent_attrs *a = (const struct slp_recurrent_attrs *)attrs;
-	struct slp_recurrent r = {a->cell,
-	                          a->reverse,
-	                          y.dim[0],
-	                          y.dim[1],
-	                          y.dim[2],
-	                          slp_gates_of(a->cell) * y.dim[2],
-	                          slp_kept_of(a->cell) * y.dim[2]};
+	struct slp_recurrent r;
+	r.cell = a->cell;
+	r.reverse = a->reverse;
+	r.steps = y.dim[0];
+	r.rows = y.dim[1];
+	r.units = y.dim[2];
+	r.gates = slp_gates_of(a->cell) * r.units;
+	r.kept = slp_kept_of(a->cell) * r.units;
 	return r;
 }
 

@@ -231,13 +231,11 @@ static void release_all(sl_tensor **list, int count)
 enum sl_status slp_graph_compare(const char *what, const sl_graph *before, const sl_graph *after, double tolerance)
 {
 	int nin = before->ninputs, nout = before->noutputs;
-	struct comparison c = {before,
-	                       after,
-	                       slp_calloc((size_t)nin + 1, sizeof *c.in),
-	                       slp_calloc((size_t)nout + 1, sizeof *c.a),
-	                       slp_calloc((size_t)nout + 1, sizeof *c.b),
-	                       NULL,
-	                       NULL};
+	struct comparison c = {.before = before,
+	                       .after = after,
+	                       .in = slp_calloc((size_t)nin + 1, sizeof *c.in),
+	                       .a = slp_calloc((size_t)nout + 1, sizeof *c.a),
+	                       .b = slp_calloc((size_t)nout + 1, sizeof *c.b)};
 	enum sl_status s = c.in && c.a && c.b ? SL_OK : slp_error_set(SL_ENOMEM, "%s: no memory", what);
 	if (s == SL_OK && (nin != after->ninputs || nout != after->noutputs))
 		s = slp_error_set(SL_EINTERNAL, "%s: other numbers of inputs or outputs", what);

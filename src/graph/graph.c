@@ -325,7 +325,13 @@ static bool make_call(const sl_graph *g, const struct slp_gnode *n, struct slp_i
 	struct whole_call *w = (struct whole_call *)((char *)in + types);
 	memcpy(w->out, n->types, sizeof w->out);
 	memcpy(w->attrs.bytes, n->attrs.bytes, sizeof w->attrs);
-	*c = (struct slp_infer){n->op, n->at, w->attrs.bytes, n->nin, n->nout, in, w->out};
+	*c = (struct slp_infer){.op = n->op,
+	                        .at = n->at,
+	                        .attrs = w->attrs.bytes,
+	                        .nin = n->nin,
+	                        .nout = n->nout,
+	                        .in = in,
+	                        .out = w->out};
 	return true;
 }
 

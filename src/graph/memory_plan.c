@@ -94,14 +94,13 @@ static void make_regions(struct memory *m, bool reuse)
 			m->region[id] = taken >= 0 ? m->region[taken] : id;
 			struct region *r = &m->regions[m->region[id]];
 			if (taken < 0)
-				*r = (struct region){slp_type_bytes(&n->types[k]),
-				                     0,
-				                     i,
-				                     i,
-				                     m->layout->unit[i],
-				                     m->external[id],
-				                     NULL,
-				                     0};
+				*r = (struct region){.bytes = slp_type_bytes(&n->types[k]),
+				                     .offset = 0,
+				                     .first = i,
+				                     .last = i,
+				                     .unit = m->layout->unit[i],
+				                     .external = m->external[id],
+				                     .at = 0};
 			if (m->last[id] > r->last) r->last = m->last[id];
 		}
 	}

@@ -18,7 +18,7 @@ struct layout {
 	sl_graph *g;
 	bool *possible, *wanted; /* by value id */
 	bool changed;
-	enum slp_layout layout;
+	enum slp_image_layout layout;
 };
 
 /* The attribute that describes each argument and the result: x_layout, y_layout, or one for all images. */
@@ -259,7 +259,7 @@ static void choose(struct layout *l)
 
 /* ---- the pass ---------------------------------------------------------------------------------------------------- */
 
-static void set_layout(struct slp_gnode *n, enum side side, enum slp_layout layout)
+static void set_layout(struct slp_gnode *n, enum side side, enum slp_image_layout layout)
 {
 	bool one = side == ONE && slp_attr_find(n->op, "layout");
 	if (one) slp_node_set_int(n, "layout", layout);
@@ -279,7 +279,7 @@ static void set_sides(const struct layout *l, int node)
 	}
 }
 
-static enum sl_status arrange(sl_graph *g, enum slp_layout layout)
+static enum sl_status arrange(sl_graph *g, enum slp_image_layout layout)
 {
 	size_t values = (size_t)g->count * SLP_MAX_OUTPUTS + 1;
 	struct layout l = {g, slp_calloc(values, sizeof(bool)), slp_calloc(values, sizeof(bool)), false, layout};
@@ -297,6 +297,6 @@ static enum sl_status arrange(sl_graph *g, enum slp_layout layout)
 enum sl_status slp_pass_layout(sl_graph *g)
 {
 	enum sl_status s = SL_OK;
-	for (int i = SLP_LAYOUT_PLAIN + 1; i < SLP_LAYOUTS && s == SL_OK; i++) s = arrange(g, (enum slp_layout)i);
+	for (int i = SLP_LAYOUT_PLAIN + 1; i < SLP_LAYOUTS && s == SL_OK; i++) s = arrange(g, (enum slp_image_layout)i);
 	return s;
 }
