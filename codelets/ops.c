@@ -54,7 +54,7 @@ int slp_op_number(const struct sl_op *op)
 
 /* Families and the operations that follow each, up to the next one. */
 static const struct {
-	const struct sl_op *op; /* NULL: here a family begins */
+	const struct sl_op *op; /* NULL: a family begins */
 	unsigned colour;
 	const char *family;
 } list[] = {
@@ -66,7 +66,7 @@ static const struct {
 
 enum { LISTED = sizeof list / sizeof *list };
 
-/* LISTED: of a program's own. */
+/* LISTED: a program's own operation. */
 static size_t family_of(const struct sl_op *op)
 {
 	size_t family = 0, i = 0;

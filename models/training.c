@@ -178,15 +178,16 @@ static void show(struct drv_progress *bar, struct glance *g, struct drv_training
 /* How many devices share the next batch; says so once it is known which number is faster. */
 static void choose_devices(struct drv_training *t)
 {
-	bool known = sl_trial_decided(t->trial);
-	t->ndevices = t->trial && sl_trial_next(t->trial) == 0 ? 1 : t->common->ndevices;
-	if (known || !sl_trial_decided(t->trial)) return;
+	bool known = sl_autotune_decided(t->trial);
+	t->ndevices = t->trial && sl_autotune_next(t->trial) == 0 ? 1 : t->common->ndevices;
+	if (known || !sl_autotune_decided(t->trial)) return;
 	char name[SL_DEVICE_NAME_MAX];
 	sl_device_name(t->common->devices[0], name);
 	if (t->ndevices == 1) drv_print(t->common, "one device: %s", name);
 	else drv_print(t->common, "all devices");
 	drv_print(t->common, ", because a batch takes %.3f ms on %s, %.3f ms on %d devices\n",
-	          1e3 * sl_trial_seconds(t->trial, 0), name, 1e3 * sl_trial_seconds(t->trial, 1), t->common->ndevices);
+	          1e3 * sl_autotune_seconds(t->trial, 0), name, 1e3 * sl_autotune_seconds(t->trial, 1),
+	          t->common->ndevices);
 }
 
 /* Trains on the next batch.  Rows of an epoch's last batch that do not go round equally are left out; another order
@@ -337,9 +338,9 @@ static int train_and_report(struct drv_training *t)
 	drv_precision_print(t->common, &t->options->precision);
 	if (sl_dist_size() > 1) drv_print(t->common, "rank 0 of %d processes\n", sl_dist_size());
 	t->ndevices = t->common->ndevices;
-	t->trial = t->options->fastest && t->ndevices > 1 ? sl_trial_new(2) : NULL;
+	t->trial = t->options->fastest && t->ndevices > 1 ? sl_autotune_new(2) : NULL;
 	int status = start_and_run(t);
-	sl_trial_free(t->trial);
+	sl_autotune_free(t->trial);
 	t->trial = NULL;
 	if (t->stop) t->stop(t);
 	drv_stops_end(&t->stops);

@@ -115,13 +115,8 @@ bool slp_tf32_products(void);
 /* What cuBLAS works in, of the calling worker; NULL: what it has by itself, or it has not been used yet. */
 void *slp_cublas_work(size_t *bytes);
 int slp_cublas_version(void);
-/* The calling thread drops what it keeps of products (gemm_lt.cu). */
-void slp_cublas_forget(void);
 /* Whether the calling worker may use cuDNN's graph API: it is there, and SL_CUDNN_GRAPH is not 0. */
 bool slp_cudnn_graph(void);
-/* The calling thread drops its plans (conv2d_graph.cu): before it destroys the handle that they were made with. */
-void slp_cudnn_forget(void);
-void slp_attention_forget(void); /* those of attention_graph.cu */
 #ifdef __cplusplus
 }
 #endif

@@ -32,14 +32,17 @@ extern "C" {
 #if defined HAVE_CUDA
 #define SLP_CUDA(fn) fn
 #define SLP_CUDA_SCRATCH(fn) fn
+#define SLP_CUDA_FORGET(fn) fn
 #elif defined SLP_SIMULATION
 #define SLP_CUDA(fn) slp_simulated_kernel
 #define SLP_CUDA_SCRATCH(fn) fn
+#define SLP_CUDA_FORGET(fn) NULL
 struct slp_kernel;
 enum sl_status slp_simulated_kernel(const struct slp_kernel *k);
 #else
 #define SLP_CUDA(fn) NULL
 #define SLP_CUDA_SCRATCH(fn) NULL
+#define SLP_CUDA_FORGET(fn) NULL
 #endif
 
 #define SLP_MAX_ATTRS 112 /* bytes of an attribute structure */
@@ -187,7 +190,7 @@ typedef enum sl_status slp_kernel_fn(const struct slp_kernel *k);
 struct slp_row {
 	unsigned types;
 	slp_kernel_fn *cpu, *cuda; /* NULL: runs on the other kind of device only */
-	bool (*there)(void);       /* NULL, or: whether this processor has what the CPU kernel needs; asked often */
+	bool (*available)(void);   /* NULL, or: whether this processor has what the CPU kernel needs; asked often */
 };
 
 /* The rows of an operation: the first that takes a call's types is its kernel.  Those of most operations have a macro:
@@ -198,7 +201,7 @@ struct slp_row {
 #define SLP_ROWS(...) ((const struct slp_row[]){__VA_ARGS__, {0, NULL, NULL, NULL}})
 /* clang-format off */
 #define SLP_ROW(types, cpu, cuda) {types, cpu, SLP_CUDA(cuda), NULL}
-#define SLP_CPU_ROW(types, cpu, there) {types, cpu, NULL, there}
+#define SLP_CPU_ROW(types, cpu, available) {types, cpu, NULL, available}
 /* clang-format on */
 #define SLP_HALF_ROWS(cuda) SLP_ROW(SLP_DTYPE(SL_BFLOAT16), NULL, cuda), SLP_ROW(SLP_DTYPE(SL_FLOAT16), NULL, cuda)
 #define SLP_FLOAT_ROWS(name) SLP_FLOAT_ROWS_OF(name##_ref, name##_cpu, slp_cuda_##name)
@@ -258,6 +261,8 @@ struct sl_op {
 	void (*describe)(const void *attrs, char *text, size_t size);
 	/* NULL, or: attrs refer to something that recorded calls keep alive. */
 	void (*hold)(const void *attrs, bool hold);
+	/* NULL, or: frees what CUDA kernels keep for the calling worker, before it destroys its libraries' handles. */
+	void (*forget)(void);
 };
 
 /* All operations, in the order of codelets/ops.def, then those that programs registered; ends with NULL. */

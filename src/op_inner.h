@@ -10,6 +10,18 @@
 extern "C" {
 #endif
 
+/* ---- operations that the tensor layer calls (codelets/move/) ------------------------------------------------------ */
+
+struct slp_cast {
+	int dtype;
+};
+
+/* As in Python: negative ends count from the end of the axis, and parts outside are cut off. */
+struct slp_slice_attrs {
+	int axis;
+	int64_t begin, end, step;
+};
+
 /* ---- mini-batches (codelets/move/batch.c) ------------------------------------------------------------------------ */
 
 /* Samples order[begin], ..., order[begin + count - 1] of images (n, ...), uint8, times scale, as float32 (count, ...);
@@ -84,21 +96,29 @@ enum slp_conv_pass slp_conv_pass_of(const struct sl_op *op);
  * (n / 16, channels, height, width, 2), declared as n / 8 images of uint8. */
 enum slp_conv_pool { SLP_CONV_POOL_NONE, SLP_CONV_POOL_MAX, SLP_CONV_POOL_AVG };
 
-/* Images of a group in lane order, channels of one in blocks (codelets/common/lane_order.h). */
-enum { SLP_ORDER_LANES = 16, SLP_ORDER_BLOCK = 16 };
+/* Layouts of images, which graph passes choose (codelets/common/image_layout.h): X(NAME, name in the text of programs).
+ * Attributes hold them as int; 0 is the plain layout. */
+#define SLP_LAYOUT_LIST(X) X(PLAIN, "plain") X(N16, "n16") X(NC16, "nc16") X(NHWC, "nhwc")
+enum slp_image_layout {
+#define X(name, text) SLP_LAYOUT_##name,
+	SLP_LAYOUT_LIST(X)
+#undef X
+	        SLP_LAYOUTS
+};
+enum { SLP_N16_IMAGES = 16, SLP_NC16_CHANNELS = 16 }; /* images of a group, channels of a block */
 
 /* Bytes that a library may work in on a GPU, beside the operands of a call: a part of its memory (admission.c). */
 size_t slp_gpu_workspace(void);
 
-/* Whether this call of a convolution or of one of its gradients is best computed in lane order. */
-bool slp_conv_likes_lanes(const struct slp_infer *call);
-/* Whether convolutions in bfloat16 take images in blocks of channels here. */
-bool slp_conv_takes_blocks(void);
-/* Whether the processor has what convolutions in lane order need. */
-bool slp_conv_has_lanes(void);
+/* Whether this call of a convolution or of one of its gradients is fastest in the layout N16. */
+bool slp_conv_prefers_n16(const struct slp_infer *call);
+/* Whether convolutions in bfloat16 take images in the layout NC16 on this machine. */
+bool slp_conv_takes_nc16(void);
+/* Whether the processor has the instructions that convolutions in N16 need. */
+bool slp_conv_has_n16(void);
 
 /* Attributes of convolutions begin with the caller's options. */
-/* Puts numbers in the place of zeros that mean defaults (conv2d.c). */
+/* Puts numbers in the place of zeros that mean defaults (conv2d_forms.c). */
 void slp_conv_defaults(struct sl_conv2d_opts *o);
 
 /* ---- images in blocks of channels (codelets/common/blocks.h) ----------------------------------------------------- */

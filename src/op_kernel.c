@@ -18,7 +18,7 @@ static slp_kernel_fn *kernel_of(const struct slp_row *row, enum sl_device_kind d
 {
 	switch (device) {
 	case SL_DEVICE_GPU: return row->cuda;
-	case SL_DEVICE_CPU: return !row->there || row->there() ? row->cpu : NULL;
+	case SL_DEVICE_CPU: return !row->available || row->available() ? row->cpu : NULL;
 	case SL_DEVICE_AUTO:
 	case SL_DEVICE_DEFAULT: break;
 	}

@@ -2,7 +2,7 @@
 #include <starling.h>
 
 #include "../codelets/common/blocks.h"
-#include "../codelets/conv/conv2d.h"
+#include "../codelets/conv/conv2d_kernels.h"
 #include "op_inner.h"
 #include "../codelets/pool/pool2d.h"
 #include "cases.h"

@@ -4,6 +4,7 @@
 
 #include "cases.h"
 #include "fill/fill.h"
+#include "op_inner.h"
 
 /* clang-format off */
 #define LIST(...) {__VA_ARGS__}

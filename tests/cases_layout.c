@@ -4,7 +4,7 @@
 #include <starling.h>
 
 #include "../codelets/move/batch.h"
-#include "../codelets/common/layout.h"
+#include "../codelets/common/move_attrs.h"
 #include "cases.h"
 
 /* clang-format off */

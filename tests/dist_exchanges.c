@@ -43,10 +43,11 @@ void dist_show_mean(void)
 /* The way that was decided upon, and what it was decided by: the sums of all ranks' times, to the last bit. */
 bool dist_show_trial(void)
 {
-	sl_trial *trial = sl_trial_new(2);
-	while (!sl_trial_decided(trial)) sl_trial_next(trial);
-	printf("way %d of %.17g %.17g\n", sl_trial_next(trial), sl_trial_seconds(trial, 0), sl_trial_seconds(trial, 1));
-	sl_trial_free(trial);
+	sl_autotune *trial = sl_autotune_new(2);
+	while (!sl_autotune_decided(trial)) sl_autotune_next(trial);
+	printf("way %d of %.17g %.17g\n", sl_autotune_next(trial), sl_autotune_seconds(trial, 0),
+	       sl_autotune_seconds(trial, 1));
+	sl_autotune_free(trial);
 	return sl_error() == SL_OK;
 }
 

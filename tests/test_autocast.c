@@ -252,15 +252,15 @@ static void check_images(sl_block *(*make)(void), const char *const *words)
 	}
 }
 
-/* A whole step keeps images in another order, and rounds less: in blocks of channels in bfloat16; those of few channels
- * in lane order, pooled within the convolution. */
+/* A whole step keeps images in another layout, and rounds less: in NC16 in bfloat16; images of few channels in N16,
+ * pooled within the convolution. */
 static void test_images(void)
 {
-	static const char *const blocks[] = {"x_blocks", "y_blocks", "wide", NULL};
-	static const char *const lanes[] = {"conv2d_pool", "conv2d_grad_weights_pool", "x_lanes", "y_lanes", "bfloat16",
-	                                    NULL};
-	check_images(images, slp_conv_takes_blocks() ? blocks : NULL);
-	check_images(few_channels, slp_conv_has_lanes() ? lanes : NULL);
+	static const char *const nc16[] = {"x_layout=nc16", "y_layout=nc16", "wide", NULL};
+	static const char *const n16[] = {
+	        "conv2d_pool", "conv2d_grad_weights_pool", "x_layout=n16", "y_layout=n16", "bfloat16", NULL};
+	check_images(images, slp_conv_takes_nc16() ? nc16 : NULL);
+	check_images(few_channels, slp_conv_has_n16() ? n16 : NULL);
 }
 
 /* More elements than are in float32 at a time, with a rest: what float32 gives, rounded. */

@@ -1,5 +1,5 @@
 /* Speeds that are measured while work goes on: batches cut by them (sl_balance), the fastest of several ways
- * (sl_trial). */
+ * (sl_autotune). */
 #include <math.h>
 #include <starling.h>
 
@@ -141,24 +141,24 @@ static void test_unequal(void)
 /* The way that takes less time is chosen, and kept. */
 static void test_trial(void)
 {
-	CHECK_MISTAKE(!sl_trial_new(0) ? sl_error() : SL_OK, SL_EINVAL, "there must be a way");
-	CHECK_MISTAKE(!sl_trial_new(1 << 30) ? sl_error() : SL_OK, SL_EINVAL, "at most 65536");
+	CHECK_MISTAKE(!sl_autotune_new(0) ? sl_error() : SL_OK, SL_EINVAL, "ways must be at least 1");
+	CHECK_MISTAKE(!sl_autotune_new(1 << 30) ? sl_error() : SL_OK, SL_EINVAL, "at most 65536");
 	start(1);
 	SL_SCOPE
 		for (int fast = 0; fast < 3; fast++) {
-			sl_trial *t = sl_trial_new(3);
+			sl_autotune *t = sl_autotune_new(3);
 			sl_tensor *x = sl_normal(SL_SHAPE(200, 200), 0, 1);
 			int tried[3] = {0}, steps = 0;
-			for (; !sl_trial_decided(t) && steps < 1000; steps++) {
-				int way = sl_trial_next(t);
+			for (; !sl_autotune_decided(t) && steps < 1000; steps++) {
+				int way = sl_autotune_next(t);
 				tried[way]++;
 				for (int i = 0; i < (way == fast ? 1 : 30); i++) sl_dot(x, x);
 			}
 			CHECK(steps == 73 && tried[(fast + 1) % 3] == 24 && tried[fast] == 25 &&
-			      sl_trial_next(t) == fast);
-			CHECK(sl_trial_seconds(t, fast) < sl_trial_seconds(t, (fast + 1) % 3) &&
-			      isinf(sl_trial_seconds(t, 3)));
-			sl_trial_free(t);
+			      sl_autotune_next(t) == fast);
+			CHECK(sl_autotune_seconds(t, fast) < sl_autotune_seconds(t, (fast + 1) % 3) &&
+			      isinf(sl_autotune_seconds(t, 3)));
+			sl_autotune_free(t);
 		}
 	slp_end_well();
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <starling.h>
 
-#include "../codelets/conv/conv2d.h"
+#include "../codelets/conv/conv2d_kernels.h"
 #include "check.h"
 
 static float *values(sl_tensor *t)

@@ -188,7 +188,7 @@ static void test_chain_writes(void)
 
 /* ---- convolutions: pooling, layout ------------------------------------------------------------------------------- */
 
-/* A convolution, relu, pooling, and the backward pass; two of them, so that images stay in lane order between. */
+/* A convolution, relu, pooling, and the backward pass; two of them, so that images stay in N16 between. */
 /* clang-format off */
 #define NET                                                                                                            \
 	"input x: float32 (32, 1, 12, 12)\ninput d: float32 (32, 3, 2, 2)\nparam w: float32 (2, 1, 3, 3)\nparam b: float32 (2,)\n"   \
@@ -210,12 +210,13 @@ static int count_op(const sl_graph *g, const char *name)
 	return n;
 }
 
-static int count_lanes(const sl_graph *g)
+static int count_n16(const sl_graph *g)
 {
 	int n = 0;
 	for (int i = 0; i < g->count; i++)
 		if (g->nodes[i].kind == SLP_NODE_OP)
-			n += slp_node_number(&g->nodes[i], "x_lanes") + slp_node_number(&g->nodes[i], "y_lanes") > 0;
+			n += slp_node_number(&g->nodes[i], "x_layout") == SLP_LAYOUT_N16 ||
+			     slp_node_number(&g->nodes[i], "y_layout") == SLP_LAYOUT_N16;
 	return n;
 }
 
@@ -245,18 +246,18 @@ static sl_graph *network_after(const char *text, unsigned passes)
 	return h;
 }
 
-/* Whether this machine computes these in lane order. */
-static bool has_lanes(void)
+/* Whether this machine computes these in N16. */
+static bool has_n16(void)
 {
 	sl_graph *g = slp_program(NET "c = conv2d(x, w, b)\nreturn c");
-	bool likes = slp_layout_on_cpu(g) && slp_layout_likes_lanes(g, &g->nodes[g->outputs[0].node]);
+	bool likes = slp_layout_on_cpu(g) && slp_layout_prefers_n16(g, &g->nodes[g->outputs[0].node]);
 	sl_graph_free(g);
 	return likes;
 }
 
 static void test_conv_pool(void)
 {
-	int n = has_lanes() ? 2 : 0;
+	int n = has_n16() ? 2 : 0;
 	sl_graph *g = network_after(NET FORWARD BACKWARD "return q, dv, dv[1], dw, dw[1]", 1u << SL_PASS_FUSE);
 	CHECK(count_op(g, "conv2d_pool") == n && count_op(g, "max_pool2d") + count_op(g, "avg_pool2d") == 2 - n);
 	CHECK(count_op(g, "conv2d_grad_weights_pool") == n && count_op(g, "conv2d_grad_data_pool") == n / 2);
@@ -291,44 +292,44 @@ static void test_conv_pool(void)
 
 static void test_layout(void)
 {
-	bool lanes = has_lanes();
+	bool n16 = has_n16();
 	sl_graph *g = network_after(NET FORWARD BACKWARD "return q, dv, dv[1], dw, dw[1]", 1u << SL_PASS_LAYOUT);
-	CHECK_SAYING(count_lanes(g) == (lanes ? 9 : 0), "%d operations in lane order", count_lanes(g));
-	CHECK(count_op(g, "conv2d_lowered") == (lanes ? 2 : 0) && count_op(g, "conv2d") == (lanes ? 0 : 2));
-	CHECK(count_op(g, "conv2d_grad_weights_lowered") == (lanes ? 2 : 0));
+	CHECK_SAYING(count_n16(g) == (n16 ? 9 : 0), "%d operations in N16", count_n16(g));
+	CHECK(count_op(g, "conv2d_lowered") == (n16 ? 2 : 0) && count_op(g, "conv2d") == (n16 ? 0 : 2));
+	CHECK(count_op(g, "conv2d_grad_weights_lowered") == (n16 ? 2 : 0));
 	sl_graph_free(g);
 	g = network_after(NET FORWARD BACKWARD "return q, dv, dv[1], dw, dw[1]",
 	                  1u << SL_PASS_FUSE | 1u << SL_PASS_LAYOUT);
-	CHECK_SAYING(count_lanes(g) == (lanes ? 5 : 0), "%d operations in lane order", count_lanes(g));
+	CHECK_SAYING(count_n16(g) == (n16 ? 5 : 0), "%d operations in N16", count_n16(g));
 	sl_graph_free(g);
 	/* Results of the program, other batches, arguments that are broadcast, operations that know no order. */
 	g = network_after(NET "c = conv2d(x, w, b)\nreturn c, relu(c)", 1u << SL_PASS_LAYOUT);
-	CHECK(count_lanes(g) == 0);
+	CHECK(count_n16(g) == 0);
 	sl_graph_free(g);
 	g = network_after(NET "c = conv2d(x, w, b)\ns = sum(c, axes=(0,))\nreturn max_pool2d(c, kernel=(2, 2)), s",
 	                  1u << SL_PASS_LAYOUT);
-	CHECK(count_lanes(g) == 0);
+	CHECK(count_n16(g) == 0);
 	sl_graph_free(g);
 	g = network_after(NET "c = conv2d(x, w, b)\nr = add(c, sum(w))\nreturn max_pool2d(r, kernel=(2, 2))",
 	                  1u << SL_PASS_LAYOUT);
-	CHECK(count_lanes(g) == (lanes ? 2 : 0));
+	CHECK(count_n16(g) == (n16 ? 2 : 0));
 	sl_graph_free(g);
 	g = network_after(NET "c = conv2d(x, w, b)\nr = add(c, sum(c, axes=(2, 3), keepdims=true))\n"
 	                      "return max_pool2d(r, kernel=(2, 2))",
 	                  1u << SL_PASS_LAYOUT);
-	CHECK(count_lanes(g) == 0);
+	CHECK(count_n16(g) == 0);
 	sl_graph_free(g);
 	g = network_after(
 	        "input x: float32 (32, 1, 8, 8)\np = max_pool2d(x, kernel=(2, 2))\n" /* no convolution: nothing gained */
 	        "return max_pool2d(relu(p), kernel=(2, 2))",
 	        1u << SL_PASS_LAYOUT);
-	CHECK(count_lanes(g) == 0);
+	CHECK(count_n16(g) == 0);
 	sl_graph_free(g);
 	g = network_after(
 	        "input x: float32 (6, 1, 8, 8)\nparam w: float32 (2, 1, 3, 3)\nc = conv2d(x, w)\nr = relu(c)\n"
 	        "return max_pool2d(r, kernel=(2, 2))",
 	        1u << SL_PASS_FUSE | 1u << SL_PASS_LAYOUT);
-	CHECK(count_lanes(g) == 0 && count_op(g, "conv2d_pool") == 0);
+	CHECK(count_n16(g) == 0 && count_op(g, "conv2d_pool") == 0);
 	sl_graph_free(g);
 }
 

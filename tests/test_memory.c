@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <starling.h>
@@ -12,7 +13,7 @@
 #include "beyond.h"
 #include "check.h"
 #include "folder.h"
-#include "../codelets/conv/conv2d.h"
+#include "../codelets/conv/conv2d_kernels.h"
 #include "runtime/memory/cgroup.h"
 #include "runtime/memory/memory_limit.h"
 

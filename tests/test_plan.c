@@ -173,7 +173,8 @@ static void test_units(void)
 	SL_SCOPE {
 		sl_graph *g = diamond();
 		struct slp_layout one = {0}, two = {0}, each = {0};
-		CHECK(slp_cut(g, 1, 0, &one) && slp_cut(g, 2, 0, &two) && slp_cut(g, SLP_CUT_EACH, 0, &each));
+		CHECK(slp_partition(g, 1, 0, &one) && slp_partition(g, 2, 0, &two) &&
+		      slp_partition(g, SLP_PARTITION_EACH, 0, &each));
 		CHECK(one.nunits == 1 && each.nunits == 9);
 		CHECK_SAYING(two.nunits >= 3 && two.nunits <= 5, "%d units", two.nunits);
 		check_order(g, &two);
@@ -196,8 +197,8 @@ static void test_small_units(void)
 	SL_SCOPE {
 		sl_graph *g = diamond();
 		struct slp_layout tight = {0}, small = {0}, wide = {0};
-		CHECK(slp_cut(g, 1, 2 * MIB, &tight) && slp_cut(g, 1, 3 * MIB, &small) &&
-		      slp_cut(g, 1, 64 * MIB, &wide));
+		CHECK(slp_partition(g, 1, 2 * MIB, &tight) && slp_partition(g, 1, 3 * MIB, &small) &&
+		      slp_partition(g, 1, 64 * MIB, &wide));
 		CHECK_SAYING(tight.nunits == 9, "%d units", tight.nunits);
 		CHECK_SAYING(small.nunits > 3 && small.nunits < 9, "%d units", small.nunits);
 		CHECK(wide.nunits == 1);
@@ -221,8 +222,8 @@ static void test_chain_memory(void)
 		sl_graph *g = sl_graph_define(x);
 		struct slp_layout l = {0}, plain = {0};
 		CHECK_OK(slp_passes[SL_PASS_INFER].run(g));
-		CHECK(slp_cut(g, 1, 0, &l) && slp_plan_memory(g, true, &l));
-		CHECK(slp_cut(g, 1, 0, &plain) && slp_plan_memory(g, false, &plain));
+		CHECK(slp_partition(g, 1, 0, &l) && slp_plan_memory(g, true, &l));
+		CHECK(slp_partition(g, 1, 0, &plain) && slp_plan_memory(g, false, &plain));
 		CHECK_SAYING(l.planned <= 4096 && l.unplanned == 19 * 4000, "%zu of %zu bytes", l.planned, l.unplanned);
 		CHECK(plain.planned >= plain.unplanned);
 		CHECK(l.nstorages == 1);
@@ -305,7 +306,7 @@ static void test_random_programs(void)
 			sl_graph *g = random_program(&seed);
 			struct slp_layout l = {0};
 			CHECK_OK(slp_passes[SL_PASS_INFER].run(g));
-			CHECK(slp_cut(g, 1, 0, &l) && slp_plan_memory(g, true, &l));
+			CHECK(slp_partition(g, 1, 0, &l) && slp_plan_memory(g, true, &l));
 			check_apart(g, &l);
 			CHECK(l.planned <= l.unplanned);
 			slp_layout_clear(&l);

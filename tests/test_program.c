@@ -33,6 +33,31 @@ static void check_same_again(const char *text)
 	sl_graph_free(g);
 }
 
+/* Programs written before layouts had one attribute. */
+static void test_earlier_layouts(void)
+{
+	sl_graph *g = sl_graph_parse("input x: float32 (16, 3, 8, 8)\n"
+	                             "param w: float32 (4, 3, 3, 3)\n"
+	                             "c = conv2d_lowered(x, w, pad=(1, 1), x_last=false, y_lanes=true)\n"
+	                             "p = max_pool2d(x, kernel=(2, 2), last=true)\n"
+	                             "q = max_pool2d(x, kernel=(2, 2), x_lanes=true)\n"
+	                             "b = batch_norm(x, w, w, w, w, last=true)\n"
+	                             "r = relayout(x, to_lanes=true)\n"
+	                             "return b, c, p, q, r\n");
+	CHECK_SAYING(g != NULL, "%s", sl_error_message());
+	sl_error_clear();
+	if (!g) return;
+	CHECK_PROGRAM(g, "input x: float32 (16, 3, 8, 8)\n"
+	                 "param w: float32 (4, 3, 3, 3)\n"
+	                 "b = batch_norm(x, w, w, w, w, layout=nhwc)\n"
+	                 "c = conv2d_lowered(x, w, pad=(1, 1), y_layout=n16)\n"
+	                 "p = max_pool2d(x, kernel=(2, 2), x_layout=nhwc, y_layout=nhwc)\n"
+	                 "q = max_pool2d(x, kernel=(2, 2), x_layout=n16)\n"
+	                 "r = relayout(x, layout=n16)\n"
+	                 "return b, c, p, q, r\n");
+	sl_graph_free(g);
+}
+
 static void test_round_trips(void)
 {
 	check_same_again("input a: float32 (2, 3)\n"
@@ -64,10 +89,10 @@ static void test_round_trips(void)
 	                 "return d, e, f, k, s, v\n");
 	check_same_again("input x: float32 (16, 3, 9, 9)\n"
 	                 "param w: float32 (4, 3, 3, 3)\n"
-	                 "c = conv2d_lowered(x, w, pad=(1, 1), x_lanes=true, y_lanes=true, activation=relu)\n"
+	                 "c = conv2d_lowered(x, w, pad=(1, 1), x_layout=n16, y_layout=n16, activation=relu)\n"
 	                 "p = conv2d_pool(x, w, crop=(1, 1), pool=2, activation=relu)\n"
 	                 "d = conv2d_grad_data_pool(p, w, p[1], crop=(1, 1), pool=2, size=(9, 9))\n"
-	                 "g = conv2d_grad_weights_lowered(x, c, pad=(1, 1), y_lanes=true, size=(3, 3))\n"
+	                 "g = conv2d_grad_weights_lowered(x, c, pad=(1, 1), y_layout=n16, size=(3, 3))\n"
 	                 "return d, g\n");
 	check_same_again("input \"odd name\": float32 (1,)\n"
 	                 "input \"input\": float32 (1,)\n"
@@ -121,7 +146,7 @@ static void test_parse_errors(void)
 	        {"input x\ny = add(x)\nreturn y", "line 2, column 8", "takes 2 inputs (a b), not 1", SL_EINVAL},
 	        {"input x\ny = concat()\nreturn y", "line 2", "not 0", SL_EINVAL},
 	        {"input x\ny = relu(x, lr=1)\nreturn y", "line 2, column 13", "no attribute lr", SL_EINVAL},
-	        {"input x\ny = conv2d(x, x, x_lanes=true)", "line 2, column 18", "conv2d has no attribute x_lanes",
+	        {"input x\ny = conv2d(x, x, x_layout=n16)", "line 2, column 18", "conv2d has no attribute x_layout",
 	         SL_EINVAL},
 	        {"input x\ny = conv2d_grad_data(x, x, pool=1)", "line 2", "conv2d_grad_data has no attribute pool",
 	         SL_EINVAL},

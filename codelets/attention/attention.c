@@ -1,6 +1,5 @@
-/* attention: what queries find among keys; attention_grad: back.  Both go by blocks of queries and keys: nothing of the
- * size of queries by keys is kept.  M. N. Rabe, C. Staats, arXiv:2112.05682, 2021; T. Dao et al., arXiv:2205.14135,
- * 2022. */
+/* Attention: attention and its gradient attention_grad. Both compute blocks of queries and keys, and store nothing of
+ * the size queries × keys. M. N. Rabe, C. Staats, arXiv:2112.05682, 2021; T. Dao et al., arXiv:2205.14135, 2022. */
 #include "attention.h"
 #include "op_list.h"
 #include "options.h"
@@ -9,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/forget.h"
 #include "common/gemm.h"
 #include "common/simd.h"
 #include "common/vmath.h"
@@ -21,7 +21,7 @@ static const struct slp_attr attr_table[] = {
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
 
-/* Whether the mask can be broadcast to (…, t, s); its last axis must be there. */
+/* Whether the mask can be broadcast to (…, t, s); its last axis must have the full length. */
 static bool mask_fits(sl_shape mask, sl_shape q, sl_shape k)
 {
 	sl_shape whole = q, all;
@@ -134,7 +134,7 @@ static double dot_of(const struct slp_view *a, int64_t at, const struct slp_view
 	return sum;
 }
 
-/* What query i makes of key j. */
+/* The score of query i and key j. */
 static double score(const struct slp_attention *a, const struct slp_view *q, const struct slp_view *k,
                     const struct slp_view *mask, int64_t h, int64_t i, int64_t j)
 {
@@ -143,7 +143,7 @@ static double score(const struct slp_attention *a, const struct slp_view *q, con
 	return a->masked ? x + slp_get(mask, slp_attention_mask(a, h) + i * a->mask_row + j) : x;
 }
 
-/* The share of a key: nobody has one where no key is seen. */
+/* The weight of a key; 0 if the query sees no key. */
 static double share(double x, double logs)
 {
 	if (logs == -INFINITY) return isnan(x) ? x : 0;
@@ -265,12 +265,12 @@ SLP_INLINE float row_exp(float *x, int64_t n, float m)
 	return sum;
 }
 
-/* Turns scores into shares of what has been seen so far, and scales y, the sums of before, to fit. */
+/* Turns scores into weights relative to the largest score so far, and scales y, the earlier sums, accordingly. */
 SLP_CLONES static void soften(block s, int64_t rows, int64_t width, float *most, float *sum, float *y, int64_t dv)
 {
 	for (int64_t r = 0; r < rows; r++) {
 		float m = row_max(s[r], width, most[r]);
-		if (m == -INFINITY) { /* nothing yet, or NaN */
+		if (m == -INFINITY) { /* no key so far, or NaN */
 			for (int64_t c = 0; c < width; c++) sum[r] += s[r][c] = s[r][c] != s[r][c] ? NAN : 0;
 			continue;
 		}
@@ -332,7 +332,7 @@ static enum sl_status attention_cpu(const struct slp_kernel *k)
 	return SL_OK;
 }
 
-/* s = exp(s - logs), which are the shares. */
+/* s = exp(s - logs): the weights. */
 SLP_CLONES static void shares(block s, int64_t rows, int64_t width, const float *logs)
 {
 	for (int64_t r = 0; r < rows; r++)
@@ -347,7 +347,7 @@ SLP_CLONES static void slopes(block d, block p, int64_t rows, int64_t width, con
 		for (int64_t c = 0; c < width; c++) d[r][c] = p[r][c] * (d[r][c] - sums[r]);
 }
 
-/* What goes back through a block of queries and one of keys. */
+/* The backward pass of one block of queries and one of keys. */
 static void backward_block(const struct job *w, int64_t h, int64_t i, int64_t j)
 {
 	const struct slp_attention *a = &w->a;
@@ -376,7 +376,7 @@ SLP_CLONES static void weigh(const struct job *w, int64_t row)
 	w->sums[row] = sum;
 }
 
-/* Whole heads, so that sums have one order. */
+/* A thread computes whole heads, so that sums have one order. */
 static void backward_range(void *arg, int64_t begin, int64_t end)
 {
 	const struct job *w = arg;
@@ -409,7 +409,7 @@ static enum sl_status attention_grad_cpu(const struct slp_kernel *k)
 	return SL_OK;
 }
 
-/* What a GPU multiplies in. */
+/* Scratch memory for the products on a GPU. */
 static size_t products_scratch(const struct slp_infer *c, bool back)
 {
 #if defined HAVE_CUDA || defined SLP_SIMULATION
@@ -434,7 +434,7 @@ static size_t attention_scratch(const struct slp_infer *c)
 	return products_scratch(c, false);
 }
 
-/* On a CPU one number a query. */
+/* On a CPU one number for each query. */
 static size_t attention_grad_scratch(const struct slp_infer *c)
 {
 	size_t cpu = sizeof(float) * (size_t)sl_shape_size(c->in[5].shape), gpu = products_scratch(c, true);
@@ -443,7 +443,7 @@ static size_t attention_grad_scratch(const struct slp_infer *c)
 
 /* ---- operations -------------------------------------------------------------------------------------------------- */
 
-/* Autocast computes attention in the half type; gradients, of what was saved, have the logs in float32. */
+/* Autocast computes attention in the half type; its gradients take the saved tensors, of which logs is float32. */
 #define CAST_attention SLP_CAST_LOWER
 #define CAST_attention_grad SLP_CAST_WIDEST
 
@@ -495,5 +495,5 @@ sl_tensor *sl_scaled_dot_product_attention_at(const char *at, sl_tensor *q, sl_t
 
 ATTENTION(attention, "what queries find among keys", "q k v mask", 3, 4, 2,
           .saves = SLP_IN(0) | SLP_IN(1) | SLP_IN(2) | SLP_IN(3) | SLP_OUT(0) | SLP_OUT(1), .grad = grad,
-          .scratch = attention_scratch);
+          .scratch = attention_scratch, .forget = SLP_CUDA_FORGET(slp_attention_forget));
 ATTENTION(attention_grad, "gradients of attention", "dy q k v y logs mask", 6, 7, 3, .scratch = attention_grad_scratch);

@@ -1,7 +1,7 @@
-/* Attention on a GPU: half types by cuDNN (attention_graph.cu), or else by products of matrices (attention_products.cu),
- * float32 by tiles (attention_tiles.cu), and here what these do not take: double precision, vectors that are wide, no
- * queries or keys, a cache.  A block a query, or a key in the backward pass; scores are made anew
- * for as many keys as a block has threads. */
+/* Attention on a GPU: half types by cuDNN (attention_graph.cu), or else by products of matrices
+ * (attention_products.cu), float32 by tiles (attention_tiles.cu), and this file computes the other cases: double
+ * precision, wide vectors, no queries or keys, a cache. A block computes one query, or one key in the backward pass,
+ * and recomputes the scores of as many keys as it has threads. */
 #include "attention.h"
 #include "op_list.h"
 #include "common/element.cuh"
@@ -39,7 +39,7 @@ template <class T> __device__ inline T share(T x, T logs)
 	return logs == (T)-INFINITY ? T(0) : std::exp(x - logs);
 }
 
-/* to[c] += sum over j < n of factor[j] from[j][c], the threads sharing the columns. */
+/* to[c] += sum over j < n of factor[j] from[j][c]; the threads share the columns. */
 template <class T> __device__ inline void gather(T *to, const T *factor, const T *from, int64_t n, int64_t width)
 {
 	for (int64_t c = threadIdx.x; c < width; c += blockDim.x) {
@@ -84,7 +84,7 @@ template <class T> __global__ void forward(operands<T> w)
 	}
 }
 
-/* What goes back to query i by way of key j, before the scale; the share in *p. */
+/* The gradient of query i through key j, before the scale; *p gets the weight. */
 template <class T> __device__ inline T slope(const operands<T> &w, int64_t h, int64_t i, int64_t j, T *p)
 {
 	const slp_attention &a = w.a;
@@ -139,7 +139,7 @@ static slp_attention sizes_of(const struct slp_kernel *k, int q, int mask)
 	                        k->in[q + 2].type.shape, k->nin > mask ? &k->in[mask].type.shape : NULL);
 }
 
-/* SL_OK: it is done.  Half types have no other way here: they are declined. */
+/* SL_OK: it is queued. Half types have no other kernel here: they are declined. */
 static bool by_products(const struct slp_kernel *k, const slp_attention &a, bool back, enum sl_status *status)
 {
 	enum sl_dtype type = k->in[0].type.dtype;

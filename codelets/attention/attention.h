@@ -15,7 +15,7 @@ struct slp_attention_attrs {
 	bool causal;  /* query i sees keys 0 to i */
 };
 
-/* Elements from a batch's heads to the next one's, from a head to the next, from a place to the next. */
+/* Steps in elements: from a batch's heads to the next batch's, from head to head, from position to position. */
 struct slp_head_steps {
 	int64_t batch, head, row;
 };
@@ -25,14 +25,14 @@ struct slp_attention {
 	int64_t heads, t, s, d, dv;
 	int64_t inner;                    /* heads of a batch */
 	struct slp_head_steps q, k, v, y; /* of gradients, too */
-	int64_t before;                   /* causal: the place of query 0 among the keys */
+	int64_t before;                   /* causal: the position of query 0 among the keys */
 	double scale;
 	bool causal, masked;
 	int nlead;
 	int64_t lead[SL_MAX_NDIM], mask_step[SL_MAX_NDIM], mask_row;
 };
 
-/* Where the mask of a head begins. */
+/* The beginning of a head's mask. */
 SLP_ATTENTION_FN int64_t slp_attention_mask(const struct slp_attention *a, int64_t head)
 {
 	int64_t at = 0;
@@ -43,21 +43,21 @@ SLP_ATTENTION_FN int64_t slp_attention_mask(const struct slp_attention *a, int64
 	return at;
 }
 
-/* Where the vector of a head's place begins. */
+/* The beginning of the vector at a position of a head. */
 SLP_ATTENTION_FN int64_t slp_attention_at(const struct slp_attention *a, const struct slp_head_steps *o, int64_t head,
                                           int64_t place)
 {
 	return head / a->inner * o->batch + head % a->inner * o->head + place * o->row;
 }
 
-/* One head after the other. */
+/* Steps of heads that follow each other without gaps. */
 static inline struct slp_head_steps slp_heads_in_turn(int64_t places, int64_t width)
 {
 	struct slp_head_steps o = {places * width, 0, width};
 	return o;
 }
 
-/* How many keys query i sees. */
+/* The number of keys that query i sees. */
 SLP_ATTENTION_FN int64_t slp_attention_seen(const struct slp_attention *a, int64_t i)
 {
 	return a->causal && a->before + i + 1 < a->s ? a->before + i + 1 : a->s;
@@ -89,21 +89,21 @@ static inline struct slp_attention slp_attention_of(const struct slp_attention_a
 	return a;
 }
 
-/* Whether cached keys have room for those of all queries, from this place on. */
+/* Whether cached keys have room for the keys of all queries from this position on. */
 SLP_ATTENTION_FN bool slp_attention_has_room(const struct slp_attention *a, int64_t place)
 {
 	return place >= 0 && a->t <= a->s && place <= a->s - a->t;
 }
 
-/* A GPU multiplies the scores of so many heads at a time (attention_products.cu), those of each `bytes` an element; 0:
- * not even one's have room. */
+/* The number of heads whose scores, of `bytes` an element, a GPU multiplies at a time (attention_products.cu); 0: not
+ * even one head fits. */
 static inline int64_t slp_attention_heads_at_once(const struct slp_attention *a, size_t bytes)
 {
 	const double room = 64 << 20, most = room / ((double)a->t * (double)a->s * (double)bytes + 1);
 	return most < 1 ? 0 : most < (double)a->heads ? (int64_t)most : a->heads;
 }
 
-/* Scores, backwards also their gradients, in float32; both once more where the rest is in a half type.  float64:
+/* Bytes of the scores and, backward, of their gradients, in float32; in a half type, too, if the operands are. float64:
  * none. */
 static inline size_t slp_attention_score_bytes(enum sl_dtype dtype, bool back)
 {
@@ -111,8 +111,8 @@ static inline size_t slp_attention_score_bytes(enum sl_dtype dtype, bool back)
 	return (sizeof(float) + (slp_is_half(dtype) ? sl_dtype_size(dtype) : 0)) * (back ? 2 : 1);
 }
 
-/* cuDNN's memory for so many heads: back, what goes to their scores, in the half type, of multiples of 128; and what
- * its engines may want besides. */
+/* cuDNN's memory for so many heads: backward, the gradients of their scores, in the half type, at multiples of 128; and
+ * the workspace of its engines. */
 enum { SLP_ATTENTION_MOST = 64 << 20, SLP_ATTENTION_ROOM = 64 << 10 };
 static inline size_t slp_attention_graph_bytes(const struct slp_attention *a, bool back, int64_t heads)
 {
@@ -121,7 +121,7 @@ static inline size_t slp_attention_graph_bytes(const struct slp_attention *a, bo
 	return bytes < 1e15 ? (size_t)bytes + SLP_ATTENTION_ROOM : (size_t)1 << 50;
 }
 
-/* cuDNN computes so many heads at once (attention_graph.cu), all parts alike; 0: there is no room. */
+/* The number of heads that cuDNN computes at once (attention_graph.cu), in equal parts; 0: not even one fits. */
 static inline int64_t slp_attention_graph_heads(const struct slp_attention *a, bool back)
 {
 	size_t each = slp_attention_graph_bytes(a, back, 1) - SLP_ATTENTION_ROOM;
@@ -137,13 +137,14 @@ static inline size_t slp_attention_graph_work(const struct slp_attention *a, boo
 	return slp_attention_graph_bytes(a, back, slp_attention_graph_heads(a, back));
 }
 
-/* A sum for each query, before that. */
+/* A sum for each query, in front of that. */
 static inline size_t slp_attention_sums_bytes(int64_t queries)
 {
 	return ((size_t)queries * sizeof(float) + 255) / 256 * 256;
 }
 
-/* Parts of the keys of a query, where the queries alone are too few for a GPU (attention_kept.cu). */
+/* The number of parts into which the keys of a query are divided if the queries alone are too few for a GPU
+ * (attention_kept.cu). */
 static inline int64_t slp_attention_parts(const struct slp_attention *a)
 {
 	int64_t queries = a->heads * a->t, most = (a->s + 63) / 64, parts = queries > 0 ? 528 / queries : 1;
@@ -154,29 +155,30 @@ static inline int64_t slp_attention_parts(const struct slp_attention *a)
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* Attention over kept keys.  Whether it takes such sizes and types: then it is queued. */
+/* Attention over cached keys. Whether it supports the sizes and types: then it is queued. */
 bool slp_attention_by_parts(const struct slp_kernel *k, const struct slp_attention *a);
-/* SL_EUNSUPPORTED, without a message: a query at a time, then. */
+/* Returns SL_EUNSUPPORTED, without a message, if the caller must compute query by query. */
 enum sl_status slp_attention_by_products(const struct slp_kernel *k, const struct slp_attention *a, bool back);
-/* Whether cuDNN has it: then it is queued. */
+/* Whether cuDNN supports it: then it is queued. */
 bool slp_attention_by_graph(const struct slp_kernel *k, const struct slp_attention *a, bool back);
-enum { SLP_ATTENTION_TILE = 128 }; /* no wider vectors */
-/* A tile of queries and one of keys at a time (attention_tiles.cu).  Whether it takes such sizes: then it is queued. */
+enum { SLP_ATTENTION_TILE = 128 }; /* the widest vectors */
+/* Computes a tile of queries and one of keys at a time (attention_tiles.cu). Whether it supports the sizes: then it is
+ * queued. */
 bool slp_attention_by_tiles(const struct slp_kernel *k, const struct slp_attention *a, bool back);
 #ifdef __cplusplus
 }
 #endif
 
 #ifndef __CUDACC__
-/* attention.c: what q finds among k and v; mask and logs may be NULL. */
+/* attention.c: attention of q over k and v; mask and logs may be NULL. */
 void slp_attention_by_blocks(const struct slp_attention *a, const float *q, const float *k, const float *v,
                              const float *mask, float *y, float *logs);
 void slp_attention_by_hand(const struct slp_attention *a, const struct slp_view *q, const struct slp_view *k,
                            const struct slp_view *v, const struct slp_view *mask, const struct slp_view *y,
                            const struct slp_view *logs);
-/* One over the root of the width of q, if no scale was given. */
+/* Sets the scale to one over the root of the width of q, if none was given. */
 void slp_attention_set_scale(struct slp_attention_attrs *attrs, sl_shape q);
-/* mask, which is given, as it is added: of the data type of q, with the keys of k on its last axis. */
+/* The mask in the form that is added to scores: of the data type of q, with the keys of k on its last axis. */
 sl_tensor *slp_added_mask(const char *at, sl_tensor *q, sl_tensor *k, sl_tensor *mask);
 #endif
 

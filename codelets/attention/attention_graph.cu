@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "attention.h"
+#include "common/forget.h"
 #include "op.h"
 #include "common/dnn_plan.cuh"
 #include "common/gpu.cuh"
@@ -17,7 +18,7 @@
 enum { Q = 1, K, V, Y, LOGS, DY, DQ, DK, DV, SUMS, SCALE, HIDDEN, ONE, WITHIN };
 enum { PROPOSALS = 16, NOTES = 32 };
 
-/* What a plan is made for.  Compared as bytes. */
+/* The key of a plan. Compared as bytes. */
 struct wanted {
 	cudnnHandle_t handle;
 	int64_t type, back, causal;
@@ -26,7 +27,7 @@ struct wanted {
 	size_t limit;
 };
 
-/* plan NULL: none will do.  One that fails stays, as a CUDA graph may have its kernels. */
+/* plan NULL: none is usable. A plan that failed stays, because a CUDA graph may hold its kernels. */
 struct known {
 	wanted key;
 	slp_dnn_owner own;
@@ -63,7 +64,7 @@ static four swapped(four x)
 	return x;
 }
 
-/* Builds the graph: operations in their order, tensors by their numbers; those from WITHIN on exist within it alone. */
+/* Builds the graph: operations in their order, tensors by number; those from WITHIN on are internal to it. */
 struct operations : slp_dnn_builder {
 	const wanted &w;
 	slp_dnn_descriptor ops[32];
@@ -178,7 +179,7 @@ struct operations : slp_dnn_builder {
 	{
 		return reshape(x, tensor(number++, (cudnnDataType_t)w.type, swapped(pairs), swapped(pair_steps)));
 	}
-	/* x where a query sees the key, else next to nothing. */
+	/* x if a query sees the key, else a very small number. */
 	slp_dnn_descriptor seen(slp_dnn_descriptor x)
 	{
 		if (!w.causal) return x;
@@ -238,7 +239,7 @@ struct operations : slp_dnn_builder {
 	}
 };
 
-/* Whether the engine gives the same bits each time, of products that are summed up in float32. */
+/* Whether the engine is deterministic, and sums products in float32. */
 static bool is_exact(slp_dnn_descriptor config)
 {
 	cudnnBackendNumericalNote_t notes[NOTES];
@@ -255,7 +256,7 @@ static bool is_exact(slp_dnn_descriptor config)
 	return good;
 }
 
-/* The plan of the best engine that is exact and has room to work in. */
+/* The plan of the best engine that is deterministic and fits in the workspace. */
 static void make_plan(known *k)
 {
 	slp_dnn_descriptor configs[PROPOSALS];
@@ -270,7 +271,7 @@ static void make_plan(known *k)
 	cudaGetLastError(); /* drops the errors of engines that failed */
 }
 
-/* The plan for this key, made now if there was none; NULL: there is none, and none may be made. */
+/* The plan for this key, made now if there was none; NULL: there is none, and none can be made now. */
 static known *find(const wanted &key, bool may_make)
 {
 	for (known *k = all_known; k; k = k->next)
@@ -286,7 +287,7 @@ static known *find(const wanted &key, bool may_make)
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
-/* A call, and what its heads have as operands. */
+/* A call, and the operands of its heads. */
 struct job {
 	const struct slp_kernel *k;
 	const slp_attention *a;
@@ -345,7 +346,7 @@ static bool execute(const job &j, slp_dnn_descriptor plan, const pack &p)
 	return slp_dnn_execute(j.key.handle, plan, p.count, p.numbers, p.pointers, j.work + sums);
 }
 
-/* Some heads, from this one on.  What fails once is not tried again. */
+/* Computes some heads, from this one on. A plan that failed once is not tried again. */
 static bool run(job *j, int64_t head, int64_t batch, int64_t heads)
 {
 	float scale = (float)j->a->scale, hidden = -FLT_MAX, one = 1;
@@ -362,14 +363,14 @@ static bool run(job *j, int64_t head, int64_t batch, int64_t heads)
 	return !found->fails;
 }
 
-/* Of heads that lie one after the other there is one batch. */
+/* Heads that follow each other without gaps count as one batch. */
 static slp_head_steps of_one_batch(const slp_attention &a, slp_head_steps o)
 {
 	if (a.inner == 1) o.head = o.batch, o.batch *= a.heads;
 	return o;
 }
 
-/* All heads, as many at once as have room: of whole batches, or of parts of one. */
+/* Computes all heads, as many at once as fit: whole batches, or parts of one. */
 static bool run_all(job *j)
 {
 	const slp_attention &a = *j->a;

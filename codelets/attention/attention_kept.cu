@@ -1,6 +1,6 @@
-/* Attention over kept keys on a GPU, float32 or half types, the keys and values in either: a query's keys are shared
- * among blocks, so that one step of a sequence keeps a whole GPU busy, and a second kernel puts the parts together.  A
- * warp has a key at a time. */
+/* Attention over cached keys on a GPU, in float32 or half types; keys and values may have either. The blocks share a
+ * query's keys, so that one step of a sequence occupies a whole GPU, and a second kernel combines the parts. A warp
+ * computes one key at a time. */
 #include "attention.h"
 #include "op.h"
 #include "common/lanes.cuh"
@@ -11,7 +11,7 @@ template <class S, class T> struct kept {
 	const T *keys, *values;
 	const int32_t *place; /* of query 0 among the keys */
 	S *out;
-	float *parts_of; /* for each part of a query: largest score, sum of shares, values weighted by the shares */
+	float *parts_of; /* for each part of a query: largest score, sum of weights, weighted sum of values */
 	int64_t parts, each;
 	/* Tells the emulated devices of the tests which pointers are in here. */
 	template <class F> void emu_pointers(F f)
@@ -40,7 +40,8 @@ __device__ inline void score(const kept<S, T> &w, int64_t row, int64_t j, int64_
 	}
 }
 
-/* How many threads divide the columns of one value among them; each such group of threads has its own keys. */
+/* The number of threads that divide the columns of one value among them; each such group of threads has its own
+ * keys. */
 static __device__ inline int columns_of(const slp_attention &a)
 {
 	int n = SLP_WARP;
@@ -107,7 +108,7 @@ template <class S, class T> __global__ void together(kept<S, T> w)
 	}
 }
 
-/* Rows (heads, t, width) into a cache (heads, s, width), from a place on. */
+/* Copies rows (heads, t, width) into a cache (heads, s, width), from a position on. */
 template <class S, class T>
 __global__ void append(const S *rows, T *cache, slp_attention a, const int32_t *place, int64_t width)
 {

@@ -1,12 +1,12 @@
-/* Attention on a GPU by products of matrices: the scores of some heads at a time, a kernel that makes shares of them,
- * and products with those; half types go to tensor cores, with scores in float32.  Where those of one head are too
- * large, a query at a time (attention.cu). */
+/* Attention on a GPU by products of matrices: a product gives the scores of some heads, a kernel turns them into
+ * weights, and a product applies these; half types use tensor cores, with scores in float32. If the scores of one head
+ * are too large, attention.cu computes query by query. */
 #include "attention.h"
 #include "op.h"
 #include "common/gemm.cuh"
 #include "common/lanes.cuh"
 
-/* What the kernels read: of the head that is the first of those in work. */
+/* Operands of the kernels, from the first head in the workspace on. */
 template <class S> struct scored {
 	slp_attention a;
 	int64_t first, rows; /* head; queries of all heads in work */
@@ -48,7 +48,7 @@ template <class S, int LANES> __global__ void soften(scored<S> w)
 	}
 }
 
-/* The shares again, and what goes back to the scores by way of them. */
+/* The weights again, and the gradients of the scores. */
 template <class S, int LANES> __global__ void back_to_scores(scored<S> w)
 {
 	for (int64_t r = slp_group<LANES>(); r < w.rows; r += slp_groups<LANES>()) {
@@ -66,7 +66,7 @@ template <class S, int LANES> __global__ void back_to_scores(scored<S> w)
 	}
 }
 
-/* Memory for the scores of `heads` heads: floats in front, then half types. */
+/* Memory for the scores of `heads` heads: float32 first, then half types. */
 template <class S>
 static scored<S> work_of(const struct slp_kernel *k, const slp_attention &a, int64_t heads, bool back)
 {
@@ -81,7 +81,7 @@ static scored<S> work_of(const struct slp_kernel *k, const slp_attention &a, int
 	return w;
 }
 
-/* C = op(A) op(B) for each head in work. */
+/* C = op(A) op(B) for each head in the workspace. */
 struct multiplication {
 	bool ta, tb;
 	int64_t m, n, k;
@@ -90,8 +90,11 @@ struct multiplication {
 template <class S, class C> static void multiply(const struct slp_kernel *k, enum sl_status *status, int64_t heads,
                                                  const multiplication &p, const S *x, const S *y, C *to, double alpha)
 {
-	struct slp_cuda_gemm g = {p.ta,      p.tb,      p.m,   p.n, p.k,  p.ta ? p.m : p.k, p.tb ? p.k : p.n,
-	                          p.m * p.k, p.k * p.n, heads, 0,   alpha};
+	struct slp_cuda_gemm g = slp_cuda_gemm_of(p.ta, p.tb, p.m, p.n, p.k);
+	g.stride_a = p.m * p.k;
+	g.stride_b = p.k * p.n;
+	g.count = heads;
+	g.alpha = alpha;
 	if (*status == SL_OK) *status = slp_cuda_multiply<S>(k, g, x, y, to);
 }
 

@@ -1,6 +1,7 @@
-/* Attention on a GPU by tiles: a block has some queries and meets the keys tile by tile, so that no score leaves it;
- * back, it makes the scores anew, once for its queries, and once more for its keys, whose gradients so have one order of
- * sums.  Products are computed in float32 whatever the type.  T. Dao et al., arXiv:2205.14135, 2022.
+/* Attention on a GPU by tiles: a block computes some queries and loops over tiles of keys, so that scores stay in
+ * shared memory. The backward pass recomputes the scores twice, once by queries and once by keys, so that the gradients
+ * of both have one order of sums. Products are computed in float32 whatever the type. T. Dao et al., arXiv:2205.14135,
+ * 2022.
  *
  * The threads of a block are a square of SIDE × SIDE; each computes M × M scores of a tile, whose queries and keys are
  * SIDE apart.  Tiles lie in shared memory, four numbers after the other, in an order that lets neighbouring threads
@@ -46,7 +47,7 @@ template <class S> struct tiled {
 
 /* ---- a tile ------------------------------------------------------------------------------------------------------ */
 
-/* Where column c of a row lies in a tile of W columns. */
+/* The place of column c of a row in a tile of W columns. */
 template <int W> __device__ inline int spot(int row, int c)
 {
 	return row * W + ((((c >> 2) ^ row) & 7 & (W / 4 - 1)) | ((c >> 2) & ~7)) * 4 + (c & 3);
@@ -57,7 +58,7 @@ template <int W> __device__ inline float4 quad(const float *tile, int row, int c
 	return *(const float4 *)(tile + spot<W>(row, c));
 }
 
-/* Rows of vectors, zeros behind the last row and column. */
+/* Rows of vectors, with zeros behind the last row and column. */
 template <int W, int ROWS, class S>
 __device__ inline void load(float *tile, const S *from, int64_t step, int64_t rows, int64_t width)
 {
@@ -77,7 +78,7 @@ __device__ inline void load(float *tile, const S *from, int64_t step, int64_t ro
 	}
 }
 
-/* The column of a row that a thread has as its g-th: it has groups of four neighbours, of two where a row is short. */
+/* The g-th column of a row that a thread has: in groups of four neighbours, or of two if rows are short. */
 template <int W> __device__ inline int column(int g)
 {
 	constexpr int N = W / SIDE < 4 ? W / SIDE : 4;
@@ -175,7 +176,7 @@ static __device__ inline float share(float x, float logs)
 	return logs == -INFINITY ? (x == x ? 0.0f : x) : expf(x - logs);
 }
 
-/* What a query sees of a head's keys. */
+/* The range of a head's keys that a query sees. */
 template <class S> struct sight {
 	const S *mask; /* of the query; NULL: there is none */
 	int64_t seen;  /* keys */
@@ -204,7 +205,7 @@ static __device__ inline int64_t least(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* The queries of a block's turn n: those that see most keys have the first turns. */
+/* The queries of a block's turn n: queries that see most keys come first. */
 template <class S, int TILE> struct turn {
 	int64_t h, first, rows, seen;
 	const S *mask;
@@ -283,7 +284,7 @@ template <class S, int W, int M> __global__ void TWO_AT_ONCE forward(tiled<S> w)
 
 /* ---- back -------------------------------------------------------------------------------------------------------- */
 
-/* sums = dy · y of each query, which both kernels that follow read. */
+/* sums = dy · y of each query, for the two kernels that follow. */
 template <class S> __global__ void weigh(tiled<S> w)
 {
 	const slp_attention &a = w.a;
@@ -297,7 +298,7 @@ template <class S> __global__ void weigh(tiled<S> w)
 	}
 }
 
-/* A pair's share, and what goes back to its score by way of d. */
+/* The weight of a pair, and the gradient of its score through d. */
 template <class S> struct answer : sight<S> {
 	float logs, sum;
 

@@ -1,4 +1,5 @@
-/* cached_attention: queries see keys and values that are kept from calls before; those of this call join them. */
+/* cached_attention: attention over keys and values that earlier calls wrote into a cache, and over those of this
+ * call. */
 #include <math.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@ enum { Q, K, V, KEYS, VALUES, PLACE, INPUTS };
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
 
-/* Whether a cache takes such rows: all axes but that of the places are the same. */
+/* Whether the cache takes rows of this shape: all axes but that of the positions are the same. */
 static bool takes(sl_shape cache, sl_shape rows)
 {
 	if (rows.ndim < 2 || cache.ndim != rows.ndim) return false;
@@ -56,7 +57,7 @@ static enum sl_status cached_attention_infer(struct slp_infer *c)
 	return SL_OK;
 }
 
-/* At most: where all places are taken. */
+/* An upper bound: as if all positions were occupied. */
 static double cached_attention_flops(const struct slp_infer *c)
 {
 	struct slp_attention a =
@@ -66,7 +67,7 @@ static double cached_attention_flops(const struct slp_infer *c)
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
-/* Sizes, with the place of query 0 among the keys; SL_EINVAL if they have no room for it. */
+/* Sizes, with the position of query 0 among the keys; SL_EINVAL if they have no room for it. */
 static enum sl_status sizes_of(const struct slp_kernel *k, struct slp_attention *a)
 {
 	*a = slp_attention_of(k->attrs, k->in[Q].type.shape, k->in[KEYS].type.shape, k->in[VALUES].type.shape, NULL);
@@ -116,7 +117,7 @@ static enum sl_status cached_attention_cpu(const struct slp_kernel *k)
 	return SL_OK;
 }
 
-/* What the parts of the keys make, on a GPU. */
+/* Scratch memory for the parts of the keys on a GPU. */
 static size_t cached_attention_scratch(const struct slp_infer *c)
 {
 	struct slp_attention a =

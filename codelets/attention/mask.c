@@ -1,12 +1,12 @@
-/* The mask of attention, as the operation takes it. */
+/* Converts the mask of attention into the form that the operation takes. */
 #include <math.h>
 
 #include "attention.h"
-#include "op.h"
+#include "op_list.h"
 #include "starling/autograd.h"
-#include "starling/functions.h"
+#include "starling/ops.h"
 
-/* The mask as it is added: conditions become 0 and -inf.  Autocast converts floats. */
+/* The mask in the form that is added to scores: conditions become 0 and -inf. Autocast converts floats. */
 static sl_tensor *added(const char *at, sl_tensor *q, sl_tensor *mask)
 {
 	enum sl_dtype from = sl_tensor_dtype(mask), to = sl_tensor_dtype(q);
@@ -14,7 +14,8 @@ static sl_tensor *added(const char *at, sl_tensor *q, sl_tensor *mask)
 	if (!slp_is_float(from)) {
 		struct sl_make make = {to, sl_tensor_device(q)};
 		sl_tensor *hidden = sl_logical_not_at(at, sl_cast_at(at, sl_cast_at(at, mask, SL_BOOL), to));
-		return sl_masked_fill_at(at, sl_full_at(at, SL_SCALAR, 0, make), hidden, -INFINITY);
+		sl_tensor *in[] = {hidden, sl_full_at(at, SL_SCALAR, -INFINITY, make)};
+		return slp_apply1(at, &slp_op_take_if, NULL, 2, in);
 	}
 	if (sl_autocast_dtype() != SL_DTYPE_DEFAULT) return sl_cast_at(at, mask, to);
 	return slp_call_fail(at, "sl_scaled_dot_product_attention", SL_EDTYPE,
@@ -22,12 +23,12 @@ static sl_tensor *added(const char *at, sl_tensor *q, sl_tensor *mask)
 	                     sl_dtype_name(from));
 }
 
-/* The operation wants a number for each key, on two axes at least. */
+/* Broadcasts the mask so that it has a number for each key, on two axes at least. */
 static sl_tensor *by_keys(const char *at, sl_tensor *mask, int64_t keys)
 {
 	sl_shape from = sl_tensor_shape(mask), to = from;
 	int64_t last = from.ndim ? from.dim[from.ndim - 1] : 1;
-	if (from.ndim < 0 || (last != 1 && last != keys)) return mask; /* not known, or refused there */
+	if (from.ndim < 0 || (last != 1 && last != keys)) return mask; /* not known yet, or rejected by the operation */
 	if (from.ndim < 2) to = SL_SHAPE(1, keys);
 	to.dim[to.ndim - 1] = keys;
 	return sl_shape_equal(from, to) ? mask : sl_broadcast_to_at(at, mask, to);

@@ -1,4 +1,4 @@
-/* Activations by their enum: which operation each of them is. */
+/* Activations by their enum: the operation of each. */
 #include "activation.h"
 #include "op_inner.h"
 #include "op_list.h"

@@ -1,4 +1,4 @@
-/* Activations over what another kernel has just written. */
+/* Applies activations in place to another kernel's results. */
 #include "activation.h"
 #include "op.h"
 #include "starling/options.h"

@@ -1,4 +1,4 @@
-/* Products of matrices in bfloat16 by oneDNN (bf16.h).  oneDNN keeps what it made for sizes that it has seen. */
+/* Products of matrices in bfloat16 by oneDNN (bf16.h). oneDNN caches its kernels by size. */
 #include "bf16.h"
 #include "op.h"
 
@@ -24,7 +24,7 @@ static void start(void)
 		      stderr);
 }
 
-bool slp_bf16_there(void)
+bool slp_bf16_available(void)
 {
 	pthread_once(&once, start);
 	return engine;
@@ -83,7 +83,7 @@ enum sl_status slp_bf16_multiply(const struct slp_kernel *k, const struct slp_bf
 
 #else
 
-bool slp_bf16_there(void)
+bool slp_bf16_available(void)
 {
 	return false;
 }

@@ -5,13 +5,13 @@
 
 #include "op.h"
 
-/* Whether this processor has them; says so once on standard error where it has not. */
-bool slp_bf16_there(void);
+/* Whether this processor has these instructions; if not, says so once on standard error. */
+bool slp_bf16_available(void);
 
-/* A row of an operation for bfloat16 alone: without those instructions it is computed in float32. */
-#define SLP_BF16_ROW(cpu) SLP_CPU_ROW(SLP_DTYPE(SL_BFLOAT16), cpu, slp_bf16_there)
+/* A row for bfloat16 alone: without those instructions the engine computes in float32. */
+#define SLP_BF16_ROW(cpu) SLP_CPU_ROW(SLP_DTYPE(SL_BFLOAT16), cpu, slp_bf16_available)
 
-/* A matrix of `rows` in memory, seen transposed or as it is. */
+/* A matrix of `rows` in memory, which is used transposed or as it is. */
 struct slp_bf16_matrix {
 	void *ptr;
 	int64_t rows, columns, ld;

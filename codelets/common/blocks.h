@@ -1,7 +1,7 @@
 /* Blocks of channels: images (n, c, h, w) as (n, c / block, h, w, block), channels of a block side by side; the last
- * block is filled up with channels that hold nothing.  Convolutions of few images compute in it, a vector of channels
- * at a time. The shape tells the order: there are five axes, and operations that do not care take such tensors as any
- * other. */
+ * block is padded with channels of zeros. Convolutions of few images compute in it, a vector of channels at a time.
+ * These are oneDNN's layouts nChw8c and nChw16c. The shape shows them by its five axes, so elementwise operations take
+ * such tensors like any other. */
 #ifndef SLP_BLOCKS_H
 #define SLP_BLOCKS_H
 
@@ -13,7 +13,7 @@ static inline sl_shape slp_blocked_shape(sl_shape x, int64_t block)
 	return SL_SHAPE(x.dim[0], (x.dim[1] + block - 1) / block, x.dim[2], x.dim[3], block);
 }
 
-/* The index of an element of channel c at place `at` of image n, in images of so many channels' blocks. */
+/* The index of an element of channel c at place `at` of image n, in images of so many blocks. */
 static inline int64_t slp_block_index(int64_t blocks, int64_t plane, int64_t block, int64_t n, int64_t c, int64_t at)
 {
 	return ((n * blocks + c / block) * plane + at) * block + c % block;

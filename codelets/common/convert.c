@@ -51,7 +51,7 @@ void slp_convert(enum sl_dtype from, const void *in, enum sl_dtype to, void *out
 	else by_double(from, in, to, out, n);
 }
 
-/* What the threads of a team share. */
+/* The operands of a conversion, for the threads of the team. */
 struct work {
 	const struct slp_view *from, *to;
 };

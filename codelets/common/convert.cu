@@ -3,7 +3,7 @@
 #include "common/element.cuh"
 #include "common/gpu.cuh"
 
-/* Elements of a thread, at once where the tensors begin at multiples of so many. */
+/* The elements of a thread: one access if the tensors are aligned for it. */
 template <class From, class To> constexpr int count = sizeof(From) > 4 || sizeof(To) > 4 ? 2 : 4;
 
 template <class S, int W> struct alignas(W * sizeof(S)) several {

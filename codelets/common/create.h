@@ -1,4 +1,4 @@
-/* What operations that make tensors out of nothing share: the type of the result is among their attributes. */
+/* Parts of operations that create tensors without inputs: their attributes include the type of the result. */
 #ifndef SLP_CREATE_H
 #define SLP_CREATE_H
 

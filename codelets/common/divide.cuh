@@ -1,4 +1,4 @@
-/* Divisions by numbers that a launch knows: a multiplication and a shift each, where a GPU would divide step by step. */
+/* Division by a divisor that is known at launch: a multiplication and a shift, much cheaper than a GPU's division. */
 #ifndef SLP_DIVIDE_CUH
 #define SLP_DIVIDE_CUH
 
@@ -11,7 +11,7 @@
 struct slp_quick {
 	uint32_t d, mul, shift;
 };
-/* The same for wider numbers, as they are rarely needed: divided by. */
+/* The same for wider numbers, which are rare: an ordinary division. */
 struct slp_slow {
 	int64_t d;
 };

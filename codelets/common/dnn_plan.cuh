@@ -27,7 +27,7 @@ static inline bool slp_dnn_get(slp_dnn_descriptor d, cudnnBackendAttributeName_t
 	return slp_dnn_graph.cudnnBackendGetAttribute(d, name, type, most, n, to) == CUDNN_STATUS_SUCCESS;
 }
 
-/* Descriptors that go together. */
+/* Owns descriptors that belong together. */
 struct slp_dnn_owner {
 	int count;
 	slp_dnn_descriptor all[SLP_DNN_MOST];
@@ -38,7 +38,7 @@ struct slp_dnn_owner {
 	}
 };
 
-/* Makes descriptors that the owner has.  After a failure nothing is made any more. */
+/* Makes descriptors that the owner holds. After a failure it makes none. */
 struct slp_dnn_builder {
 	slp_dnn_owner *owner;
 	bool ok;
@@ -73,8 +73,8 @@ struct slp_dnn_builder {
 	}
 };
 
-/* The engines, with their knobs, that the heuristics propose in this mode, best first: how many; the caller drops
- * them. */
+/* The engines, with their knobs, that the heuristics propose in this mode, best first; returns how many. The caller
+ * drops them. */
 static inline int64_t slp_dnn_propose(slp_dnn_descriptor graph, cudnnBackendHeurMode_t mode, int64_t most,
                                       slp_dnn_descriptor *configs)
 {
@@ -94,7 +94,7 @@ static inline int64_t slp_dnn_propose(slp_dnn_descriptor graph, cudnnBackendHeur
 	return made;
 }
 
-/* An engine's plan, which the caller drops; NULL: it cannot compute this, or not with that many bytes to work in. */
+/* An engine's plan, which the caller drops; NULL: it does not support the operation, or needs more workspace. */
 static inline slp_dnn_descriptor slp_dnn_plan(cudnnHandle_t handle, slp_dnn_descriptor config, size_t limit)
 {
 	int64_t bytes = 0, n = 0;
@@ -113,7 +113,7 @@ static inline slp_dnn_descriptor slp_dnn_plan(cudnnHandle_t handle, slp_dnn_desc
 	return NULL;
 }
 
-/* Tensors by their numbers, and where they are. */
+/* Tensors by number, and their addresses. */
 static inline bool slp_dnn_execute(cudnnHandle_t handle, slp_dnn_descriptor plan, int64_t n, const int64_t *numbers,
                                    const void *const *pointers, const void *work)
 {

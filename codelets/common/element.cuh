@@ -10,7 +10,8 @@
 
 template <class S> struct slp_number;
 template <class S> struct slp_stored;
-/* slp_number<S>::type is what is computed in; slp_stored<S>::of(x) the element for a number, as slp_set_truncated. */
+/* slp_number<S>::type is the type of computation; slp_stored<S>::of(x) converts a number to an element, as
+ * slp_set_truncated does. */
 #define X(symbol, name, S, kind, compute, ...)                                                                         \
 	template <> struct slp_number<S> {                                                                             \
 		typedef compute type;                                                                                  \
@@ -24,7 +25,7 @@ template <class S> struct slp_stored;
 SL_DTYPE_LIST(X)
 #undef X
 
-/* An element of a half type in a kernel: it reads as float, and what is put into it is rounded. */
+/* An element of a half type in a kernel: it is read as float, and rounded when written. */
 template <class S> struct slp_half {
 	S stored;
 
@@ -64,7 +65,7 @@ template <> inline __host__ __device__ int64_t slp_stored<int64_t>::of(int64_t x
 	return x;
 }
 
-/* The vectors that go with images: in the type of these, or in float32 where that is a half type. */
+/* Vectors beside images: of the type of the images, or of float32 beside a half type. */
 template <class T> struct slp_vector {
 	void *p;
 	enum sl_dtype dtype;
@@ -91,7 +92,7 @@ template <class T> struct slp_vector {
 	}
 };
 
-/* What a kernel takes elements as: half types as numbers, others as they are. */
+/* Elements as kernels take them: half types as numbers, others as they are. */
 template <class S> struct slp_element {
 	typedef S type;
 };
@@ -102,7 +103,7 @@ template <> struct slp_element<sl_float16> {
 	typedef slp_f16 type;
 };
 
-/* Calls f(S()) with the type of the elements, one of those in the set; the operation's rows see to that. */
+/* Calls f(S()) with the type of the elements, one of the set; the operation's rows guarantee that. */
 template <unsigned SET, class F> static inline void slp_with(enum sl_dtype dtype, F f)
 {
 	switch (dtype) {

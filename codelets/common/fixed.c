@@ -1,4 +1,4 @@
-/* SL_FIXED_SUMS: the sums of libraries are cut into parts here, whose number depends on sizes alone. */
+/* SL_FIXED_SUMS: divides the sums of libraries into parts, whose number depends on sizes alone. */
 #include "fixed.h"
 
 #include <pthread.h>

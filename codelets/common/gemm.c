@@ -55,8 +55,8 @@ static bool present(enum library library)
 	return built[library];
 }
 
-/* Whether OpenBLAS took this CPU for one without AVX-512, as releases older than a CPU do (0.3.21 takes Zen 5 for
- * Haswell): plain C is then the faster. */
+/* Whether OpenBLAS mistook this CPU for one without AVX-512, as releases older than the CPU do (0.3.21 takes Zen 5 for
+ * Haswell): then plain C is faster. */
 static bool openblas_is_behind(void)
 {
 #if defined(HAVE_OPENBLAS) && defined(HAVE_TARGET_CLONES)
@@ -69,8 +69,8 @@ static bool openblas_is_behind(void)
 }
 
 #ifdef HAVE_OPENBLAS
-/* OpenBLAS starts a thread for each core when it is loaded.  They would never have work, and they poll at first; they come
- * back if somebody else in the process asks for several. */
+/* OpenBLAS starts a thread for each core when it is loaded. They would never have work, and they poll at first;
+ * OpenBLAS starts them again if other code in the process asks for several. */
 extern int blas_thread_shutdown_(void) __attribute__((weak));
 
 __attribute__((constructor)) static void end_pool(void)
@@ -132,7 +132,7 @@ const char *slp_sgemm_reason(void)
 	return reason;
 }
 
-/* Products so thin or so small that the call of a library costs more than it saves (doc/performance.md). */
+/* Products so thin or so small that a call of a library costs more than it saves (doc/performance.md). */
 static bool is_small(bool tb, int64_t m, int64_t n, int64_t k)
 {
 	return m == 1 || n == 1 || k == 0 || (m <= 4 && !tb) || m * n * k <= 32768;
@@ -153,6 +153,14 @@ struct blas {
 	const char *a, *b;
 	char *c;
 };
+
+/* The product of a function's arguments. */
+#define BLAS(of_doubles)                                                                                               \
+	(struct blas)                                                                                                  \
+	{                                                                                                              \
+		.is_double = of_doubles, .ta = ta, .tb = tb, .m = m, .n = n, .k = k, .lda = lda, .ldb = ldb,           \
+		.ldc = ldc, .alpha = alpha, .beta = beta, .a = (const char *)a, .b = (const char *)b, .c = (char *)c   \
+	}
 
 static void blas_call(const struct blas *p, int64_t i, int64_t j)
 {
@@ -177,7 +185,7 @@ static void blas_blocks(void *arg, int64_t begin, int64_t end)
 	for (int64_t i = begin; i < end; i++) blas_call(p, i / across * p->rows, i % across * p->cols);
 }
 
-/* The whole of C at once, or blocks whose size depends on the sizes alone: enough of them for a team. */
+/* The whole of C at once, or blocks whose size depends on the sizes alone: enough blocks for a team. */
 static void blas_run(bool team, struct blas p)
 {
 	enum { LONG = 16, SHORT = 4, SMALLEST = 192, FEW = 2 * SMALLEST };
@@ -196,9 +204,9 @@ static void blas_run(bool team, struct blas p)
 #endif
 
 #ifdef HAVE_ONEDNN
-/* oneDNN splits a product by the threads that it finds, and on processors without AVX-512 its bits depend on that.  So
- * one that is for the calling thread alone is computed by one thread, inside a parallel region or not.  Returns how
- * many threads to allow again afterwards, 0 for as they were. */
+/* oneDNN splits a product by the number of OpenMP threads, and on processors without AVX-512 its bits depend on that.
+ * So a product for the calling thread alone is computed by one thread, inside a parallel region or not. Returns the
+ * number of threads to restore afterwards, 0 for no change. */
 static int alone(bool team)
 {
 	if (team || omp_in_parallel()) return 0;
@@ -227,8 +235,7 @@ static enum sl_status sgemm(bool team, bool ta, bool tb, int64_t m, int64_t n, i
 #endif
 #ifdef HAVE_OPENBLAS
 	if (which == OPENBLAS) {
-		blas_run(team, (struct blas){false, ta, tb, m, n, k, lda, ldb, ldc, 0, 0, alpha, beta, (const char *)a,
-		                             (const char *)b, (char *)c});
+		blas_run(team, BLAS(false));
 		return SL_OK;
 	}
 #endif
@@ -244,8 +251,7 @@ static void dgemm(bool team, bool ta, bool tb, int64_t m, int64_t n, int64_t k, 
 #ifdef HAVE_OPENBLAS
 	enum library wanted = library() == ONEDNN && !openblas_is_behind() ? OPENBLAS : library();
 	if (wanted == OPENBLAS && !is_small(tb, m, n, k) && fits_int(m, n, k, lda, ldb, ldc)) {
-		blas_run(team, (struct blas){true, ta, tb, m, n, k, lda, ldb, ldc, 0, 0, alpha, beta, (const char *)a,
-		                             (const char *)b, (char *)c});
+		blas_run(team, BLAS(true));
 		return;
 	}
 #endif

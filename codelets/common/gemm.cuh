@@ -1,6 +1,6 @@
-/* Row-major matrix products by cuBLAS.  cuBLAS is column-major: it is asked for Cᵀ = op(B)ᵀ op(A)ᵀ. Arithmetic is that
- * of the data type, as on CPUs, unless sl_config.tf32 allows TF32 (src/runtime/device/gpu.c).  Half types are multiplied on
- * tensor cores and added in float32; what is rounded is the result, unless that is float32. */
+/* Row-major matrix products by cuBLAS. cuBLAS is column-major: it is asked for Cᵀ = op(B)ᵀ op(A)ᵀ. Arithmetic is that
+ * of the data type, as on CPUs, unless sl_config.tf32 allows TF32 (src/runtime/device/gpu.c). Half types are multiplied on
+ * tensor cores and added in float32; the result is rounded once, unless it is float32. */
 #ifndef SLP_GEMM_CUH
 #define SLP_GEMM_CUH
 
@@ -21,6 +21,21 @@ struct slp_cuda_gemm {
 	double beta;
 	double alpha = 1;
 };
+
+/* One product of matrices without gaps; the caller sets other fields. */
+static inline struct slp_cuda_gemm slp_cuda_gemm_of(bool ta, bool tb, int64_t m, int64_t n, int64_t k)
+{
+	struct slp_cuda_gemm g = {};
+	g.ta = ta;
+	g.tb = tb;
+	g.m = m;
+	g.n = n;
+	g.k = k;
+	g.lda = ta ? m : k;
+	g.ldb = tb ? k : n;
+	g.count = 1;
+	return g;
+}
 
 static inline cublasStatus_t slp_cublas_gemm(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m, int n,
                                              int k, const float *a, int lda, long long sa, const float *b, int ldb,
@@ -72,7 +87,8 @@ static inline cublasStatus_t slp_cublas_gemm(cublasHandle_t h, cublasOperation_t
 	                                           c, to, ldc, sc, count, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
 }
 
-/* At a time: some of cuBLAS's kernels have a row of their grid for each, of which there may be 65535. */
+/* The most products of a call: some of cuBLAS's kernels have a row of their grid for each, and a grid has at most 65535
+ * rows. */
 #ifdef SLP_EMULATE
 enum { SLP_GEMM_MOST = 64 }; /* so that small cases have more */
 #else
@@ -101,7 +117,7 @@ static inline int64_t slp_alignment_of(const void *p)
 	return (int64_t)(bits & -bits);
 }
 
-/* As cuBLAS is asked for it, see slp_cublas_gemms. */
+/* The arguments of cuBLAS; see slp_cublas_gemms. */
 template <class T, class C>
 static struct slp_lt_product slp_lt_product_of(const struct slp_cuda_gemm &g, const T *a, const T *b, const C *c)
 {
@@ -120,7 +136,7 @@ static struct slp_lt_product slp_lt_product_of(const struct slp_cuda_gemm &g, co
 	return p;
 }
 
-/* Times cuBLAS's own choice and cublasLt's options, into memory that is there for that only: C may be added to. */
+/* Times cuBLAS's own choice and cublasLt's options on a copy of C, since a product may add to it. */
 template <class T, class C> static double slp_lt_measure(const struct slp_kernel *k, const struct slp_lt *lt,
                                                          cublasHandle_t h, struct slp_cuda_gemm g, const T *a,
                                                          const T *b, C *to, const char *key,
@@ -162,7 +178,7 @@ template <class T, class C> static void slp_lt_choose(const struct slp_kernel *k
 	lt->settled = true; /* without memory, as without measuring */
 }
 
-/* Whether it was queued; false: cuBLAS is to choose. */
+/* Whether it was queued; false: the caller lets cuBLAS choose. */
 template <class T, class C> static bool slp_lt_multiply(const struct slp_kernel *k, cublasHandle_t h,
                                                         const struct slp_cuda_gemm &g, const T *a, const T *b, C *c)
 {
@@ -173,7 +189,7 @@ template <class T, class C> static bool slp_lt_multiply(const struct slp_kernel 
 	return lt && lt->chosen >= 0 && slp_lt_run(h, k->stream, lt, lt->chosen, g.alpha, g.beta, b, a, c);
 }
 
-/* C is of the type of A and B, or float where that is a half type. */
+/* C has the type of A and B, or float beside a half type. */
 template <class T, class C> static enum sl_status slp_cuda_multiply(const struct slp_kernel *k, struct slp_cuda_gemm g,
                                                                     const T *a, const T *b, C *c)
 {

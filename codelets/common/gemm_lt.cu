@@ -1,12 +1,13 @@
-/* Matrix products by cublasLt: its heuristics propose algorithms for a product, best first.  An option adds
- * up its parts in a fixed order, in the type of the computation, and needs no more memory than cuBLAS has.  Each thread
- * keeps its descriptors and algorithms. */
+/* Matrix products by cublasLt: its heuristics propose algorithms for a product, best first. An option sums in a fixed
+ * order, in the type of the computation, and needs no more workspace than cuBLAS has. Each thread keeps its descriptors
+ * and algorithms. */
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
 #include "alloc.h"
+#include "forget.h"
 #include "gemm_lt.h"
 
 enum { BUCKETS = 64 };
@@ -72,7 +73,8 @@ template <class V> static bool prefer(cublasLtMatmulPreference_t to, cublasLtMat
 	return is_well(LT.cublasLtMatmulPreferenceSetAttribute(to, what, &value, sizeof value));
 }
 
-/* In place, parts would be added in the order in which they are ready; in the type of the result, in less. */
+/* Split sums in place would be added in the order in which they are ready; in the type of the result, they would lose
+ * digits. */
 static bool propose(struct slp_lt *lt, cublasLtHandle_t h, size_t bytes)
 {
 	cublasLtMatmulPreference_t wish = NULL;
@@ -106,8 +108,8 @@ struct slp_lt *slp_lt_of(cublasHandle_t h, const struct slp_lt_product *p)
 	lt->chosen = -1;
 	lt->next = *first;
 	*first = lt;
-	/* A handle of cuBLAS is one of cublasLt's, too. */
-	lt->settled = !describe(lt) || !propose(lt, (cublasLtHandle_t)h, bytes); /* nothing is to be chosen */
+	/* A handle of cuBLAS is also one of cublasLt. */
+	lt->settled = !describe(lt) || !propose(lt, (cublasLtHandle_t)h, bytes); /* no choice */
 	return lt;
 }
 
@@ -139,7 +141,7 @@ void slp_lt_key_text(const struct slp_lt *lt, char to[SLP_TUNE_KEY])
 		if (n < SLP_TUNE_KEY) n += snprintf(to + n, (size_t)(SLP_TUNE_KEY - n), " %" PRId64, number);
 }
 
-/* An algorithm's name is a hash of its description: the order of the proposals may change. */
+/* The name of an algorithm is a hash of its description, because the order of proposals may change. */
 void slp_lt_way_text(const struct slp_lt *lt, int option, char to[SLP_TUNE_TEXT])
 {
 	uint64_t hash = 0;

@@ -1,4 +1,4 @@
-/* Matrix products by cublasLt, of whose algorithms one may choose (gemm_lt.cu): column-major, as cuBLAS takes them. */
+/* Matrix products by cublasLt with a choice of algorithms (gemm_lt.cu): column-major, as in cuBLAS. */
 #ifndef SLP_GEMM_LT_H
 #define SLP_GEMM_LT_H
 
@@ -6,7 +6,7 @@
 
 #include "tune.h"
 
-/* All that the time of a product depends on; compared as bytes: fill it with zeros first. */
+/* Everything that the time of a product depends on; compared as bytes: fill it with zeros first. */
 struct slp_lt_product {
 	int64_t ta, tb, m, n, k, lda, ldb, ldc, stride_a, stride_b, stride_c, count;
 	int64_t type, to;     /* cudaDataType_t of the factors, of C */
@@ -23,7 +23,7 @@ struct slp_lt {
 	cublasLtMatrixLayout_t a, b, c;
 	cublasLtMatmulHeuristicResult_t option[SLP_LT_OPTIONS];
 	int options, chosen;
-	bool settled; /* it has been chosen */
+	bool settled; /* an option is chosen */
 	struct slp_lt *next;
 };
 
@@ -31,15 +31,16 @@ struct slp_lt {
 extern "C" {
 #endif
 
-/* That of these sizes; NULL: there is no cublasLt, or no memory. */
+/* The entry of these sizes; NULL: there is no cublasLt, or no memory. */
 struct slp_lt *slp_lt_of(cublasHandle_t h, const struct slp_lt_product *p);
-/* Queues it by an option, on the stream; c may be another than the product's, if it is aligned as that. */
+/* Queues the product by an option, on the stream; c may be another array than in the product, with the same
+ * alignment. */
 bool slp_lt_run(cublasHandle_t h, void *stream, const struct slp_lt *lt, int option, double alpha, double beta,
                 const void *a, const void *b, void *c);
 void slp_lt_key_text(const struct slp_lt *lt, char to[SLP_TUNE_KEY]);
-/* option -1: cuBLAS's. */
+/* option -1: cuBLAS's choice. */
 void slp_lt_way_text(const struct slp_lt *lt, int option, char to[SLP_TUNE_TEXT]);
-/* Chooses the option of that text; false: there is none. */
+/* Chooses the option with that text; false: there is none. */
 bool slp_lt_settle(struct slp_lt *lt, const char *way);
 
 #ifdef __cplusplus

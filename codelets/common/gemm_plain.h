@@ -2,8 +2,8 @@
 
 #include "op.h"
  *
- * A tile of C, ROWS × COLS, stays in registers while a packed panel of op(B) runs by; elements of A are read where
- * they are.  Sums run over k in an order of their own, so results do not depend on how C is cut among threads. */
+ * A tile of C, ROWS × COLS, stays in registers while a packed panel of op(B) runs by; elements of A are read where they
+ * are. Sums over k have a fixed order, so results do not depend on the division of C among threads. */
 
 enum {
 	PLAIN(WIDTH) = 64 / sizeof(T), /* of a vector */
@@ -73,7 +73,7 @@ SLP_INLINE void PLAIN(rows)(const struct PLAIN(product) * p, const T *panel, int
 	}
 }
 
-/* Rows [i0, i1) of columns [j, j + COLS) of C.  A panel that only few rows would use is read where it is. */
+/* Rows [i0, i1) of columns [j, j + COLS) of C. A panel for only few rows is read in place. */
 SLP_CLONES static void PLAIN(stripe)(const struct PLAIN(product) * p, int64_t i0, int64_t i1, int64_t j)
 {
 	T panel[PLAIN(DEPTH) * PLAIN(COLS)] __attribute__((aligned(64)));

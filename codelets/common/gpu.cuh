@@ -1,19 +1,19 @@
-/* What the CUDA kernels share: launching, shared memory, indices, block reductions, library handles.
- * Kernels are launched through SLP_LAUNCH and take dynamic shared memory through SLP_DYN_SHARED alone, so that the
- * same source also compiles as host C++ for the emulated devices of the tests. */
+/* Common parts of CUDA kernels: launches, shared memory, indices, block reductions, library handles. Kernels are
+ * launched through SLP_LAUNCH and take dynamic shared memory through SLP_DYN_SHARED alone, so that the same source also
+ * compiles as host C++ for the emulated devices of the tests. */
 #ifndef SLP_GPU_CUH
 #define SLP_GPU_CUH
 
 #include "op.h"
 
-/* No launch has larger blocks: tests/kernels.sh sees to it that a GPU has the registers. */
+/* The most threads of a block: tests/kernels.sh checks that a GPU has the registers. */
 enum { SLP_MOST_THREADS = 256 };
 
 #ifdef SLP_EMULATE
 #define SLP_IN_PLACE const
 #include "emu.h" /* tests/emu: defines both macros and the CUDA built-ins for host C++ */
 #ifndef SLP_EMU_BLOCK
-#define SLP_EMU_BLOCK 64 /* where a thread that meets a barrier takes long */
+#define SLP_EMU_BLOCK 64 /* where a barrier takes long */
 #endif
 enum { SLP_BLOCK = SLP_EMU_BLOCK };
 #else
@@ -21,7 +21,7 @@ enum { SLP_BLOCK = SLP_EMU_BLOCK };
 #define SLP_LAUNCH(kernel, grid, block, shmem, stream, ...)                                                            \
 	(kernel)<<<(grid), (block), (shmem), (cudaStream_t)(stream)>>>(__VA_ARGS__)
 #define SLP_DYN_SHARED(T, name) extern __shared__ T name[]
-/* An argument whose arrays are indexed where it is, not copied first. */
+/* An argument whose arrays are indexed in place, not copied first. */
 #if CUDART_VERSION >= 11070 && (!defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 700)
 #define SLP_IN_PLACE const __grid_constant__
 #else
@@ -30,11 +30,11 @@ enum { SLP_BLOCK = SLP_EMU_BLOCK };
 enum { SLP_BLOCK = 256 };
 #endif
 
-/* Blocks of a launch for so many shares of the work, at most `most`: blocks take further shares in turn. */
+/* Blocks of a launch for so many shares of the work, at most `most`: blocks loop over further shares. */
 static inline unsigned slp_blocks(int64_t shares, int64_t most)
 {
 #ifdef SLP_EMULATE
-	most = emu_blocks(most); /* few, so that they do, in small cases, too */
+	most = emu_blocks(most); /* few, so that small cases loop, too */
 #endif
 	return (unsigned)(shares < 1 ? 1 : shares > most ? most : shares);
 }
@@ -48,7 +48,7 @@ static inline unsigned slp_grid(int64_t n)
 #define SLP_GRID_STRIDE(i, n)                                                                                          \
 	for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < (n); i += (int64_t)gridDim.x * blockDim.x)
 
-/* The result of a launch; to be returned by the function that launched. */
+/* The status of a launch, to be returned by the function that launched. */
 static inline enum sl_status slp_launched(const struct slp_kernel *k)
 {
 	cudaError_t e = cudaGetLastError();

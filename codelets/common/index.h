@@ -1,17 +1,17 @@
-/* Indices and labels as functions take them: int32, or int64 as other frameworks have them. */
+/* Indices and labels as functions take them: int32, or int64 as in other frameworks. */
 #ifndef SLP_INDEX_H
 #define SLP_INDEX_H
 
 #include "op.h"
 #include "starling/ops.h"
 
-/* In int32, which kernels read.  What is too large for it saturates: it is outside of every tensor as before. */
+/* Indices in int32, which kernels read. Values that are too large saturate, and stay outside of every tensor. */
 static inline sl_tensor *slp_as_index(const char *at, sl_tensor *t)
 {
 	return t && sl_tensor_dtype(t) == SL_INT64 ? sl_cast_at(at, t, SL_INT32) : t;
 }
 
-/* The same of a function's argument, which must be given; NULL with an error. */
+/* The same for a function's argument, which must be given; NULL with an error. */
 static inline sl_tensor *slp_indices(const char *at, const char *function, sl_tensor *t)
 {
 	if (!slp_given(at, function, "indices", t)) return NULL;

@@ -22,7 +22,7 @@ static inline int64_t slp_label(const struct slp_view *labels, int64_t i)
 	return labels->type.dtype == SL_INT32 ? ((const int32_t *)labels->ptr)[i] : ((const uint8_t *)labels->ptr)[i];
 }
 
-/* Before anything is computed with them. */
+/* Checks the labels before anything is computed. */
 static inline enum sl_status slp_check_labels(const struct slp_kernel *k, const struct slp_view *labels,
                                               int64_t classes)
 {

@@ -23,7 +23,7 @@ static void scatter(const float *from, int64_t step, int live, int64_t count, fl
 		for (int l = 0; l < live; l++) to[l * stride + p] = from[p * step + l];
 }
 
-/* Halves onto halves, as vectors do it. */
+/* Adds halves, as vectors do it. */
 static void sum(const float *vectors, int64_t count, float *to)
 {
 	for (int64_t i = 0; i < count; i++) {
@@ -39,7 +39,7 @@ static const struct moves moves = {gather, scatter, sum};
 
 /* ---- by vectors -------------------------------------------------------------------------------------------------- */
 
-/* Exchanges the lanes of a whose number has bit s with those of b whose number has not. */
+/* Exchanges the lanes of a whose number has bit s with the lanes of b whose number lacks it. */
 #define EXCHANGE(a, b, s)                                                                                              \
 	do {                                                                                                           \
 		__typeof__(a) a_ = __builtin_shufflevector(a, b, LIST(FIRST, s));                                      \

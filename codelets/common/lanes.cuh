@@ -1,5 +1,5 @@
-/* What kernels over rows share: groups of LANES threads (a thread, a warp or a block), each with a row of its own,
- * and calls with a number known only at run time as a template argument. */
+/* Common parts of kernels over rows: groups of LANES threads (a thread, a warp or a block), each with a row of its own,
+ * and calls that turn a run-time number into a template argument. */
 #ifndef SLP_LANES_CUH
 #define SLP_LANES_CUH
 
@@ -16,7 +16,7 @@ enum { SLP_LONG_ROW = 1024 };
 #endif
 enum { SLP_WARP = 32 };
 
-/* Which thread of its group this is; which group; how many groups there are. */
+/* The thread's number in its group; the group; the number of groups. */
 template <int LANES> __device__ inline int slp_lane()
 {
 	return (int)(threadIdx.x % LANES);
@@ -41,7 +41,7 @@ template <int LANES, class T, class F> __device__ inline T slp_group_reduce(T v,
 	return v;
 }
 
-/* Blocks for so many rows; groups take further rows in turn. */
+/* Blocks for so many rows; groups loop over further rows. */
 static inline unsigned slp_group_grid(int64_t rows, int lanes)
 {
 	int64_t per_block = SLP_BLOCK / lanes;

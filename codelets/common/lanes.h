@@ -13,11 +13,11 @@ void slp_lanes_gather(const float *from, int64_t stride, int live, int64_t count
 /* The inverse: to[lane * stride + p] = from[p * step + lane] for lanes below `live`. */
 void slp_lanes_scatter(const float *from, int64_t step, int live, int64_t count, float *to, int64_t stride);
 
-/* to[i] = the sum of the lanes of vector i, for i in [0, count), in an order that is always the same. */
+/* to[i] = the sum of the lanes of vector i, for i in [0, count), in a fixed order. */
 void slp_lanes_sum(const float *vectors, int64_t count, float *to);
 
-/* Lanes as bits, only in functions for the instructions of these vectors (simd.h): those of a vector of masks (all bits
- * set or none); those whose number a relu gives a gradient, which are not below or at 0. */
+/* Lanes as bits, only in functions for the instructions of these vectors (simd.h): the lanes of a mask (all bits set or
+ * none), and the lanes of numbers to which relu passes a gradient, which are not 0 or less. */
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
 #define SLP_LANE_BITS16(mask) ((uint16_t)_mm512_movepi32_mask((__m512i)(mask)))

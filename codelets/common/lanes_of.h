@@ -1,5 +1,5 @@
-/* What lanes.c does, by vectors of one length.  Included once for each, with WIDTH, the floats of a VECTOR; LIST, which
- * numbers its lanes; TARGET, the instructions; NAME(x), x with the length behind it. */
+/* The functions of lanes.c for vectors of one length. Included once for each, with WIDTH, the floats of a VECTOR; LIST,
+ * which numbers its lanes; TARGET, the instructions; NAME(x), x with the length appended. */
 
 /* r[i] lane j becomes r[j] lane i. */
 SLP_INLINE void NAME(transpose)(VECTOR r[WIDTH])
@@ -12,7 +12,7 @@ SLP_INLINE void NAME(transpose)(VECTOR r[WIDTH])
 #endif
 }
 
-/* Lane i of r[0] becomes the sum of the lanes of r[i]; r is used up. */
+/* Lane i of r[0] becomes the sum of the lanes of r[i]; r is overwritten. */
 SLP_INLINE void NAME(fold)(VECTOR r[WIDTH])
 {
 #if WIDTH == 16
@@ -60,7 +60,7 @@ TARGET static void NAME(scatter)(const float *from, int64_t step, int live, int6
 	if (count < WIDTH) scatter(from, step, live, count, to, stride);
 }
 
-/* The first sums, where sixteen lanes are two vectors. */
+/* The first additions, if sixteen lanes are two vectors. */
 SLP_INLINE void NAME(load)(const float *from, VECTOR *v)
 {
 	VECTOR more;

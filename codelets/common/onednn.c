@@ -1,3 +1,4 @@
+/* oneDNN 2 and 3 behind one interface (onednn.h). */
 /* oneDNN 2 and 3 behind one face (onednn.h). */
 #include "config.h"
 

@@ -1,5 +1,5 @@
-/* The part of oneDNN that convolutions need, the same for its releases 2 (from 2.6) and 3, whose C interfaces differ in
- * how descriptors are made and held. */
+/* The part of oneDNN that convolutions need, for its releases 2 (from 2.6) and 3, whose C interfaces make and hold
+ * descriptors in different ways. */
 #ifndef SLP_ONEDNN_H
 #define SLP_ONEDNN_H
 
@@ -9,7 +9,7 @@
 
 #if DNNL_VERSION_MAJOR >= 3
 typedef dnnl_memory_desc_t slp_dnn_md;        /* an owned description of a tensor */
-typedef const_dnnl_memory_desc_t slp_dnn_ref; /* how one is passed */
+typedef const_dnnl_memory_desc_t slp_dnn_ref; /* a reference to one */
 #else
 typedef dnnl_memory_desc_t slp_dnn_md;
 typedef const dnnl_memory_desc_t *slp_dnn_ref;
@@ -17,7 +17,8 @@ typedef const dnnl_memory_desc_t *slp_dnn_ref;
 
 enum slp_dnn_pass { SLP_DNN_FORWARD, SLP_DNN_DATA, SLP_DNN_WEIGHTS };
 
-/* What a convolution does with its result: adds it to what is there, then relu, or keeps it between bounds. */
+/* The steps after a convolution: adds the result to the previous contents, then applies relu, or limits it to
+ * bounds. */
 struct slp_dnn_after {
 	int sum, relu, bounded;
 	float low, high;
@@ -27,7 +28,7 @@ struct slp_dnn_after {
 struct slp_dnn_conv {
 	dnnl_alg_kind_t algorithm;
 	slp_dnn_md x, w, b, y;
-	bool bias, inference; /* inference: weights may be in a form that gradients cannot be computed from */
+	bool bias, inference; /* inference: weights may have a form from which gradients cannot be computed */
 	dnnl_dims_t strides, dilates, padding;
 	struct slp_dnn_after after;
 };

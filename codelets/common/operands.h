@@ -1,5 +1,5 @@
-/* How two operands are walked through when their shapes are broadcast: axes that can be walked as one are merged, so
- * equal shapes have a single axis, and a bias or a channel's number two or three. */
+/* Walks through two operands whose shapes are broadcast: axes are merged where possible, so equal shapes have a single
+ * axis, and a bias or a channel's number two or three. */
 #ifndef SLP_OPERANDS_H
 #define SLP_OPERANDS_H
 

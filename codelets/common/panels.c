@@ -72,7 +72,7 @@ typedef float half __attribute__((vector_size(32)));
 TILE(slp_v16, wide_tile)
 TILE(half, half_tile)
 
-/* Rows that a tile has at most: as many as there are registers for. */
+/* The most rows of a tile: as many as fit in registers. */
 enum { WIDE_ROWS = 8, HALF_ROWS = 6 };
 
 #define ROWS(name, n)                                                                                                  \
@@ -96,7 +96,7 @@ SLP_CLONES static void half_rows(const struct tile *t, int64_t rows)
 	}
 }
 
-/* A tile at the right edge of C, by way of one of full width. */
+/* A tile at the right edge of C, computed through one of full width. */
 static void edge(void (*rows_of)(const struct tile *, int64_t), struct tile t, int64_t rows, int64_t cols)
 {
 	float full[WIDE_ROWS * WIDE] = {0}, *c = t.c;
@@ -116,7 +116,7 @@ void slp_panels_multiply(const float *panels, int64_t rows, int64_t k, int64_t n
 	int64_t most = wide ? WIDE_ROWS : HALF_ROWS, tiles = (rows + most - 1) / most;
 	for (int64_t from = 0; from < k; from += DEEP)
 		for (int64_t j = 0; j < n; j += WIDE)
-			for (int64_t i = 0; i < tiles; i++) { /* of about one size */
+			for (int64_t i = 0; i < tiles; i++) { /* of about equal size */
 				int64_t row = i * rows / tiles, count = (i + 1) * rows / tiles - row;
 				struct tile t = {a + row * lda + from,
 				                 panels + j * k + from * WIDE,

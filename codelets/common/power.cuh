@@ -1,6 +1,6 @@
-/* Powers in double precision where they are whole or nearly so.  CUDA's pow may be two units in the last place off: of
- * integers, 2.999… would become 2.  Powers of whole numbers by whole exponents are exact here, as long as a double can
- * hold them; next to a whole number the last place is decided with twice the digits. */
+/* Powers in double precision that are whole numbers or near one. CUDA's pow may be off by two units in the last place:
+ * for integers, 2.999… would become 2. Powers of whole numbers by whole exponents are exact here, as long as a double
+ * can hold them; next to a whole number the last place is decided with twice the digits. */
 #ifndef SLP_POWER_CUH
 #define SLP_POWER_CUH
 
@@ -8,7 +8,7 @@
 
 #include "gpu.cuh"
 
-#ifndef SLP_LIBRARY_POW /* the emulated devices of the tests have one that is less accurate */
+#ifndef SLP_LIBRARY_POW /* the emulated devices of the tests have a less accurate one */
 #define SLP_LIBRARY_POW std::pow
 #endif
 
@@ -54,7 +54,7 @@ static __host__ __device__ inline slp_double2 slp_log2_of(double x)
 	                slp_mul2({2, 0}, slp_mul2(t, sum)));
 }
 
-/* x to the power of y, known to lie next to the whole number `near`, rounded.  x > 0. */
+/* x to the power of y, which lies next to the whole number `near`, rounded. x > 0. */
 static __host__ __device__ inline double slp_pow_near(double x, double y, double near, double found)
 {
 	slp_double2 power = slp_mul2({y, 0}, slp_log2_of(x)), log_near = slp_log2_of(near);

@@ -13,7 +13,7 @@
 	                      m_limit(x) * m_exp(m_limit(x) * m_limit(x) * (T)-0.5) * (T)0.3989422804014327)           \
 	X(sign, x > 0 ? 1 : x < 0 ? -1 : x)
 
-/* For derivatives: infinity times zero. */
+/* For derivatives: infinity times zero is zero. */
 #define m_limit(x) ((x) < -50 ? -50 : (x) > 50 ? 50 : (x))
 
 /* gelu_tanh(x) is x times the sigmoid of this: 2 sqrt(2 / pi) (x + 0.044715 x^3); its derivative. */

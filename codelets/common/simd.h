@@ -13,7 +13,7 @@
 #define SLP_UNROLL _Pragma("GCC unroll 32")
 #endif
 
-/* For functions that need 32 registers of 16 floats, or 16 of 8; called only where slp_has_avx512(), slp_has_avx2(). */
+/* For functions that need 32 registers of 16 floats, or 16 of 8; called only if slp_has_avx512(), slp_has_avx2(). */
 #if defined(__x86_64__) && defined(__GNUC__)
 #define SLP_AVX512 __attribute__((target("arch=x86-64-v4")))
 #define SLP_AVX2 __attribute__((target("arch=x86-64-v3")))

@@ -16,7 +16,7 @@ enum sl_status slp_strided_ref(const struct slp_kernel *k, const struct slp_stri
 	return SL_OK;
 }
 
-/* A place in the outer axes of p, its element in the source and, with out_stride, in the result. */
+/* A position in the outer axes of p, its element in the source and, with out_stride, in the result. */
 struct cursor {
 	int64_t index[SL_MAX_NDIM], in, out;
 };
@@ -33,7 +33,7 @@ static struct cursor cursor_at(const struct slp_strided *p, int naxes, const int
 	return c;
 }
 
-/* The next row; costs no division. */
+/* Steps to the next row without a division. */
 static inline void cursor_next(struct cursor *c, const struct slp_strided *p, int naxes)
 {
 	for (int a = naxes - 1; a >= 0; a--) {

@@ -44,7 +44,7 @@ template <class T> static void copy(const struct slp_kernel *k, const struct slp
 		           axes<int64_t>(p));
 }
 
-/* *p in groups of `count` elements that are neighbours in both tensors, if it can be walked so. */
+/* Groups `count` elements that are neighbours in both tensors; false if p cannot be walked so. */
 static bool in_groups(struct slp_strided *p, int64_t count)
 {
 	int last = p->ndim - 1;

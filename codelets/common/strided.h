@@ -10,21 +10,21 @@
 extern "C" {
 #endif
 
-/* X(T): one for each size that elements have; what only moves them does not ask for their type.
- * SLP_BY_SIZE(size, name) is the one of name_uint8_t, … for elements of so many bytes. */
+/* X(T): one for each size that elements have, since copies do not depend on their type. SLP_BY_SIZE(size, name) is
+ * name_uint8_t, … for elements of so many bytes. */
 #define SLP_SIZES(X) X(uint8_t) X(uint16_t) X(uint32_t) X(uint64_t)
 #define SLP_BY_SIZE(size, name)                                                                                        \
 	((size) == 1 ? name##_uint8_t : (size) == 2 ? name##_uint16_t : (size) == 4 ? name##_uint32_t : name##_uint64_t)
 
 /* The source of output element (i0, i1, …), row-major over dim, is element base + i0 * stride[0] + i1 * stride[1] …
- * Strides may be negative.  No dim is 1 and no two neighbours could be one axis: slp_strided_add sees to that. */
+ * Strides may be negative. slp_strided_add keeps that no dim is 1 and no two neighbours can be merged. */
 struct slp_strided {
 	int ndim;
 	int64_t dim[SL_MAX_NDIM], stride[SL_MAX_NDIM];
 	int64_t base;
 };
 
-/* Appends an output axis, inside those that are there. */
+/* Appends an output axis, inside the earlier ones. */
 static inline void slp_strided_add(struct slp_strided *p, int64_t dim, int64_t stride)
 {
 	int last = p->ndim - 1;
@@ -77,7 +77,7 @@ static inline struct slp_tiling slp_tiling_of(const struct slp_strided *p, int a
 	return t;
 }
 
-/* A run of one element is not worth a call of memcpy. */
+/* Shorter runs are not worth a call of memcpy. */
 static inline void slp_copy_run(char *to, const char *from, size_t bytes)
 {
 	if (bytes == 4) memcpy(to, from, 4);
@@ -85,7 +85,7 @@ static inline void slp_copy_run(char *to, const char *from, size_t bytes)
 	else memcpy(to, from, bytes);
 }
 
-/* A shape seen from one axis: sizes before it, of it, after it. */
+/* A shape relative to one axis: sizes before it, of it, after it. */
 struct slp_split {
 	int64_t outer, n, inner;
 };

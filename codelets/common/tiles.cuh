@@ -1,5 +1,5 @@
 /* Transposition by tiles through shared memory on GPUs, so that reads and writes both go along cache lines: of strided
- * tensors (strided.cu), and of images between orders of their channels (lane_order.cuh). */
+ * tensors (strided.cu), and of images between orders of their channels (image_layout.cuh). */
 #ifndef SLP_TILES_CUH
 #define SLP_TILES_CUH
 
@@ -7,8 +7,7 @@
 #include "divide.cuh"
 #include "strided.h"
 
-/* A tile has about so many elements, with one side of so many where the matrix is as large, else all of that side: of a
- * narrow matrix a tile has whole rows. */
+/* A tile has about so many elements. A side has this length, or, for a narrow matrix, the whole length of the axis. */
 enum { SLP_TILE_SIZE = 1024, SLP_TILE = 32 };
 
 /* Tiles of ta × tb elements of the matrices, in shared memory with rows of `pitch`. */
@@ -41,7 +40,7 @@ static inline struct slp_tiles slp_tiles_of(const struct slp_tiling &t)
 	        down};
 }
 
-/* Where outer element i begins, in the source and in the result. */
+/* The beginning of outer element i in the source and in the result. */
 static __device__ inline void slp_tile_offsets(const struct slp_tiling &t, int64_t i, int64_t *in, int64_t *out)
 {
 	*in = t.outer.base;

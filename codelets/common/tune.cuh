@@ -1,4 +1,4 @@
-/* How long what a kernel may do takes on the GPU: on its own operands, in plain runs. */
+/* Times a kernel's alternatives on the GPU, on the kernel's own operands, in plain runs. */
 #ifndef SLP_TUNE_CUH
 #define SLP_TUNE_CUH
 
@@ -12,7 +12,7 @@ enum { SLP_TUNE_ROUNDS = 1, SLP_TUNE_CALLS = 1 }; /* its clock is exact */
 enum { SLP_TUNE_ROUNDS = 4, SLP_TUNE_CALLS = 3 };
 #endif
 
-/* Keeps the stream busy while the host queues what is timed, so that the host's time is not part of it. */
+/* Keeps the stream busy while the host queues the timed work, so that the host's time is not part of it. */
 __global__ static void slp_hold(long long clocks)
 {
 #ifdef SLP_EMULATE
@@ -40,7 +40,7 @@ struct slp_stopwatch {
 	{
 		return cudaEventRecord(at[i], (cudaStream_t)stream) == cudaSuccess;
 	}
-	/* µs between the two; negative: it cannot be said. */
+	/* µs between the two events; negative: unknown. */
 	double elapsed()
 	{
 		float ms = 0;
@@ -50,8 +50,8 @@ struct slp_stopwatch {
 	}
 };
 
-/* µs of what `run` queues on the kernel's stream, the least of a few rounds; negative: it fails.  What is much slower
- * than `best` is given up early.  It must give the same however often it runs. */
+/* µs of the work that `run` queues on the kernel's stream, the least of a few rounds; negative: it fails. Work that is
+ * much slower than `best` is given up early. Repeated runs must give the same result. */
 template <class F> static double slp_time_of(const struct slp_kernel *k, double best, F run)
 {
 	const long long clocks = 200000; /* a tenth of a millisecond */
@@ -69,11 +69,11 @@ template <class F> static double slp_time_of(const struct slp_kernel *k, double 
 		ok = us >= 0;
 		if (least < 0 || us < least) least = us;
 	}
-	cudaGetLastError(); /* drops the errors of ways that failed */
+	cudaGetLastError(); /* drops the errors of alternatives that failed */
 	return ok ? least : -1;
 }
 
-/* Whether k runs plainly, not to be recorded into a CUDA graph. */
+/* Whether k runs directly, not while a CUDA graph is recorded. */
 static inline bool slp_is_plain_run(const struct slp_kernel *k)
 {
 	enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusActive;

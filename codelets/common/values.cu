@@ -1,3 +1,4 @@
+/* Values that processes exchange, on GPUs: sums of two arrays, and whether all elements are finite. */
 /* Values that processes exchange, on GPUs: sums of two, and whether all are finite. */
 #include "op.h"
 #include "common/element.cuh"
@@ -11,7 +12,7 @@ template <class S> __global__ void add_kernel(S *to, const S *a, const S *b, int
 	SLP_GRID_STRIDE(i, n) to[i] = slp_stored<S>::of((T)slp_load(a[i]) + (T)slp_load(b[i]));
 }
 
-/* All that write write the same. */
+/* Several threads may write the flag; all write the same. */
 template <class S> __global__ void look_kernel(int *bad, const S *data, int64_t n)
 {
 	typedef typename slp_number<S>::type T;

@@ -68,7 +68,7 @@ SLP_VFN float slp_exp_sum(float hi, float lo)
 {
 	int32_t n;
 	float p = slp_expm1_reduced(hi, lo, &n) + 1;
-	n = n < -160 ? -160 : n > 160 ? 160 : n; /* where NaN left rubbish */
+	n = n < -160 ? -160 : n > 160 ? 160 : n; /* replaces garbage that NaN left */
 	int32_t half = n >> 1;
 	return p * slp_pow2i(half) * slp_pow2i(n - half); /* in two steps: 2^n may not be a float, the result may */
 }
@@ -215,7 +215,7 @@ SLP_VFN float slp_coshf(float x)
 	return 0.5f * half * half + 0.5f / half / half;
 }
 
-/* log1p(|x| + x^2 / (1 + sqrt(1 + x^2))); log(2 |x|) where x^2 is all. */
+/* log1p(|x| + x^2 / (1 + sqrt(1 + x^2))); log(2 |x|) if x^2 dominates. */
 SLP_VFN float slp_asinhf(float x)
 {
 	float a = fabsf(x), b = a > 1e4f ? 1e4f : a, z = b * b;
@@ -223,7 +223,7 @@ SLP_VFN float slp_asinhf(float x)
 	return copysignf(a > 1e4f ? far : near, x);
 }
 
-/* log(2 x) where x^2 is all. */
+/* log(2 x) if x^2 dominates. */
 SLP_VFN float slp_acoshf(float x)
 {
 	float b = x > 1e4f ? 1e4f : x, t = b - 1;

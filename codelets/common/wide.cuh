@@ -4,14 +4,14 @@
 
 #include "element.cuh"
 
-/* As many elements as 16 bytes hold. */
+/* The number of elements in 16 bytes. */
 template <class S> constexpr int slp_wide_count = 16 / (int)sizeof(S);
 
 template <class S> struct alignas(16) slp_wide {
 	S at[slp_wide_count<S>];
 };
 
-/* Whether accesses of 16 bytes may begin at p. */
+/* Whether 16-byte accesses may begin at p. */
 __host__ __device__ static inline bool slp_is_wide(const void *p)
 {
 	return (uintptr_t)p % 16 == 0;
@@ -60,8 +60,8 @@ template <int W, class S, class T> static __device__ inline void slp_put(S *p, c
 	else slp_wide_store(p, W, v);
 }
 
-/* Functions of elements: a thread takes some side by side, at once where the tensors begin at multiples of so many
- * bytes.  No more than four, or there would be too much machine code: each is a copy of the function. */
+/* Functions of elements: a thread computes some neighbours, with one access if the tensors are aligned for it. Four at
+ * most, because each is a copy of the function in machine code. */
 template <class S> constexpr int slp_some_count = sizeof(S) > 4 ? 2 : 4;
 
 template <class S> struct alignas(slp_some_count<S> * sizeof(S)) slp_some {
@@ -73,7 +73,7 @@ template <class S> static inline bool slp_is_some(const void *p)
 	return (uintptr_t)p % sizeof(slp_some<S>) == 0;
 }
 
-/* The n elements at p; step 0: the same one in all places. */
+/* The n elements at p; step 0: the same one n times. */
 template <class S, class T>
 static __device__ inline void slp_some_load(const S *p, int64_t n, bool at_once, int64_t step, T *v)
 {
@@ -100,7 +100,7 @@ template <class S> static __device__ inline void slp_some_store(S *p, int64_t n,
 	}
 }
 
-/* Blocks for n elements so taken; the first of them that thread `i` of the grid takes is i * slp_some_count<S>. */
+/* Blocks for n elements; the first element of thread `i` of the grid is i * slp_some_count<S>. */
 template <class S> static inline unsigned slp_some_grid(int64_t n)
 {
 	return slp_grid((n + slp_some_count<S> - 1) / slp_some_count<S>);

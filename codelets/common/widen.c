@@ -11,7 +11,7 @@ static size_t wide_bytes(const struct slp_view *v)
 	return v->type.dtype == SL_BFLOAT16 ? (sizeof(float) * (size_t)slp_size(v) + 63) & ~(size_t)63 : 0;
 }
 
-/* The view, or a place for its copy. */
+/* The view, or memory for its copy. */
 static struct slp_view widened(const struct slp_view *v, char **next)
 {
 	struct slp_view wide = *v;

@@ -6,10 +6,9 @@
 
 #include <stddef.h>
 
-/* A kernel shares the first with the threads of its team; the second is for each thread's own; the others are for
- * tensors in another order, and unpooled, and sums of a part, given to an implementation that uses the first; the next
- * two for float32 copies of operands in a half type, and for plain copies of those with channels last; the last for sums of
- * parts (conv2d_fixed.c). */
+/* The team's threads share the first; the second is for each thread's own data; the others are for tensors in another
+ * layout, for unpooled tensors, and for sums of a part, while an implementation uses the first; then for float32 copies
+ * of operands in a half type, for plain copies of operands in NHWC, and for sums of parts (conv2d_fixed.c). */
 enum slp_workspace {
 	SLP_WORK_CALL,
 	SLP_WORK_THREAD,

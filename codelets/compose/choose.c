@@ -1,9 +1,9 @@
-/* Choosing between elements, limiting them, and activations with a number. */
+/* Functions that choose between elements or limit them, and activations with a number. */
 #include "compose.h"
 #include "op_list.h"
 #include "starling/functions.h"
 
-/* Whatever is not 0 is true: a bool knows that of every data type. */
+/* Converts a condition to bool: every value but 0 is true. */
 static sl_tensor *as_condition(const char *at, sl_tensor *c, enum sl_dtype dtype)
 {
 	enum sl_dtype from = sl_tensor_dtype(c);

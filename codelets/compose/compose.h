@@ -1,4 +1,5 @@
-/* What functions made of operations share: their arguments' shapes, looked at before the first operation is called. */
+/* Common parts of functions made of operations: checks of their arguments' shapes before the first operation is
+ * called. */
 #ifndef SLP_COMPOSE_H
 #define SLP_COMPOSE_H
 
@@ -17,7 +18,7 @@ static inline bool slp_shape_given(const char *at, const char *function, const c
 	return false;
 }
 
-/* Whether an argument, or NULL for none, has the shape that it must have; a symbol may not know its own. */
+/* Whether an argument, or NULL for none, has the required shape; a symbol may not know its own. */
 static inline bool slp_shape_fits(const char *at, const char *function, const char *name, sl_tensor *t, sl_shape wanted)
 {
 	char text[2][128];
@@ -46,27 +47,27 @@ static inline bool slp_is_figure(const char *at, const char *function, const cha
 	return false;
 }
 
-/* 0, 1, … to n - 1 in a shape, where `like` is. */
+/* 0, 1, … to n - 1 in a shape, on the device of `like`. */
 static inline sl_tensor *slp_counted(const char *at, sl_tensor *like, int64_t n, sl_shape shape)
 {
 	struct sl_make make = {SL_INT32, sl_tensor_device(like)};
 	return sl_reshape_at(at, sl_arange_at(at, 0, (double)n, 1, make), shape);
 }
 
-/* Half types hold too little for sums, statistics and positions: functions compute these in float32 and round once. */
+/* Half types are too narrow for sums, statistics and positions: functions compute these in float32 and round once. */
 static inline sl_tensor *slp_widened(const char *at, sl_tensor *x)
 {
 	return x && slp_is_half(sl_tensor_dtype(x)) ? sl_cast_at(at, x, SL_FLOAT32) : x;
 }
 
-/* y, made of x widened, in the type of x; with autocast it stays float32, as what norms and losses give does. */
+/* y, computed from x widened, in the type of x; with autocast it stays float32, as results of norms and losses do. */
 static inline sl_tensor *slp_narrowed(const char *at, sl_tensor *y, sl_tensor *x)
 {
 	bool half = y && slp_is_half(sl_tensor_dtype(x)) && sl_autocast_dtype() == SL_DTYPE_DEFAULT;
 	return half ? sl_cast_at(at, y, sl_tensor_dtype(x)) : y;
 }
 
-/* What autocast multiplies: x in its half type. */
+/* x in the half type in which autocast multiplies. */
 static inline sl_tensor *slp_lowered(const char *at, sl_tensor *x)
 {
 	enum sl_dtype to = sl_autocast_dtype(), from = sl_tensor_dtype(x);
@@ -74,7 +75,7 @@ static inline sl_tensor *slp_lowered(const char *at, sl_tensor *x)
 	return cast ? sl_cast_at(at, x, to) : x;
 }
 
-/* Whether two arguments that were given have one data type, which autocast need not have. */
+/* Whether two arguments have one data type; autocast lifts that requirement. */
 static inline bool slp_one_type(const char *at, const char *function, const char *name, sl_tensor *x, const char *other,
                                 sl_tensor *y)
 {
@@ -91,7 +92,7 @@ static inline sl_tensor *slp_take_if(const char *at, sl_tensor *condition, sl_te
 	return slp_apply1(at, &slp_op_take_if, NULL, 2, (sl_tensor *[]){condition, x});
 }
 
-/* A tensor of numbers that goes with x. */
+/* A tensor of equal numbers, of the type and on the device of x. */
 static inline sl_tensor *slp_full_beside(const char *at, sl_tensor *x, sl_shape shape, double value)
 {
 	return sl_full_at(at, shape, value, (struct sl_make){sl_tensor_dtype(x), sl_tensor_device(x)});

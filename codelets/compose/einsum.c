@@ -14,7 +14,7 @@ static const char me[] = "sl_einsum";
 /* A tensor with a letter for each axis. */
 struct term {
 	sl_tensor *t;
-	char letters[SL_MAX_NDIM + 2]; /* and for "..." a dot, until its axes have digits */
+	char letters[SL_MAX_NDIM + 2]; /* "..." is a dot here until its axes get digits */
 };
 
 struct equation {
@@ -30,7 +30,8 @@ static bool has(const char *letters, char c)
 	return c && strchr(letters, c) != NULL;
 }
 
-/* Reads letters up to what ends them; "..." becomes one dot.  Returns where that is, NULL if they are not a term. */
+/* Reads letters up to the next delimiter; "..." becomes one dot. Returns the delimiter's place, NULL if they are not a
+ * term. */
 static const char *read_letters(const char *text, char to[SL_MAX_NDIM + 2])
 {
 	size_t n = 0, axes = 0;
@@ -46,7 +47,7 @@ static const char *read_letters(const char *text, char to[SL_MAX_NDIM + 2])
 	return text;
 }
 
-/* Puts in the place of the dot the letters of this many axes: digits, counted from the last axis. */
+/* Replaces the dot by letters for so many axes: digits, counted from the last axis. */
 static bool expand(char letters[SL_MAX_NDIM + 2], int axes)
 {
 	char text[2 * SL_MAX_NDIM + 2] = "";
@@ -61,7 +62,7 @@ static bool expand(char letters[SL_MAX_NDIM + 2], int axes)
 	return true;
 }
 
-/* How often a letter stands in the terms. */
+/* The number of times that a letter occurs in the terms. */
 static int times(const struct equation *e, char c)
 {
 	int n = 0;
@@ -70,7 +71,7 @@ static int times(const struct equation *e, char c)
 	return n;
 }
 
-/* Without a result's letters: the axes of "...", and those that stand once, in the order of the alphabet. */
+/* The default result: the axes of "...", and the letters that occur once, in alphabetical order. */
 static bool derive_result(struct equation *e)
 {
 	size_t n = 0;
@@ -103,7 +104,7 @@ static bool parse(struct equation *e, const char *text)
 	return text && !*text && each_once(e->out);
 }
 
-/* What "..." stands for: in each term the axes that have no letter; the result has the most of them. */
+/* The axes of "...": in each term those without a letter; the result has the largest number of them. */
 static bool name_axes(struct equation *e)
 {
 	int most = 0;
@@ -136,7 +137,7 @@ static bool letter_fails(const struct equation *e, char c, int64_t size, int64_t
 	return false;
 }
 
-/* The sizes of the letters; whether all tensors agree on them.  Axes of "..." are broadcast. */
+/* Finds the sizes of the letters; whether all tensors agree on them. Axes of "..." are broadcast. */
 static bool measure(struct equation *e)
 {
 	for (int i = 0; i < (int)(sizeof e->size / sizeof *e->size); i++) e->size[i] = -1;
@@ -155,7 +156,7 @@ static bool measure(struct equation *e)
 	return true;
 }
 
-/* A term without its axes of one element that others have more of. */
+/* The term without axes of one element that are longer in other terms. */
 static bool drop_broadcast(const struct equation *e, struct term *a)
 {
 	sl_shape s = sl_tensor_shape(a->t), to = {0};
@@ -169,8 +170,8 @@ static bool drop_broadcast(const struct equation *e, struct term *a)
 	return a->t != NULL;
 }
 
-/* A term whose axes `first` and `second` have one letter, with their diagonal as its last axis: both as one axis, of
- * which each element that lies a row and an element further is one of it. */
+/* The term with the diagonal of axes `first` and `second`, which have one letter, as its last axis: both are seen as
+ * one axis, whose elements at steps of a row and an element are the diagonal. */
 static bool take_diagonal(const struct equation *e, struct term *a, int first, int second)
 {
 	sl_shape s = sl_tensor_shape(a->t), flat = {0};
@@ -193,7 +194,7 @@ static bool take_diagonal(const struct equation *e, struct term *a, int first, i
 	return a->t != NULL;
 }
 
-/* Each letter of the term once, and its axes as long as the letter's. */
+/* The term with each letter once, and axes as long as the letters demand. */
 static bool simplify(const struct equation *e, struct term *a)
 {
 	if (!drop_broadcast(e, a)) return false;
@@ -209,7 +210,7 @@ static bool simplify(const struct equation *e, struct term *a)
 	return true;
 }
 
-/* Whether a letter is wanted after term i: in the result, or in a later one. */
+/* Whether a letter is needed after term i: in the result, or in a later term. */
 static bool wanted(const struct equation *e, int i, char c)
 {
 	for (int j = i + 1; j < e->count; j++)
@@ -217,7 +218,7 @@ static bool wanted(const struct equation *e, int i, char c)
 	return has(e->out, c);
 }
 
-/* Sums a term over the letters that neither `other` nor anyone after term i wants. */
+/* Sums a term over the letters that neither `other` nor a term after i needs. */
 static void sum_out(const struct equation *e, int i, struct term *a, const char *other)
 {
 	int axes[SL_MAX_NDIM], n = 0, kept = 0;
@@ -244,7 +245,7 @@ static int64_t product(const struct equation *e, const char *letters)
 	return n;
 }
 
-/* Appends the letters of a that are in b or not, and that are wanted later or not. */
+/* Appends the letters of a that are in b or not, and that are needed later or not. */
 static void collect(const struct equation *e, int i, const char *a, const char *b, bool in_b, bool later, char *to)
 {
 	size_t n = strlen(to);
@@ -274,7 +275,7 @@ static bool shape_of(const struct equation *e, const char *result, sl_shape *sha
 	return true;
 }
 
-/* The product of a term with term i: a stack of matrices each, of what stays in both, in one, and in none. */
+/* The product of a term with term i: a stack of matrices, whose axes remain from both, from one, or from none. */
 static bool multiply(const struct equation *e, int i, struct term *a)
 {
 	struct term b = e->in[i];
@@ -327,5 +328,6 @@ sl_tensor *sl_einsum_at(const char *at, const char *equation, sl_tensor *const *
 		if (!multiply(&e, i, &a)) return NULL;
 	sum_out(&e, count, &a, "");
 	sl_tensor *y = a.t ? ordered(&e, &a, e.out) : NULL;
-	return SLP_GIVE(y && y == tensors[0] ? sl_clone_at(at, y) : y); /* nothing to do: a new tensor all the same */
+	return SLP_GIVE(y && y == tensors[0] ? sl_clone_at(at, y)
+	                                     : y); /* a single term without sums: a new tensor all the same */
 }

@@ -1,6 +1,6 @@
-/* Layers of images and sequences that are made of others. */
+/* Layers of images and sequences that are made of other operations. */
 #include "compose.h"
-#include "conv/conv2d.h"
+#include "conv/conv2d_kernels.h"
 #include "op_list.h"
 #include "options.h"
 #include "starling/autograd.h"
@@ -33,8 +33,8 @@ sl_tensor *sl_conv1d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b
 	return SLP_GIVE(sl_reshape_at(at, y, SL_SHAPE(s.dim[0], s.dim[1], s.dim[3])));
 }
 
-/* Of images without borders, what begins `pad` behind the first row of each axis and has `size` rows; beyond are
- * zeros. */
+/* The part of images, without their border, that begins `pad` behind the first row of each axis and has `size` rows;
+ * beyond the images are zeros. */
 static sl_tensor *cut_out(const char *at, sl_tensor *y, const int *pad, const int *size)
 {
 	for (int i = 0; i < 2 && y; i++) {
@@ -45,8 +45,8 @@ static sl_tensor *cut_out(const char *at, sl_tensor *y, const int *pad, const in
 	return y;
 }
 
-/* The gradient by the images of a convolution of these attributes, whose border at the end may be another than at the
- * beginning: where images have more rows than any that give x. */
+/* The gradient, with respect to the images, of a convolution with these attributes, whose padding at the end may differ
+ * from that at the beginning: images may have more rows than the windows reach. */
 static sl_tensor *images_before(const char *at, sl_tensor *x, sl_tensor *w, struct slp_conv2d_attrs g, const int *more)
 {
 	struct sl_conv2d_opts *o = &g.conv;
@@ -104,7 +104,7 @@ sl_tensor *sl_conv_transpose2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl
 	return SLP_GIVE(y && b ? sl_add_at(at, y, sl_reshape_at(at, b, SL_SHAPE(-1, 1, 1))) : y);
 }
 
-/* Whether x are images, and the size that is wanted is one. */
+/* Whether x are images, and the requested size is valid. */
 static bool images_given(const char *at, const char *me, sl_tensor *x, int64_t height, int64_t width)
 {
 	if (!slp_shape_given(at, me, "x", x)) return false;
@@ -117,8 +117,8 @@ static bool images_given(const char *at, const char *me, sl_tensor *x, int64_t h
 	return false;
 }
 
-/* What each of `to` new pixels takes of each of `from` old ones, (to, from): a tent over the place that it comes from,
- * or all of one. */
+/* The weights of the `from` old pixels in each of the `to` new ones, (to, from): a tent around the position that it
+ * comes from, or 1 for the nearest. */
 static sl_tensor *shares(const char *at, sl_tensor *x, int64_t from, int64_t to, struct sl_resize2d_opts o)
 {
 	struct sl_make make = {sl_tensor_dtype(x), sl_tensor_device(x)};
@@ -149,7 +149,7 @@ sl_tensor *sl_resize2d_at(const char *at, sl_tensor *x, int64_t height, int64_t 
 	if (!opts.bilinear && height % s.dim[2] == 0 && width % s.dim[3] == 0)
 		return SLP_GIVE(sl_repeat_at(at, sl_repeat_at(at, x, 2, height / s.dim[2]), 3, width / s.dim[3]));
 	sl_tensor *y = NULL;
-	SL_AUTOCAST(SL_FLOAT32) /* its products are no matter of degree */
+	SL_AUTOCAST(SL_FLOAT32) /* resizing is exact in float32: TF32 is off */
 	{
 		sl_tensor *wide = slp_widened(at, x);
 		sl_tensor *rows =
@@ -161,7 +161,7 @@ sl_tensor *sl_resize2d_at(const char *at, sl_tensor *x, int64_t height, int64_t 
 	return SLP_GIVE(y);
 }
 
-/* `to` windows of an axis, that cover it evenly, each made one. */
+/* `to` windows that cover an axis evenly, each reduced to one. */
 static sl_tensor *pooled(const char *at, sl_tensor *x, int axis, int64_t to, enum sl_pool_type type)
 {
 	enum { MOST = 512 };

@@ -47,16 +47,16 @@ static sl_tensor *counts(const char *at, sl_tensor *chosen, sl_tensor *labels, c
 	return sl_mul_at(at, is, sl_cast_at(at, kept, sl_tensor_dtype(is)));
 }
 
-/* Of numbers for samples that count, the mean of minus them, or the sum if `total` is NULL. */
+/* The mean, over the samples that count, of minus the numbers, or the sum if `total` is NULL. */
 static sl_tensor *over(const char *at, sl_tensor *x, sl_tensor *counted, sl_tensor *total)
 {
 	sl_tensor *sum = sl_sum_at(at, sl_neg_at(at, slp_take_if(at, counted, x)), (struct sl_reduce_opts){0});
 	return total ? sl_div_at(at, sum, total) : sum;
 }
 
-/* The mean over samples, of weights w, of minus the logarithms of their probabilities, or the sum.  Samples that do not
- * count get no gradient, be the mean one of nothing; other elements than the chosen ones are not multiplied: they may
- * be infinite. */
+/* The mean over samples, of weights w, of minus the logarithms of their probabilities, or the sum. Samples that do not
+ * count get no gradient, even if none counts; elements that are not chosen are not multiplied, because they may be
+ * infinite. */
 static sl_tensor *entropy(const char *at, sl_tensor *x, sl_tensor *labels, const struct sl_cross_entropy_opts *o)
 {
 	if (!x) return NULL;
@@ -66,14 +66,14 @@ static sl_tensor *entropy(const char *at, sl_tensor *x, sl_tensor *labels, const
 	sl_tensor *chosen = sl_one_hot_at(at, labels, classes, (struct sl_make){.dtype = sl_tensor_dtype(x)});
 	sl_tensor *counted = counts(at, chosen, labels, o), *w = counted;
 	if (!counted) return NULL;
-	/* logits of samples that do not count may be anything, NaN, too */
+	/* logits of samples that do not count may be anything, even NaN */
 	sl_tensor *logp = sl_log_softmax_at(at, slp_take_if(at, sl_reshape_at(at, counted, row), x), -1);
 	if (o->weights) w = sl_mul_at(at, w, sum_of_last(at, sl_mul_at(at, chosen, o->weights)));
 	sl_tensor *total = o->sum ? NULL : sl_sum_at(at, w, (struct sl_reduce_opts){0});
 	sl_tensor *loss = sl_mul_at(at, sum_of_last(at, slp_take_if(at, chosen, logp)), w);
 	loss = over(at, loss, counted, total);
 	if (o->label_smoothing == 0) return loss;
-	/* all classes alike */
+	/* the same for all classes */
 	sl_tensor *all = sum_of_last(at, o->weights ? sl_mul_at(at, logp, o->weights) : logp);
 	sl_tensor *smooth = sl_mul_scalar_at(at, over(at, all, counted, total), o->label_smoothing / (double)classes);
 	return sl_add_at(at, sl_mul_scalar_at(at, loss, 1 - o->label_smoothing), smooth);
@@ -146,7 +146,7 @@ static sl_tensor *unit(const char *at, sl_tensor *x, int axis)
 	return sl_div_at(at, x, sl_maximum_scalar_at(at, n, 1e-8));
 }
 
-/* x, as long along the axis as the whole is that it is broadcast to. */
+/* x, repeated along the axis to the length of the whole. */
 static sl_tensor *as_long(const char *at, sl_tensor *x, sl_shape whole, int axis)
 {
 	sl_shape s = sl_tensor_shape(x);
@@ -154,7 +154,7 @@ static sl_tensor *as_long(const char *at, sl_tensor *x, sl_shape whole, int axis
 	return same ? x : sl_broadcast_to_at(at, x, whole);
 }
 
-/* Of a and b that are float32 or float64. */
+/* The similarity of a and b in float32 or float64. */
 static sl_tensor *cosine(const char *at, sl_tensor *a, sl_tensor *b, int axis)
 {
 	sl_shape x = a ? sl_tensor_shape(a) : SL_SCALAR, y = b ? sl_tensor_shape(b) : SL_SCALAR, all;

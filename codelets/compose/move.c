@@ -1,8 +1,8 @@
-/* Moving elements by operations that do so: parts of tensors, stacks, repetitions, borders. */
+/* Functions that move elements: parts of tensors, stacks, repetitions, borders. */
 #include <stdlib.h>
 
 #include "common/index.h"
-#include "common/layout.h"
+#include "common/move_attrs.h"
 #include "common/strided.h"
 #include "compose.h"
 #include "op_list.h"
@@ -72,7 +72,7 @@ sl_tensor *sl_stack_at(const char *at, sl_tensor *const *tensors, int count, int
 	return SLP_GIVE(y);
 }
 
-/* x repeated along an axis: `block` neighbours at a time, so often. */
+/* x repeated along an axis: blocks of `block` neighbours, so many times. */
 static sl_tensor *repeated(const char *at, const char *me, sl_tensor *x, int axis, int64_t times, bool whole)
 {
 	if (!slp_axis_given(at, me, x, &axis)) return NULL;
@@ -168,7 +168,7 @@ sl_tensor *sl_index_add_at(const char *at, sl_tensor *x, sl_tensor *indices, sl_
 	if (s.ndim < 1) return slp_call_fail(at, me, SL_ESHAPE, "x is a scalar and has no rows");
 	if (!slp_given(at, me, "indices", indices) || !slp_given(at, me, "rows", rows)) return NULL;
 	sl_shape wanted = sl_tensor_shape(indices);
-	bool known = wanted.ndim >= 0; /* of a symbol it need not be */
+	bool known = wanted.ndim >= 0; /* a symbol's shape may be unknown */
 	if (known && wanted.ndim + s.ndim - 1 > SL_MAX_NDIM)
 		return slp_call_fail(at, me, SL_ESHAPE, "rows would have %d axes, more than %d",
 		                     wanted.ndim + s.ndim - 1, SL_MAX_NDIM);

@@ -1,4 +1,4 @@
-/* Normalisations made of others. */
+/* Normalisations that are made of other operations. */
 #include "compose.h"
 #include "op.h"
 #include "options.h"
@@ -11,8 +11,8 @@ static bool parameter_fits(const char *at, const char *me, sl_tensor *x, const c
 	return slp_one_type(at, me, "x", x, name, t);
 }
 
-/* The root of the mean of the squares of n elements along the last axis, plus eps.  Where the square of the mean would
- * overflow eps is nothing beside it. */
+/* The root of the mean of the squares of n elements along the last axis, plus eps. If the square of the mean overflows,
+ * eps is negligible. */
 static sl_tensor *rms_of(const char *at, sl_tensor *x, int64_t n, double eps)
 {
 	const double large = 1e15;
@@ -47,7 +47,7 @@ sl_tensor *sl_rms_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, struct
 	return SLP_GIVE(slp_narrowed(at, y, x));
 }
 
-/* One number a channel, (c), as something that (n, c, …) is multiplied with. */
+/* One number a channel, (c), in a shape that (n, c, …) can be multiplied by. */
 static sl_tensor *channels(const char *at, sl_tensor *t, sl_shape x)
 {
 	sl_shape s = {x.ndim - 1, {-1, 1, 1, 1, 1, 1}};

@@ -1,13 +1,13 @@
-/* Elements by their places along an axis, and in their order. */
+/* Functions that pick elements by index along an axis, and that sort. */
 #include "common/index.h"
-#include "common/layout.h"
+#include "common/move_attrs.h"
 #include "common/strided.h"
 #include "compose.h"
 #include "op_list.h"
 #include "starling/functions.h"
 
-/* Where in x, as one row, the elements are that the indices along an axis name, as one row; -1 for those that are not
- * there. */
+/* The places in x, seen as one row, of the elements that the indices along an axis name, as one row; -1 for indices out
+ * of range. */
 static sl_tensor *places(const char *at, sl_tensor *indices, struct slp_split x, int64_t m)
 {
 	sl_tensor *i = sl_reshape_at(at, indices, SL_SHAPE(x.outer, m, x.inner));
@@ -20,7 +20,7 @@ static sl_tensor *places(const char *at, sl_tensor *indices, struct slp_split x,
 	return sl_reshape_at(at, place, SL_SHAPE(-1));
 }
 
-/* Checks x and the indices, and turns the axis and these into what gather takes of x as one row. */
+/* Checks x and the indices, and turns the axis and the indices into those that gather takes of x as one row. */
 static sl_tensor *places_in(const char *at, const char *me, sl_tensor *x, sl_tensor *indices, int axis)
 {
 	if (!slp_axis_given(at, me, x, &axis) || !slp_shape_given(at, me, "indices", indices)) return NULL;

@@ -1,6 +1,6 @@
-/* Random numbers made of those that are uniform: the same on all devices. */
+/* Random numbers made of uniform ones: the same on all devices. */
 #include "compose.h"
-#include "op.h"
+#include "op_list.h"
 #include "starling/functions.h"
 
 /* Whole numbers from low to below high, all with the same probability; int32, or make.dtype.  SL_EINVAL: there are
@@ -43,4 +43,30 @@ sl_tensor *sl_permutation_at(const char *at, int64_t n, sl_device device)
 	SLP_COMPOSE("sl_permutation", at);
 	return SLP_GIVE(
 	        sl_argsort_at(at, sl_uniform_at(at, SL_SHAPE(n), 0, 1, (struct sl_make){.device = device}), 0, false));
+}
+
+/* Draws from distributions, (…, classes) to (…, count), int32: classes as likely as their numbers, which are not
+ * negative and need not add up to 1.  A class can come more than once.  Probabilities of a row that are all 0, negative
+ * or not finite make the operation fail with SL_EINVAL on a CPU; on a GPU that row gets -1, which is no class.
+ * SL_EDTYPE: they are no floats; SL_ESHAPE: there is no class, or a negative count.
+ *
+ *     next = sl_multinomial(sl_softmax(logits, -1), 1); */
+sl_tensor *sl_multinomial_at(const char *at, sl_tensor *probabilities, int64_t count)
+{
+	const char *me = "sl_multinomial";
+	SLP_COMPOSE(me, at);
+	if (!slp_shape_given(at, me, "probabilities", probabilities)) return NULL;
+	enum sl_dtype dtype = sl_tensor_dtype(probabilities);
+	sl_shape s = sl_tensor_shape(probabilities), draws = s;
+	if (!slp_is_float(dtype))
+		return slp_call_fail(at, me, SL_EDTYPE, "the probabilities are %s, floats needed",
+		                     sl_dtype_name(dtype));
+	if (s.ndim < 1 || count < 0)
+		return slp_call_fail(at, me, SL_ESHAPE, "%lld draws from %d axes", (long long)count, s.ndim);
+	sl_tensor *p = slp_widened(at, probabilities);
+	if (!p) return NULL;
+	draws.dim[s.ndim - 1] = count;
+	struct sl_make make = {sl_tensor_dtype(p), sl_tensor_device(p)};
+	sl_tensor *in[] = {sl_cumsum_at(at, p, -1), sl_uniform_at(at, draws, 0, 1, make)};
+	return SLP_GIVE(slp_apply1(at, &slp_op_multinomial, NULL, 2, in));
 }

@@ -19,29 +19,29 @@ sl_tensor *sl_logsumexp_at(const char *at, sl_tensor *x, struct sl_reduce_opts o
 	struct sl_reduce_opts keep = {opts.axes, opts.naxes, true};
 	sl_tensor *given = x;
 	x = slp_widened(at, x);
-	if (is_empty(x)) /* there is no largest */
+	if (is_empty(x)) /* there is no largest element */
 		return SLP_GIVE(slp_narrowed(at, sl_log_at(at, sl_sum_at(at, sl_exp_at(at, x), opts)), given));
 	sl_tensor *m = sl_max_at(at, x, keep);
 	if (!m || !(m = sl_detach_at(at, m))) return NULL;
-	/* an infinite one would be taken from itself */
+	/* an infinite one would be subtracted from itself */
 	m = slp_take_if(at, sl_isfinite_at(at, m), m);
 	sl_tensor *sum = sl_sum_at(at, sl_exp_at(at, sl_sub_at(at, x, m)), opts);
 	sum = sl_add_at(at, sl_log_at(at, sum), opts.keepdims ? m : sl_sum_at(at, m, opts));
 	return SLP_GIVE(slp_narrowed(at, sum, given));
 }
 
-/* How many elements go into one. */
+/* The number of elements that are reduced to one. */
 static double gathered(sl_shape s, const struct sl_variance_opts *o)
 {
 	double n = o->naxes ? 1 : (double)sl_shape_size(s);
 	for (int i = 0; i < o->naxes; i++) {
 		int axis = o->axes[i];
-		if (slp_axis(&axis, s.ndim)) n *= (double)s.dim[axis]; /* the mean has complained of others */
+		if (slp_axis(&axis, s.ndim)) n *= (double)s.dim[axis]; /* the mean has rejected other types */
 	}
 	return n;
 }
 
-/* Of x that is float32 or float64. */
+/* The variance of x in float32 or float64. */
 static sl_tensor *variance(const char *at, sl_tensor *x, const struct sl_variance_opts *o)
 {
 	sl_tensor *mean = sl_mean_at(at, x, (struct sl_reduce_opts){o->axes, o->naxes, true});
@@ -53,7 +53,7 @@ static sl_tensor *variance(const char *at, sl_tensor *x, const struct sl_varianc
 	return sl_mul_scalar_at(at, v, n / (n > o->ddof ? n - o->ddof : 0));
 }
 
-/* The root of the variance, without squares that overflow: the length of what is left without the mean. */
+/* The root of the variance, without overflow of squares: the norm of x minus its mean. */
 static sl_tensor *deviation(const char *at, sl_tensor *x, const struct sl_variance_opts *o)
 {
 	double n = gathered(sl_tensor_shape(x), o), rest = n > o->ddof ? n - o->ddof : 0;
@@ -63,7 +63,7 @@ static sl_tensor *deviation(const char *at, sl_tensor *x, const struct sl_varian
 	return sl_div_scalar_at(at, length, sqrt(rest));
 }
 
-/* The root of what may be 0 everywhere around: its gradient is 0 there, as PyTorch has it. */
+/* The root of a value that may be 0 in a neighbourhood: its gradient is 0 there, as in PyTorch. */
 static sl_tensor *root_of(const char *at, sl_tensor *v)
 {
 	sl_tensor *zero = v ? sl_eq_scalar_at(at, sl_detach_at(at, v), 0) : NULL;

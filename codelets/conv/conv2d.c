@@ -1,28 +1,14 @@
 /* Convolution in two dimensions and its two gradients: rules of shapes, gradients, the public function.
  *
  * All three maps are linear in both operands and each is a gradient of the other two, so they also serve as each
- * other's gradients.  Each of them is three operations, which share all but some attributes: the plain form, which
- * users call; the lowered one, in which graph passes choose orders of images and types of parameters; and the pooled
- * one, with a pooling behind it. */
-#include "conv2d.h"
+ * other's gradients. Each of them is three operations, which share all but some attributes: the plain form, which users
+ * call; the lowered one, in which graph passes choose layouts of images and types of parameters; and the pooled one,
+ * which a pooling follows. */
+#include "common/forget.h"
+#include "conv2d_kernels.h"
 #include "op_list.h"
 #include "options.h"
 #include "starling/ops.h"
-
-const struct slp_conv_forms slp_conv_forms[SLP_CONV_PASSES] = {
-        [SLP_CONV_FORWARD] = {&slp_op_conv2d, &slp_op_conv2d_lowered, &slp_op_conv2d_pool},
-        [SLP_CONV_DATA] = {&slp_op_conv2d_grad_data, &slp_op_conv2d_grad_data_lowered, &slp_op_conv2d_grad_data_pool},
-        [SLP_CONV_WEIGHTS] = {&slp_op_conv2d_grad_weights, &slp_op_conv2d_grad_weights_lowered,
-                              &slp_op_conv2d_grad_weights_pool},
-};
-
-enum slp_conv_pass slp_conv_pass_of(const struct sl_op *op)
-{
-	int i = 0;
-	for (const struct slp_conv_forms *f = slp_conv_forms; i < SLP_CONV_PASSES; i++, f++)
-		if (op == f->plain || op == f->lowered || op == f->pooled) break;
-	return (enum slp_conv_pass)i;
-}
 
 /* ---- attributes -------------------------------------------------------------------------------------------------- */
 
@@ -34,16 +20,10 @@ enum slp_conv_pass slp_conv_pass_of(const struct sl_op *op)
 	OPTION(stride, 2, "steps of the window down and across"), OPTION(pad, 2, "zeros around the image"),            \
 	        OPTION(dilation, 2, "steps between kernel elements"),                                                  \
 	        OPTION(groups, 1, "independent groups of channels")
-#define LANES                                                                                                          \
-	ATTR(x_lanes, SLP_BOOL, 1, "x or its gradient is in lane order"),                                              \
-	        ATTR(y_lanes, SLP_BOOL, 1, "y or its gradient is in lane order"),                                      \
+#define LAYOUTS                                                                                                        \
+	ATTR(x_layout, SLP_INT, 1, "of x or its gradient"), ATTR(y_layout, SLP_INT, 1, "of y or its gradient"),        \
 	        ATTR(crop, SLP_INT, 2, "rows and columns of y left out at its end")
-#define ORDERS                                                                                                         \
-	ATTR(x_blocks, SLP_BOOL, 1, "x or its gradient is in blocks of 16 channels"),                                  \
-	        ATTR(y_blocks, SLP_BOOL, 1, "y or its gradient is in blocks of 16 channels"),                          \
-	        ATTR(x_last, SLP_BOOL, 1, "x or its gradient has channels last"),                                      \
-	        ATTR(y_last, SLP_BOOL, 1, "y or its gradient has channels last"),                                      \
-	        ATTR(wide, SLP_BOOL, 1, "float32 for parameters of half images")
+#define WIDE ATTR(wide, SLP_BOOL, 1, "float32 for parameters of half images")
 #define POOL ATTR(pool, SLP_INT, 1, "behind y: 2 × 2 windows, 1: largest, 2: mean")
 #define ACTIVATION ATTR(activation, SLP_INT, 1, "applied to y: enum sl_activation")
 #define RESULT                                                                                                         \
@@ -51,22 +31,13 @@ enum slp_conv_pass slp_conv_pass_of(const struct sl_op *op)
 	        ATTR(bias, SLP_BOOL, 1, "the gradient of the bias too")
 
 static const struct slp_attr plain_attrs[] = {OPTIONS, ACTIVATION, {0}};
-static const struct slp_attr lowered_attrs[] = {OPTIONS, LANES, ORDERS, ACTIVATION, {0}};
-static const struct slp_attr pool_attrs[] = {OPTIONS, LANES, POOL, ACTIVATION, {0}};
+static const struct slp_attr lowered_attrs[] = {OPTIONS, LAYOUTS, WIDE, ACTIVATION, {0}};
+static const struct slp_attr pool_attrs[] = {OPTIONS, LAYOUTS, POOL, ACTIVATION, {0}};
 static const struct slp_attr grad_plain_attrs[] = {OPTIONS, RESULT, {0}};
-static const struct slp_attr grad_lowered_attrs[] = {OPTIONS, LANES, ORDERS, RESULT, {0}};
-static const struct slp_attr grad_pool_attrs[] = {OPTIONS, LANES, POOL, RESULT, {0}};
+static const struct slp_attr grad_lowered_attrs[] = {OPTIONS, LAYOUTS, WIDE, RESULT, {0}};
+static const struct slp_attr grad_pool_attrs[] = {OPTIONS, LAYOUTS, POOL, RESULT, {0}};
 
 /* ---- shapes ----------------------------------------------------------------------------------------------------- */
-
-void slp_conv_defaults(struct sl_conv2d_opts *o)
-{
-	for (int i = 0; i < 2; i++) {
-		if (o->stride[i] == 0) o->stride[i] = i ? o->stride[0] : 1;
-		if (o->dilation[i] == 0) o->dilation[i] = 1;
-	}
-	if (o->groups == 0) o->groups = 1;
-}
 
 static enum sl_status check_attrs(const struct slp_infer *c, const struct slp_conv2d_attrs *a)
 {
@@ -83,7 +54,7 @@ static enum sl_status check_attrs(const struct slp_infer *c, const struct slp_co
 	return o->groups < 1 ? slp_reject(c, SL_EINVAL, "groups must be positive") : SL_OK;
 }
 
-/* The first `images` of them are images, the others parameters. */
+/* The first `images` inputs are images, the others parameters. */
 static enum sl_status check_inputs(const struct slp_infer *c, const struct slp_conv2d_attrs *a, int images, int floats)
 {
 	enum sl_dtype image = c->in[0].dtype, parameter = a->wide ? slp_promoted(image) : image;
@@ -97,32 +68,44 @@ static enum sl_status check_inputs(const struct slp_infer *c, const struct slp_c
 	return SL_OK;
 }
 
-static enum sl_status check_lanes(const struct slp_infer *c, const struct slp_conv2d_attrs *a, sl_shape x)
+/* One of x and y may be plain and the other not. */
+static enum sl_status check_layouts(const struct slp_infer *c, const struct slp_conv2d_attrs *a)
 {
-	if ((a->x_lanes || a->y_lanes || a->pool) && x.dim[0] % SLP_ORDER_LANES)
-		return slp_reject(c, SL_ESHAPE, "lane order needs a multiple of %d images", SLP_ORDER_LANES);
+	int x = a->x_layout, y = a->y_layout;
+	if (x < 0 || x >= SLP_LAYOUTS || y < 0 || y >= SLP_LAYOUTS)
+		return slp_reject(c, SL_EINVAL, "x_layout %d and y_layout %d must be layouts", x, y);
+	if (x != y && x != SLP_LAYOUT_PLAIN && y != SLP_LAYOUT_PLAIN)
+		return slp_reject(c, SL_EINVAL, "x and y have different layouts, and none of them is plain");
 	return SL_OK;
 }
 
-static enum sl_status check_blocks(const struct slp_infer *c, const struct slp_conv2d_attrs *a, sl_shape x, sl_shape y)
+static enum sl_status check_n16(const struct slp_infer *c, const struct slp_conv2d_attrs *a, sl_shape x)
 {
-	bool other = a->x_lanes || a->y_lanes || a->crop[0] || a->crop[1] || !slp_is_half(c->in[0].dtype);
-	if (!a->x_blocks && !a->y_blocks) return SL_OK;
-	if (other || (a->x_blocks && x.dim[1] % SLP_ORDER_BLOCK) || (a->y_blocks && y.dim[1] % SLP_ORDER_BLOCK))
-		return slp_reject(c, SL_EINVAL, "blocks are of %d channels of whole images in a half type",
-		                  SLP_ORDER_BLOCK);
+	if ((slp_layout_among(SLP_LAYOUT_N16, a->x_layout, a->y_layout) || a->pool) && x.dim[0] % SLP_N16_IMAGES)
+		return slp_reject(c, SL_ESHAPE, "the layout n16 needs a multiple of %d images", SLP_N16_IMAGES);
 	return SL_OK;
 }
 
-static enum sl_status check_last(const struct slp_infer *c, const struct slp_conv2d_attrs *a)
+static enum sl_status check_nc16(const struct slp_infer *c, const struct slp_conv2d_attrs *a, sl_shape x, sl_shape y)
 {
-	bool lanes = a->x_lanes || a->y_lanes, blocks = a->x_blocks || a->y_blocks, crop = a->crop[0] || a->crop[1];
-	if ((a->x_last || a->y_last) && (lanes || blocks || crop))
-		return slp_reject(c, SL_EINVAL, "images with channels last are whole, and in no other order");
+	bool in_x = a->x_layout == SLP_LAYOUT_NC16, in_y = a->y_layout == SLP_LAYOUT_NC16;
+	bool whole = !a->crop[0] && !a->crop[1] && slp_is_half(c->in[0].dtype);
+	if (!in_x && !in_y) return SL_OK;
+	if (!whole || (in_x && x.dim[1] % SLP_NC16_CHANNELS) || (in_y && y.dim[1] % SLP_NC16_CHANNELS))
+		return slp_reject(c, SL_EINVAL,
+		                  "the layout nc16 has blocks of %d channels of whole images in a half type",
+		                  SLP_NC16_CHANNELS);
 	return SL_OK;
 }
 
-/* The shape of y from those of x and w, or a complaint. */
+static enum sl_status check_nhwc(const struct slp_infer *c, const struct slp_conv2d_attrs *a)
+{
+	if (slp_layout_among(SLP_LAYOUT_NHWC, a->x_layout, a->y_layout) && (a->crop[0] || a->crop[1]))
+		return slp_reject(c, SL_EINVAL, "images in the layout nhwc are not cropped");
+	return SL_OK;
+}
+
+/* The shape of y from the shapes of x and w, or an error. */
 static enum sl_status forward_shape(const struct slp_infer *c, const struct slp_conv2d_attrs *a, sl_shape x, sl_shape w,
                                     sl_shape *y)
 {
@@ -146,12 +129,13 @@ static enum sl_status forward_shape(const struct slp_infer *c, const struct slp_
 			return slp_reject(c, SL_ESHAPE, "what is pooled must be cropped to an even size");
 		if (a->pool) y->dim[2 + i] /= 2;
 	}
-	enum sl_status s = check_blocks(c, a, x, *y);
-	if (s == SL_OK) s = check_last(c, a);
-	return s == SL_OK ? check_lanes(c, a, x) : s;
+	enum sl_status s = check_layouts(c, a);
+	if (s == SL_OK) s = check_nc16(c, a, x, *y);
+	if (s == SL_OK) s = check_nhwc(c, a);
+	return s == SL_OK ? check_n16(c, a, x) : s;
 }
 
-/* Of the mask for a y, pooled, of a shape. */
+/* The shape of the mask of a pooled y. */
 static struct slp_type mask_type(sl_shape y)
 {
 	return (struct slp_type){SL_UINT8, SL_SHAPE(y.dim[0] / 8, y.dim[1], 2 * y.dim[2], 2 * y.dim[3])};
@@ -176,7 +160,7 @@ static enum sl_status conv2d_infer(struct slp_infer *c)
 	return s;
 }
 
-/* Of a gradient: that dy has the shape that x and w give. */
+/* Checks that dy has the shape that x and w give. */
 static enum sl_status check_forward(const struct slp_infer *c, sl_shape x, sl_shape w, sl_shape dy)
 {
 	const struct slp_conv2d_attrs *a = c->attrs;
@@ -220,7 +204,7 @@ static enum sl_status conv2d_grad_weights_infer(struct slp_infer *c)
 	return check_forward(c, x, c->out[0].shape, dy);
 }
 
-/* Two for each meeting of an output position with a weight; elements_y outputs, and the weights of one of them. */
+/* Two for each pair of an output position and a weight; elements_y outputs, and the weights of one of them. */
 static double flops(sl_shape y, sl_shape w)
 {
 	return 2.0 * (double)sl_shape_size(y) * (double)w.dim[1] * (double)w.dim[2] * (double)w.dim[3];
@@ -248,17 +232,6 @@ static double conv2d_grad_weights_flops(const struct slp_infer *c)
 }
 
 #if defined HAVE_CUDA || defined SLP_SIMULATION
-/* What cuDNN may work in: its choice of an algorithm is limited to it.  Twice the operands is what its faster
- * algorithms ask for in most cases; those for tensor cores want copies of x and y, unless channels are last. */
-size_t slp_conv_workspace(const struct slp_conv *c, size_t element)
-{
-	enum { LEAST = 1 << 20 };
-	double most = (double)slp_gpu_workspace();
-	double images = (double)(c->n * c->ic * c->ih * c->iw) + (double)(c->n * c->oc * c->oh * c->ow);
-	double bytes = 2 * (images + (double)(c->oc * c->ic / c->groups * c->kh * c->kw)) * (double)element;
-	return (size_t)(bytes < LEAST ? LEAST : bytes > most ? most : bytes);
-}
-
 static size_t workspace(const struct slp_infer *c)
 {
 	struct slp_view in[2] = {{NULL, c->in[0]}, {NULL, c->in[1]}}, out = {NULL, c->out[0]};
@@ -266,8 +239,8 @@ static size_t workspace(const struct slp_infer *c)
 	struct slp_conv conv = slp_conv_of(&k);
 	const struct slp_conv2d_attrs *a = c->attrs;
 	size_t element = sl_dtype_size(c->in[0].dtype), staged = 0;
-	for (int last = 0; last < 1 + (a->x_last || a->y_last); last++) {
-		size_t bytes = slp_conv_stage_bytes(slp_conv_stage_of(a, &conv, element, last));
+	for (int nhwc = 0; nhwc < 1 + slp_conv_is_nhwc(&k); nhwc++) {
+		size_t bytes = slp_conv_stage_bytes(slp_conv_stage_of(a, &conv, element, nhwc));
 		if (bytes > staged) staged = bytes;
 	}
 	return staged + slp_conv_workspace(&conv, element);
@@ -283,7 +256,7 @@ static sl_tensor *grad_data(const char *at, const struct sl_conv2d_opts *o, sl_t
 	return slp_apply1(at, &slp_op_conv2d_grad_data, &a, 2, (sl_tensor *const[]){dy, w});
 }
 
-/* dw for a w of the given shape; db too if asked for. */
+/* dw for a w of the given shape; db too if wanted. */
 static sl_tensor *grad_weights(const char *at, const struct sl_conv2d_opts *o, sl_tensor *x, sl_tensor *dy, sl_shape w,
                                sl_tensor **db)
 {
@@ -363,7 +336,7 @@ sl_tensor *sl_conv2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b
 }
 
 #define HALF_ROW SLP_CPU_ROW(SLP_DTYPE(SL_BFLOAT16) | SLP_F32, slp_conv2d_bf16, slp_conv_onednn_half)
-/* cuDNN's gradient of weights has the type of the images: where float32 is wanted, that is computed in. */
+/* cuDNN's gradient of weights has the type of the images: float32 weights are computed in float32. */
 #define WIDE_ROW(dtype, plain) SLP_ROW(SLP_DTYPE(dtype) | SLP_F32, NULL, slp_cuda_##plain)
 #define GPU_ROWS_conv2d WIDE_ROW(SL_BFLOAT16, conv2d), WIDE_ROW(SL_FLOAT16, conv2d)
 #define GPU_ROWS_conv2d_grad_data WIDE_ROW(SL_BFLOAT16, conv2d_grad_data), WIDE_ROW(SL_FLOAT16, conv2d_grad_data)
@@ -390,18 +363,18 @@ sl_tensor *sl_conv2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b
 #define GRADIENT(fn) .saves = SLP_IN(0) | SLP_IN(1), .grad = (fn)
 
 CONVOLUTION(conv2d, conv2d, "convolution in two dimensions", "x w b", 2, 3, 1, plain_attrs, GRADIENT(conv2d_grad),
-            .autocast = SLP_CAST_LOWER)
+            .autocast = SLP_CAST_LOWER, .forget = SLP_CUDA_FORGET(slp_cudnn_forget))
 CONVOLUTION(conv2d_grad_data, conv2d_grad_data, "gradient of a convolution with respect to its input", "dy w", 2, 2, 1,
             grad_plain_attrs, GRADIENT(conv2d_grad_data_grad))
 CONVOLUTION(conv2d_grad_weights, conv2d_grad_weights, "gradients of a convolution with respect to its weight and bias",
             "x dy", 2, 2, 2, grad_plain_attrs, GRADIENT(conv2d_grad_weights_grad))
 
-CONVOLUTION(conv2d_lowered, conv2d, "conv2d in the orders and types that graph passes chose", "x w b", 2, 3, 1,
+CONVOLUTION(conv2d_lowered, conv2d, "conv2d in the layouts and types that graph passes chose", "x w b", 2, 3, 1,
             lowered_attrs, )
-CONVOLUTION(conv2d_grad_data_lowered, conv2d_grad_data, "conv2d_grad_data in the orders and types that passes chose",
+CONVOLUTION(conv2d_grad_data_lowered, conv2d_grad_data, "conv2d_grad_data in the layouts and types that passes chose",
             "dy w", 2, 2, 1, grad_lowered_attrs, )
 CONVOLUTION(conv2d_grad_weights_lowered, conv2d_grad_weights,
-            "conv2d_grad_weights in the orders and types that passes chose", "x dy", 2, 2, 2, grad_lowered_attrs, )
+            "conv2d_grad_weights in the layouts and types that passes chose", "x dy", 2, 2, 2, grad_lowered_attrs, )
 
 CONVOLUTION(conv2d_pool, conv2d, "convolution, then a pooling of 2 × 2 windows, and the mask for its gradient", "x w b",
             2, 3, 2, pool_attrs, )

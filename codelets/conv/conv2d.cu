@@ -1,13 +1,13 @@
 /* Convolution on GPUs by cuDNN, in TF32 where sl_config.tf32 allows that, else in the arithmetic of the data type; half
- * types on tensor cores, with sums in float32.  Where cuDNN's graph API has a plan, with bias and relu in it, that is
- * taken (conv2d_graph.cu), else an algorithm of the older interface (conv2d_older.cu).  What neither computes in a half
- * type is declined, and the engine computes it in float32 (src/runtime/task/promote.c).
+ * types on tensor cores, with sums in float32. It uses cuDNN's graph API, with bias and relu in the graph, if that has
+ * a plan (conv2d_graph.cu), else an algorithm of the older interface (conv2d_older.cu). Half-type calls that neither
+ * computes are declined, and the engine computes them in float32 (src/runtime/task/promote.c).
  *
- * Operands in other orders or types are copied (conv2d_operands.cuh).  Images with channels last are computed so; where
- * cuDNN refuses that, in the plain order.
+ * Operands in other layouts or types are copied (conv2d_operands.cuh). Images in NHWC are computed in that layout, or
+ * in the plain one if cuDNN refuses.
  *
- * That is the choice by heuristics.  With SL_GPU_AUTOTUNE, all of these ways are timed when a call's sizes are met for
- * the first time, and the fastest is kept (src/tune.h). */
+ * That is the choice by heuristics. With SL_GPU_AUTOTUNE, all of these alternatives are timed when sizes occur for the
+ * first time, and the fastest is kept (src/tune.h). */
 #include <cstring>
 #include "cuda_libs.h"
 #include "op_list.h"
@@ -22,7 +22,7 @@ enum { PARTS = 32 };
 
 /* ---- bias ------------------------------------------------------------------------------------------------------- */
 
-/* y = activation(y + b), b for each channel, whose elements come `step` at a time; b NULL: none. */
+/* y = activation(y + b), b for each channel, whose elements are runs of `step`; b NULL: none. */
 template <class T>
 __global__ static void finish_kernel(T *y, const T *b, int64_t n, int64_t step, int64_t channels, int activation)
 {
@@ -49,7 +49,7 @@ __global__ static void sum_parts(const S *dy, T *partial, int parts, int64_t ima
 
 enum { WIDE = 32, DEEP = SLP_BLOCK / WIDE }; /* channels of a block; rows that it takes at a time */
 
-/* The same with channels last, of `rows` places; grid (channels / WIDE, parts). */
+/* The same in NHWC, of `rows` places; grid (channels / WIDE, parts). */
 template <class S, class T> __global__ static void sum_rows(const S *dy, T *partial, int64_t rows, int64_t channels)
 {
 	__shared__ T sums[DEEP][WIDE];
@@ -75,8 +75,8 @@ template <class T> __global__ static void add_parts(const T *partial, slp_vector
 	}
 }
 
-/* The workspace is free again once the gradient of the weight, queued before, is done.  Sums are of dy in the program's
- * order, and so the same whichever way the weights went. */
+/* The workspace is free again once the gradient of the weight, queued before, is done. Sums are of dy in the program's
+ * layout, so their bits do not depend on the alternative that computed the weights. */
 template <class T> static enum sl_status grad_bias(const struct slp_kernel *k, const struct operands<T> &o)
 {
 	const struct slp_conv &c = o.c;
@@ -84,12 +84,13 @@ template <class T> static enum sl_status grad_bias(const struct slp_kernel *k, c
 	int parts = c.n < PARTS ? (int)c.n : PARTS;
 	typedef typename slp_number<T>::type N;
 	const struct slp_conv2d_attrs *t = slp_conv_attrs(k);
-	bool whole = !(t->y_lanes || t->y_blocks || t->crop[0] || t->crop[1] || t->pool);
+	bool nhwc = t->y_layout == SLP_LAYOUT_NHWC;
+	bool whole = (nhwc || t->y_layout == SLP_LAYOUT_PLAIN) && !t->crop[0] && !t->crop[1] && !t->pool;
 	const T *dy = whole ? (const T *)k->in[1].ptr : o.y;
 	if ((size_t)(c.oc * parts) * sizeof(N) > o.limit)
 		return slp_kernel_fail(k, SL_EUNSUPPORTED, "too many channels for the gradient of the bias");
 	N *partial = (N *)o.work;
-	if (whole && t->y_last)
+	if (whole && nhwc)
 		SLP_LAUNCH((sum_rows<T, N>), dim3((unsigned)((c.oc + WIDE - 1) / WIDE), (unsigned)parts), SLP_BLOCK, 0,
 		           k->stream, dy, partial, c.n * c.oh * c.ow, c.oc);
 	else
@@ -124,8 +125,8 @@ static cudnnDataType_t type_of(int64_t dtype)
 	                              : CUDNN_DATA_FLOAT;
 }
 
-/* A call as cuDNN is asked for it: by the graph API with bias and relu, other activations remain to be done; by the
- * older interface all of that remains. */
+/* The arguments of cuDNN: the graph API includes bias and relu, and leaves other activations; the older interface
+ * leaves all of that. */
 struct asked {
 	struct slp_conv_graph graph, older;
 	struct slp_conv_graph_at at;
@@ -141,7 +142,7 @@ static struct asked asked_of(const struct slp_kernel *k, const struct operands<T
 	a.older.c = o.c;
 	a.older.limit = o.limit;
 	a.older.pass = pass;
-	a.older.nhwc = o.last;
+	a.older.nhwc = o.nhwc;
 	a.older.type = type_of(k->in[0].type.dtype);
 	bool half = slp_is_half(k->in[0].type.dtype);
 	a.older.tensor_cores = half || (a.older.type == CUDNN_DATA_FLOAT && slp_tf32_convolutions());
@@ -153,10 +154,10 @@ static struct asked asked_of(const struct slp_kernel *k, const struct operands<T
 	return a;
 }
 
-/* Adds the bias, if that is still to be done, to the whole y, and applies the activation. */
+/* Adds the bias to the whole y, if the library has not, and applies the activation. */
 template <class T> static enum sl_status finish(const struct slp_kernel *k, const struct operands<T> &o, bool bias)
 {
-	int64_t n = o.c.n * o.c.oc * o.c.oh * o.c.ow, step = o.last ? 1 : o.c.oh * o.c.ow;
+	int64_t n = o.c.n * o.c.oc * o.c.oh * o.c.ow, step = o.nhwc ? 1 : o.c.oh * o.c.ow;
 	int activation = slp_conv_attrs(k)->activation;
 	if (n == 0 || (!bias && activation == SL_IDENTITY)) return SL_OK;
 	SLP_LAUNCH(finish_kernel<T>, slp_grid(n), SLP_BLOCK, 0, k->stream, o.y, (const T *)(bias ? o.b : NULL), n, step,
@@ -164,7 +165,7 @@ template <class T> static enum sl_status finish(const struct slp_kernel *k, cons
 	return slp_launched(k);
 }
 
-/* After cuDNN: what it has not done of a forward pass. */
+/* After cuDNN: the steps of a forward pass that it left. */
 template <class T> static enum sl_status finished(const struct slp_kernel *k, const struct operands<T> &o,
                                                   enum slp_conv_pass pass, const struct asked &a, bool by_graph)
 {
@@ -172,17 +173,17 @@ template <class T> static enum sl_status finished(const struct slp_kernel *k, co
 	return finish<T>(k, o, !by_graph && o.b);
 }
 
-/* SL_EUNSUPPORTED, without a message, where another order or type remains. */
+/* SL_EUNSUPPORTED, without a message, if another layout or type remains to be tried. */
 template <class T>
 static enum sl_status refuse(const struct slp_kernel *k, const struct operands<T> &o, const struct asked &a)
 {
 	if (!a.older.handle) return SL_EKERNEL; /* slp_cudnn has said why */
-	bool other = o.last || slp_is_half(k->in[0].type.dtype);
+	bool other = o.nhwc || slp_is_half(k->in[0].type.dtype);
 	if (other && !slp_conv_older_can(&a.older, &a.at)) return SL_EUNSUPPORTED;
 	return slp_kernel_fail(k, SL_EKERNEL, "cuDNN: %s", slp_conv_older_why(&a.older, &a.at));
 }
 
-/* Nothing is to be computed: zeros. */
+/* Nothing to compute: zeros. */
 template <class T>
 static enum sl_status clear_result(const struct slp_kernel *k, const struct operands<T> &o, enum slp_conv_pass pass)
 {
@@ -193,7 +194,7 @@ static enum sl_status clear_result(const struct slp_kernel *k, const struct oper
 	return pass == SLP_CONV_DATA ? clear(k, o.x, x, type) : clear(k, o.y, y, type);
 }
 
-/* What each way asks, and of whom. */
+/* The arguments and functions of each alternative. */
 static const struct interface {
 	int (*count)(const struct slp_conv_graph *, const struct slp_conv_graph_at *);
 	void (*name)(const struct slp_conv_graph *, const struct slp_conv_graph_at *, int, char *);
@@ -218,7 +219,7 @@ static const struct slp_conv_graph *asked_by(const struct asked &a, int by)
 	return by == SLP_BY_GRAPH ? &a.graph : &a.older;
 }
 
-/* Whether cuDNN computes in this order, as far as it has said. */
+/* Whether cuDNN supports this layout, as far as it has said. */
 static bool takes(const struct asked &a)
 {
 	return (a.by_graph && slp_conv_graph_can(&a.graph, &a.at)) ||
@@ -247,20 +248,20 @@ template <class T> static enum sl_status compute(const struct slp_kernel *k, con
 	return finished<T>(k, o, pass, a, way.by == SLP_BY_GRAPH);
 }
 
-/* Before anything is copied. */
+/* Before any operand is copied. */
 template <class T>
 static bool prepare(const struct operands<T> &o, const struct asked &a, const struct slp_conv_way &way)
 {
 	if (is_empty(o.c)) return true;
-	if (way.by == SLP_BY_HEURISTICS) return !way.last || takes(a);
+	if (way.by == SLP_BY_HEURISTICS) return !way.nhwc || takes(a);
 	return interfaces[way.by].choose(asked_by(a, way.by), &a.at, way.option);
 }
 
-/* SL_EUNSUPPORTED: cuDNN refuses this way. */
+/* SL_EUNSUPPORTED: cuDNN refuses this alternative. */
 template <class T>
 static enum sl_status run_way(const struct slp_kernel *k, enum slp_conv_pass pass, const struct slp_conv_way &way)
 {
-	struct operands<T> o = operands_of<T>(k, pass, way.last);
+	struct operands<T> o = operands_of<T>(k, pass, way.nhwc);
 	struct asked a = asked_of<T>(k, o, pass);
 	if (!prepare(o, a, way)) return SL_EUNSUPPORTED;
 	enum sl_status s = stage<T>(k, o, pass, false);
@@ -273,23 +274,23 @@ static enum sl_status run_way(const struct slp_kernel *k, enum slp_conv_pass pas
 
 template <class T> static enum sl_status run_by_heuristics(const struct slp_kernel *k, enum slp_conv_pass pass)
 {
-	const struct slp_conv_way last = {SLP_BY_HEURISTICS, 0, true}, plain = {SLP_BY_HEURISTICS, 0, false};
-	enum sl_status s = slp_conv_is_last(k) ? run_way<T>(k, pass, last) : SL_EUNSUPPORTED;
+	const struct slp_conv_way nhwc = {SLP_BY_HEURISTICS, 0, true}, plain = {SLP_BY_HEURISTICS, 0, false};
+	enum sl_status s = slp_conv_is_nhwc(k) ? run_way<T>(k, pass, nhwc) : SL_EUNSUPPORTED;
 	return s == SL_EUNSUPPORTED ? run_way<T>(k, pass, plain) : s;
 }
 
 /* ---- the fastest way --------------------------------------------------------------------------------------------- */
 
-/* Calls visit(way, its text) for all ways of a call, in each order of images that it may have. */
+/* Calls visit(way, its text) for all alternatives of a call, in each layout of images that it may have. */
 template <class T, class F> static void each_way(const struct slp_kernel *k, enum slp_conv_pass pass, F visit)
 {
-	for (int last = slp_conv_is_last(k); last >= 0; last--) {
-		struct operands<T> o = operands_of<T>(k, pass, last);
+	for (int nhwc = slp_conv_is_nhwc(k); nhwc >= 0; nhwc--) {
+		struct operands<T> o = operands_of<T>(k, pass, nhwc);
 		struct asked a = asked_of<T>(k, o, pass);
 		for (int by = a.by_graph ? SLP_BY_GRAPH : SLP_BY_OLDER; by < INTERFACES; by++) {
 			int n = interfaces[by].count(asked_by(a, by), &a.at);
 			for (int i = 0; i < n; i++) {
-				struct slp_conv_way way = {(enum slp_conv_by)by, i, last != 0};
+				struct slp_conv_way way = {(enum slp_conv_by)by, i, nhwc != 0};
 				char option[SLP_CONV_NAME], text[SLP_TUNE_TEXT];
 				interfaces[by].name(asked_by(a, by), &a.at, i, option);
 				slp_conv_way_text(&way, option, text);
@@ -299,7 +300,7 @@ template <class T, class F> static void each_way(const struct slp_kernel *k, enu
 	}
 }
 
-/* Times all of them on the call's operands.  The fastest one's text; negative: none computes it. */
+/* Times all of them on the call's operands. Writes the fastest one's text; negative: none computes it. */
 template <class T>
 static double measure(const struct slp_kernel *k, enum slp_conv_pass pass, const char *key, char fastest[SLP_TUNE_TEXT])
 {
@@ -316,7 +317,7 @@ static double measure(const struct slp_kernel *k, enum slp_conv_pass pass, const
 	return best;
 }
 
-/* The way of that text, made ready; what is not needed for it is dropped. */
+/* Prepares the alternative with that text, and drops the others' state. */
 template <class T>
 static bool settle(const struct slp_kernel *k, enum slp_conv_pass pass, const char *text, struct slp_conv_way *to)
 {
@@ -327,7 +328,7 @@ static bool settle(const struct slp_kernel *k, enum slp_conv_pass pass, const ch
 		return !found;
 	});
 	if (!found) return false;
-	struct operands<T> o = operands_of<T>(k, pass, to->last);
+	struct operands<T> o = operands_of<T>(k, pass, to->nhwc);
 	struct asked a = asked_of<T>(k, o, pass);
 	if (!prepare(o, a, *to)) return false;
 	interfaces[to->by].settle(asked_by(a, to->by), &a.at);
@@ -337,18 +338,18 @@ static bool settle(const struct slp_kernel *k, enum slp_conv_pass pass, const ch
 template <class T> static struct slp_conv_call call_of(const struct slp_kernel *k, enum slp_conv_pass pass)
 {
 	const struct slp_conv2d_attrs *t = slp_conv_attrs(k);
-	struct operands<T> o = operands_of<T>(k, pass, slp_conv_is_last(k));
+	struct operands<T> o = operands_of<T>(k, pass, slp_conv_is_nhwc(k));
 	struct asked a = asked_of<T>(k, o, pass);
 	struct slp_conv_call call;
 	memset(&call, 0, sizeof call); /* padding too */
 	call.f = a.graph;
 	const int64_t how[] = {a.by_graph && slp_conv_graph_count(&a.graph, &a.at) > 0, /* operands lie well */
-	                       t->x_lanes,
-	                       t->y_lanes,
-	                       t->x_blocks,
-	                       t->y_blocks,
-	                       t->x_last,
-	                       t->y_last,
+	                       t->x_layout == SLP_LAYOUT_N16, /* a bit a layout: files of earlier versions have these */
+	                       t->y_layout == SLP_LAYOUT_N16,
+	                       t->x_layout == SLP_LAYOUT_NC16,
+	                       t->y_layout == SLP_LAYOUT_NC16,
+	                       t->x_layout == SLP_LAYOUT_NHWC,
+	                       t->y_layout == SLP_LAYOUT_NHWC,
 	                       t->wide,
 	                       pass == SLP_CONV_WEIGHTS && slp_size(&k->out[1]) > 0,
 	                       t->crop[0] > 0,
@@ -359,7 +360,8 @@ template <class T> static struct slp_conv_call call_of(const struct slp_kernel *
 	return call;
 }
 
-/* Chosen by measurement, here or at an earlier start; in a run that is recorded, only by the latter. */
+/* The alternative chosen by measurement, now or at an earlier start; while a CUDA graph is recorded, only by the
+ * latter. */
 template <class T> static struct slp_conv_way *find_way(const struct slp_kernel *k, enum slp_conv_pass pass)
 {
 	struct slp_conv_call call = call_of<T>(k, pass);

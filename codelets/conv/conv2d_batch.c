@@ -1,11 +1,11 @@
 /* Convolution of many images with few channels: y from x, and x from y.
  *
- * Libraries put channels into the lanes of vectors; with 1, 6 or 20 channels most lanes stay empty.  Here lanes are
- * images (lane_order.h): with AVX-512, 32 images side by side, two groups of 16.  Every product is then exact (no lane,
- * no padding is computed for nothing), whatever the channels, strides and dilations.  Both passes are one: each output
- * position has a list of taps, (input position, kernel element), and
- *	out[o][position] = bias[o] + sum over input channels i and taps of w[o][i][tap] · in[i][position of tap]
- * with up to 13 output channels × 2 vectors in registers; with AVX2, up to 6 and the two halves of one group. */
+ * Libraries put channels into the lanes of vectors; with 1, 6 or 20 channels most lanes stay empty. Here lanes are
+ * images (image_layout.h): with AVX-512, 32 images side by side, two groups of 16. Then no lane and no padding is
+ * computed in vain, whatever the channels, strides and dilations. Both passes are one: each output position has a list
+ * of taps, (input position, kernel element), and out[o][position] = bias[o] + sum over input channels i and taps of
+ * w[o][i][tap] · in[i][position of tap] with up to 13 output channels × 2 vectors in registers; with AVX2, up to 6 and
+ * the two halves of one group. */
 #include <stdlib.h>
 
 #include "common/activation.h"
@@ -24,26 +24,26 @@ struct tap {
 
 struct vectors;
 
-/* A pass with its directions taken out. */
+/* A pass, forward or backward, in terms of its input and output. */
 struct pass {
 	const struct vectors *vectors;
 	int64_t n, nin, nout, in_plane, out_plane, kernel; /* channels and sizes of planes */
 	int64_t groups, units, tiles, chunk, chunks;       /* units: of groups that are computed side by side */
 	int tile;                                          /* output channels at once */
-	const float *bias, *w, *in;                        /* in: in lane order */
+	const float *bias, *w, *in;                        /* in: in N16 */
 	float *out;
-	bool out_lanes;
+	bool out_n16;
 	int activation, pool;
-	int64_t positions, width; /* of what is pooled: a plane, a row; out_plane is smaller by four */
+	int64_t positions, width; /* of the unpooled output: a plane, a row; out_plane is a quarter */
 	uint8_t *mask;
 	int64_t w_in, w_out;  /* steps of w along input and output channels */
-	const int32_t *first; /* of the taps of each output position, and of the next */
+	const int32_t *first; /* the taps of each output position, and of the next */
 	const struct tap *taps;
 	float *weights;
-	bool no_memory; /* some thread had none */
+	bool no_memory; /* a thread had no memory */
 };
 
-/* weights[tile][input channel][kernel element][channel of the tile], with zeros in the place of missing channels. */
+/* weights[tile][input channel][kernel element][channel of the tile], with zeros for missing channels. */
 static void pack_weights(void *arg, int64_t begin, int64_t end)
 {
 	const struct pass *p = arg;
@@ -57,14 +57,14 @@ static void pack_weights(void *arg, int64_t begin, int64_t end)
 
 /* ---- taps ------------------------------------------------------------------------------------------------------- */
 
-/* Where along an axis the window of output position `at` finds its element u; false: outside. */
+/* The position along an axis of element u of the window of output position `at`; false: outside. */
 static bool forward_tap(int64_t at, int64_t u, int64_t stride, int64_t pad, int64_t dilation, int64_t size, int64_t *in)
 {
 	*in = at * stride - pad + u * dilation;
 	return *in >= 0 && *in < size;
 }
 
-/* Which output position of the forward pass had element u of its window at `at`; false: none. */
+/* The output position of the forward pass whose window has `at` as its element u; false: none. */
 static bool backward_tap(int64_t at, int64_t u, int64_t stride, int64_t pad, int64_t dilation, int64_t size,
                          int64_t *in)
 {
@@ -88,7 +88,7 @@ static void list_axis(const struct slp_conv *c, bool backward, bool columns, int
 		}
 }
 
-/* Lists the taps of all positions of the output; `axes` has room for those of its rows and columns. */
+/* Lists the taps of all positions of the output; `axes` has room for the taps of its rows and columns. */
 static void list_taps(const struct slp_conv *c, bool backward, int32_t *first, struct tap *tap, int32_t *axes)
 {
 	int64_t oh = backward ? c->ih : c->oh, ow = backward ? c->iw : c->ow, n = 0;
@@ -110,14 +110,14 @@ static void list_taps(const struct slp_conv *c, bool backward, int32_t *first, s
 
 /* ---- the tile --------------------------------------------------------------------------------------------------- */
 
-/* Groups side by side and a tile of output channels: what is read, and where results go.  Two vectors are computed at
+/* Groups side by side and a tile of output channels: the operands and the place of results. Two vectors are computed at
  * once, of two groups or the halves of one. */
 struct unit {
 	const float *in, *w, *bias;
 	float *to; /* [group · group_step + channel · step + position · LANES] */
 	int64_t in_second, to_second, group_step, step; /* second: from one vector to the other */
 	bool has_second;
-	int groups, channels; /* that there are, of the unit and of the tile */
+	int groups, channels; /* in use, of the unit and of the tile */
 };
 
 typedef void multiply_fn(const struct pass *p, const struct unit *u, int64_t position, float *to);
@@ -164,7 +164,7 @@ static const struct vectors *vectors_here(void)
 
 /* ---- a unit ----------------------------------------------------------------------------------------------------- */
 
-/* What is not done in registers: activations but relu. */
+/* Applies activations but relu, which is done in registers. */
 static void activate(const struct pass *p, const struct unit *u, int64_t count)
 {
 	if (p->activation == SL_IDENTITY || p->activation == SL_RELU) return;
@@ -173,7 +173,8 @@ static void activate(const struct pass *p, const struct unit *u, int64_t count)
 			slp_activate_range(u->to + g * u->group_step + o * u->step, count * LANES, p->activation);
 }
 
-/* Positions [at, at + count) of the channels of a tile, of the groups of a unit, back into the order of the caller. */
+/* Copies positions [at, at + count) of the channels of a tile, of the groups of a unit, back into the caller's
+ * layout. */
 static void unpack(const struct pass *p, const struct unit *u, int64_t first, int64_t channel, int64_t at,
                    int64_t count)
 {
@@ -186,7 +187,7 @@ static void unpack(const struct pass *p, const struct unit *u, int64_t first, in
 		}
 }
 
-/* Windows [at, at + count): their elements, one by one, through `elements`. */
+/* Computes windows [at, at + count) element by element, through `elements`. */
 static void run_windows(const struct pass *p, const struct unit *u, int64_t plane, int64_t at, int64_t count,
                         float *elements)
 {
@@ -204,8 +205,7 @@ static void run_windows(const struct pass *p, const struct unit *u, int64_t plan
 	}
 }
 
-/* The groups from the first one on, and the tile whose first channel this is; results go to `buffer`, or to their
- * place. */
+/* Computes the groups from the first one on, and the tile with this first channel, into `buffer` or into y. */
 static struct unit unit_of(const struct pass *p, int64_t first, int64_t channel, int64_t at, float *buffer)
 {
 	bool two = p->vectors->groups > 1, both = two && first + 1 < p->groups;
@@ -217,7 +217,7 @@ static struct unit unit_of(const struct pass *p, int64_t first, int64_t channel,
 	                 .has_second = both || !two,
 	                 .groups = both ? 2 : 1,
 	                 .channels = (int)(p->nout - channel < p->tile ? p->nout - channel : p->tile)};
-	if (p->out_lanes) {
+	if (p->out_n16) {
 		u.group_step = p->nout * p->out_plane * LANES;
 		u.step = p->out_plane * LANES;
 		u.to = p->out + first * u.group_step + channel * u.step + at * LANES;
@@ -241,7 +241,7 @@ static void run_unit(const struct pass *p, int64_t unit, float *buffer)
 	if (p->pool) run_windows(p, &u, first * p->nout + channel, at, count, buffer + p->tile * p->chunk * 2 * LANES);
 	for (int64_t i = 0; i < count && !p->pool; i++) p->vectors->multiply[p->tile](p, &u, at + i, u.to + i * LANES);
 	activate(p, &u, count);
-	if (!p->out_lanes) unpack(p, &u, first, channel, at, count);
+	if (!p->out_n16) unpack(p, &u, first, channel, at, count);
 }
 
 static void run_units(void *arg, int64_t begin, int64_t end)
@@ -255,35 +255,35 @@ static void run_units(void *arg, int64_t begin, int64_t end)
 
 /* ---- a call ----------------------------------------------------------------------------------------------------- */
 
-/* Of vectors of 16 channels, the part that is in use. */
+/* The part of vectors of 16 channels that is in use. */
 static double fullness(int64_t channels)
 {
 	return (double)channels / (double)((channels + 15) / 16 * 16);
 }
 
-/* Where this beats a library: enough images, and channels that would leave vectors of 16 channels half empty.  Images
- * of up to 3 channels have kernels of their own in oneDNN, which fill their vectors with output channels. */
+/* Whether this beats a library: many images, and channels that would leave vectors of 16 channels half empty. Images of
+ * up to 3 channels have kernels of their own in oneDNN, which fill their vectors with output channels. */
 bool slp_conv_batch_pays(const struct slp_conv *c)
 {
 	double images = (double)c->n / (double)((c->n + 2 * LANES - 1) / (2 * LANES) * (2 * LANES));
 	double channels = fullness(c->oc) * (c->ic < 4 ? 1 : fullness(c->ic));
 	bool near = c->kh * c->iw * c->ic * 2 * LANES * 4 <= 512 << 10; /* the rows under a window stay in a cache */
-	return c->groups == 1 && images >= 0.75 && channels < 0.75 * images && near && slp_conv_has_lanes();
+	return c->groups == 1 && images >= 0.75 && channels < 0.75 * images && near && slp_conv_has_n16();
 }
 
-bool slp_conv_has_lanes(void)
+bool slp_conv_has_n16(void)
 {
 	return vectors_here() != NULL;
 }
 
-bool slp_conv_likes_lanes(const struct slp_infer *call)
+bool slp_conv_prefers_n16(const struct slp_infer *call)
 {
 	struct slp_view in[3] = {{0}}, out[2] = {{0}};
 	for (int i = 0; i < call->nin && i < 3; i++) in[i].type = call->in[i];
 	for (int i = 0; i < call->nout && i < 2; i++) out[i].type = call->out[i];
 	struct slp_conv c =
 	        slp_conv_of(&(struct slp_kernel){.op = call->op, .attrs = call->attrs, .in = in, .out = out});
-	bool takes = slp_promoted(call->in[0].dtype) == SL_FLOAT32; /* half types are turned into that */
+	bool takes = slp_promoted(call->in[0].dtype) == SL_FLOAT32; /* half types are converted to float32 */
 	return takes && c.n % LANES == 0 && slp_conv_batch_pays(&c) && slp_batch_has_width(c.kw);
 }
 
@@ -302,7 +302,7 @@ static struct pass pass_of(const struct slp_conv_args *a)
 	                 .w = a->w,
 	                 .in = back ? a->y : a->x,
 	                 .out = back ? a->x : a->y,
-	                 .out_lanes = back ? a->x_lanes : a->y_lanes,
+	                 .out_n16 = (back ? a->x_layout : a->y_layout) == SLP_LAYOUT_N16,
 	                 .activation = a->activation,
 	                 .w_in = back ? c->ic * kernel : kernel,
 	                 .w_out = back ? kernel : c->ic * kernel};
@@ -326,11 +326,11 @@ static size_t round64(size_t bytes)
 	return (bytes + 63) & ~(size_t)63;
 }
 
-/* Images that come in lane order are best taken so, whatever the channels. */
+/* Images in N16 are computed here, whatever the channels. */
 static bool takes(const struct slp_conv_args *a)
 {
-	return a->x_lanes || a->y_lanes || a->pool ? a->c.groups == 1 && slp_conv_has_lanes()
-	                                           : slp_conv_batch_pays(&a->c);
+	bool n16 = slp_layout_among(SLP_LAYOUT_N16, a->x_layout, a->y_layout);
+	return n16 || a->pool ? a->c.groups == 1 && slp_conv_has_n16() : slp_conv_batch_pays(&a->c);
 }
 
 enum sl_status slp_conv_batch(const struct slp_kernel *k, const struct slp_conv_args *a)
@@ -339,8 +339,8 @@ enum sl_status slp_conv_batch(const struct slp_kernel *k, const struct slp_conv_
 	if (a->pass == SLP_CONV_WEIGHTS) return slp_conv_batch_weights(k, a);
 	if (a->pass == SLP_CONV_DATA && a->pool) return SL_EUNSUPPORTED;
 	struct pass p = pass_of(a);
-	bool in_lanes = a->pass == SLP_CONV_DATA ? a->y_lanes : a->x_lanes;
-	size_t packed = in_lanes ? 0 : round64(sizeof(float) * (size_t)(p.groups * p.nin * p.in_plane * LANES));
+	bool in_n16 = (a->pass == SLP_CONV_DATA ? a->y_layout : a->x_layout) == SLP_LAYOUT_N16;
+	size_t packed = in_n16 ? 0 : round64(sizeof(float) * (size_t)(p.groups * p.nin * p.in_plane * LANES));
 	size_t weights = round64(sizeof(float) * (size_t)(p.tiles * p.tile * p.nin * p.kernel));
 	size_t first = round64(sizeof(int32_t) * (size_t)(p.positions + 1));
 	size_t taps = round64(sizeof(struct tap) * (size_t)(p.positions * p.kernel + 1));
@@ -353,8 +353,8 @@ enum sl_status slp_conv_batch(const struct slp_kernel *k, const struct slp_conv_
 	slp_parallel_for(p.tiles, 1 + SLP_GRAIN / 4 / (p.nin * p.kernel * p.tile), pack_weights, &p);
 	list_taps(&a->c, a->pass == SLP_CONV_DATA, (int32_t *)p.first, (struct tap *)p.taps,
 	          (int32_t *)(work + packed + weights + first + taps));
-	if (!in_lanes) {
-		slp_to_lanes(p.in, p.n, p.nin * p.in_plane, (float *)work);
+	if (!in_n16) {
+		slp_to_n16(p.in, p.n, p.nin * p.in_plane, (float *)work);
 		p.in = (float *)work;
 	}
 	slp_parallel_for(p.units * p.tiles * p.chunks, 1, run_units, &p);

@@ -1,6 +1,6 @@
-/* The innermost loops of conv2d_batch.c for one length of vectors.  Included there once for each, with WIDTH, the
- * floats of a VECTOR; BITS, that many bits; TARGET, the instructions; TILES(X), the numbers of output channels at once;
- * NAME(x), x with the length behind it. */
+/* The innermost loops of conv2d_batch.c for one length of vectors. Included there once for each, with WIDTH, the floats
+ * of a VECTOR; BITS, that many bits; TARGET, the instructions; TILES(X), the numbers of output channels at once;
+ * NAME(x), x with the length appended. */
 
 typedef int32_t NAME(ints) __attribute__((vector_size(4 * WIDTH)));
 #define INTS NAME(ints)
@@ -32,7 +32,7 @@ SLP_INLINE void NAME(multiply)(const struct pass *p, const int tile, const struc
 			acc[o][0] += e[o] * x0;
 			acc[o][1] += e[o] * x1;
 		}
-		/* On to the next channel, without a branch: positions differ in their number of taps. */
+		/* Moves to the next channel without a branch: positions differ in their number of taps. */
 		const int64_t last = -(int64_t)(++t == count);
 		t -= last & count;
 		in += last & in_step;
@@ -62,7 +62,7 @@ static multiply_fn *const NAME(multiply_by_tile)[] = {NULL,
 #undef X
 };
 
-/* The four elements of a window, two rows of two, and to which of them its gradient goes: slp_conv_pool4 by vectors. */
+/* The four elements of a window, two rows of two, and the destinations of its gradient: slp_conv_pool4 by vectors. */
 TARGET static void NAME(pool4)(const struct pass *p, const VECTOR *v, VECTOR *y, BITS flow[4])
 {
 	for (int e = 0; e < 4; e++) flow[e] = p->activation == SL_RELU ? LANES_PASS(v[e]) : (BITS)-1;
@@ -81,7 +81,7 @@ TARGET static void NAME(pool4)(const struct pass *p, const VECTOR *v, VECTOR *y,
 	flow[3] &= (BITS)(low & r1);
 }
 
-/* The windows of all channels of a tile, whose elements the unit `from` has: [channel][4]; at: the first element's
+/* The windows of all channels of a tile, whose elements are in the unit `from`: [channel][4]; at: the first element's
  * place in its plane. */
 TARGET static void NAME(pool_windows)(const struct pass *p, const struct unit *u, const struct unit *from,
                                       int64_t plane, int64_t at, float *to)

@@ -3,11 +3,11 @@
  * As in conv2d_batch.c, the lanes of vectors are images, 16 or, with AVX2, twice 8.  Several output channels × one row
  * of a kernel are summed in registers while rows of x and of the gradient of y run by; lanes are added up at the end.
  *
- * Images are dealt to a number of parts that depends on sizes alone, and the parts' sums are added in a fixed order:
- * the result has the same bits whatever the threads. */
+ * Images are divided into parts, whose number depends on sizes alone, and the parts' sums are added in a fixed order:
+ * the bits do not depend on the number of threads. */
+#include "conv2d_batch.h"
 #include "common/lanes.h"
 #include "common/workspace.h"
-#include "conv2d_batch.h"
 #include "move/relayout.h"
 #include "op.h"
 
@@ -25,15 +25,15 @@ struct strip;
 struct weights {
 	struct slp_conv c;
 	const float *y;
-	const float *x; /* in lane order; y too, if y_lanes */
-	bool y_lanes;
-	int pool; /* y is pooled, and then in lane order */
+	const float *x; /* in N16; y too, if y_n16 */
+	bool y_n16;
+	int pool; /* y is pooled, and then in N16 */
 	const uint8_t *mask;
 	float *partial;                     /* [part][oc][ic kh kw], then [part][oc] */
 	int64_t groups, parts, tiles, rows; /* rows of dy at once */
 	int tile;                           /* output channels at once */
 	void (*multiply)(const struct slp_conv *, const struct strip *);
-	bool no_memory; /* some thread had none */
+	bool no_memory; /* a thread had no memory */
 };
 
 /* Rows [i, end) of dy of a tile of channels with one channel of x; u is the row of the kernel. */
@@ -59,8 +59,8 @@ struct variant {
 	void (*multiply)(const struct slp_conv *, const struct strip *);
 };
 
-/* X(width of a kernel, output channels at once): as many sums as there are registers for, 25 or 12; fewer channels
- * where that leaves fewer of them over. */
+/* X(width of a kernel, output channels at once): as many sums as fit in registers, 25 or 12; fewer channels if that
+ * leaves a smaller rest. */
 #define WIDTH 16
 #define VECTOR slp_v16
 #define TARGET SLP_AVX512
@@ -96,8 +96,8 @@ static const struct variant *variant_for(int64_t kw, int64_t channels)
 
 /* ---- a unit: one part of the images, one tile of output channels ------------------------------------------------ */
 
-/* What a unit works in, all in vectors of LANES: sums [ic][kh][tile][kw], sums of dy [tile], rows of dy
- * [tile][rows · ow]. */
+/* The memory of a unit, in vectors of LANES: sums [ic][kh][tile][kw], sums of dy [tile], rows of dy [tile][rows ·
+ * ow]. */
 struct unit {
 	const struct weights *w;
 	int64_t part, tile, channels;
@@ -117,16 +117,16 @@ SLP_CLONES static void add_bias(const struct unit *t, int64_t channel, const flo
 	for (int l = 0; l < LANES; l++) bias[l] = (sum[0][l] + sum[1][l]) + (sum[2][l] + sum[3][l]);
 }
 
-/* Rows [i, end) of dy of a group in lane order, also added to the sums of the bias: as they are, or, where they are in
- * another order or channels are missing, in t->y. */
+/* Rows [i, end) of dy of a group in N16, also added to the sums of the bias: in place, or in t->y if they have another
+ * layout or channels are missing. */
 SLP_CLONES static const float *load_rows(const struct unit *t, int64_t group, int64_t i, int64_t end, int64_t *plane)
 {
 	const struct weights *w = t->w;
 	const struct slp_conv *c = &w->c;
 	int64_t count = (end - i) * c->ow, image = group * LANES, live = c->n - image, pixels = c->oh * c->ow;
-	int64_t step = w->y_lanes ? LANES : 1; /* of neighbours in a plane */
+	int64_t step = w->y_n16 ? LANES : 1; /* of neighbours in a plane */
 	const float *y = w->y + image * c->oc * pixels + (t->tile * w->tile * pixels + i * c->ow) * step;
-	bool direct = w->y_lanes && t->channels == w->tile && !w->pool;
+	bool direct = w->y_n16 && t->channels == w->tile && !w->pool;
 	*plane = direct ? pixels : w->rows * c->ow;
 	for (int64_t o = 0; o < t->channels; o++) {
 		const float *from = y + o * pixels * step;
@@ -135,7 +135,7 @@ SLP_CLONES static const float *load_rows(const struct unit *t, int64_t group, in
 		if (w->pool)
 			slp_unpool_rows(w->y + channel * pixels / 4 * LANES, w->mask + channel * pixels * 2,
 			                slp_conv_pool_share(w->pool), c->ow, i, end, to);
-		else if (w->y_lanes && !direct) memcpy(to, from, sizeof *to * (size_t)(count * LANES));
+		else if (w->y_n16 && !direct) memcpy(to, from, sizeof *to * (size_t)(count * LANES));
 		else if (!direct)
 			slp_lanes_gather(from, c->oc * pixels, live > LANES ? LANES : (int)live, count, to, LANES);
 		add_bias(t, o, direct ? from : to, count);
@@ -154,14 +154,20 @@ static void add_group(const struct unit *t, int64_t group)
 		for (int64_t q = 0; q < c->ic; q++)
 			for (int64_t u = 0; u < c->kh; u++) {
 				const float *x = w->x + (group * c->ic + q) * c->ih * c->iw * LANES;
-				struct strip s = {
-				        x, y, plane, i, end, u, t->sums + (q * c->kh + u) * w->tile * c->kw * LANES};
+				struct strip s = {.x = x,
+				                  .y = y,
+				                  .plane = plane,
+				                  .i = i,
+				                  .end = end,
+				                  .u = u,
+				                  .sums = t->sums + (q * c->kh + u) * w->tile * c->kw * LANES};
 				w->multiply(c, &s);
 			}
 	}
 }
 
-/* From [ic][kh][tile][kw] to the unit's place in [part][oc][ic][kh][kw]; `flat` has room for all of the former. */
+/* Copies from [ic][kh][tile][kw] to the unit's place in [part][oc][ic][kh][kw]; `flat` has room for the whole
+ * former. */
 static void store_sums(const struct unit *t, float *flat)
 {
 	const struct weights *w = t->w;
@@ -226,13 +232,13 @@ enum sl_status slp_conv_batch_weights(const struct slp_kernel *k, const struct s
 	struct weights w = {.c = *c,
 	                    .y = a->y,
 	                    .x = a->x,
-	                    .y_lanes = a->y_lanes,
+	                    .y_n16 = a->y_layout == SLP_LAYOUT_N16,
 	                    .pool = a->pool,
 	                    .mask = a->mask,
 	                    .groups = (c->n + LANES - 1) / LANES,
 	                    .tile = variant->tile,
 	                    .multiply = variant->multiply};
-	if (a->pool && !a->y_lanes) return SL_EUNSUPPORTED;
+	if (a->pool && !w.y_n16) return SL_EUNSUPPORTED;
 	int64_t size = c->oc * c->ic * c->kh * c->kw, flat = c->ic * c->ih * c->iw;
 	w.tiles = (c->oc + w.tile - 1) / w.tile;
 	w.parts = w.tiles >= UNITS ? 1 : (UNITS + w.tiles - 1) / w.tiles;
@@ -240,12 +246,13 @@ enum sl_status slp_conv_batch_weights(const struct slp_kernel *k, const struct s
 	w.parts = w.parts > w.groups ? w.groups : w.parts;
 	w.rows = NEAR / (w.tile * c->ow * LANES * (int64_t)sizeof(float));
 	w.rows = w.rows < 1 ? 1 : w.rows > c->oh ? c->oh : w.rows;
-	int64_t packed = a->x_lanes ? 0 : w.groups * flat * LANES;
+	bool x_n16 = a->x_layout == SLP_LAYOUT_N16;
+	int64_t packed = x_n16 ? 0 : w.groups * flat * LANES;
 	float *work = slp_workspace(SLP_WORK_CALL, sizeof(float) * (size_t)(packed + w.parts * (size + c->oc + 16)));
 	if (!work) return slp_kernel_fail(k, SL_ENOMEM, "no memory to reorder images in");
 	w.partial = work + packed;
-	if (!a->x_lanes) {
-		slp_to_lanes(a->x, c->n, flat, work);
+	if (!x_n16) {
+		slp_to_n16(a->x, c->n, flat, work);
 		w.x = work;
 	}
 	slp_parallel_for(w.parts * w.tiles, 1, run_units, &w);

@@ -1,5 +1,5 @@
-/* The innermost loops of conv2d_batch_weights.c for one length of vectors.  Included there once for each, with WIDTH,
- * the floats of a VECTOR; TARGET, the instructions; VARIANTS(X), the kernels; NAME(x), x with the length behind it. */
+/* The innermost loops of conv2d_batch_weights.c for one length of vectors. Included there once for each, with WIDTH,
+ * the floats of a VECTOR; TARGET, the instructions; VARIANTS(X), the kernels; NAME(x), x with the length appended. */
 
 /* acc[o][v] += dy[o][j] · x[v], where window elements outside the image count as 0 if `edge`. */
 SLP_INLINE void NAME(column)(const struct slp_conv *c, const int tile, const int kw, bool edge, const float *x,

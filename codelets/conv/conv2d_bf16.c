@@ -6,7 +6,7 @@
 #include "common/convert.h"
 #include "common/widen.h"
 #include "common/workspace.h"
-#include "conv2d.h"
+#include "conv2d_kernels.h"
 #include "op.h"
 #include "starling/options.h"
 
@@ -30,7 +30,7 @@ static void activate(void *arg, int64_t begin, int64_t end)
 	}
 }
 
-/* So many images, from that one on. */
+/* `n` images, from image `first` on. */
 static struct slp_conv_args part_of(const struct slp_conv_args *a, int64_t first, int64_t n)
 {
 	const struct slp_conv *c = &a->c;
@@ -79,31 +79,30 @@ static enum sl_status images(const struct slp_kernel *k, const struct slp_conv_a
 	return s;
 }
 
-bool slp_conv_takes_blocks(void)
+bool slp_conv_takes_nc16(void)
 {
 	return slp_conv_onednn_half();
 }
 
-/* Vectors of channels would stay half empty: in float32 there are kernels without that. */
+/* Whether vectors of channels would stay half empty: kernels for float32 avoid that. */
 static bool few_channels(const struct slp_conv_args *a)
 {
-	return !a->x_blocks && !a->y_blocks && slp_conv_batch_pays(&a->c);
+	return !slp_layout_among(SLP_LAYOUT_NC16, a->x_layout, a->y_layout) && slp_conv_batch_pays(&a->c);
 }
 
 enum sl_status slp_conv2d_bf16(const struct slp_kernel *k)
 {
-	if (slp_conv_is_last(k)) return slp_conv_by_plain(k, slp_conv2d_bf16);
+	if (slp_conv_is_nhwc(k)) return slp_conv_by_plain(k, slp_conv2d_bf16);
 	struct slp_conv_args a = slp_conv_args_of(k);
 	if (slp_conv_is_empty(&a.c)) return k->op->ref(k);
 	a.half = true;
 	a.wide = slp_conv_attrs(k)->wide;
-	a.x_blocks = slp_conv_attrs(k)->x_blocks;
-	a.y_blocks = slp_conv_attrs(k)->y_blocks;
 	int64_t most = slp_conv_images_at_once(&a.c);
-	bool plain = !a.x_lanes && !a.y_lanes && !a.cropped && !a.pool && !few_channels(&a);
+	bool n16 = slp_layout_among(SLP_LAYOUT_N16, a.x_layout, a.y_layout);
+	bool plain = !n16 && !a.cropped && !a.pool && !few_channels(&a);
 	enum sl_status s = !plain                       ? SL_EUNSUPPORTED
 	                   : a.pass == SLP_CONV_WEIGHTS ? weights(k, &a, most)
 	                                                : images(k, &a, most);
 	if (s != SL_EUNSUPPORTED) return s;
-	return a.x_blocks || a.y_blocks ? k->op->ref(k) : slp_in_float32(k);
+	return slp_layout_among(SLP_LAYOUT_NC16, a.x_layout, a.y_layout) ? k->op->ref(k) : slp_in_float32(k);
 }

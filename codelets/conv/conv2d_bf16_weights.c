@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "common/bf16.h"
-#include "common/lane_order.h"
+#include "common/image_layout.h"
 #include "common/workspace.h"
-#include "conv2d.h"
+#include "conv2d_kernels.h"
 #include "op.h"
 
 enum { BLOCK = 16, SHORT_ROW = 7 };
@@ -23,15 +23,15 @@ static bool pays(const struct slp_conv_args *a)
 {
 	const struct slp_conv *c = &a->c;
 	bool whole_blocks = c->ic % BLOCK == 0 && c->oc % BLOCK == 0 && c->groups == 1;
-	return whole_blocks && (c->sh > 1 || c->sw > 1 || c->ow <= SHORT_ROW) && slp_bf16_there();
+	return whole_blocks && (c->sh > 1 || c->sw > 1 || c->ow <= SHORT_ROW) && slp_bf16_available();
 }
 
 /* The channels at one place of an image, side by side. */
-static void channels_of(const void *images, bool blocks, int64_t channels, int64_t plane, int64_t n, int64_t at,
+static void channels_of(const void *images, int layout, int64_t channels, int64_t plane, int64_t n, int64_t at,
                         sl_bfloat16 *to)
 {
 	const sl_bfloat16 *from = (const sl_bfloat16 *)images + n * channels * plane;
-	if (blocks)
+	if (layout == SLP_LAYOUT_NC16)
 		for (int64_t c = 0; c < channels; c += BLOCK)
 			memcpy(to + c, from + c * plane + at * BLOCK, BLOCK * sizeof *to);
 	else
@@ -46,9 +46,9 @@ static void one_place(const struct job *j, int64_t place)
 	for (int64_t t = 0; t < j->taps; t++, to += c->ic) {
 		int64_t y = oy * c->sh - c->ph + t / c->kw * c->dh, x = ox * c->sw - c->pw + t % c->kw * c->dw;
 		if (y < 0 || x < 0 || y >= c->ih || x >= c->iw) memset(to, 0, (size_t)c->ic * sizeof *to);
-		else channels_of(j->a->x, j->a->x_blocks, c->ic, c->ih * c->iw, n, y * c->iw + x, to);
+		else channels_of(j->a->x, j->a->x_layout, c->ic, c->ih * c->iw, n, y * c->iw + x, to);
 	}
-	channels_of(j->a->y, j->a->y_blocks, c->oc, c->oh * c->ow, n, oy * c->ow + ox, j->dy + place * c->oc);
+	channels_of(j->a->y, j->a->y_layout, c->oc, c->oh * c->ow, n, oy * c->ow + ox, j->dy + place * c->oc);
 }
 
 static void gather(void *arg, int64_t begin, int64_t end)
@@ -56,7 +56,7 @@ static void gather(void *arg, int64_t begin, int64_t end)
 	for (int64_t place = begin; place < end; place++) one_place(arg, place);
 }
 
-/* Brings the gradients of some channels of y into the order of the weights. */
+/* Reorders the gradients of some channels of y as the weights are. */
 static void scatter(void *arg, int64_t begin, int64_t end)
 {
 	const struct job *j = arg;

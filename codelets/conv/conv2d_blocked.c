@@ -1,10 +1,10 @@
 /* conv2d_blocked, conv2d_blocked_add, conv2d_pack: convolution of images in blocks of channels, the same added to
- * another tensor, and its weights as the kernel wants them.  Made by graph passes (src/graph/pass_block.c). */
+ * another tensor, and its weights packed for the kernel. Graph passes make them (src/graph/pass_block.c). */
 #include <omp.h>
 #include <string.h>
 
 #include "common/blocks.h"
-#include "conv2d.h"
+#include "conv2d_kernels.h"
 #include "op_list.h"
 #include "starling/ops.h"
 
@@ -31,7 +31,7 @@ static const struct slp_attr attr_table[] = {
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
 
-/* The sizes; y's are computed. */
+/* The sizes; computes those of y. */
 static struct slp_conv conv_of(const struct slp_conv2d_blocked_attrs *a)
 {
 	const struct sl_conv2d_opts *o = &a->conv;
@@ -75,7 +75,7 @@ static sl_shape plain_weights(const struct slp_conv2d_blocked_attrs *a)
 	return SL_SHAPE(a->channels[1], a->channels[0] / a->conv.groups, a->kernel[0], a->kernel[1]);
 }
 
-/* x and what is behind it: w, b. */
+/* Checks x and the inputs after it: w, b. */
 static enum sl_status check_inputs(const struct slp_infer *c, const struct slp_conv2d_blocked_attrs *a,
                                    const struct slp_type *in)
 {
@@ -134,7 +134,7 @@ static double no_flops(const struct slp_infer *c)
 
 /* ---- reference: weights in the plain order ----------------------------------------------------------------------- */
 
-/* A window's products with the weights of channel o. */
+/* The products of a window with the weights of channel o. */
 static double window(const struct slp_kernel *k, const struct slp_view *in, const struct slp_conv *c, int64_t n,
                      int64_t o, int64_t i, int64_t j)
 {
@@ -213,7 +213,7 @@ static enum sl_status blocked_cpu(const struct slp_kernel *k)
 	return s == SL_EUNSUPPORTED ? blocked_ref(k) : s;
 }
 
-/* Without a library there is nothing to be packed for. */
+/* Without a library no weights are packed. */
 static enum sl_status pack_ref(const struct slp_kernel *k)
 {
 	int64_t size = slp_size(&k->in[0]);
@@ -221,13 +221,13 @@ static enum sl_status pack_ref(const struct slp_kernel *k)
 	return SL_OK;
 }
 
-/* With a bias, as they always have here: the kernel must be the same. */
+/* With a bias, which all calls have here: the kernel must be the same. */
 static enum sl_status pack_cpu(const struct slp_kernel *k)
 {
 	const struct slp_conv2d_blocked_attrs *attrs = k->attrs;
 	struct slp_conv_args a = args_of(attrs, false);
 	a.w = k->in[0].ptr;
-	a.b = k->out[0].ptr; /* not looked at */
+	a.b = k->out[0].ptr; /* not read */
 	enum sl_status s = slp_conv_onednn_pack(k, &a, k->out[0].ptr, (size_t)attrs->packed * sizeof(float));
 	return s == SL_EUNSUPPORTED ? pack_ref(k) : s;
 }
@@ -237,7 +237,7 @@ bool slp_conv_blocked_plan(struct slp_conv2d_blocked_attrs *a, int threads)
 	float some;
 	struct slp_conv_args args = args_of(a, false);
 	args.b = &some;
-	int before = omp_get_max_threads(); /* oneDNN looks at it; so it must be that of the team */
+	int before = omp_get_max_threads(); /* oneDNN reads it, so it must be the team's */
 	omp_set_num_threads(threads);
 	a->packed = (int64_t)((slp_conv_onednn_packed(&args, threads) + sizeof(float) - 1) / sizeof(float));
 	omp_set_num_threads(before);

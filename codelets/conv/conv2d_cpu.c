@@ -1,11 +1,11 @@
-/* Convolution on CPUs: takes a call apart and hands it to the implementation that is best for its sizes.
+/* Convolution on CPUs: chooses the implementation that is best for a call's sizes.
  *
  * The rule depends on sizes, the build and the CPU alone, so a call has the same bits every time (doc/performance.md
  * has the measurements behind it). */
 #include "common/activation.h"
-#include "common/channels_last.h"
+#include "common/nhwc.h"
+#include "conv2d_kernels.h"
 #include "common/workspace.h"
-#include "conv2d.h"
 #include "move/relayout.h"
 #include "op.h"
 
@@ -19,8 +19,8 @@ struct slp_conv_args slp_conv_args_of(const struct slp_kernel *k)
 	const struct slp_conv2d_attrs *o = slp_conv_attrs(k);
 	struct slp_conv_args a = {.c = slp_conv_of(k),
 	                          .pass = slp_conv_pass_of(k->op),
-	                          .x_lanes = o->x_lanes,
-	                          .y_lanes = o->y_lanes,
+	                          .x_layout = o->x_layout,
+	                          .y_layout = o->y_layout,
 	                          .cropped = o->crop[0] || o->crop[1],
 	                          .pool = o->pool,
 	                          .activation = o->activation};
@@ -46,13 +46,14 @@ struct slp_conv_args slp_conv_args_of(const struct slp_kernel *k)
 	return a;
 }
 
-/* The gradient of an image with a channel or three: few sums, each long, are what products of matrices do best. */
+/* Whether products of matrices are best: the gradient of an image with at most three channels has few sums, each of
+ * them long. */
 static bool prefers_gemm(const struct slp_conv_args *a)
 {
 	return a->pass == SLP_CONV_DATA && a->c.groups == 1 && a->c.ic < 4 && a->c.n >= 8;
 }
 
-/* The ways that want the caller's order to be the plain one. */
+/* The ways that need images in the plain layout. */
 static enum sl_status run_plain(const struct slp_kernel *k, const struct slp_conv_args *a)
 {
 	enum sl_status s = prefers_gemm(a) ? SL_EUNSUPPORTED : slp_conv_onednn(k, a);
@@ -62,40 +63,41 @@ static enum sl_status run_plain(const struct slp_kernel *k, const struct slp_con
 	return s;
 }
 
-/* The same for images in lane order: they are brought into the plain one, and results back. */
+/* The same for images in N16: copies them into the plain layout, and results back. */
 static enum sl_status run_reordered(const struct slp_kernel *k, const struct slp_conv_args *a)
 {
 	const struct slp_conv *c = &a->c;
 	struct slp_conv_args plain = *a;
+	bool x_n16 = a->x_layout == SLP_LAYOUT_N16, y_n16 = a->y_layout == SLP_LAYOUT_N16;
 	int64_t x = c->ic * c->ih * c->iw, y = c->oc * c->oh * c->ow;
 	float *work = slp_workspace(SLP_WORK_ORDER, sizeof *work * (size_t)(c->n * (x + y)));
 	if (!work) return slp_kernel_fail(k, SL_ENOMEM, "no memory to reorder images in");
-	if (a->x_lanes) plain.x = work;
-	if (a->y_lanes) plain.y = work + c->n * x;
-	if (a->x_lanes && a->pass != SLP_CONV_DATA) slp_from_lanes(a->x, c->n, x, plain.x);
-	if (a->y_lanes && a->pass != SLP_CONV_FORWARD) slp_from_lanes(a->y, c->n, y, plain.y);
+	if (x_n16) plain.x = work;
+	if (y_n16) plain.y = work + c->n * x;
+	if (x_n16 && a->pass != SLP_CONV_DATA) slp_from_n16(a->x, c->n, x, plain.x);
+	if (y_n16 && a->pass != SLP_CONV_FORWARD) slp_from_n16(a->y, c->n, y, plain.y);
 	enum sl_status s = run_plain(k, &plain);
-	if (a->x_lanes && a->pass == SLP_CONV_DATA) slp_to_lanes(plain.x, c->n, x, a->x);
-	if (a->y_lanes && a->pass == SLP_CONV_FORWARD) slp_to_lanes(plain.y, c->n, y, a->y);
+	if (x_n16 && a->pass == SLP_CONV_DATA) slp_to_n16(plain.x, c->n, x, a->x);
+	if (y_n16 && a->pass == SLP_CONV_FORWARD) slp_to_n16(plain.y, c->n, y, a->y);
 	return s;
 }
 
 /* ---- a part of the images at a time ------------------------------------------------------------------------------ */
 
-/* What libraries reorder tensors in is as large as these: many images together would need more memory than all tensors,
- * which nobody knew when the call was made. */
+/* Memory in which libraries reorder tensors is as large as these: many images at once would need more than all tensors
+ * together, in addition to the memory that was checked when the call was made. */
 size_t slp_conv_most_work = 128 << 20;
 
 int64_t slp_conv_images_at_once(const struct slp_conv *c)
 {
-	enum { BLOCK = 16 }; /* of channels, as oneDNN has them; and of images in lane order */
+	enum { BLOCK = 16 }; /* of channels, as oneDNN has them; and of images in N16 */
 	int64_t ic = c->ic < 4 ? c->ic : (c->ic + BLOCK - 1) / BLOCK * BLOCK, oc = (c->oc + BLOCK - 1) / BLOCK * BLOCK;
 	double each = sizeof(float) * ((double)ic * (double)(c->ih * c->iw) + (double)oc * (double)(c->oh * c->ow));
 	int64_t n = (int64_t)((double)slp_conv_most_work / each) / BLOCK * BLOCK;
 	return n > BLOCK ? n : BLOCK;
 }
 
-/* So many images, from that one on. */
+/* `n` images, from image `first` on. */
 static struct slp_conv_args part_of(const struct slp_conv_args *a, int64_t first, int64_t n)
 {
 	const struct slp_conv *c = &a->c;
@@ -118,10 +120,10 @@ static enum sl_status run(const struct slp_kernel *k, const struct slp_conv_args
 static enum sl_status run_part(const struct slp_kernel *k, const struct slp_conv_args *a)
 {
 	if (a->pool) return slp_conv_unpooled(k, a, run);
-	return a->x_lanes || a->y_lanes ? run_reordered(k, a) : run_plain(k, a);
+	return slp_layout_among(SLP_LAYOUT_N16, a->x_layout, a->y_layout) ? run_reordered(k, a) : run_plain(k, a);
 }
 
-/* The gradient of the weights is the sum of the parts'. */
+/* Adds the part's gradient of the weights to the sum. */
 static enum sl_status add_part(const struct slp_kernel *k, const struct slp_conv_args *a, struct slp_conv_args *part)
 {
 	const struct slp_conv *c = &a->c;
@@ -150,8 +152,8 @@ static enum sl_status run_in_parts(const struct slp_kernel *k, const struct slp_
 
 static enum sl_status run(const struct slp_kernel *k, const struct slp_conv_args *a)
 {
-	bool lanes = a->x_lanes || a->y_lanes;
-	enum sl_status s = !lanes && prefers_gemm(a) ? SL_EUNSUPPORTED : slp_conv_batch(k, a);
+	bool n16 = slp_layout_among(SLP_LAYOUT_N16, a->x_layout, a->y_layout);
+	enum sl_status s = !n16 && prefers_gemm(a) ? SL_EUNSUPPORTED : slp_conv_batch(k, a);
 	return s == SL_EUNSUPPORTED ? run_in_parts(k, a) : s;
 }
 
@@ -162,15 +164,15 @@ enum sl_status slp_conv_by_plain(const struct slp_kernel *k, slp_kernel_fn *kern
 		unsigned x, y;
 	} at[SLP_CONV_PASSES] = {{SLP_IN(0), SLP_OUT(0)}, {SLP_OUT(0), SLP_IN(0)}, {SLP_IN(0), SLP_IN(1)}};
 	enum slp_conv_pass pass = slp_conv_pass_of(k->op);
-	unsigned last = (a.x_last ? at[pass].x : 0) | (a.y_last ? at[pass].y : 0);
-	a.x_last = a.y_last = false;
-	return slp_by_plain(k, last, &a, kernel);
+	bool in_x = a.x_layout == SLP_LAYOUT_NHWC, in_y = a.y_layout == SLP_LAYOUT_NHWC;
+	a.x_layout = a.y_layout = SLP_LAYOUT_PLAIN;
+	return slp_by_plain(k, (in_x ? at[pass].x : 0) | (in_y ? at[pass].y : 0), &a, kernel);
 }
 
 enum sl_status slp_conv2d_cpu(const struct slp_kernel *k)
 {
-	if (slp_conv_is_last(k)) return slp_conv_by_plain(k, slp_conv2d_cpu);
+	if (slp_conv_is_nhwc(k)) return slp_conv_by_plain(k, slp_conv2d_cpu);
 	struct slp_conv_args a = slp_conv_args_of(k);
-	bool blocks = slp_conv_attrs(k)->x_blocks || slp_conv_attrs(k)->y_blocks; /* of a half type, promoted */
-	return blocks || slp_conv_is_empty(&a.c) ? k->op->ref(k) : run(k, &a);
+	bool nc16 = slp_layout_among(SLP_LAYOUT_NC16, a.x_layout, a.y_layout); /* of a half type, promoted */
+	return nc16 || slp_conv_is_empty(&a.c) ? k->op->ref(k) : run(k, &a);
 }

@@ -1,9 +1,9 @@
-/* The gradient of a convolution's weights where each output channel sees few channels: in a network's first layer and
- * in depthwise ones.  cuDNN's deterministic kernels take many times as long there as to read x and dy.
+/* The gradient of a convolution's weights if each output channel sees few channels: in a network's first layer and in
+ * depthwise ones. cuDNN's deterministic kernels take many times as long there as reading x and dy.
  *
- * A thread takes a place of y in turn and adds the products of OUT channels there with what ROWS × KW taps see of x to
- * as many sums in registers: each element that it reads is a factor of several products.  A block has the sums for its
- * part of all places; another kernel adds up the parts.  The order of all sums is fixed, by the sizes alone. */
+ * A thread loops over places of y and adds the products of OUT channels there with the elements of x at ROWS × KW taps
+ * to as many sums in registers, so that each element that it reads is a factor of several products. A block sums its
+ * part of all places; another kernel adds the parts. The order of all sums is fixed, by the sizes alone. */
 #include "conv2d_graph.h"
 
 #include "common/element.cuh"
@@ -14,22 +14,22 @@ enum { BLOCKS = 24, LEAST = 1 }; /* so that small cases have several parts, too 
 #define TWO_BLOCKS
 #else
 enum { BLOCKS = 528, LEAST = 4 }; /* of a launch, about; places of a thread, at least */
-#define TWO_BLOCKS __launch_bounds__(SLP_BLOCK, 2) /* at a time on a multiprocessor: registers for both */
+#define TWO_BLOCKS __launch_bounds__(SLP_BLOCK, 2) /* resident blocks of a multiprocessor: limits registers */
 #endif
 
-/* Steps between elements, of x or y in either order. */
+/* Steps between elements, of x or y in either layout. */
 struct steps {
 	int64_t n, c, h, w;
 };
 
-static struct steps steps_of(int64_t channels, int64_t height, int64_t width, bool last)
+static struct steps steps_of(int64_t channels, int64_t height, int64_t width, bool nhwc)
 {
 	int64_t image = channels * height * width;
-	if (last) return {image, 1, width * channels, channels};
+	if (nhwc) return {image, 1, width * channels, channels};
 	return {image, height * width, width, 1};
 }
 
-/* Which sums a launch has.  A tile is OUT channels of a group, an input channel of it, ROWS rows of taps. */
+/* The sums of a launch. A tile is OUT channels of a group, an input channel of it, ROWS rows of taps. */
 struct few {
 	struct slp_conv c;
 	struct steps x, y;
@@ -172,7 +172,7 @@ static bool launch(const struct slp_conv_graph *g, const struct slp_conv_graph_a
 	return cudaGetLastError() == cudaSuccess;
 }
 
-/* About 100 sums a thread, of which it reads the factors once; fewer where a channel of y stands alone. */
+/* About 100 sums a thread, whose factors it reads once; fewer if a channel of y is alone in its group. */
 template <class T> static bool launch_for(const struct slp_conv_graph *g, const struct slp_conv_graph_at *at)
 {
 	bool alone = g->c.oc / g->c.groups < 4;
@@ -194,7 +194,7 @@ int slp_conv_few_count(const struct slp_conv_graph *f, const struct slp_conv_gra
 	double places = (double)c.n * (double)c.oh * (double)c.ow, tiles = (double)c.oc * (double)c.ic / c.groups * 16;
 	if (c.oc / c.groups >= 4) tiles /= 3;
 	double image = (double)c.ic * (double)(c.ih + c.kh * c.dh) * (double)(c.iw + c.kw * c.dw);
-	bool small = places < 2e9 && tiles < 65536 && image < 1e9; /* in an int, with what is outside */
+	bool small = places < 2e9 && tiles < 65536 && image < 1e9; /* the range of int, including padding */
 	double weights = (double)c.oc * (double)(c.ic / c.groups) * (double)(c.kh * c.kw);
 	return kernel && few && small && weights * sizeof(float) <= (double)f->limit;
 }
@@ -213,7 +213,7 @@ void slp_conv_few_settle(const struct slp_conv_graph *, const struct slp_conv_gr
 {
 }
 
-/* Without measurements: where cuDNN has nothing near.  It has tensor cores for half types. */
+/* Without measurements: only if cuDNN has no comparable kernel. For half types it has tensor cores. */
 bool slp_conv_few_can(const struct slp_conv_graph *f, const struct slp_conv_graph_at *at)
 {
 	return f->type == CUDNN_DATA_FLOAT && !f->nhwc && f->c.kw <= 5 && f->c.ic / f->c.groups <= 2 &&

@@ -1,11 +1,11 @@
 /* Gradients of a convolution's weights by oneDNN with the same bits whatever the number of threads (SL_FIXED_SUMS).
  *
- * oneDNN divides the images among the threads that it finds, and adds what each has.  Here parts of them, whose number
- * depends on the sizes, are each given to one thread, and what each gives is added in a fixed order. */
+ * oneDNN divides the images among its threads, and adds their sums. Here each thread computes parts of the images,
+ * whose number depends on the sizes alone, and the parts' sums are added in a fixed order. */
 #include <omp.h>
 
 #include "common/workspace.h"
-#include "conv2d.h"
+#include "conv2d_kernels.h"
 #include "fixed.h"
 #include "op.h"
 
@@ -38,7 +38,7 @@ static void run_part(struct job *j, int64_t p)
 	slp_note_failure(&j->failure, slp_conv_onednn_alone(&j->alone, &part), NULL);
 }
 
-/* oneDNN makes code for as many threads as it might have, in a loop of the team, too, and would wait there for others. */
+/* Inside a loop of the team, too, oneDNN would make code for the full number of threads, and wait for them. */
 static void run_parts(void *arg, int64_t begin, int64_t end)
 {
 	int threads = omp_get_max_threads();

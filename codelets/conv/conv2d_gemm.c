@@ -1,4 +1,4 @@
-/* Convolution as products of matrices, for builds without oneDNN and whatever that does not take.
+/* Convolution as products of matrices, for builds without oneDNN and calls that oneDNN does not support.
  *
  * Image by image and group by group, the windows of x become the columns of a matrix (ic·kh·kw, oh·ow):
  * y = w · columns, columns of dx = wᵀ · dy, dw += dy · columnsᵀ.
@@ -6,9 +6,9 @@
  */
 #include <string.h>
 
+#include "conv2d_kernels.h"
 #include "common/gemm.h"
 #include "common/workspace.h"
-#include "conv2d.h"
 #include "op.h"
 
 struct columns {
@@ -107,8 +107,7 @@ static void each_channel(const struct job *j, struct columns *m, void (*fn)(void
 	else fn(m, 0, ic);
 }
 
-/* Image z / groups, group z % groups.  The gradient of the weight goes to dw, and is added to what is there if `more`.
- */
+/* Image z / groups, group z % groups. The gradient of the weight is stored in dw, or added to it if `more`. */
 static enum sl_status one(const struct job *j, int64_t z, float *columns, float *dw, bool more)
 {
 	const struct slp_conv *c = &j->a->c;
@@ -184,7 +183,7 @@ static void sum_bias(void *arg, int64_t begin, int64_t end)
 
 /* ---- a call ----------------------------------------------------------------------------------------------------- */
 
-/* Each has a gradient of its own, which must not take too much memory; their number does not depend on the threads. */
+/* The number of parts: each has its own gradient, so memory limits it; it does not depend on the number of threads. */
 static int64_t parts_of_weights(int64_t images, int64_t size)
 {
 	enum { LEAST = 16, MOST = 64, ELEMENTS = 16 << 20 };
@@ -193,7 +192,8 @@ static int64_t parts_of_weights(int64_t images, int64_t size)
 	return parts < images ? parts : images;
 }
 
-/* Many images are dealt to the threads in parts, whose number does not depend on the threads; few are each for all. */
+/* Many images are divided among the threads in parts, whose number does not depend on the threads; few images are each
+ * computed by all. */
 static enum sl_status run(struct job *j)
 {
 	enum { FEW = 8 };

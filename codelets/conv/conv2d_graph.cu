@@ -1,11 +1,11 @@
 /* A convolution with its bias and relu, or one of its gradients, as one operation graph of cuDNN's backend API: of
- * float32 or a half type, with sums and what is between the operations in float32.
+ * float32 or a half type, with sums and intermediates in float32.
  *
- * cuDNN's heuristics propose engines, best first.  Options are those that are deterministic and round no more than
- * sl_config.tf32 allows (conv2d_notes.cuh).  Of one, a plan is made when it is chosen; it must work in the memory that
- * the operation has.  If nobody chooses, the first of which there is a plan is taken; if there is none, that is
- * remembered, and the caller computes in its other way.  Plans are kept by the thread that made them.  While a CUDA
- * graph is recorded, none is made: that loads and compiles kernels. */
+ * cuDNN's heuristics propose engines, best first. Options are those that are deterministic and round no more than
+ * sl_config.tf32 allows (conv2d_notes.cuh). An option's plan is made when the option is chosen; it must fit in the
+ * operation's workspace. Without a choice, the first option that has a plan is used; if none has, that is remembered,
+ * and the caller uses its other implementation. Plans are kept by the thread that made them. No plan is made while a
+ * CUDA graph is recorded, because that loads and compiles kernels. */
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
@@ -17,14 +17,15 @@
 #include "common/dnn_plan.cuh"
 #include "conv2d_graph.h"
 #include "conv2d_notes.cuh"
+#include "common/forget.h"
 #include "conv2d_ways.h"
 
 typedef slp_dnn_descriptor descriptor;
 
 enum { BUCKETS = 128, MOST_PLANS = 10000, CONFIGS = 64, KNOBS = 24, NOTES = 32, NOTHING = -1 };
-enum { X = 1, W, B, Y, BARE, SUM }; /* tensors by their numbers; the last two exist within the operation alone */
+enum { X = 1, W, B, Y, BARE, SUM }; /* tensors by number; the last two are internal to the operation */
 
-/* An engine with its knobs.  plan NULL: none has been made yet, or it is refused. */
+/* An engine with its knobs. plan NULL: none was made yet, or it is refused. */
 struct option {
 	descriptor config, plan;
 	int64_t engine;
@@ -40,7 +41,7 @@ struct option {
 	}
 };
 
-/* What was made for these sizes: the operation's descriptors, and options. */
+/* The entry of these sizes: the operation's descriptors, and options. */
 struct planned {
 	struct slp_conv_graph key;
 	struct planned *next; /* in its bucket */
@@ -55,13 +56,13 @@ struct planned {
 	}
 };
 
-/* None is given up while the engine runs: a CUDA graph may have its kernels. */
+/* Entries stay while the engine runs: a CUDA graph may hold their kernels. */
 static thread_local struct plans {
 	struct planned *bucket[BUCKETS];
 	int count;
 } cache;
 
-/* Not when the thread ends: plans need their handle. */
+/* Not called when the thread ends: plans need their handle. */
 void slp_cudnn_forget(void)
 {
 	for (struct planned *&first : cache.bucket)
@@ -121,7 +122,7 @@ static descriptor convolution(struct builder *b, const struct slp_conv &c)
 	return b->finished(d);
 }
 
-/* How cuDNN names the three passes' operands: of the images, x or its gradient, and so on. */
+/* cuDNN's names of the three passes' operands: of the images, x or its gradient, and so on. */
 static const struct {
 	cudnnBackendDescriptorType_t type;
 	cudnnBackendAttributeName_t conv, x, w, y, alpha, beta;
@@ -194,7 +195,7 @@ static descriptor operation_graph(struct builder *b)
 
 /* ---- engines ---------------------------------------------------------------------------------------------------- */
 
-/* Names an engine and the choices of its knobs, whatever the order in which it is proposed. */
+/* The name of an engine and its knobs, which does not depend on the order of the proposals. */
 static uint64_t knobs_of(descriptor config)
 {
 	descriptor knobs[KNOBS];
@@ -214,7 +215,7 @@ static uint64_t knobs_of(descriptor config)
 	return (uint64_t)hash;
 }
 
-/* Whether what the engine notes is allowed; its index goes to o. */
+/* Whether the engine's notes are allowed; its index goes to o. */
 static bool is_allowed(const struct slp_conv_graph &f, descriptor config, struct option *o)
 {
 	cudnnBackendNumericalNote_t notes[NOTES];
@@ -238,7 +239,7 @@ static bool is_listed(const struct planned *m, const struct option &o)
 	return false;
 }
 
-/* Those that the heuristics propose in a mode and that are allowed, best first. */
+/* The allowed engines that the heuristics propose in a mode, best first. */
 static void list(struct planned *m, descriptor graph, cudnnBackendHeurMode_t mode)
 {
 	descriptor configs[CONFIGS];
@@ -253,7 +254,7 @@ static void list(struct planned *m, descriptor graph, cudnnBackendHeurMode_t mod
 	}
 }
 
-/* Its plan, if it works in the memory that there is. */
+/* Its plan, if it fits in the workspace. */
 static bool make_plan(struct planned *m, struct option *o)
 {
 	if (o->plan || o->refused) return o->plan;
@@ -270,7 +271,7 @@ static unsigned bucket_of(const struct slp_conv_graph *f)
 	return (unsigned)(hash >> 32) % BUCKETS;
 }
 
-/* NULL: there is no memory, or too many are there already. */
+/* NULL: there is no memory, or the limit is reached. */
 static struct planned *make(const struct slp_conv_graph *f, struct planned **first)
 {
 	struct planned *m = cache.count < MOST_PLANS ? (struct planned *)slp_try_calloc(1, sizeof *m) : NULL;
@@ -297,7 +298,7 @@ static bool is_aligned(const struct slp_conv_graph_at *at)
 	return bits % SLP_DNN_ALIGNMENT == 0;
 }
 
-/* What was made for these sizes before, or now; NULL: there is nothing, and a CUDA graph is recorded. */
+/* The entry of these sizes, made now if necessary; NULL: there is none, and a CUDA graph is recorded. */
 static struct planned *find(const struct slp_conv_graph *f, const struct slp_conv_graph_at *at)
 {
 	struct planned **first = &cache.bucket[bucket_of(f)];
@@ -334,7 +335,7 @@ bool slp_conv_graph_choose(const struct slp_conv_graph *f, const struct slp_conv
 	return true;
 }
 
-/* Its plan is the only one that stays. */
+/* Keeps its plan, and drops the others. */
 void slp_conv_graph_settle(const struct slp_conv_graph *f, const struct slp_conv_graph_at *at)
 {
 	struct planned *m = find(f, at);
@@ -342,7 +343,7 @@ void slp_conv_graph_settle(const struct slp_conv_graph *f, const struct slp_conv
 		if (i != m->chosen) m->option[i].forget();
 }
 
-/* The first that can, if nothing has been chosen. */
+/* The first usable option, if none was chosen. */
 static bool has_plan(struct planned *m, const struct slp_conv_graph_at *at)
 {
 	if (!m) return false;
@@ -367,7 +368,7 @@ bool slp_conv_graph_can(const struct slp_conv_graph *f, const struct slp_conv_gr
 	return has_plan(find(f, at), at);
 }
 
-/* What fails once is not tried again.  An error of CUDA's in a launch stays, for the caller to report. */
+/* A plan that failed once is not tried again. An error of a CUDA launch stays, for the caller to report. */
 bool slp_conv_graph_run(const struct slp_conv_graph *f, const struct slp_conv_graph_at *at)
 {
 	struct planned *m = find(f, at);

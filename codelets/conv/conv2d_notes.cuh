@@ -1,8 +1,7 @@
-/* Which of cuDNN's ways to compute a convolution a precision setting allows: one table for both of its interfaces.
+/* Which of cuDNN's engines and algorithms a precision setting allows: one table for both of its interfaces.
  *
- * Engines of the graph API carry numerical notes.  Algorithms of the older interface carry none; their notes are stated
- * here.  A note that the table does not know, as of a newer cuDNN, is refused, and so is Winograd's algorithm with tiles
- * that it does not know.
+ * Engines of the graph API carry numerical notes. Algorithms of the older interface carry none; their notes are stated
+ * here. Unknown notes, of a newer cuDNN, are refused, and so is Winograd's algorithm with tiles of unknown size.
  *
  * Winograd's transforms multiply by powers of the points that they interpolate at.  On an H100, float32 results of the
  * older interface's algorithms differed from double precision by 2e-7 to 3e-6 of the largest value, those of Winograd's
@@ -73,7 +72,7 @@ static inline bool slp_notes_may(enum slp_precision precision, unsigned notes)
 
 /* ---- the older interface ----------------------------------------------------------------------------------------- */
 
-/* X(ALGORITHM, note): what its name says; the three passes have the same names. */
+/* X(ALGORITHM, note): the note that its name implies; the three passes have the same names. */
 #define SLP_CONV_ALGORITHMS(X, pass)                                                                                   \
 	X(pass, FFT, FFT)                                                                                              \
 	X(pass, FFT_TILING, FFT)                                                                                       \
@@ -122,8 +121,8 @@ template <class P> static inline unsigned slp_notes_of(const P &p, int64_t kh, i
 	return notes;
 }
 
-/* What an engine of the graph API does not note.  On an H100, cuDNN 9.19's engine 17 of gradients of weights gave those
- * of 5 × 5 kernels the values of WINOGRAD_NONFUSED, off by 4e-3, without a note about 13 × 13 tiles. */
+/* Facts that an engine of the graph API does not note. On an H100, cuDNN 9.19's engine 17 of gradients of weights gave
+ * those of 5 × 5 kernels the values of WINOGRAD_NONFUSED, off by 4e-3, without a note about 13 × 13 tiles. */
 static inline unsigned slp_notes_unsaid(const struct slp_conv_graph *f, int64_t engine, unsigned said)
 {
 	const unsigned winograd = slp_note_bit(CUDNN_NUMERICAL_NOTE_WINOGRAD) |

@@ -44,7 +44,7 @@ struct cache {
 	uint64_t clock;
 };
 
-/* Not within the thread's own memory, which lies in its stack. */
+/* Allocated, because the thread's own memory would take space from its stack. */
 static thread_local struct held {
 	struct cache *cache; /* NULL: not yet, or no memory */
 
@@ -89,7 +89,7 @@ static cudnnStatus_t describe(struct made *m)
 	return s;
 }
 
-/* Those of the proposals that will do. */
+/* Keeps the proposals that are usable. */
 template <class P> static void take(struct made *m, const P *proposals, int count)
 {
 	for (int i = 0; m->status == CUDNN_STATUS_SUCCESS && i < count; i++) {
@@ -130,7 +130,7 @@ static bool choose(struct made *m, int i)
 	return slp_dnn.cudnnSetConvolutionMathType(m->conv, m->option[i].math) == CUDNN_STATUS_SUCCESS;
 }
 
-/* What was made for these sizes before, or now in the place of what was not used for the longest time. */
+/* The entry of these sizes, made now if necessary in place of the least recently used one. */
 static struct made *find(const struct slp_conv_graph *f)
 {
 	static struct made none; /* it stays as it is: no options */
@@ -192,7 +192,7 @@ const char *slp_conv_older_why(const struct slp_conv_graph *f, const struct slp_
 	                                         : slp_dnn.cudnnGetErrorString(m->status);
 }
 
-/* cuDNN wants factors of the type that is computed in. */
+/* cuDNN's factors have the type of the computation. */
 static cudnnStatus_t execute(const struct made *m, const struct slp_conv_graph_at *at, const void *one,
                              const void *zero)
 {

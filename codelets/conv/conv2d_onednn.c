@@ -1,9 +1,9 @@
 /* Convolution by oneDNN.
  *
- * oneDNN works best in layouts of its own, which it names when asked for the layout "any"; tensors are reordered on the
- * way in and out.  What it makes for one call (machine code, descriptions, reorders) is kept by the thread that made
- * it, for the sizes seen last: threads share nothing, so nothing is locked. */
-#include "conv2d.h"
+ * oneDNN works best in layouts of its own, which it names for the layout "any"; tensors are reordered on the way in and
+ * out. Each thread caches oneDNN's objects (machine code, descriptions, reorders) for its most recent sizes: threads
+ * share nothing, so nothing is locked. */
+#include "conv2d_kernels.h"
 #include "op.h"
 
 #ifdef HAVE_ONEDNN
@@ -15,7 +15,7 @@
 #include "common/blocks.h"
 #include "common/onednn.h"
 #include "common/workspace.h"
-#include "conv2d.h"
+#include "conv2d_kernels.h"
 #include "fixed.h"
 
 enum { SETS = 256, WAYS = 4 }; /* of the cache: a key has its place in one set */
@@ -23,13 +23,13 @@ enum operand { X, W, B, Y, OPERANDS };
 
 struct key {
 	struct slp_conv c;
-	int pass, bias, threads, half, wide, x_blocks, y_blocks;
+	int pass, bias, threads, half, wide, x_nc16, y_nc16;
 	int inner;                            /* of half types: computed in bfloat16, too */
 	int block, x_plain, packed, winograd; /* images in blocks, conv2d_blocked.h; block 0: in the plain order */
 	struct slp_dnn_after after;
 };
 
-/* A tensor as the caller has it and as the convolution takes it; `reorder`, if they differ, is input or output. */
+/* A tensor in the caller's layout and in the convolution's; if they differ, `reorder` converts an input or output. */
 struct port {
 	dnnl_memory_t outside, inside;
 	dnnl_primitive_t reorder;
@@ -102,8 +102,8 @@ static struct cache *cache_of_thread(void)
 
 /* ---- making ----------------------------------------------------------------------------------------------------- */
 
-/* Winograd's algorithm, where its transforms are cheap beside what it saves.
- * A. Lavin, S. Gray, "Fast algorithms for convolutional neural networks", 2016.  SL_WINOGRAD=0 turns it off. */
+/* Winograd's algorithm, if its transforms cost little beside the products that it saves. A. Lavin, S. Gray, "Fast
+ * algorithms for convolutional neural networks", 2016. SL_WINOGRAD=0 turns it off. */
 static bool winograd_pays(const struct slp_conv *c)
 {
 	const char *wish = getenv("SL_WINOGRAD");
@@ -111,21 +111,22 @@ static bool winograd_pays(const struct slp_conv *c)
 	return plain && c->kh == 3 && c->kw == 3 && c->ic >= 64 && c->oc >= 64 && !(wish && !strcmp(wish, "0"));
 }
 
-/* With a single channel, the way through matrix products in the plain layout beats blocks of 16 channels, forwards. */
+/* With a single channel, the forward pass through matrix products in the plain layout beats blocks of 16 channels. */
 static bool stays_plain(const struct key *key)
 {
 	return key->c.ic == key->c.groups && key->pass != SLP_CONV_WEIGHTS && !key->inner;
 }
 
-/* The order of x and y, given that they may be as the caller has them, or as oneDNN likes. */
+/* The layout of x and y: the caller's, or oneDNN's choice. */
 static dnnl_format_tag_t image_tag(const struct key *key, bool plain, bool outside, bool is_x)
 {
-	if (outside && (is_x ? key->x_blocks : key->y_blocks)) return dnnl_nChw16c;
+	if (outside && (is_x ? key->x_nc16 : key->y_nc16)) return dnnl_nChw16c;
 	if (key->block && !(is_x && key->x_plain)) return key->block == 16 ? dnnl_nChw16c : dnnl_nChw8c;
 	return plain || key->block ? dnnl_nchw : dnnl_format_tag_any;
 }
 
-/* Of an operand, as the caller has it or as it is computed with: gradients of parameters are never rounded here. */
+/* The type of an operand, in the caller's memory or in the computation: gradients of parameters are never rounded
+ * here. */
 static dnnl_data_type_t type_of(const struct key *key, enum operand o, bool outside)
 {
 	bool sums = key->pass == SLP_CONV_WEIGHTS && (o == W || o == B);
@@ -133,7 +134,7 @@ static dnnl_data_type_t type_of(const struct key *key, enum operand o, bool outs
 	return key->half && (outside || key->inner) && !sums && !wide ? dnnl_bf16 : dnnl_f32;
 }
 
-/* The three or four tensors, in the caller's layout or in whichever oneDNN likes. */
+/* The three or four tensors, in the caller's layout or in oneDNN's choice. */
 static bool describe_tensors(const struct key *key, bool plain, bool plain_w, struct slp_dnn_conv *d)
 {
 	const struct slp_conv *c = &key->c;
@@ -209,7 +210,7 @@ static bool make_port(struct port *p, slp_dnn_ref outside, slp_dnn_ref inside, b
 	return ok;
 }
 
-/* How oneDNN calls the operands of each pass. */
+/* oneDNN's names of the operands of each pass. */
 static const struct name {
 	dnnl_query_t query;
 	int index, arg;
@@ -273,7 +274,7 @@ static size_t set_of(const struct key *key)
 	return (size_t)(h ^ h >> 32) % SETS;
 }
 
-/* What was made for these sizes before, or now in the place of what was not used for the longest time. */
+/* The entry of these sizes, made now if necessary in place of the least recently used one. */
 static struct made *find(struct cache *cache, const struct key *key)
 {
 	struct made *set = cache->made[set_of(key)], *oldest = set;
@@ -303,7 +304,7 @@ static dnnl_status_t run_reorder(struct cache *cache, const struct port *p, bool
 	return dnnl_primitive_execute(p->reorder, cache->stream, 2, args);
 }
 
-/* Points all memory at this call's: the caller's tensors, and the workspace for what is reordered. */
+/* Sets all addresses to this call's: the caller's tensors, and the workspace of reordered tensors. */
 static bool point(struct made *m, float *const data[OPERANDS])
 {
 	size_t bytes = m->scratch_bytes + 64;
@@ -348,9 +349,9 @@ static void make_key(struct key *key, const struct slp_conv_args *a, int threads
 	key->threads = threads;
 	key->half = a->half;
 	key->wide = a->wide;
-	key->x_blocks = a->x_blocks;
-	key->y_blocks = a->y_blocks;
-	key->inner = a->half && slp_bf16_there();
+	key->x_nc16 = a->x_layout == SLP_LAYOUT_NC16;
+	key->y_nc16 = a->y_layout == SLP_LAYOUT_NC16;
+	key->inner = a->half && slp_bf16_available();
 	const struct slp_conv2d_blocked_attrs *o = a->blocked;
 	if (!o) return;
 	key->block = o->block;
@@ -417,7 +418,7 @@ size_t slp_conv_onednn_packed(const struct slp_conv_args *a, int threads)
 	if (!cache_of_thread() || !describe(&key, &pd)) return 0;
 	dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &how);
 	size_t bytes = dnnl_memory_desc_get_size(dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 0));
-	if (strncmp(how, "jit", 3) != 0 && strncmp(how, "brg", 3) != 0) bytes = 0; /* plain loops: nothing to gain */
+	if (strncmp(how, "jit", 3) != 0 && strncmp(how, "brg", 3) != 0) bytes = 0; /* plain loops: no gain */
 	dnnl_primitive_desc_destroy(pd);
 	return bytes;
 }

@@ -1,33 +1,33 @@
-/* Operands of convolutions on GPUs as cuDNN takes them: images whole, and all in one order, the plain one or channels
- * last; weights in that order, too, and in the type of the images.  Others are copied in front of the workspace, and
- * results back; a pooling behind y is part of that. */
+/* Operands of convolutions on GPUs for cuDNN: whole images in one layout, plain or NHWC; weights in that layout, too,
+ * and in the type of the images. Other operands are copied in front of the workspace, and results are copied back; a
+ * pooling after y is part of that. */
 #ifndef SLP_CONV2D_OPERANDS_CUH
 #define SLP_CONV2D_OPERANDS_CUH
 
 #include "common/convert.h"
+#include "common/image_layout.cuh"
 #include "op.h"
 #include "starling/options.h"
-#include "common/lane_order.cuh"
 #include "common/lanes.cuh"
-#include "conv2d.h"
+#include "conv2d_kernels.h"
 
 /* c has the size of the whole y. */
 template <class T> struct operands {
 	T *x, *w, *y, *b; /* b: of a forward pass; NULL: no bias */
 	void *work;
 	size_t limit;            /* bytes at work */
-	struct slp_conv c, kept; /* kept: without what is cropped */
+	struct slp_conv c, kept; /* kept: without the cropped rows and columns */
 	struct slp_conv_stage stage;
-	bool last; /* channels */
+	bool nhwc; /* the layout of images and weights; else plain */
 };
 
 template <class T>
-static struct operands<T> operands_of(const struct slp_kernel *k, enum slp_conv_pass pass, bool last) {
+static struct operands<T> operands_of(const struct slp_kernel *k, enum slp_conv_pass pass, bool nhwc) {
 	const struct slp_conv2d_attrs *a = slp_conv_attrs(k);
 	struct operands<T> o;
 	o.c = slp_conv_of(k);
-	o.last = last;
-	o.stage = slp_conv_stage_of(a, &o.c, sizeof(T), last);
+	o.nhwc = nhwc;
+	o.stage = slp_conv_stage_of(a, &o.c, sizeof(T), nhwc);
 	char *next = (char *)k->scratch;
 	T *first = (T *)k->in[0].ptr, *second = (T *)k->in[1].ptr, *result = (T *)k->out[0].ptr;
 	T *const plain[] = {
@@ -51,15 +51,16 @@ static struct operands<T> operands_of(const struct slp_kernel *k, enum slp_conv_
 
 /* ---- pooling ---------------------------------------------------------------------------------------------------- */
 
-/* What of the whole y is pooled, c, and the order of the pooled side. */
+/* c: the part of the whole y that is pooled. */
 struct pooling {
 	struct slp_conv c;
 	int64_t row, plane; /* of the whole y */
 	int pool;
-	bool relu, lanes;
+	bool relu;
+	int layout; /* of the pooled y: plain or N16 */
 };
 
-/* An element of the pooled y: row and column of its window, and where it is in memory. */
+/* An element of the pooled y: row and column of its window, and its index in memory. */
 struct window {
 	int64_t o, i, j, index;
 };
@@ -71,11 +72,11 @@ __device__ static inline struct window window_of(const struct pooling &p, int64_
 	w.o = at / size;
 	w.i = at % size / pw;
 	w.j = at % pw;
-	w.index = slp_order_index(p.lanes, p.c.oc * size, n, at);
+	w.index = slp_layout_flat_index(p.layout, p.c.oc * size, n, at);
 	return w;
 }
 
-/* A thread makes an element of y for each of 8 images, and the bytes of the mask. */
+/* A thread computes an element of y for each of 8 images, and the bytes of the mask. */
 template <class T>
 __global__ static void pool_kernel(struct pooling p, const T *whole, T *y, uint8_t *mask, int64_t count)
 {
@@ -99,7 +100,7 @@ __global__ static void pool_kernel(struct pooling p, const T *whole, T *y, uint8
 	}
 }
 
-/* A thread makes an element of the gradient of the whole y. */
+/* A thread computes an element of the gradient of the whole y. */
 template <class T>
 __global__ static void unpool_kernel(struct pooling p, const T *dy, const uint8_t *mask, T *whole, int64_t count)
 {
@@ -110,8 +111,8 @@ __global__ static void unpool_kernel(struct pooling p, const T *dy, const uint8_
 		int64_t n = index / p.plane / p.c.oc;
 		typename slp_number<T>::type d = 0;
 		if (i < p.c.oh && j < p.c.ow && mask[slp_conv_mask_index(&p.c, n, o, i * p.c.ow + j)] >> n % 8 & 1)
-			d = (typename slp_number<T>::type)
-			            dy[slp_order_index(p.lanes, p.c.oc * size, n, o * size + i / 2 * pw + j / 2)] *
+			d = (typename slp_number<T>::type)dy[slp_layout_flat_index(p.layout, p.c.oc * size, n,
+			                                                           o * size + i / 2 * pw + j / 2)] *
 			    slp_conv_pool_share(p.pool);
 		whole[index] = d;
 	}
@@ -120,7 +121,7 @@ __global__ static void unpool_kernel(struct pooling p, const T *dy, const uint8_
 template <class T> static struct pooling pooling_of(const struct slp_kernel *k, const struct operands<T> &o)
 {
 	const struct slp_conv2d_attrs *a = slp_conv_attrs(k);
-	struct pooling p = {o.kept, o.c.ow, o.c.oh * o.c.ow, a->pool, a->activation == SL_RELU, a->y_lanes};
+	struct pooling p = {o.kept, o.c.ow, o.c.oh * o.c.ow, a->pool, a->activation == SL_RELU, a->y_layout};
 	return p;
 }
 
@@ -144,7 +145,7 @@ template <class T> static enum sl_status unpool(const struct slp_kernel *k, cons
 
 /* ---- copies ----------------------------------------------------------------------------------------------------- */
 
-/* Weights between the caller's memory and cuDNN's.  Where the order is the caller's, only the type is another. */
+/* Weights between the caller's memory and cuDNN's.  In the plain layout, only the type differs. */
 template <class T>
 static enum sl_status stage_weights(const struct slp_kernel *k, const struct operands<T> &o, bool back)
 {
@@ -154,7 +155,7 @@ static enum sl_status stage_weights(const struct slp_kernel *k, const struct ope
 	const struct slp_view &own = back ? k->out[0] : k->in[1];
 	struct slp_view copy = {o.w, {k->in[0].type.dtype, own.type.shape}};
 	if (slp_size(&own) == 0) return SL_OK;
-	if (!o.last || taps == 1) return back ? slp_cuda_convert(k, &copy, &own) : slp_cuda_convert(k, &own, &copy);
+	if (!o.nhwc || taps == 1) return back ? slp_cuda_convert(k, &copy, &own) : slp_cuda_convert(k, &own, &copy);
 	if (back) return slp_turn(k, (const T *)o.w, (T *)own.ptr, c.oc, taps, channels);
 	if (slp_conv_attrs(k)->wide) return slp_turn(k, (const N *)own.ptr, o.w, c.oc, channels, taps);
 	return slp_turn(k, (const T *)own.ptr, o.w, c.oc, channels, taps);
@@ -170,10 +171,10 @@ template <class T> static enum sl_status stage_x(const struct slp_kernel *k, con
 {
 	const struct slp_conv2d_attrs *a = slp_conv_attrs(k);
 	const struct slp_conv &c = o.c;
-	struct slp_order_side own = {c.ih, c.iw, a->x_lanes, a->x_blocks, a->x_last};
-	struct slp_order_side copy = {c.ih, c.iw, false, false, o.last};
-	if (back) return slp_order_copy<T>(k, o.x, (T *)k->out[0].ptr, c.n, c.ic, copy, own);
-	return slp_order_copy<T>(k, (T *)k->in[0].ptr, o.x, c.n, c.ic, own, copy);
+	struct slp_layout_side own = {c.ih, c.iw, a->x_layout};
+	struct slp_layout_side copy = {c.ih, c.iw, o.nhwc ? SLP_LAYOUT_NHWC : SLP_LAYOUT_PLAIN};
+	if (back) return slp_layout_copy<T>(k, o.x, (T *)k->out[0].ptr, c.n, c.ic, copy, own);
+	return slp_layout_copy<T>(k, (T *)k->in[0].ptr, o.x, c.n, c.ic, own, copy);
 }
 
 template <class T>
@@ -181,16 +182,16 @@ static enum sl_status stage_y(const struct slp_kernel *k, const struct operands<
 {
 	const struct slp_conv2d_attrs *a = slp_conv_attrs(k);
 	const struct slp_conv &c = o.c;
-	struct slp_order_side own = {o.kept.oh, o.kept.ow, a->y_lanes, a->y_blocks, a->y_last};
-	struct slp_order_side copy = {c.oh, c.ow, false, false, o.last};
+	struct slp_layout_side own = {o.kept.oh, o.kept.ow, a->y_layout};
+	struct slp_layout_side copy = {c.oh, c.ow, o.nhwc ? SLP_LAYOUT_NHWC : SLP_LAYOUT_PLAIN};
 	bool back = pass == SLP_CONV_FORWARD;
 	T *y = (T *)(back ? k->out[0] : pass == SLP_CONV_DATA ? k->in[0] : k->in[1]).ptr;
 	if (a->pool) return back ? pool<T>(k, o) : unpool<T>(k, o, y);
-	return back ? slp_order_copy<T>(k, o.y, y, c.n, c.oc, copy, own)
-	            : slp_order_copy<T>(k, y, o.y, c.n, c.oc, own, copy);
+	return back ? slp_layout_copy<T>(k, o.y, y, c.n, c.oc, copy, own)
+	            : slp_layout_copy<T>(k, y, o.y, c.n, c.oc, own, copy);
 }
 
-/* Copies inputs to where the operands are, or with `back` the operand that is a result to the output. */
+/* Copies inputs to the operands' memory, or with `back` the operand that is a result to the output. */
 template <class T>
 static enum sl_status stage(const struct slp_kernel *k, const struct operands<T> &o, enum slp_conv_pass pass, bool back)
 {

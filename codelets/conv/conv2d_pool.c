@@ -1,14 +1,14 @@
-/* A convolution and its pooling one after the other, where no kernel does both at once: the unpooled y is made, or the
- * gradient of it from that of the pooled one, in lane order in work memory. */
+/* A convolution followed by its pooling, for cases that no kernel computes at once: work memory holds the unpooled y,
+ * or its gradient, in N16. */
 #include "common/workspace.h"
 #include "conv2d_batch.h"
 #include "move/relayout.h"
 #include "op.h"
 #include "starling/options.h"
 
-enum { LANES = SLP_ORDER_LANES };
+enum { LANES = SLP_N16_IMAGES };
 
-/* Everything in lane order. */
+/* Everything in N16. */
 struct planes {
 	const struct slp_conv_args *a;
 	float *whole, *pooled;
@@ -54,19 +54,20 @@ enum sl_status slp_conv_unpooled(const struct slp_kernel *k, const struct slp_co
 	        grain = 1 + SLP_GRAIN / LANES / (c->oh * c->ow);
 	float *work = slp_workspace(SLP_WORK_UNPOOLED, sizeof *work * (size_t)(c->n * (flat + flat / 4)));
 	if (!work) return slp_kernel_fail(k, SL_ENOMEM, "no memory for what is pooled");
-	struct planes p = {a, work, a->y_lanes ? a->y : work + c->n * flat};
+	bool y_n16 = a->y_layout == SLP_LAYOUT_N16;
+	struct planes p = {a, work, y_n16 ? a->y : work + c->n * flat};
 	struct slp_conv_args whole = *a;
 	whole.pool = SLP_CONV_POOL_NONE;
 	whole.y = work;
-	whole.y_lanes = true;
+	whole.y_layout = SLP_LAYOUT_N16;
 	if (a->pass != SLP_CONV_FORWARD) {
-		if (!a->y_lanes) slp_to_lanes(a->y, c->n, flat / 4, p.pooled);
+		if (!y_n16) slp_to_n16(a->y, c->n, flat / 4, p.pooled);
 		slp_parallel_for(planes, grain, unpool_planes, &p);
 		return run(k, &whole);
 	}
 	enum sl_status s = run(k, &whole);
 	if (s != SL_OK) return s;
 	slp_parallel_for(planes, grain, pool_planes, &p);
-	if (!a->y_lanes) slp_from_lanes(p.pooled, c->n, flat / 4, a->y);
+	if (!y_n16) slp_from_n16(p.pooled, c->n, flat / 4, a->y);
 	return SL_OK;
 }

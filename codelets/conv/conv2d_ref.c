@@ -1,11 +1,11 @@
-/* Convolution as its definition has it, in double precision: what the fast kernels are compared with. */
+/* Convolution by its definition, in double precision: the reference for the fast kernels. */
 #include "common/activation.h"
-#include "common/lane_order.h"
-#include "conv2d.h"
+#include "conv2d_kernels.h"
+#include "common/image_layout.h"
 #include "op.h"
 #include "starling/options.h"
 
-/* Where in x output position (i, j) and kernel position (u, v) meet; false: in the padding. */
+/* The position in x at which output position (i, j) and kernel position (u, v) meet; false: in the padding. */
 static bool meet(const struct slp_conv *c, int64_t i, int64_t j, int64_t u, int64_t v, int64_t *offset)
 {
 	int64_t h = i * c->sh - c->ph + u * c->dh, w = j * c->sw - c->pw + v * c->dw;
@@ -16,21 +16,15 @@ static bool meet(const struct slp_conv *c, int64_t i, int64_t j, int64_t u, int6
 /* Element `at` of plane q of image n of x, or of dx; of plane o of y, or dy. */
 static int64_t x_index(const struct slp_kernel *k, const struct slp_conv *c, int64_t n, int64_t q, int64_t at)
 {
-	int64_t plane = c->ih * c->iw;
-	if (slp_conv_attrs(k)->x_blocks) return slp_order_in_blocks(c->ic, plane, n, q, at);
-	if (slp_conv_attrs(k)->x_last) return slp_order_in_last(c->ic, plane, n, q, at);
-	return slp_order_index(slp_conv_attrs(k)->x_lanes, c->ic * plane, n, q * plane + at);
+	return slp_layout_index(slp_conv_attrs(k)->x_layout, c->ic, c->ih * c->iw, n, q, at);
 }
 
 static int64_t y_index(const struct slp_kernel *k, const struct slp_conv *c, int64_t n, int64_t o, int64_t at)
 {
-	int64_t plane = c->oh * c->ow;
-	if (slp_conv_attrs(k)->y_blocks) return slp_order_in_blocks(c->oc, plane, n, o, at);
-	if (slp_conv_attrs(k)->y_last) return slp_order_in_last(c->oc, plane, n, o, at);
-	return slp_order_index(slp_conv_attrs(k)->y_lanes, c->oc * plane, n, o * plane + at);
+	return slp_layout_index(slp_conv_attrs(k)->y_layout, c->oc, c->oh * c->ow, n, o, at);
 }
 
-/* Element `at` of plane o of image n of dy, which is the in-th input; where y was pooled, from its window's. */
+/* Element `at` of plane o of image n of dy, which is the in-th input; if y was pooled, from its window's. */
 static double dy_element(const struct slp_kernel *k, const struct slp_conv *c, int in, int64_t n, int64_t o, int64_t at)
 {
 	int pool = slp_conv_attrs(k)->pool;
@@ -70,7 +64,7 @@ static double y_element(const struct slp_kernel *k, const struct slp_conv *c, in
 	return sum;
 }
 
-/* The same with the bias, activated. */
+/* The same with the bias and the activation. */
 static double y_value(const struct slp_kernel *k, const struct slp_conv *c, int64_t n, int64_t o, int64_t i, int64_t j)
 {
 	double bias = k->nin == 3 ? slp_get(&k->in[2], o) : 0;
@@ -120,7 +114,7 @@ enum sl_status slp_conv2d_ref(const struct slp_kernel *k)
 	return SL_OK;
 }
 
-/* The gradient of x element (h, w) of channel q of image n: of every output it went into. */
+/* The gradient of x element (h, w) of channel q of image n: from every output that it is part of. */
 static double dx_element(const struct slp_kernel *k, const struct slp_conv *c, int64_t n, int64_t q, int64_t h,
                          int64_t w)
 {

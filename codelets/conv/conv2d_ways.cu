@@ -1,4 +1,4 @@
-/* What has been chosen for which call of a convolution: by each thread in memory, and as text for src/tune.h. */
+/* The alternatives chosen for calls of convolutions: in memory for each thread, and as text for src/tune.h. */
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
@@ -74,6 +74,7 @@ void slp_conv_way_text(const struct slp_conv_way *way, const char *option, char 
 	        SLP_CONV_WAYS(X)
 #undef X
 	};
-	snprintf(to, SLP_TUNE_TEXT, "%s %s%s%s", way->last ? "last" : "plain", names[way->by], *option ? " " : "",
-	         option);
+	snprintf(to, SLP_TUNE_TEXT, "%s %s%s%s",
+	         way->nhwc ? "last" : "plain" /* files of earlier versions have this word */, names[way->by],
+	         *option ? " " : "", option);
 }

@@ -1,4 +1,4 @@
-/* The ways in which a call of a convolution may be computed on a GPU, and what has been chosen for which call. */
+/* The alternatives for a call of a convolution on a GPU, and the choice for each call. */
 #ifndef SLP_CONV2D_WAYS_H
 #define SLP_CONV2D_WAYS_H
 
@@ -21,28 +21,28 @@ enum slp_conv_by {
 struct slp_conv_way {
 	enum slp_conv_by by;
 	int option; /* of the interface */
-	bool last;  /* with channels last */
+	bool nhwc;  /* on images in NHWC; else plain */
 };
 
-/* All that the time of a call depends on; compared as bytes. */
+/* Everything that the time of a call depends on; compared as bytes. */
 struct slp_conv_call {
-	struct slp_conv_graph f; /* in the order of the program's images */
-	int64_t how;             /* bits: copies of operands, what follows cuDNN */
+	struct slp_conv_graph f; /* in the layout of the program's images */
+	int64_t how;             /* bits: copies of operands, steps after cuDNN */
 };
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* What the calling thread has chosen for it; NULL: nothing yet. */
+/* The calling thread's choice; NULL: none yet. */
 struct slp_conv_way *slp_conv_known(const struct slp_conv_call *call);
-/* From now on it is `way`.  NULL: no memory. */
+/* Sets the choice. NULL: no memory. */
 struct slp_conv_way *slp_conv_note(const struct slp_conv_call *call, const struct slp_conv_way *way);
-/* Before handles are destroyed. */
+/* Called before handles are destroyed. */
 void slp_conv_ways_forget(void);
 
 void slp_conv_key_text(const struct slp_conv_call *call, char to[SLP_TUNE_KEY]);
-/* `option` is what its interface names it. */
+/* `option` is the name that its interface gives it. */
 void slp_conv_way_text(const struct slp_conv_way *way, const char *option, char to[SLP_TUNE_TEXT]);
 
 #ifdef __cplusplus

@@ -24,7 +24,7 @@ static enum sl_status compare_scalar_infer(struct slp_infer *c)
 	return SL_OK;
 }
 
-/* Integers stay integers: whether a result is one may depend neither on the number's value nor on who computes it. */
+/* Integers stay integers: whether a result is one must not depend on the number's value or on the device. */
 static enum sl_status scalar_infer(struct slp_infer *c)
 {
 	double s = number(c->attrs);
@@ -40,7 +40,7 @@ static enum sl_status scalar_infer(struct slp_infer *c)
 
 /* ---- gradients --------------------------------------------------------------------------------------------------- */
 
-/* Sums g, which has the shape of the result, over the axes that were repeated to make that of `like`. */
+/* Sums g, which has the shape of the result, over the axes that `like` was repeated along. */
 static sl_tensor *sum_like(const char *at, sl_tensor *g, const sl_tensor *like)
 {
 	if (!g) return NULL;
@@ -53,7 +53,7 @@ static sl_tensor *sum_like(const char *at, sl_tensor *g, const sl_tensor *like)
 	return g ? sl_reshape_at(at, g, to) : NULL;
 }
 
-/* Gives g to input i. */
+/* Sets the gradient of input i. */
 static enum sl_status give(struct slp_grad *s, int i, sl_tensor *g)
 {
 	s->din[i] = sum_like(s->at, g, s->in[i]);
@@ -109,7 +109,7 @@ static enum sl_status pow_grad(struct slp_grad *g)
 	return s;
 }
 
-/* The larger, or the smaller, gets the gradient; a, where they are equal. */
+/* The larger, or the smaller, gets the gradient; a, if they are equal. */
 static enum sl_status choice_grad(struct slp_grad *g, sl_tensor *(*first)(const char *, sl_tensor *, sl_tensor *),
                                   sl_tensor *(*second)(const char *, sl_tensor *, sl_tensor *))
 {
@@ -200,7 +200,7 @@ static enum sl_status minimum_scalar_grad(struct slp_grad *g)
 
 typedef int64_t whole_fn(int64_t a, int64_t b);
 
-/* Where element i of the result comes from in an operand of shape s. */
+/* The element in an operand of shape s for element i of the result. */
 static int64_t source(sl_shape s, sl_shape out, int64_t i)
 {
 	int64_t at = 0, step = 1;
@@ -233,7 +233,7 @@ static enum sl_status binary_ref(const struct slp_kernel *k, exact_fn *f, whole_
 	return SL_OK;
 }
 
-/* The number as the tensor's data type has it: 0.1 equals what a tensor holds for 0.1. */
+/* The number in the tensor's data type: 0.1 equals an element that was set to 0.1. */
 static double number_for(const struct slp_kernel *k)
 {
 	double value = number(k->attrs);
@@ -248,7 +248,7 @@ static enum sl_status scalar_whole(const struct slp_kernel *k, whole_fn *f, bool
 	return SL_OK;
 }
 
-/* The number may be one that no int64 is. */
+/* The number may have no equal among int64. */
 static enum sl_status compare_whole(const struct slp_kernel *k, exact_fn *f)
 {
 	const int64_t *x = k->in[0].ptr;
@@ -289,7 +289,7 @@ static enum sl_status scalar_ref(const struct slp_kernel *k, exact_fn *f, whole_
 		return binary_wide_cpu(k, name##_wide_span);                                                           \
 	}
 
-/* The function of two int64, where it is that of all types. */
+/* The function of two int64, if it is that of all types. */
 #define WHOLE(name, value)                                                                                             \
 	static int64_t name##_whole(int64_t a, int64_t b)                                                              \
 	{                                                                                                              \

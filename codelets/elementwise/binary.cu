@@ -24,7 +24,7 @@ template <class S, class F> __global__ void flat_kernel(const S *a, int64_t step
 	}
 }
 
-/* How the axes of the operands are walked, and what indices are divided by. */
+/* The axes of the operands, and the divisors of indices. */
 template <class Index> struct walk {
 	struct slp_broadcast_plan p;
 	typename slp_divisor<Index>::type by[SL_MAX_NDIM];
@@ -34,7 +34,7 @@ template <class Index> struct walk {
 	}
 };
 
-/* Index is 32 bits wide where that is enough: divisions take long. */
+/* Index has 32 bits if these are enough: divisions are slow. */
 template <class Index, class S, class F>
 __global__ void broadcast_kernel(const S *a, const S *b, S *out, int64_t n, SLP_IN_PLACE struct walk<Index> w, F f)
 {
@@ -93,7 +93,7 @@ template <unsigned TYPES, class F> static enum sl_status binary(const struct slp
 	return slp_launched(k);
 }
 
-/* The number as the type that is computed in has it. */
+/* The number in the type of the computation. */
 static inline void number_as(double s, int64_t *number)
 {
 	*number = slp_int64_of(s);
@@ -121,7 +121,7 @@ template <class F> static enum sl_status scalar(const struct slp_kernel *k, F f,
 	return slp_launched(k);
 }
 
-/* The number may be one that no int64 is. */
+/* The number may have no equal among int64. */
 template <class F> __global__ void compare_whole_kernel(const int64_t *x, double s, int64_t *out, int64_t n, F f)
 {
 	SLP_GRID_STRIDE(i, n) out[i] = (int64_t)f.of(slp_whole_beside(x[i], s), 0.0);

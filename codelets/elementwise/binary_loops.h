@@ -1,4 +1,4 @@
-/* Loops over two tensors, or over one and a number, that teams share: what binary.c makes its CPU kernels of. */
+/* Loops over two tensors, or over one and a number, that teams share: binary.c makes its CPU kernels of them. */
 #ifndef SLP_BINARY_LOOPS_H
 #define SLP_BINARY_LOOPS_H
 
@@ -60,7 +60,7 @@ static enum sl_status scalar_whole_cpu(const struct slp_kernel *k, span_fn *span
 	return run_spans(k, &w);
 }
 
-/* Over doubles, one of which the number is, whatever the elements are. */
+/* Over doubles, of which the number is one, whatever the type of the elements. */
 static enum sl_status scalar_wide_cpu(const struct slp_kernel *k, span_fn *span, bool swapped)
 {
 	double s = number(k->attrs);
@@ -71,7 +71,7 @@ static enum sl_status scalar_wide_cpu(const struct slp_kernel *k, span_fn *span,
 	return run_spans(k, &w);
 }
 
-/* A comparison of int64 with a number that may be none. */
+/* A comparison of int64 with a number that may have no equal among them. */
 static enum sl_status compare_whole_cpu(const struct slp_kernel *k, span_fn *span)
 {
 	double s = number(k->attrs);

@@ -1,9 +1,9 @@
-/* Comparisons of two data types, and in which one they answer. */
+/* Comparisons of two data types, and the type of their result. */
 #include "compare.h"
 #include "op.h"
 #include "starling/ops.h"
 
-/* Of two data types, one that holds the numbers of both. */
+/* One data type that holds the numbers of both. */
 static enum sl_dtype common_dtype(enum sl_dtype a, enum sl_dtype b)
 {
 	if (a == b) return a;
@@ -36,6 +36,6 @@ sl_tensor *sl_compared_at(const char *at, sl_tensor *result, struct sl_compare_o
 	if (!result && sl_error() == SL_OK) return slp_call_fail(at, "sl_compared", SL_EINVAL, "the result is NULL");
 	if (!result || opts.dtype == SL_DTYPE_DEFAULT || sl_tensor_dtype(result) == opts.dtype) return result;
 	sl_tensor *y = sl_cast_at(at, result, opts.dtype);
-	if (!slp_scope_is_open()) sl_release(result); /* nobody else has it */
+	if (!slp_scope_is_open()) sl_release(result); /* this call holds the only reference */
 	return y;
 }

@@ -1,5 +1,5 @@
-/* What expressions of elementwise functions (fused.c) are made of: which operations can be steps, and how calls of them
- * are written as steps.
+/* Makes expressions of elementwise functions (fused.c): which operations can be steps, and how their calls become
+ * steps.
  *
  * A step of an operation that a program has registered names it by its place among all operations.  Its attributes are
  * written to the expression's numbers, so that they are printed and compared like all others. */
@@ -12,14 +12,14 @@
 
 /* ---- the functions of fused.def ---------------------------------------------------------------------------------- */
 
-/* The operation that does a step. */
+/* The operation of a step. */
 static const struct sl_op *const functions[SLP_FUSED_CODES] = {
 #define X(name) [SLP_FUSED_##name] = &slp_op_##name,
 #include "fused.def"
 #undef X
 };
 
-/* The forms with a number are steps of the function of two, one operand of which is the number. */
+/* Operations with a number are steps of the function of two, one operand of which is the number. */
 static const struct form {
 	const struct sl_op *op;
 	enum slp_fused_code code;
@@ -49,7 +49,7 @@ static const struct form *form_of(const struct sl_op *op)
 
 /* ---- operations of programs -------------------------------------------------------------------------------------- */
 
-/* How many numbers its attributes take. */
+/* The number of doubles that its attributes take. */
 static int attr_numbers(const struct sl_op *op)
 {
 	int n = 0;
@@ -57,13 +57,13 @@ static int attr_numbers(const struct sl_op *op)
 	return n;
 }
 
-/* A whole number that may be none of those that doubles are. */
+/* An integer attribute that doubles may not hold exactly. */
 static bool is_exact(const struct slp_attr *a, double value)
 {
 	return a->kind != SLP_INT64 || fabs(value) < 0x1p53;
 }
 
-/* Numbers of a text may be any. */
+/* Numbers from a program's text may have any value. */
 static int64_t whole_number(double number, int64_t least, int64_t most)
 {
 	if (!(number > (double)least)) return least;
@@ -88,7 +88,7 @@ void slp_fused_unpack(const struct slp_fused_attrs *f, struct slp_fused_step s, 
 			from_number(a->kind, *number++, (char *)attrs + a->offset + i * slp_attr_size(a->kind));
 }
 
-/* Writes the attributes behind the n numbers that there are; false if they do not fit. */
+/* Appends the attributes to the n numbers; false if they do not fit. */
 static bool pack(struct slp_fused_attrs *f, int n, const struct sl_op *op, const void *attrs)
 {
 	if (n + attr_numbers(op) > SLP_FUSED_NUMBERS) return false;
@@ -124,7 +124,7 @@ static int largest(int a, int b)
 	return a > b ? a : b;
 }
 
-/* How many numbers an expression uses. */
+/* The number of numbers that an expression uses. */
 static int numbers_of(const struct slp_fused_attrs *f)
 {
 	int n = 0;
@@ -136,7 +136,7 @@ static int numbers_of(const struct slp_fused_attrs *f)
 	return n;
 }
 
-/* The operand that stands for a number; -1 if there is no room for one more. */
+/* The operand for a number; -1 if there is no room for one more. */
 static int number_operand(struct slp_fused_attrs *f, double value)
 {
 	int i = 0, n = numbers_of(f);

@@ -1,8 +1,8 @@
 /* fused: a short expression of elementwise functions, run in one pass over memory.
  *
- * The kernel takes blocks that stay in a first-level cache and runs on each, step by step, the CPU kernels of the
- * operations that were fused (their references for float64, which have no other): so the result has the bits that they
- * would have given one by one.  Expressions are made in expression.c. */
+ * The kernel takes blocks that stay in a first-level cache and runs on each, step by step, the CPU kernels of the fused
+ * operations (their references for float64): so the result has the bits of single calls. expression.c makes
+ * expressions. */
 #include <math.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static const struct slp_attr attr_table[] = {
         {0},
 };
 
-/* Whether step i may read it: an input, a number, or the result of an earlier step. */
+/* Whether step i may read the operand: an input, a number, or the result of an earlier step. */
 static bool readable(const struct slp_infer *c, int operand, int i)
 {
 	if (operand >= SLP_FUSED_NUMBER) return operand < SLP_FUSED_NUMBER + SLP_FUSED_NUMBERS;
@@ -27,7 +27,7 @@ static bool readable(const struct slp_infer *c, int operand, int i)
 	return operand < c->nin;
 }
 
-/* Expressions compute in float32 or float64; a program's operation may lack a kernel for that. */
+/* Expressions compute in float32 or float64; a program's operation may lack a kernel for one. */
 static bool has_kernel(const struct slp_infer *c, struct slp_fused_step s)
 {
 	struct slp_types types = SLP_ALL_OF(slp_promoted(c->in[0].dtype));
@@ -74,7 +74,7 @@ static double flops(const struct slp_infer *c)
 
 /* ---- reference -------------------------------------------------------------------------------------------------- */
 
-/* Where element i of the result comes from in an input of shape s. */
+/* The element in an input of shape s for element i of the result. */
 static int64_t source(sl_shape s, sl_shape out, int64_t i)
 {
 	int64_t from = 0, step[SL_MAX_NDIM];
@@ -86,7 +86,7 @@ static int64_t source(sl_shape s, sl_shape out, int64_t i)
 	return from;
 }
 
-/* One step on one element, by the reference of its operation; those of programs have none. */
+/* One step on one element, by the reference of its operation; a program's operation has none. */
 static double ref_step(const struct slp_kernel *k, struct slp_fused_step s, const double *value)
 {
 	const struct slp_type one = {SL_FLOAT64, {1, {1}}};
@@ -148,7 +148,7 @@ struct value {
 	int64_t n;
 };
 
-/* n elements that are all like *from. */
+/* Writes n copies of *from. */
 static void repeat(const struct work *w, const char *from, int64_t n, char *to)
 {
 	if (w->dtype == SL_FLOAT64)
@@ -157,7 +157,7 @@ static void repeat(const struct work *w, const char *from, int64_t n, char *to)
 		for (int64_t i = 0; i < n; i++) ((float *)to)[i] = *(const float *)from;
 }
 
-/* Copies n elements of input i from element `begin` of the result on, as it is broadcast. */
+/* Copies n elements of input i from element `begin` of the result on, broadcast as in the result. */
 static void spread(const struct work *w, int i, int64_t begin, int64_t n, char *to)
 {
 	const struct slp_broadcast_plan *p = &w->plan[i];
@@ -174,7 +174,7 @@ static void spread(const struct work *w, int i, int64_t begin, int64_t n, char *
 	}
 }
 
-/* The elements [begin, begin + n) of the result have these of input i: where they lie, or copied to the buffer. */
+/* Input i for the elements [begin, begin + n) of the result: in place, or copied to the buffer. */
 static struct value input_value(const struct work *w, int i, int64_t begin, int64_t n, char *copy)
 {
 	const struct slp_broadcast_plan *p = &w->plan[i];
@@ -204,7 +204,7 @@ static struct slp_view view_of(const struct work *w, struct value v)
 	return view;
 }
 
-/* A program's kernel on n elements of each operand. */
+/* Runs a program's kernel on n elements of each operand. */
 static void run_own(const struct work *w, int i, struct slp_kernel *k, struct slp_view *in, int64_t n, buffer *copies)
 {
 	for (int j = 0; j < k->nin; j++) {
@@ -216,8 +216,8 @@ static void run_own(const struct work *w, int i, struct slp_kernel *k, struct sl
 	slp_note_failure(w->failure, w->kernel[i](k), k->op);
 }
 
-/* Runs one step: its operation's kernel, on this thread since there is less than a grain of it.  A single number is put
- * where the result cannot overwrite it. */
+/* Runs one step: its operation's kernel, on this thread since there is less than a grain. A single number is copied to
+ * a place that the result does not overwrite. */
 static void run_step(const struct work *w, int i, struct value a, struct value b, struct value to, buffer *copies)
 {
 	double single[2];
@@ -266,10 +266,10 @@ static int last_use(const struct work *w, int i)
 	return last;
 }
 
-/* Gives each result the first buffer that no one needs any more; a step may write over what it reads. */
+/* Assigns each result the first buffer that is free; a step may overwrite its operand. */
 static void assign_slots(struct work *w)
 {
-	int until[SLP_FUSED_STEPS] = {0}; /* the last step that reads what a buffer holds */
+	int until[SLP_FUSED_STEPS] = {0}; /* the last step that reads the buffer */
 	for (int i = 0; i < w->nsteps; i++) {
 		int slot = 0;
 		while (until[slot] > i) slot++;

@@ -1,5 +1,5 @@
-/* Expressions of elementwise functions on GPUs.  Each thread interprets a step for several elements at a time; a result
- * that the next step alone uses stays in registers, others wait in shared memory. */
+/* Expressions of elementwise functions on GPUs. Each thread interprets a step for several elements at a time; a result
+ * that only the next step reads stays in registers, others go to shared memory. */
 #include "fused.h"
 #include "op_list.h"
 #include "common/divide.cuh"
@@ -8,12 +8,12 @@
 #include "common/scalar.h"
 #include "common/wide.cuh"
 
-/* Where a step finds an operand: the result of the step before, input i, slot i of shared memory, number i. */
+/* The place of a step's operand: the previous step's result, input i, slot i of shared memory, number i. */
 enum { LAST, INPUT, SLOT = 32, NUMBER = 64 };
-/* How a thread reads an input: as it writes its elements, all at once or one by one; along a row, all at once; one for
- * all of them; one after the other. */
+/* How a thread reads an input: with the index of the result, by one access or element by element; along a row, by one
+ * access; a single element for all; element by element. */
 enum reading { GAPLESS, GAPLESS_SINGLE, ROW, SPLAT, SINGLE };
-/* Threads of a block where shared memory would not do for more. */
+/* Threads of a block if shared memory is too small for more. */
 enum { FEW = 64, SLOTS_OF_MANY = 5 };
 
 struct step {
@@ -67,7 +67,7 @@ template <int W, class T> __device__ inline void evaluate(int code, const T *x_,
 	}
 }
 
-/* Where element e of the result finds input i. */
+/* The index in input i of element e of the result. */
 template <class S> __device__ inline int64_t offset(const expression<S> &p, int i, int64_t e)
 {
 	int64_t from = 0;
@@ -86,7 +86,7 @@ template <class S> __device__ inline int64_t offset(const expression<S> &p, int 
 	return from + e * p.stride[i][0];
 }
 
-/* Elements e … of input i; there are n of them. */
+/* Elements from e on of input i; there are n of them. */
 template <int W, class S, class T> __device__ inline void fetch(const expression<S> &p, int i, int64_t e, int n, T *v)
 {
 	const S *in = p.in[i];
@@ -168,7 +168,7 @@ template <class S> __global__ void fused_kernel(SLP_IN_PLACE struct expression<S
 	}
 }
 
-/* Whether axis i of the result can be walked as one with the last one of the plan, in all inputs. */
+/* Whether axis i of the result can be merged with the last one of the plan, in all inputs. */
 template <class S> static bool merges(const expression<S> &p, const int64_t step[][SL_MAX_NDIM], int i, int64_t dim)
 {
 	if (p.ndim == 0) return false;
@@ -177,7 +177,7 @@ template <class S> static bool merges(const expression<S> &p, const int64_t step
 	return true;
 }
 
-/* The axes of the result, those merged that all inputs walk as one: one axis where no input is broadcast. */
+/* The axes of the result, merged where all inputs allow it: one axis if no input is broadcast. */
 template <class S> static void plan(expression<S> *p, const struct slp_kernel *k)
 {
 	sl_shape out = k->out[0].type.shape;
@@ -193,7 +193,7 @@ template <class S> static void plan(expression<S> *p, const struct slp_kernel *k
 	for (int j = 0; p->ndim == 0 && j < k->nin; j++) p->stride[j][0] = 0;
 }
 
-/* The last step that reads value v of fused.h: -1 where none does. */
+/* The last step that reads value v of fused.h; -1: none. */
 static int last_use(const slp_fused_attrs *f, int nsteps, int v)
 {
 	for (int i = nsteps - 1; i >= 0; i--)
@@ -201,7 +201,7 @@ static int last_use(const slp_fused_attrs *f, int nsteps, int v)
 	return -1;
 }
 
-/* Operand v of step i, with the slots that results are in. */
+/* Operand v of step i, with the slots of results. */
 static uint8_t place_of(int v, int i, const int *slot)
 {
 	if (v >= SLP_FUSED_NUMBER) return (uint8_t)(NUMBER + v - SLP_FUSED_NUMBER);

@@ -1,5 +1,5 @@
-/* What fused.c, fused.cu and the graph compiler agree on: a short expression of elementwise functions that is run in
- * one pass over memory.
+/* Short expressions of elementwise functions that are computed in one pass over memory, for fused.c, fused.cu and the
+ * graph compiler.
  *
  * An expression is made by adding one operation after another; what slp_fused_add returns names the result for later
  * ones:
@@ -41,7 +41,7 @@ static inline struct slp_fused_step slp_fused_step_at(const struct slp_fused_att
 	return (struct slp_fused_step){s & 255, s >> 8 & 255, s >> 16 & 255, s >> 24 & 255};
 }
 
-/* How many steps an expression has. */
+/* The number of steps of an expression. */
 static inline int slp_fused_count(const struct slp_fused_attrs *f)
 {
 	int n = 0;
@@ -49,11 +49,11 @@ static inline int slp_fused_count(const struct slp_fused_attrs *f)
 	return n;
 }
 
-/* The operation that does a step; whether there is one. */
+/* The operation of a step; whether there is one. */
 const struct sl_op *slp_fused_function(struct slp_fused_step s);
 bool slp_fused_step_exists(struct slp_fused_step s);
 
-/* The attributes of a step of a program's operation; what no field names stays as it is. */
+/* The attributes of a step of a program's operation; bytes outside of its fields stay as they are. */
 void slp_fused_unpack(const struct slp_fused_attrs *f, struct slp_fused_step s, void *attrs);
 
 #ifdef __cplusplus

@@ -65,7 +65,7 @@ typedef void span_fn(void *to, const void *a, int64_t step_a, const void *b, int
 		}                                                                                                      \
 	}
 
-/* What the threads of a team share. */
+/* Operands of a loop, for the threads of a team. */
 struct span_work {
 	struct slp_broadcast_plan plan;
 	const char *a, *b; /* b NULL: there is one operand */
@@ -159,7 +159,7 @@ static void span_range(void *arg, int64_t begin, int64_t end)
 	}
 }
 
-/* Work on one operand; another one may be added. */
+/* Work on one operand; another may be added. */
 static inline struct span_work span_work_of(const struct slp_kernel *k, span_fn *span)
 {
 	int64_t n = slp_size(&k->out[0]);

@@ -31,10 +31,6 @@ SLP_DTYPE_FN int64_t slp_arange_whole(const struct slp_arange *a, int64_t i)
 	return (int64_t)((uint64_t)(int64_t)a->start + (uint64_t)i * (uint64_t)(int64_t)a->step);
 }
 
-struct slp_cast {
-	int dtype;
-};
-
 extern const struct slp_attr slp_value_attrs[];
 
 /* A tensor of zeros like `like`, made by an operation on it: for gradients that vanish. */

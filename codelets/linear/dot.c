@@ -1,5 +1,6 @@
 /* Products of matrices: dot (matrices and vectors) and matmul (stacks of matrices). */
 #include "common/bf16.h"
+#include "common/forget.h"
 #include "common/gemm.h"
 #include "dot.h"
 #include "op_list.h"
@@ -25,7 +26,7 @@ static enum sl_status check_dtypes(const struct slp_infer *c)
 	return SL_OK;
 }
 
-/* That the inner sizes agree, once each operand is known to be a vector, a matrix or a stack of them. */
+/* Checks that the inner sizes agree, once each operand is known to be a vector, a matrix or a stack of them. */
 static enum sl_status check_inner(const struct slp_infer *c, const struct slp_product *p)
 {
 	sl_shape b = c->in[1].shape;
@@ -187,7 +188,8 @@ static void many(void *arg, int64_t begin, int64_t end)
 	for (int64_t z = begin; z < end; z++) one(arg, z, false);
 }
 
-/* A stack times one matrix is one tall product; small products are dealt out to the threads, big ones share them. */
+/* A stack times one matrix is one tall product; small products are divided among the threads, large ones are computed
+ * by all. */
 static enum sl_status product_cpu(const struct slp_kernel *k)
 {
 	enum { BIG = 1 << 21 };
@@ -248,6 +250,7 @@ sl_tensor *sl_matmul_at(const char *at, sl_tensor *a, sl_tensor *b, struct sl_do
 	        .flops = product_flops,                                                                                \
 	        .grad = op_name##_grad,                                                                                \
 	        .ref = product_ref,                                                                                    \
+	        .forget = SLP_CUDA_FORGET(slp_cublas_forget),                                                          \
 	};
 
 PRODUCT(dot, "product of matrices and vectors")

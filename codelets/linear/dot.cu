@@ -13,12 +13,17 @@ static enum sl_status run(const struct slp_kernel *k, const struct slp_product &
 	int64_t mk = p.m * p.k, kn = p.k * p.n, next = count > 1 ? z + 1 : z;
 	int64_t a = slp_product_index(&p, p.lead_a, z), b = slp_product_index(&p, p.lead_b, z);
 	int64_t step_a = slp_product_index(&p, p.lead_a, next) - a, step_b = slp_product_index(&p, p.lead_b, next) - b;
-	struct slp_cuda_gemm g = {p.ta, p.tb, p.m, p.n, p.k, p.lda, p.ldb, step_a * mk, step_b * kn, count, 0};
+	struct slp_cuda_gemm g = slp_cuda_gemm_of(p.ta, p.tb, p.m, p.n, p.k);
+	g.lda = p.lda;
+	g.ldb = p.ldb;
+	g.stride_a = step_a * mk;
+	g.stride_b = step_b * kn;
+	g.count = count;
 	return slp_cuda_multiply<T>(k, g, (const T *)k->in[0].ptr + a * mk, (const T *)k->in[1].ptr + b * kn,
 	                            (T *)k->out[0].ptr + z * p.m * p.n);
 }
 
-/* All at once where no operand is broadcast along some of several axes, else a call for each run of the last. */
+/* One call if no operand is broadcast along some of several axes, else a call for each run of the last axis. */
 static int64_t batch_of(const struct slp_product &p)
 {
 	int64_t a = sl_shape_size(p.lead_a), b = sl_shape_size(p.lead_b);
@@ -42,7 +47,10 @@ extern "C" enum sl_status slp_cuda_dot_add(const struct slp_kernel *k)
 {
 	struct slp_product p =
 	        slp_product_of(*(const struct sl_dot_opts *)k->attrs, k->in[1].type.shape, k->in[2].type.shape);
-	struct slp_cuda_gemm g = {p.ta, p.tb, p.m, p.n, p.k, p.lda, p.ldb, 0, 0, 1, 1};
+	struct slp_cuda_gemm g = slp_cuda_gemm_of(p.ta, p.tb, p.m, p.n, p.k);
+	g.lda = p.lda;
+	g.ldb = p.ldb;
+	g.beta = 1;
 	enum sl_status s = slp_take_sums(k, 1, slp_cuda_convert);
 	if (s == SL_OK)
 		slp_with_float(k->in[0].type.dtype, [&](auto zero) {

@@ -1,4 +1,4 @@
-/* What dot, matmul and linear compute, in terms of matrices: the same for their CPU and CUDA kernels. */
+/* The sizes of dot, matmul and linear as products of matrices, for their CPU and CUDA kernels. */
 #ifndef SLP_DOT_H
 #define SLP_DOT_H
 
@@ -39,7 +39,7 @@ static inline struct slp_product slp_product_of(struct sl_dot_opts o, sl_shape a
 	return p;
 }
 
-/* The number of the operand's matrix that goes into product z; lead is the operand's. */
+/* The operand's matrix in product z; lead is the operand's. */
 static inline int64_t slp_product_index(const struct slp_product *p, sl_shape lead, int64_t z)
 {
 	int64_t index = 0, step = 1;

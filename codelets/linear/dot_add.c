@@ -1,5 +1,5 @@
-/* dot_add: a product of matrices that is added to a sum, in its place where that may be.  Graph passes make it of what
- * autograd records where a weight is used several times. */
+/* dot_add: a product of matrices that is added to a sum, in place if possible. A graph pass makes it from the gradients
+ * of a weight that is used several times. */
 #include "common/convert.h"
 #include "common/gemm.h"
 #include "dot.h"
@@ -12,7 +12,7 @@ static const struct slp_attr attr_table[] = {
         {0},
 };
 
-/* Of the factors, which follow the sum. */
+/* The shapes of the factors, which follow the sum. */
 static struct slp_product product_of(const void *attrs, sl_shape a, sl_shape b)
 {
 	return slp_product_of(*(const struct sl_dot_opts *)attrs, a, b);

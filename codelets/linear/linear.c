@@ -1,4 +1,4 @@
-/* The fully connected layer: linear, y = x·w + b, and an activation of it. */
+/* The fully connected layer: linear, y = x·w + b, then an activation. */
 #include "common/activation.h"
 #include "common/bf16.h"
 #include "common/gemm.h"
@@ -133,7 +133,7 @@ static void transposed_blocks(void *arg, int64_t begin, int64_t end)
 	}
 }
 
-/* In blocks: for few rows, oneDNN takes twice as long where it deals the product to the threads itself. */
+/* In blocks: for few rows, oneDNN takes twice as long if it divides the product among the threads itself. */
 enum sl_status slp_linear_by_transposed(const struct slp_kernel *k, bool wide, int64_t m, int64_t n, int64_t kk,
                                         const void *a, const void *b, void *c)
 {
@@ -141,7 +141,8 @@ enum sl_status slp_linear_by_transposed(const struct slp_kernel *k, bool wide, i
 		slp_dgemm(false, true, m, n, kk, 1, a, kk, b, kk, 0, c, n);
 		return SL_OK;
 	}
-	struct transposed_product p = {a, b, c, m, n, kk, slp_linear_block(m, n, kk), SL_OK};
+	struct transposed_product p = {
+	        .a = a, .b = b, .c = c, .m = m, .n = n, .kk = kk, .block = slp_linear_block(m, n, kk)};
 	if (p.block == 0) return slp_sgemm(k, false, true, m, n, kk, 1, a, kk, b, kk, 0, c, n);
 	slp_parallel_for((n + p.block - 1) / p.block, 1, transposed_blocks, &p);
 	return p.status == SL_OK ? SL_OK : slp_kernel_fail(k, p.status, "a product of matrices was refused");
@@ -153,7 +154,7 @@ SLP_CLONES static void add_bias(float *restrict y, const float *restrict bias, i
 	for (int64_t i = 0; i < n; i++) y[i] += bias[i];
 }
 
-/* Rows [begin, end) of y: the bias, then the activation, row by row while it is hot. */
+/* Rows [begin, end) of y: the bias, then the activation, row by row while it is in cache. */
 static void finish_rows(void *arg, int64_t begin, int64_t end)
 {
 	const struct slp_kernel *k = arg;

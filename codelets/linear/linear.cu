@@ -1,5 +1,5 @@
-/* The fully connected layer on GPUs: cuBLAS multiplies, one pass over y adds the bias and applies the activation.  In
- * half types, a bias without an activation is what the product is added to: y is rounded once. */
+/* The fully connected layer on GPUs: cuBLAS multiplies, one pass over y adds the bias and applies the activation. In
+ * half types, a product with a bias and no activation is added to the bias: y is rounded once. */
 #include "op_list.h"
 #include "common/gemm.cuh"
 #include "common/lanes.cuh"
@@ -26,9 +26,8 @@ template <class S> static enum sl_status run(const struct slp_kernel *k)
 	S *y = (S *)k->out[0].ptr;
 	const S *bias = k->nin == 3 ? (const S *)k->in[2].ptr : NULL;
 	bool first = bias && !a->activation && slp_is_half(k->in[0].type.dtype);
-	struct slp_cuda_gemm g = {
-	        false, a->tw, z.rows, z.units,          z.inputs, z.inputs, a->tw ? z.inputs : z.units,
-	        0,     0,     1,      first ? 1.0 : 0.0};
+	struct slp_cuda_gemm g = slp_cuda_gemm_of(false, a->tw, z.rows, z.units, z.inputs);
+	g.beta = first ? 1 : 0;
 	if (first) SLP_LAUNCH(start<S>, slp_grid(n), SLP_BLOCK, 0, k->stream, y, bias, n, z.units);
 	enum sl_status s = slp_cuda_multiply<S>(k, g, (const S *)k->in[0].ptr, (const S *)k->in[1].ptr, y);
 	if (s != SL_OK || first || !(bias || a->activation)) return s;

@@ -1,4 +1,4 @@
-/* What the kernels of the fully connected layer share: attributes, sizes, the product on a CPU team. */
+/* Common parts of the kernels of the fully connected layer: attributes, sizes, the product on a CPU team. */
 #ifndef SLP_LINEAR_H
 #define SLP_LINEAR_H
 
@@ -13,11 +13,11 @@ struct slp_linear_attrs {
 	int activation; /* enum sl_activation, of the result */
 };
 
-/* Of linear_grad and linear_sgd; the first three do nothing in linear_grad. */
+/* Of linear_grad and linear_sgd; linear_grad ignores the first three. */
 struct slp_linear_grad_attrs {
 	double lr, rescale, weight_decay;
-	bool tw, data;  /* data: the gradient by x is wanted */
-	int activation; /* through which dy goes back first */
+	bool tw, data;  /* data: the gradient with respect to x is computed */
+	int activation; /* whose gradient dy goes through first */
 };
 
 /* y (rows, units) = x (rows, inputs) · w; axes of x before the last are collapsed. */
@@ -32,8 +32,8 @@ static inline struct slp_linear_size slp_linear_size_of(sl_shape x, sl_shape w, 
 	return z;
 }
 
-/* A GPU sums the columns of g in parts of `share` rows each, if there are not too many.  No kernel has smaller shares
- * than SLP_LINEAR_SHARE. */
+/* A GPU sums the columns of g in parts of `share` rows each, if there are not too many. Shares have SLP_LINEAR_SHARE
+ * rows at least. */
 enum { SLP_LINEAR_PARTS = 16, SLP_LINEAR_SHARE = 16 };
 
 static inline int64_t slp_linear_parts(int64_t rows, int64_t share)
@@ -42,7 +42,7 @@ static inline int64_t slp_linear_parts(int64_t rows, int64_t share)
 	return parts < 1 ? 1 : parts < SLP_LINEAR_PARTS ? parts : (int64_t)SLP_LINEAR_PARTS;
 }
 
-/* Where in the scratch memory the sums of these parts lie: behind g, which is there if there is an activation. */
+/* The offset of the sums of these parts in scratch memory: behind g, which is stored if there is an activation. */
 static inline size_t slp_linear_parts_at(const struct slp_linear_grad_attrs *a, const struct slp_type *dy)
 {
 	size_t g = a->activation ? (size_t)sl_shape_size(dy->shape) * sl_dtype_size(dy->dtype) : 0;
@@ -63,8 +63,8 @@ enum sl_status slp_linear_by_transposed(const struct slp_kernel *k, bool wide, i
 enum sl_status slp_linear_bf16(const struct slp_kernel *k);
 enum sl_status slp_linear_grad_bf16(const struct slp_kernel *k);
 
-/* Rows of a matrix that one thread takes at a time in products with few rows of the other: enough for a library to be
- * fast, the same whatever the number of threads.  0 where it is better to give a library the whole team. */
+/* The rows of a matrix that one thread computes at a time in products with few rows of the other: enough for a library
+ * to be fast, whatever the number of threads. 0 if a library is faster with the whole team. */
 int64_t slp_linear_block(int64_t few, int64_t many, int64_t inner);
 
 #ifdef __cplusplus

@@ -9,7 +9,7 @@
 #include "op_inner.h"
 #include "starling/options.h"
 
-enum { COLUMNS = 512, ROWS = 64 }; /* of what is in float32 at a time */
+enum { COLUMNS = 512, ROWS = 64 }; /* bytes of float32 data at a time */
 
 static void widen(const sl_bfloat16 *from, float *to, int64_t n)
 {
@@ -92,7 +92,7 @@ SLP_CLONES static void add_wide(double *restrict sum, const float *restrict part
 	for (int64_t i = 0; i < n; i++) sum[i] += (double)part[i];
 }
 
-/* g and its sum for columns [j, j + n): some rows are added in single precision. */
+/* g and its sum for columns [j, j + n): some rows are added in single precision first. */
 static void some_columns(const struct columns *c, int64_t j, int64_t n)
 {
 	double sum[COLUMNS] = {0};
@@ -122,13 +122,13 @@ enum sl_status slp_linear_grad_bf16(const struct slp_kernel *k)
 {
 	const struct slp_linear_grad_attrs *a = k->attrs;
 	struct slp_linear_size z = slp_linear_size_of(k->in[0].type.shape, k->in[1].type.shape, a->tw);
-	struct columns c = {k->in[2].ptr,
-	                    a->activation ? k->in[3].ptr : NULL,
-	                    a->activation ? k->scratch : k->in[2].ptr,
-	                    k->out[2].ptr,
-	                    z.rows,
-	                    z.units,
-	                    slp_activations[a->activation].slope};
+	struct columns c = {.dy = k->in[2].ptr,
+	                    .v = a->activation ? k->in[3].ptr : NULL,
+	                    .g = a->activation ? k->scratch : k->in[2].ptr,
+	                    .sums = k->out[2].ptr,
+	                    .rows = z.rows,
+	                    .units = z.units,
+	                    .slope = slp_activations[a->activation].slope};
 	struct slp_bf16_matrix g = {c.g, z.rows, z.units, z.units, false}, gt = {c.g, z.units, z.rows, z.units, true};
 	struct slp_bf16_matrix w = {k->in[1].ptr, z.units, z.inputs, a->tw ? z.inputs : z.units, !a->tw};
 	struct slp_bf16_matrix x = {k->in[0].ptr, z.rows, z.inputs, z.inputs, false},

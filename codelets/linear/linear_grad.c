@@ -1,6 +1,6 @@
-/* The backward pass of a fully connected layer, as graph passes make it of what autograd recorded: linear_grad, all
- * gradients in one go; linear_grad_add, which adds those of the parameters to sums; and linear_sgd, which subtracts
- * them from the parameters at once, so that the gradient of the weight is never stored.
+/* The backward pass of a fully connected layer, which graph passes make from recorded operations: linear_grad computes
+ * all gradients; linear_grad_add adds those of the parameters to sums; linear_sgd subtracts them from the parameters at
+ * once, so that the gradient of the weight is never stored.
  *
  * With g = dy, or dy taken back through an activation:  dx = g·wᵀ,  dw = xᵀ·g,  db = the sum of the rows of g.
  * A block of rows of w is read for dx and written while it is in a second-level cache. */
@@ -30,8 +30,8 @@ static const struct slp_attr sgd_attr_table[] = {
         {0},
 };
 
-/* Inputs: x, w, dy, and v where there is an activation; sums of gradients (linear_grad_add) or the parameters
- * themselves (linear_sgd, whose w is both) in front.  Results: dx, and gradients of w and b. */
+/* Inputs: x, w, dy, and v if there is an activation; before them sums of gradients (linear_grad_add) or the parameters
+ * themselves (linear_sgd, whose w is both). Results: dx, and gradients of w and b. */
 struct operand_order {
 	int w, b, x, dy, v; /* b: of linear_sgd alone */
 	int dx, dw, db;     /* of linear_grad_add: the numbers of their sums among the inputs, too */
@@ -39,14 +39,16 @@ struct operand_order {
 
 static struct operand_order operand_order_of(const struct sl_op *op)
 {
-	if (op == &slp_op_linear_sgd) return (struct operand_order){0, 1, 2, 3, 4, 0, -1, -1};
-	if (op == &slp_op_linear_grad_add) return (struct operand_order){3, -1, 2, 4, 5, 2, 0, 1};
-	return (struct operand_order){1, -1, 0, 2, 3, 0, 1, 2};
+	if (op == &slp_op_linear_sgd)
+		return (struct operand_order){.w = 0, .b = 1, .x = 2, .dy = 3, .v = 4, .dx = 0, .dw = -1, .db = -1};
+	if (op == &slp_op_linear_grad_add)
+		return (struct operand_order){.w = 3, .b = -1, .x = 2, .dy = 4, .v = 5, .dx = 2, .dw = 0, .db = 1};
+	return (struct operand_order){.w = 1, .b = -1, .x = 0, .dy = 2, .v = 3, .dx = 0, .dw = 1, .db = 2};
 }
 
 /* ---- rules ------------------------------------------------------------------------------------------------------ */
 
-/* Sums have the types of what is added to them. */
+/* Sums have the types of the gradients that are added. */
 static enum sl_status check_sums(const struct slp_infer *c)
 {
 	for (int i = 0; i < 2; i++)
@@ -91,7 +93,7 @@ static double flops(const struct slp_infer *c)
 	return (a->data ? 4.0 : 2.0) * (double)z.rows * (double)z.inputs * (double)z.units;
 }
 
-/* For g, where it is not dy; behind it a GPU keeps the sums of parts of the columns. */
+/* Scratch memory of g, unless it is dy; behind it a GPU keeps the sums of parts of the columns. */
 static size_t scratch(const struct slp_infer *c)
 {
 	const struct slp_linear_grad_attrs *a = c->attrs;
@@ -105,7 +107,7 @@ static size_t scratch(const struct slp_infer *c)
 
 /* ---- gradients of activations ----------------------------------------------------------------------------------- */
 
-/* g = dy through the slope, n elements of one type, by the kernels of the operation on this thread. */
+/* g = dy through the activation, n elements of one type, by the kernels of the operation on this thread. */
 static void through_slope(const struct sl_op *op, enum sl_dtype dtype, const void *dy, const void *v, void *g,
                           int64_t n)
 {
@@ -117,7 +119,7 @@ static void through_slope(const struct sl_op *op, enum sl_dtype dtype, const voi
 
 /* ---- reference -------------------------------------------------------------------------------------------------- */
 
-/* dy taken back: in the scratch memory, or as it is. */
+/* g: computed in the scratch memory, or dy itself. */
 static struct slp_view ref_g(const struct slp_kernel *k)
 {
 	const struct slp_linear_grad_attrs *a = k->attrs;
@@ -145,7 +147,7 @@ static void ref_data(const struct slp_kernel *k, struct slp_linear_size z, const
 		}
 }
 
-/* What becomes of element i of a parameter, or of its gradient, whose gradient is d. */
+/* The new value of element i of a parameter, or of its gradient, for the gradient d. */
 static void ref_put(const struct slp_kernel *k, const struct slp_view *to, int64_t i, double d)
 {
 	const struct slp_linear_grad_attrs *a = k->attrs;
@@ -225,7 +227,7 @@ static void add_rows_wide(double *sum, const double *g, int64_t step, int64_t ro
 		for (int64_t j = 0; j < n; j++) sum[j] += g[j];
 }
 
-/* Puts the sums of n columns from j on into the bias or its gradient. */
+/* Adds the sums of n columns from j on to the bias or its gradient. */
 static void put_sums(const struct work *p, int64_t j, int64_t n, const double *sum)
 {
 	float *single = (float *)p->to_b + j;
@@ -236,7 +238,7 @@ static void put_sums(const struct work *p, int64_t j, int64_t n, const double *s
 		else single[i] = (float)(p->alpha * sum[i] + (p->beta == 0 ? 0 : p->beta * single[i]));
 }
 
-/* g and its sum for columns [j, j + n), by some rows at a time, which stay in cache between the two. */
+/* g and its sum for columns [j, j + n), a few rows at a time, which stay in cache between the two. */
 static void some_columns(const struct work *p, int64_t j, int64_t n)
 {
 	double sum[WIDEST] = {0};
@@ -262,7 +264,7 @@ static void columns(void *arg, int64_t begin, int64_t end)
 	}
 }
 
-/* Rows of w: dx by them, then their update. */
+/* Rows of w: dx from them, then their update. */
 static void blocks(void *arg, int64_t begin, int64_t end)
 {
 	struct work *p = arg;
@@ -336,8 +338,8 @@ static enum sl_status cpu(const struct slp_kernel *k)
 	.attrs_size = sizeof(struct slp_linear_grad_attrs), .infer = infer, .flops = flops, .scratch = scratch,        \
 	.ref = ref
 
-/* dx (empty unless `data`), dw and db.  v, where there is an activation: its result, or what it was applied to, as its
- * NAME_grad takes it. */
+/* dx (empty unless `data`), dw and db. v, if there is an activation: its result or its argument, whichever NAME_grad
+ * takes. */
 const struct sl_op slp_op_linear_grad = {
         .name = "linear_grad",
         .doc = "all gradients of a fully connected layer",
@@ -351,7 +353,7 @@ const struct sl_op slp_op_linear_grad = {
         COMMON,
 };
 
-/* dw and db, each added to what was given, and dx (empty unless `data`). */
+/* dw and db, each added to a given sum, and dx (empty unless `data`). */
 const struct sl_op slp_op_linear_grad_add = {
         .name = "linear_grad_add",
         .doc = "all gradients of a fully connected layer, those of its parameters added to sums",
@@ -365,7 +367,7 @@ const struct sl_op slp_op_linear_grad_add = {
         COMMON,
 };
 
-/* dx (empty unless `data`), by the old w; w -= lr (rescale dw + weight_decay w), b likewise. */
+/* dx (empty unless `data`), from the old w; w -= lr (rescale dw + weight_decay w), b likewise. */
 const struct sl_op slp_op_linear_sgd = {
         .name = "linear_sgd",
         .doc = "a step of gradient descent of a fully connected layer, and the gradient by its input",

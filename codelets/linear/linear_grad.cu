@@ -33,14 +33,14 @@ enum { SHARE = SLP_LINEAR_SHARE }; /* so that small cases have parts, too */
 enum { SHARE = 512 }; /* rows of a part */
 #endif
 
-/* Row i of column j of g: stored, too, where there is an activation. */
+/* Row i of column j of g: also stored if there is an activation. */
 template <class S, class T> static __device__ inline T take_back(S *g, T d, const S *v, int64_t at, int activation)
 {
 	if (v) g[at] = d = taken_back<T>(d, v[at], activation);
 	return d;
 }
 
-/* How the sum of a column becomes what is wanted: to = alpha sum + beta to. */
+/* What becomes of the sum of a column: to = alpha sum + beta to. */
 template <class S> struct target {
 	typedef typename slp_number<S>::type T;
 	S *to;
@@ -55,8 +55,8 @@ template <class S> struct target {
 	}
 };
 
-/* Grid (units / WIDE, parts): the sums of the columns of g, or partial[part][unit] where there are several parts; g too,
- * where there is an activation.  The order is fixed. */
+/* Grid (units / WIDE, parts): the sums of the columns of g, or partial[part][unit] if there are several parts; also g,
+ * if there is an activation. The order is fixed. */
 template <class S> __global__ static void columns(const S *dy, const S *v, S *g, double *partial, int64_t rows,
                                                   int64_t units, int activation, target<S> result)
 {
@@ -105,7 +105,7 @@ template <class S> static void sum_columns(const struct slp_kernel *k, const S *
 		           z.units, (int)parts, result);
 }
 
-/* Where the operands and results of each operation stand. */
+/* The positions of operands and results of each operation. */
 struct operands {
 	int w, x, dy, dx, to_w, to_b; /* to: gradients, sums of them or, among the inputs, the parameters themselves */
 	double alpha, beta;           /* to = alpha gradient + beta to */
@@ -118,16 +118,17 @@ template <class T> static enum sl_status run(const struct slp_kernel *k, const o
 	struct slp_linear_size z = slp_linear_size_of(k->in[o.x].type.shape, k->in[o.w].type.shape, a->tw);
 	const T *v = a->activation ? (const T *)k->in[o.dy + 1].ptr : NULL;
 	T *g = a->activation ? (T *)k->scratch : (T *)dy;
-	int64_t in = z.inputs, out = z.units, rows = z.rows, step = a->tw ? in : out;
+	int64_t in = z.inputs, out = z.units, rows = z.rows;
 	sum_columns<T>(k, dy, v, g, (double *)((char *)k->scratch + slp_linear_parts_at(a, &k->in[o.dy].type)), z,
 	               a->activation, {to_b, o.alpha, o.beta});
 	enum sl_status s = slp_launched(k);
-	struct slp_cuda_gemm data = {false, !a->tw, rows, in, out, out, step, 0, 0, 1, 0};
-	struct slp_cuda_gemm weights = {true, false, in, out, rows, in, out, 0, 0, 1, o.beta, o.alpha};
-	struct slp_cuda_gemm turned = {true, false, out, in, rows, out, in, 0, 0, 1, o.beta, o.alpha};
+	struct slp_cuda_gemm data = slp_cuda_gemm_of(false, !a->tw, rows, in, out);
+	struct slp_cuda_gemm weights = slp_cuda_gemm_of(true, false, a->tw ? out : in, a->tw ? in : out, rows);
+	weights.beta = o.beta;
+	weights.alpha = o.alpha;
 	if (s == SL_OK && a->data) s = slp_cuda_multiply<T>(k, data, g, w, (T *)k->out[o.dx].ptr);
 	if (s != SL_OK) return s;
-	return a->tw ? slp_cuda_multiply<T>(k, turned, g, x, to_w) : slp_cuda_multiply<T>(k, weights, x, g, to_w);
+	return a->tw ? slp_cuda_multiply<T>(k, weights, g, x, to_w) : slp_cuda_multiply<T>(k, weights, x, g, to_w);
 }
 
 static enum sl_status gradients(const struct slp_kernel *k, const operands &o, const struct slp_view *to)

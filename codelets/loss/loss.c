@@ -102,7 +102,7 @@ static enum sl_status softmax_cross_entropy_grad_ref(const struct slp_kernel *k)
 
 /* ---- softmax_cross_entropy: CPU --------------------------------------------------------------------------------- */
 
-/* The exponentials of a long row do not fit the buffer. */
+/* The buffer is too small for the exponentials of a long row. */
 SLP_VFN double sum_long_row(const float *x, float max, int64_t n, float *e)
 {
 	double all = 0;

@@ -164,7 +164,7 @@ struct job {
 	float *out;
 };
 
-/* Sums of rows: the terms of several short ones at once, so that vectors are full; those of a long one in blocks. */
+/* Sums of rows: the terms of several short rows at once, so that vectors are full; a long row in blocks. */
 SLP_VFN void losses(enum slp_pair_loss kind, const struct job *j, int64_t begin, int64_t end)
 {
 	int64_t n = j->n, once = slp_rows_at_once(n);

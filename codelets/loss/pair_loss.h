@@ -1,4 +1,4 @@
-/* What pair_loss.c and pair_loss.cu agree on: losses of pairs of elements, and the term that each is the mean of. */
+/* Losses of pairs of elements, for pair_loss.c and pair_loss.cu: the term whose mean each loss is. */
 #ifndef SLP_PAIR_LOSS_H
 #define SLP_PAIR_LOSS_H
 
@@ -21,7 +21,7 @@ struct slp_huber_attrs {
 	double delta;
 };
 
-/* Of Huber's loss; the others do not ask. */
+/* Of Huber's loss; the others ignore it. */
 static inline double slp_pair_delta(const struct slp_kernel *k)
 {
 	return k->op->attrs_size ? ((const struct slp_huber_attrs *)k->attrs)->delta : 0;

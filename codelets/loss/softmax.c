@@ -108,7 +108,7 @@ SLP_VFN double term(enum slp_softmax_kind kind, float a, float b, float e)
 	return is_forward(kind) ? (double)e : kind == SLP_SOFTMAX_GRAD ? (double)a * b : (double)a;
 }
 
-/* What of the sum the results are made with. */
+/* How results are computed from the sum. */
 SLP_VFN float factor(enum slp_softmax_kind kind, double sum)
 {
 	return (float)(kind == SLP_SOFTMAX ? 1 / sum : kind == SLP_LOG_SOFTMAX ? log(sum) : sum);
@@ -159,7 +159,7 @@ static int64_t tiles(int64_t inner)
 	return (inner + TILE - 1) / TILE;
 }
 
-/* n rows of w neighbours, whose columns are worked on side by side. */
+/* n rows of w neighbours, whose columns are computed side by side. */
 SLP_VFN void tile(enum slp_softmax_kind kind, const float *a, const float *b, float *out, int64_t n, int64_t pitch,
                   int64_t w)
 {

@@ -53,10 +53,10 @@ template <slp_softmax_kind K, class S, int LANES> __global__ void rows(slp_split
 		row<K, S, LANES>(s, r * s.n, 1, slp_lane<LANES>(), a, b, out);
 }
 
-/* Elements of a row that a thread can hold. */
+/* The elements of a row that a thread can hold. */
 enum { HELD = 16 };
 
-/* The same for rows that a group holds, 16 bytes of a thread at a time: each element is read once. */
+/* The same for rows that fit in a group's registers, 16 bytes of a thread at a time: each element is read once. */
 template <slp_softmax_kind K, class S, int LANES> __global__ void held_rows(slp_split s, const S *a, const S *b, S *out)
 {
 	typedef typename slp_number<S>::type T;
@@ -100,7 +100,7 @@ template <slp_softmax_kind K, class S> __global__ void columns(slp_split s, cons
 	}
 }
 
-/* For rows that a group can hold; false: it cannot. */
+/* For rows that fit in a group's registers; false: they do not. */
 template <slp_softmax_kind K, class T>
 static bool launch_held(const slp_kernel *k, slp_split s, const T *a, const T *b, T *out)
 {

@@ -1,5 +1,5 @@
-/* What softmax and its losses do with rows of floats on a CPU.  Exponentials are taken of many short rows at once, so
- * that vectors are full; sums are gathered in double precision, in an order that depends on the length alone. */
+/* Rows of floats on a CPU, for softmax and its losses. Exponentials of many short rows are computed at once, so that
+ * vectors are full; sums are in double precision, in an order that depends on the length alone. */
 #ifndef SLP_SOFTMAX_ROWS_H
 #define SLP_SOFTMAX_ROWS_H
 
@@ -8,20 +8,20 @@
 
 enum { SLP_ROW_LANES = 32, SLP_ROW_BLOCK = 2048 };
 
-/* Rows that are taken at once. */
+/* The number of rows at once. */
 static inline int64_t slp_rows_at_once(int64_t n)
 {
 	return n < SLP_ROW_BLOCK ? SLP_ROW_BLOCK / (n > 0 ? n : 1) : 1;
 }
 
-/* Rows for one call of a thread: exponentials cost several times what a sum does. */
+/* The rows of one call of a thread: exponentials cost several times as much as a sum. */
 static inline int64_t slp_rows_grain(int64_t n)
 {
 	int64_t once = slp_rows_at_once(n), elements = SLP_GRAIN / 4;
 	return once * (elements / (once * n + 1) + 1);
 }
 
-/* A NaN is passed over: it will make all exponentials of its row NaN anyway. */
+/* A NaN is skipped: it makes all exponentials of its row NaN anyway. */
 SLP_VFN float slp_larger(float a, float x)
 {
 	return x > a ? x : a;

@@ -1,4 +1,4 @@
-/* batch_images, batch_labels: samples of a data set in a given order, as numbers that a network takes. */
+/* batch_images, batch_labels: samples of a data set in a given order, as float32 and int32. */
 #include "batch.h"
 #include "op_inner.h"
 #include "op_list.h"
@@ -42,7 +42,7 @@ static enum sl_status infer_labels(struct slp_infer *c)
 	return infer(c, SL_INT32);
 }
 
-/* Of the data set only the batch is read. */
+/* Only the batch's part of the data set is read. */
 static double bytes(const struct slp_infer *c)
 {
 	return (double)sl_shape_size(c->out[0].shape) * (1 + (double)sl_dtype_size(c->out[0].dtype));
@@ -59,13 +59,13 @@ struct job {
 static struct job job_of(const struct slp_kernel *k)
 {
 	const struct slp_batch_attrs *a = k->attrs;
-	struct job j = {k->in[0].ptr,
-	                (const int32_t *)k->in[1].ptr + a->begin,
-	                k->out[0].ptr,
-	                k->in[0].type.shape.dim[0],
-	                1,
-	                a->count,
-	                (float)a->scale};
+	struct job j = {.x = k->in[0].ptr,
+	                .order = (const int32_t *)k->in[1].ptr + a->begin,
+	                .out = k->out[0].ptr,
+	                .rows = k->in[0].type.shape.dim[0],
+	                .width = 1,
+	                .count = a->count,
+	                .scale = (float)a->scale};
 	for (int i = 1; i < k->in[0].type.shape.ndim; i++) j.width *= k->in[0].type.shape.dim[i];
 	return j;
 }

@@ -1,4 +1,4 @@
-/* What the CPU and the CUDA kernels of the operations that make mini-batches share. */
+/* Common parts of the CPU and CUDA kernels of the operations that make mini-batches. */
 #ifndef SLP_BATCH_H
 #define SLP_BATCH_H
 

@@ -1,5 +1,5 @@
-/* to_blocks, from_blocks: images into blocks of channels (common/blocks.h) and back.  Made by graph passes, around
- * operations that are faster in that order. */
+/* to_blocks, from_blocks: images into blocks of channels (common/blocks.h) and back. Graph passes put them around
+ * operations that are faster in blocks. */
 #include "common/blocks.h"
 #include "op_list.h"
 
@@ -92,7 +92,7 @@ static enum sl_status blocks_ref(const struct slp_kernel *k)
 
 enum { PART = 1024 }; /* places */
 
-/* Places [at, at + count) of a block, of which `live` channels are there; lanes beyond them become 0. */
+/* Places [at, at + count) of a block, of which `live` channels exist; the other lanes become 0. */
 SLP_INLINE void move_part(const struct job *j, int block, int64_t plain, int64_t blocked, int live, int64_t count)
 {
 	if (j->in) {

@@ -1,5 +1,5 @@
-/* broadcast_to: a tensor repeated along axes, by NumPy's rule.  It is a strided copy whose repeated axes have stride
- * 0; only the filling of runs is done here. */
+/* broadcast_to: a tensor repeated along axes, by NumPy's rule. It is a strided copy whose repeated axes have stride 0;
+ * this file only fills runs. */
 #include "common/strided.h"
 #include "op_list.h"
 #include "starling/ops.h"
@@ -102,7 +102,7 @@ static enum sl_status broadcast_to_cuda(const struct slp_kernel *k)
 
 /* ---- the operation ---------------------------------------------------------------------------------------------- */
 
-/* The sum over what was repeated. */
+/* The sum over repeated elements. */
 static enum sl_status grad(struct slp_grad *g)
 {
 	sl_shape in = sl_tensor_shape(g->in[0]), out = *(const sl_shape *)g->attrs;

@@ -1,5 +1,5 @@
 /* concat: tensors one after another along an axis. */
-#include "common/layout.h"
+#include "common/move_attrs.h"
 #include "concat.h"
 #include "op_list.h"
 #include "starling/ops.h"
@@ -9,7 +9,7 @@ static const struct slp_attr concat_attr_table[] = {
         {0},
 };
 
-/* Input i must be like the first but for the size of the axis. */
+/* Checks that input i has the first one's type, and its shape but for the size of the axis. */
 static enum sl_status check(const struct slp_infer *c, int i, int axis)
 {
 	sl_shape first = c->in[0].shape, shape = c->in[i].shape;
@@ -70,13 +70,13 @@ struct job {
 	int64_t rows;
 };
 
-/* Whether the input lies where the result has it: plans write what is concatenated where it will be needed. */
+/* Whether the input already lies at its place in the result: plans write operands of a concatenation there. */
 static bool is_there(const struct job *j, int i, int64_t begin)
 {
 	return j->k->in[i].ptr == (char *)j->k->out[0].ptr + (size_t)begin * j->size;
 }
 
-/* Elements [begin, end) of the result, piece by piece: a piece is what an input brings to a row. */
+/* Elements [begin, end) of the result, piece by piece: a piece is an input's part of a row. */
 static void copy_range(void *arg, int64_t begin, int64_t end)
 {
 	const struct job *j = arg;

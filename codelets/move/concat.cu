@@ -6,7 +6,7 @@
 
 enum { PIECES = 64 };
 
-/* Some of the inputs: input i brings elements [begin[i], begin[i + 1]) of the columns of this launch to each row. */
+/* Some of the inputs: input i fills elements [begin[i], begin[i + 1]) of each row of this launch's columns. */
 template <class T> struct pieces {
 	const T *in[PIECES];
 	int64_t begin[PIECES + 1];

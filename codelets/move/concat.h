@@ -1,4 +1,4 @@
-/* What concat's kernels share. */
+/* Sizes for concat's kernels. */
 #ifndef SLP_CONCAT_H
 #define SLP_CONCAT_H
 

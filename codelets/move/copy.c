@@ -1,8 +1,9 @@
 /* Copies, and conversions between data types. */
 #include <string.h>
 
-#include "common/scalar.h"
+#include "op_inner.h"
 #include "fill/fill.h"
+#include "common/scalar.h"
 #include "op_list.h"
 #include "starling/ops.h"
 
@@ -33,7 +34,7 @@ static enum sl_status copy_over_infer(struct slp_infer *c)
 	return copy_infer(c);
 }
 
-/* The input that is copied is the last one. */
+/* The input to copy is the last one. */
 static const struct slp_view *copied(const struct slp_kernel *k)
 {
 	return &k->in[k->nin - 1];
@@ -60,7 +61,7 @@ static enum sl_status copy_cpu(const struct slp_kernel *k)
 	return SL_OK;
 }
 
-/* x may be elsewhere: the gradient goes back there, as it is. */
+/* x may be on another device: its gradient goes back there unchanged. */
 static enum sl_status copy_grad(struct slp_grad *g)
 {
 	sl_device to = sl_tensor_device(g->in[0]);
@@ -131,7 +132,7 @@ static enum sl_status cast_infer(struct slp_infer *c)
 	return SL_OK;
 }
 
-/* Nothing flows back through integers. */
+/* No gradient flows through integers. */
 static enum sl_status cast_grad(struct slp_grad *g)
 {
 	enum sl_dtype from = sl_tensor_dtype(g->in[0]);

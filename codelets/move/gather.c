@@ -1,6 +1,6 @@
 /* gather: rows by number; gather_grad adds rows back; one_hot: numbers as rows with a single one. */
 #include "common/index.h"
-#include "common/layout.h"
+#include "common/move_attrs.h"
 #include "common/strided.h"
 #include "op_list.h"
 #include "starling/ops.h"
@@ -16,7 +16,7 @@ static const struct slp_attr one_hot_attr_table[] = {
         {0},
 };
 
-/* Rows of x, elements of one, and the row numbers that are asked for. */
+/* The rows of x, the elements of a row, and the number of rows that are read. */
 struct rows {
 	int64_t rows, width, count;
 	const int32_t *index;
@@ -27,7 +27,7 @@ static int64_t width_of(sl_shape shape)
 	return slp_split_at(shape, 0).inner;
 }
 
-/* A row that is not there would be read or written outside the tensor: looked for before anything moves. */
+/* An index out of range would read or write outside the tensor, so indices are checked before any row is copied. */
 static enum sl_status check_rows(const struct slp_kernel *k, const struct rows *r)
 {
 	for (int64_t i = 0; i < r->count; i++)
@@ -150,7 +150,7 @@ static double gather_grad_flops(const struct slp_infer *c)
 	return (double)sl_shape_size(c->in[0].shape);
 }
 
-/* On a GPU: positions and their indices twice, to sort them, and sums of pieces of 16 positions or more, two of each. */
+/* On a GPU: positions and their indices twice, to sort them, and two sums for each piece of 16 positions or more. */
 static size_t gather_grad_scratch(const struct slp_infer *c)
 {
 	size_t count = (size_t)sl_shape_size(c->in[1].shape), elements = (size_t)sl_shape_size(c->in[0].shape);
@@ -183,7 +183,8 @@ static SLP_CLONES void add_row(float *restrict to, const float *restrict from, i
 	for (int64_t i = 0; i < n; i++) to[i] += from[i];
 }
 
-/* Rows [begin, end) of dx; every element is summed in the order of the positions, however the rows are dealt out. */
+/* Rows [begin, end) of dx; every element is summed in the order of the positions, whatever the division among
+ * threads. */
 static void add_range(void *arg, int64_t begin, int64_t end)
 {
 	const struct job *j = arg;
@@ -196,7 +197,7 @@ static void add_range(void *arg, int64_t begin, int64_t end)
 	}
 }
 
-/* Each range goes through all indices: one range a thread, and more threads only where rows are wide enough. */
+/* Each range reads all indices, so there is one range a thread, and more threads only if rows are wide enough. */
 static enum sl_status gather_grad_cpu(const struct slp_kernel *k)
 {
 	struct job j = {gather_grad_rows(k), k->in[0].ptr, k->out[0].ptr, 0};

@@ -1,3 +1,4 @@
+/* gather, gather_grad and one_hot on a GPU. A kernel cannot report a wrong index: it returns a row of NaN instead. */
 /* gather, gather_grad and one_hot on a GPU.  A kernel cannot report a wrong index: it gives a row of NaN instead. */
 #include "op_list.h"
 #include "common/divide.cuh"
@@ -50,9 +51,9 @@ extern "C" enum sl_status slp_cuda_gather(const struct slp_kernel *k)
 
 /* ---- gather_grad ------------------------------------------------------------------------------------------------ */
 
-/* Positions are sorted by their index, in their order where that is the same: chunks by counting, then runs are merged,
- * twice as long each time.  Sorted positions are summed up in pieces: a piece ends where the index changes, and after so
- * many positions.  The first piece of an index becomes the row, the sums of others are added to it. */
+/* Positions are sorted by index, and by position if indices are equal: chunks by counting, then by merging runs of
+ * twice the length each time. Sorted positions are summed in pieces, which end where the index changes or after so many
+ * positions. The first piece of an index becomes the row; the sums of its other pieces are added. */
 #ifdef SLP_EMULATE
 enum { CHUNK = 32, PIECE = 16 }; /* so that small cases have several, too */
 #else
@@ -84,7 +85,7 @@ __global__ void sort_chunks(const int32_t *index, int32_t count, order to)
 	to.position[first + before] = (int32_t)p;
 }
 
-/* How many of n sorted keys come before `key`; with `equal`, those that are equal do. */
+/* The number of n sorted keys before `key`; with `equal`, equal keys count. */
 static __device__ inline int64_t keys_before(const int32_t *keys, int64_t n, int32_t key, bool equal)
 {
 	int64_t low = 0;
@@ -96,7 +97,7 @@ static __device__ inline int64_t keys_before(const int32_t *keys, int64_t n, int
 	return low;
 }
 
-/* Each two runs of `run` become one. */
+/* Merges each two runs of `run` into one. */
 __global__ void merge_runs(order from, int32_t count, int64_t run, order to)
 {
 	SLP_GRID_STRIDE(p, (int64_t)count)
@@ -113,8 +114,8 @@ __global__ void merge_runs(order from, int32_t count, int64_t run, order to)
 	}
 }
 
-/* Sums of pieces in the type that is computed in: of those that go on with the index of the piece before, and of those
- * that the next piece goes on with. */
+/* Sums of pieces in the type of the computation: of pieces that continue the previous piece's index, and of pieces that
+ * the next one continues. */
 template <class T> struct pieces {
 	T *further, *first;
 	template <class F> void emu_pointers(F f)

@@ -1,4 +1,4 @@
-/* Images into lane order and back (lane_order.h). */
+/* relayout: images into the layout N16 and back (image_layout.h). */
 #ifndef SLP_RELAYOUT_H
 #define SLP_RELAYOUT_H
 
@@ -6,12 +6,12 @@
 #include <stdint.h>
 
 struct slp_relayout_attrs {
-	bool to_lanes; /* false: back */
+	int layout; /* enum slp_image_layout, of the result: N16 from the plain layout, or plain from N16 */
 };
 
-/* On this worker's team, n images of `flat` floats each; n may be any number: the last group of `to` is filled up with
- * zeros, and what it has more than images is not read in the backward pass. */
-void slp_to_lanes(const float *from, int64_t n, int64_t flat, float *to);
-void slp_from_lanes(const float *from, int64_t n, int64_t flat, float *to);
+/* Copies n images of `flat` floats each, on this worker's team; n may be any number. slp_to_n16 pads the last group of
+ * `to` with zeros, which slp_from_n16 leaves out. */
+void slp_to_n16(const float *from, int64_t n, int64_t flat, float *to);
+void slp_from_n16(const float *from, int64_t n, int64_t flat, float *to);
 
 #endif

@@ -1,5 +1,5 @@
-/* reshape: the same elements in the same order under another shape.  Tensors do it without copying (sl_reshape);
- * as an operation of its own it copies. */
+/* reshape: the same elements in the same order under another shape. sl_reshape makes a view of tensors; the operation
+ * itself copies. */
 #include <string.h>
 
 #include "op_list.h"
@@ -10,7 +10,7 @@ static const struct slp_attr reshape_attrs[] = {
         {0},
 };
 
-/* The shape with its codes replaced; false if x does not fill it. */
+/* The shape with its codes replaced; false if x has another number of elements. */
 static bool complete(sl_shape x, sl_shape *shape)
 {
 	int64_t known = 1, size = sl_shape_size(x);

@@ -1,5 +1,5 @@
 /* slice: every step-th element of an axis; slice_grad puts them back among zeros. */
-#include "common/layout.h"
+#include "common/move_attrs.h"
 #include "op_list.h"
 #include "slice.h"
 #include "starling/ops.h"
@@ -21,7 +21,7 @@ static const struct slp_attr slice_grad_attr_table[] = {
         {0},
 };
 
-/* An end of the slice, counted from the start and cut off at low and high. */
+/* A bound of the slice, counted from the start and limited to low and high. */
 static int64_t clamp(int64_t i, int64_t n, int64_t low, int64_t high)
 {
 	if (i < 0) i += n; /* cannot overflow: the signs differ */
@@ -62,7 +62,7 @@ static enum sl_status slice_infer(struct slp_infer *c)
 	return SL_OK;
 }
 
-/* Only what is taken is read. */
+/* Only the slice is read. */
 static double slice_bytes(const struct slp_infer *c)
 {
 	return 2.0 * (double)sl_shape_size(c->out[0].shape) * (double)sl_dtype_size(c->out[0].dtype);
@@ -219,7 +219,7 @@ static enum sl_status slice_grad_cuda(const struct slp_kernel *k)
 }
 #endif
 
-/* The gradient of putting back is taking out. */
+/* The gradient of slice_grad is slice. */
 static enum sl_status slice_grad_grad(struct slp_grad *g)
 {
 	const struct slp_slice_grad_attrs *a = g->attrs;

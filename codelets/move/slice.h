@@ -1,4 +1,4 @@
-/* What slice's gradient needs on CPUs and GPUs: where a slice lies. */
+/* The range of a slice, for the gradient on CPUs and GPUs. */
 #ifndef SLP_SLICE_H
 #define SLP_SLICE_H
 
@@ -10,7 +10,7 @@ struct slp_slice {
 	int64_t begin, step, count;
 };
 
-/* Where in the slice element i of the axis stands; -1: not in it. */
+/* The place in the slice of element i of the axis; -1: it is not in the slice. */
 #ifdef __CUDACC__
 __host__ __device__
 #endif

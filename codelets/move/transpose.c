@@ -1,5 +1,5 @@
 /* transpose: the axes in another order. */
-#include "common/layout.h"
+#include "common/move_attrs.h"
 #include "common/strided.h"
 #include "op_list.h"
 #include "starling/ops.h"
@@ -10,7 +10,7 @@ static const struct slp_attr transpose_attr_table[] = {
         {0},
 };
 
-/* The order in full; false if it is none. */
+/* The complete order; false if it is no permutation. */
 static bool order(const struct slp_transpose_attrs *t, int ndim, int axes[SL_MAX_NDIM])
 {
 	unsigned seen = 0;
@@ -63,7 +63,7 @@ KERNEL(cpu)
 KERNEL(cuda)
 #endif
 
-/* Back goes the inverse permutation. */
+/* The gradient is the inverse permutation. */
 static enum sl_status transpose_grad(struct slp_grad *g)
 {
 	int axes[SL_MAX_NDIM], inverse[SL_MAX_NDIM], ndim = sl_tensor_shape(g->in[0]).ndim;

@@ -1,5 +1,5 @@
-/* affine_blocked: images in blocks of channels (common/blocks.h), each channel times a number plus another, then relu
- * if wanted: a batch normalisation with given statistics.  Made by graph passes. */
+/* affine_blocked: images in blocks of channels (common/blocks.h), each channel times a number plus another, then an
+ * optional relu: a batch normalisation with given statistics. Graph passes make it. */
 #include "common/blocks.h"
 #include "common/simd.h"
 #include "op_inner.h"
@@ -83,16 +83,16 @@ SLP_CLONES static void affine_parts(void *arg, int64_t begin, int64_t end)
 static enum sl_status affine_cpu(const struct slp_kernel *k)
 {
 	sl_shape x = k->in[0].type.shape;
-	struct job j = {k->in[0].ptr,
-	                k->in[1].ptr,
-	                k->in[2].ptr,
-	                k->out[0].ptr,
-	                x.dim[1],
-	                slp_size(&k->in[1]),
-	                x.dim[4],
-	                x.dim[2] * x.dim[3],
-	                0,
-	                ((const struct slp_affine_attrs *)k->attrs)->relu};
+	struct job j = {.x = k->in[0].ptr,
+	                .scale = k->in[1].ptr,
+	                .shift = k->in[2].ptr,
+	                .y = k->out[0].ptr,
+	                .blocks = x.dim[1],
+	                .channels = slp_size(&k->in[1]),
+	                .block = x.dim[4],
+	                .plane = x.dim[2] * x.dim[3],
+	                .parts = 0,
+	                .relu = ((const struct slp_affine_attrs *)k->attrs)->relu};
 	if (slp_size(&k->out[0]) == 0) return SL_OK;
 	if (j.block != 8 && j.block != 16) return affine_ref(k);
 	j.parts = (j.plane + PART - 1) / PART;

@@ -4,8 +4,8 @@
 #include <math.h>
 
 #include "batch_norm.h"
+#include "common/image_layout.h"
 #include "common/activation.h"
-#include "common/lane_order.h"
 #include "op_list.h"
 #include "options.h"
 #include "starling/autograd.h"
@@ -15,16 +15,14 @@ static const struct slp_attr norm_attr_table[] = {
         SLP_ATTR_DEFAULTED(struct slp_norm_attrs, eps, "added to the variance; 0 means 1e-5"),
         SLP_ATTR_DEFAULTED(struct slp_norm_attrs, momentum, "of the running statistics; 0 means 0.9"),
         SLP_ATTR(struct slp_norm_attrs, activation, SLP_INT, 1, "enum sl_activation, applied to the result"),
-        SLP_ATTR(struct slp_norm_attrs, blocks, SLP_BOOL, 1, "images of a half type, in blocks of 16 channels"),
-        SLP_ATTR(struct slp_norm_attrs, last, SLP_BOOL, 1, "images with channels last"),
+        SLP_ATTR(struct slp_norm_attrs, layout, SLP_INT, 1, "of x and the result"),
         {0},
 };
 
 static const struct slp_attr norm_grad_attr_table[] = {
         SLP_ATTR(struct slp_norm_grad_attrs, global, SLP_BOOL, 1, "mean and invstd did not depend on x"),
         SLP_ATTR(struct slp_norm_grad_attrs, relu, SLP_BOOL, 1, "dy goes back through relu, whose result is y"),
-        SLP_ATTR(struct slp_norm_grad_attrs, blocks, SLP_BOOL, 1, "images of a half type, in blocks of 16 channels"),
-        SLP_ATTR(struct slp_norm_grad_attrs, last, SLP_BOOL, 1, "images with channels last"),
+        SLP_ATTR(struct slp_norm_grad_attrs, layout, SLP_INT, 1, "of all images"),
         {0},
 };
 
@@ -33,15 +31,18 @@ static const struct slp_attr norm_grad_attr_table[] = {
 /* Inputs [first, VECTORS) are vectors with an element for each channel of x. */
 enum { VECTORS = 5 };
 
-static enum sl_status check(const struct slp_infer *c, const struct slp_type *x, int first, bool blocks, bool last)
+static enum sl_status check(const struct slp_infer *c, const struct slp_type *x, int first, int layout)
 {
 	if (!slp_is_float(x->dtype))
 		return slp_reject(c, SL_EDTYPE, "x is %s, float32 or float64 needed", sl_dtype_name(x->dtype));
 	if (x->shape.ndim < 2)
 		return slp_reject(c, SL_ESHAPE, "x has %d axes, at least 2 needed: batch, channels", x->shape.ndim);
-	if (blocks && (!slp_is_half(x->dtype) || x->shape.dim[1] % SLP_ORDER_BLOCK))
-		return slp_reject(c, SL_EINVAL, "blocks are of %d channels of a half type", SLP_ORDER_BLOCK);
-	if (blocks && last) return slp_reject(c, SL_EINVAL, "images are in one order");
+	bool nc16 = layout == SLP_LAYOUT_NC16;
+	if (layout != SLP_LAYOUT_PLAIN && layout != SLP_LAYOUT_NHWC && !nc16)
+		return slp_reject(c, SL_EINVAL, "layout %d is none of plain, nc16 and nhwc", layout);
+	if (nc16 && (!slp_is_half(x->dtype) || x->shape.dim[1] % SLP_NC16_CHANNELS))
+		return slp_reject(c, SL_EINVAL, "the layout nc16 has blocks of %d channels of a half type",
+		                  SLP_NC16_CHANNELS);
 	for (int i = 0; i < c->nin; i++) {
 		bool vector = i >= first && i < VECTORS;
 		if (c->in[i].dtype == x->dtype || (vector && c->in[i].dtype == slp_promoted(x->dtype))) continue;
@@ -74,7 +75,7 @@ static enum sl_status check_attrs(struct slp_infer *c)
 static enum sl_status infer_forward(struct slp_infer *c)
 {
 	const struct slp_norm_attrs *a = c->attrs;
-	enum sl_status status = check(c, &c->in[0], 1, a->blocks, a->last);
+	enum sl_status status = check(c, &c->in[0], 1, a->layout);
 	if (!status) status = check_attrs(c);
 	if (status) return status;
 	c->out[0] = c->in[0];
@@ -98,7 +99,7 @@ static enum sl_status infer_grad(struct slp_infer *c)
 	if (c->nin != VECTORS + a->relu)
 		return slp_reject(c, SL_EINVAL, "takes %d inputs %s relu", VECTORS + a->relu,
 		                  a->relu ? "with" : "without");
-	enum sl_status status = check(c, &c->in[1], 2, a->blocks, a->last);
+	enum sl_status status = check(c, &c->in[1], 2, a->layout);
 	if (status) return status;
 	if (!sl_shape_equal(c->in[0].shape, c->in[1].shape) ||
 	    (a->relu && !sl_shape_equal(c->in[VECTORS].shape, c->in[1].shape)))
@@ -136,8 +137,8 @@ static struct slp_norm_size size_of(const struct slp_kernel *k, const struct slp
 /* Element i of channel c, counted over images and within planes. */
 static int64_t element(struct slp_norm_size z, int64_t c, int64_t i)
 {
-	if (z.blocks) return slp_order_in_blocks(z.c, z.s, i / z.s, c, i % z.s);
-	return (i / z.s * z.c + c) * z.s + i % z.s;
+	int layout = z.layout == SLP_LAYOUT_NC16 ? SLP_LAYOUT_NC16 : SLP_LAYOUT_PLAIN; /* of NHWC, s is 1 */
+	return slp_layout_index(layout, z.c, z.s, i / z.s, c, i % z.s);
 }
 
 static void ref_statistics(const struct slp_kernel *k, const struct slp_view *x, int64_t c, double *mean, double *var)
@@ -196,7 +197,7 @@ static enum sl_status ref_infer(const struct slp_kernel *k)
 	return SL_OK;
 }
 
-/* Element e of dy, back through relu if that was there. */
+/* Element e of dy, through the gradient of relu if there was one. */
 static double ref_dy(const struct slp_kernel *k, int64_t e)
 {
 	const struct slp_norm_grad_attrs *a = k->attrs;
@@ -245,7 +246,7 @@ static enum sl_status grad_by(struct slp_grad *g, sl_tensor *mean, sl_tensor *in
 	return status;
 }
 
-/* A graph pass puts the activation in, after autograd. */
+/* A graph pass sets the activation, after autograd. */
 static enum sl_status check_plain(const struct slp_grad *g)
 {
 	if (((const struct slp_norm_attrs *)g->attrs)->activation == SL_IDENTITY) return SL_OK;
@@ -291,7 +292,7 @@ sl_tensor *sl_batch_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, sl_t
                             sl_tensor *var, struct sl_batch_norm_opts opts)
 {
 	if (!SLP_OPTIONS(sl_batch_norm_opts, at, "sl_batch_norm", &opts)) return NULL;
-	struct slp_norm_attrs attrs = {opts.eps, opts.momentum, SL_IDENTITY, false, false};
+	struct slp_norm_attrs attrs = {.eps = opts.eps, .momentum = opts.momentum, .activation = SL_IDENTITY};
 	bool training = sl_is_training() && !opts.use_global_stats;
 	sl_tensor *in[] = {x, gamma, beta, mean, var};
 	return slp_apply1(at, training ? &slp_op_batch_norm : &slp_op_batch_norm_infer, &attrs, 5, in);

@@ -1,6 +1,6 @@
 /* Batch normalisation on a GPU: partial sums by several blocks a channel, one warp a channel that joins them,
  * threads that apply them to 16 bytes each.  The order of all sums is fixed.  Where each element of an image is a channel of its own,
- * as in all images with channels last, neighbouring threads have neighbouring channels. */
+ * as in all images in NHWC, neighbouring threads have neighbouring channels. */
 #include "op_list.h"
 #include "starling/options.h"
 #include "common/divide.cuh"
@@ -8,7 +8,7 @@
 #include "common/wide.cuh"
 #include "batch_norm.h"
 #include "common/activation.h"
-#include "common/lane_order.h"
+#include "common/image_layout.h"
 
 /* Scratch, as in batch_norm.h: coefficients of the channels, then two partial sums for each part of each. */
 template <class T> struct space {
@@ -24,21 +24,21 @@ template <class T> static struct space<T> space_of(const struct slp_kernel *k, i
 	return {p, p + c, p + 2 * c, p + 3 * c, p + 4 * c};
 }
 
-/* The elements as threads take them: units of W elements that lie side by side, in planes of a channel or, where planes
- * are single elements, along the channels. */
+/* The elements in units of W neighbours, in planes of a channel or, if planes are single elements, along the
+ * channels. */
 template <class I>
 struct places {
 	typedef typename slp_divisor<I>::type D;
 	int64_t c, s, units; /* channels; elements of a plane; units of a channel */
-	bool blocks, rows;
+	bool nc16, rows;
 	D by_plane, by_channels; /* units of a plane and planes of an image; of rows, 1 and units of a row */
 
 	places(struct slp_norm_size z, int width)
-	    : c(z.c), s(z.s), units(z.n * z.s), blocks(z.blocks), rows(z.s == 1 && !z.blocks)
+	    : c(z.c), s(z.s), units(z.n * z.s), nc16(z.layout == SLP_LAYOUT_NC16), rows(z.s == 1 && !nc16)
 	{
 		if (!rows) units /= width;
-		by_plane = slp_divisor<I>::of(rows ? 1 : blocks ? z.s * SLP_ORDER_BLOCK : z.s / width);
-		by_channels = slp_divisor<I>::of(rows ? z.c / width : blocks ? z.c / SLP_ORDER_BLOCK : z.c);
+		by_plane = slp_divisor<I>::of(rows ? 1 : nc16 ? z.s * SLP_NC16_CHANNELS : z.s / width);
+		by_channels = slp_divisor<I>::of(rows ? z.c / width : nc16 ? z.c / SLP_NC16_CHANNELS : z.c);
 	}
 };
 
@@ -52,9 +52,9 @@ static __device__ int64_t part_begin(int64_t units, int part, int parts)
 template <int W, class I> static __device__ inline int64_t element(const places<I> &p, int64_t c, int64_t i)
 {
 	I at, n;
-	if (p.blocks) {
+	if (p.nc16) {
 		n = (I)i / (I)p.s;
-		return slp_order_in_blocks(p.c, p.s, n, c, (I)i - n * (I)p.s);
+		return slp_layout_index(SLP_LAYOUT_NC16, p.c, p.s, n, c, (I)i - n * (I)p.s);
 	}
 	n = slp_divided((I)i, p.by_plane, &at);
 	return ((int64_t)n * p.c + c) * p.s + (int64_t)at * W;
@@ -64,7 +64,7 @@ template <int W, class I> static __device__ inline int64_t element(const places<
 
 enum { CHUNK = 8 }; /* elements that a thread holds at a time */
 
-/* Mean and sum of squared deviations of what a thread meets, N elements at a time: joined as in batch_norm_cpu.c. */
+/* Mean and sum of squared deviations of a thread's elements, N at a time: joined as in batch_norm_cpu.c. */
 template <class T> struct moments {
 	T count, mean, squares;
 	template <int N> __device__ void add(const T *v)
@@ -112,7 +112,7 @@ template <int W, class S, class T, class I> __global__ void stat_parts(const S *
 	part[1] = squares;
 }
 
-/* Units of a row that a block takes; rows that it takes at a time; of these a thread holds some. */
+/* Units of a row that a block computes; rows that it reads at a time; a thread holds some of these. */
 template <int W> constexpr int wide = W == 1 ? 16 : 4;
 template <int W> constexpr int deep = SLP_BLOCK / wide<W>;
 enum { HELD = 4 };
@@ -169,7 +169,7 @@ template <int W, class S, class T, class I> __global__ void stat_rows(const S *x
 	}
 }
 
-/* W elements of dy, back through relu where its result y is given. */
+/* W elements of dy, through the gradient of relu if its result y is given. */
 template <int W, class S, class T> static __device__ inline void take_dy(const S *dy, const S *y, int64_t i, T *d)
 {
 	slp_take<W>(dy + i, d);
@@ -245,7 +245,7 @@ __global__ void grad_rows(const S *dy, const S *y, const S *x, slp_vector<T> cen
 
 /* ---- coefficients ----------------------------------------------------------------------------------------------- */
 
-/* What the centre loses in rounding goes into the constant. */
+/* The rounding error of the centre goes into the constant. */
 template <class T>
 static __device__ void set_forward(struct space<T> w, int64_t c, double mean, double invstd, T gamma, T beta)
 {
@@ -263,7 +263,7 @@ template <class T> struct forward {
 	}
 };
 
-/* A warp a channel: its lanes take the parts.  Units have W elements. */
+/* A warp a channel: its lanes share the parts. Units have W elements. */
 template <int W, class S, class T, class I> __global__ void
 finish_training(struct forward<T> v, const S *x, places<I> p, int parts, struct slp_norm_attrs a, struct space<T> w)
 {
@@ -332,7 +332,7 @@ __global__ void finish_grad(struct backward<T> v, struct slp_norm_size z, int pa
 
 /* ---- elements --------------------------------------------------------------------------------------------------- */
 
-/* The channel of unit i of the tensor, its first one where it goes along the channels. */
+/* The channel of unit i of the tensor; its first one if the unit spans channels. */
 template <int W, class I> static __device__ inline I channel(const places<I> &p, I i)
 {
 	I rest, c;
@@ -341,7 +341,7 @@ template <int W, class I> static __device__ inline I channel(const places<I> &p,
 		return c * W;
 	}
 	slp_divided(slp_divided(i, p.by_plane, &rest), p.by_channels, &c);
-	return p.blocks ? c * SLP_ORDER_BLOCK + i % SLP_ORDER_BLOCK : c;
+	return p.nc16 ? c * SLP_NC16_CHANNELS + i % SLP_NC16_CHANNELS : c;
 }
 
 /* The coefficients of W channels, or of one. */
@@ -396,7 +396,7 @@ template <int W, class S, class I> struct runner {
 	int64_t size;
 	int parts;
 
-	/* Enough blocks to fill a GPU, none with little to do. */
+	/* Enough blocks to occupy a GPU, each with enough work. */
 	runner(const struct slp_kernel *k, const struct slp_view *x, struct slp_norm_size z)
 	    : k(k), z(z), p(z, W), w(space_of<T>(k, z.c)), size(slp_size(x))
 	{
@@ -483,7 +483,7 @@ template <int W, class S, class I> struct runner {
 			typedef decltype(zero) S;                                                                      \
 			constexpr int W = slp_wide_count<S>;                                                           \
 			struct slp_norm_size z = slp_norm_size_of((x)->type.shape, k->op, k->attrs);                   \
-			bool wide = (z.s == 1 ? z.c : z.s) % W == 0 && !z.blocks;                                      \
+			bool wide = (z.s == 1 ? z.c : z.s) % W == 0 && z.layout != SLP_LAYOUT_NC16;                    \
 			if (slp_size(x) > INT32_MAX) status = runner<1, S, int64_t>(k, x, z).step();                   \
 			else if (wide) status = runner<W, S, uint32_t>(k, x, z).step();                                \
 			else status = runner<1, S, uint32_t>(k, x, z).step();                                          \

@@ -1,4 +1,4 @@
-/* What the kernels of batch normalisation share: the tensor as (n, c, s), and coefficients for each channel.
+/* Common parts of the kernels of batch normalisation: the tensor as (n, c, s), and coefficients for each channel.
  *
  * Both directions end with the same step, element by element, with coefficients of the channel:
  *     out = k0 dy + k1 (x - center) + k2
@@ -6,6 +6,7 @@
 #ifndef SLP_BATCH_NORM_H
 #define SLP_BATCH_NORM_H
 
+#include "op_inner.h"
 #include "op_list.h"
 
 #ifdef __cplusplus
@@ -15,21 +16,19 @@ extern "C" {
 struct slp_norm_attrs {
 	double eps, momentum;
 	int activation; /* enum sl_activation, of the result */
-	bool blocks;    /* x and the result are in blocks of 16 channels (lane_order.h), of half types */
-	bool last;      /* x and the result have channels last (lane_order.h) */
+	int layout; /* enum slp_image_layout, of x and the result: plain, NC16 in half types, NHWC (image_layout.h) */
 };
 
 struct slp_norm_grad_attrs {
 	bool global; /* mean and invstd did not depend on x */
 	bool relu;   /* dy goes back through relu first; y, its result, is a further input */
-	bool blocks; /* images are in blocks of 16 channels, of half types */
-	bool last;   /* images have channels last */
+	int layout;  /* of all images */
 };
 
-/* n images of c channels of s elements each.  With channels last, each place is an image of single elements. */
+/* n images of c channels of s elements each.  In NHWC, each place counts as an image of single elements. */
 struct slp_norm_size {
 	int64_t n, c, s;
-	bool blocks;
+	enum slp_image_layout layout;
 };
 
 /* Of a call of one of the three operations. */
@@ -37,9 +36,9 @@ static inline struct slp_norm_size slp_norm_size_of(sl_shape x, const struct sl_
 {
 	const struct slp_norm_attrs *forward = (const struct slp_norm_attrs *)attrs;
 	const struct slp_norm_grad_attrs *grad = (const struct slp_norm_grad_attrs *)attrs;
-	bool is_grad = op == &slp_op_batch_norm_grad, last = is_grad ? grad->last : forward->last;
-	struct slp_norm_size z = {x.dim[0], x.dim[1], 1, is_grad ? grad->blocks : forward->blocks};
-	for (int i = 2; i < x.ndim; i++) *(last ? &z.n : &z.s) *= x.dim[i];
+	int layout = op == &slp_op_batch_norm_grad ? grad->layout : forward->layout;
+	struct slp_norm_size z = {x.dim[0], x.dim[1], 1, (enum slp_image_layout)layout};
+	for (int i = 2; i < x.ndim; i++) *(layout == SLP_LAYOUT_NHWC ? &z.n : &z.s) *= x.dim[i];
 	return z;
 }
 

@@ -1,13 +1,12 @@
 /* Batch normalisation on a CPU team.
  *
- * A channel is cut into blocks that fit a first-level cache, whatever the number of threads.  For each block two sums
- * are found in two passes over it (a mean, then deviations from it and their squares, which also make up for what the
- * mean lost in rounding), and the blocks are joined by the formula of T. F. Chan, G. H. Golub, R. J. LeVeque, "Updating
- * formulae and a pairwise algorithm for computing sample variances", 1982.  So x is read once from memory for its
- * statistics.
+ * A channel is divided into blocks that fit a first-level cache, whatever the number of threads. Two passes over each
+ * block compute two sums (a mean, then deviations from it and their squares, which also correct the mean's rounding
+ * error), and the blocks are joined by the formula of T. F. Chan, G. H. Golub, R. J. LeVeque, "Updating formulae and a
+ * pairwise algorithm for computing sample variances", 1982. So x is read once from memory for its statistics.
  *
- * Two ways to walk: long planes are taken by channel; short ones (dense layers: one element) by columns of the matrix
- * (n, c * s), several channels at a time.  Both are made of the same steps: reduce, finish, apply. */
+ * Long planes are processed by channel; short ones (dense layers: one element) by columns of the matrix (n, c * s),
+ * several channels at a time. Both have the same steps: reduce, finish, apply. */
 #include <math.h>
 
 #include "batch_norm.h"
@@ -19,8 +18,8 @@
 enum {
 	SMALL = 1 << 20, /* elements that stay in cache between the steps */
 	BLOCK = 4096,    /* elements of a plane block */
-	LANES = 32,      /* sums that go on at the same time: enough to hide the latency of additions */
-	SHORT = 256,     /* planes below are walked by columns */
+	LANES = 32,      /* independent sums: enough to hide the latency of additions */
+	SHORT = 256,     /* shorter planes are processed by columns */
 	ROWS = 64,       /* rows of a column block, if there are no more than MOST blocks of them */
 	MOST = 4096,
 	COLUMNS = 512, /* columns of a group, at most */
@@ -29,7 +28,7 @@ enum {
 struct work {
 	const struct slp_kernel *k;
 	struct slp_norm_size size;
-	const float *x, *dy, *y; /* dy NULL: forward; y NULL: dy as it is, else back through relu */
+	const float *x, *dy, *y; /* dy NULL: forward; y NULL: without the gradient of relu */
 	float *out;
 	float *center, *k0, *k1, *k2;    /* [channel] */
 	double *part;                    /* [channel][block][2] */
@@ -127,7 +126,7 @@ static SLP_CLONES void stat_planes(const struct work *w, int64_t c, struct block
 	set_moments(part, count, near, lanes_sum(rest), lanes_sum(squares));
 }
 
-/* Element i of dy, back through relu if its result y is given; relu is a constant. */
+/* Element i of dy, through the gradient of relu if its result y is given; relu is a constant. */
 SLP_INLINE float dy_at(const float *dy, const float *y, int64_t i, const bool relu)
 {
 	float d = dy[i];
@@ -198,7 +197,7 @@ static void apply_planes(const struct work *w, int64_t c, struct block b)
 	for (int64_t n = b.n0; n < b.n1; n++) apply_run(w, c, (n * w->size.c + c) * w->size.s + b.s0, b.s1 - b.s0);
 }
 
-/* Elements [begin, end) of the tensor, as they lie in memory. */
+/* Elements [begin, end) of the tensor, in the order of memory. */
 static void apply_elements(void *arg, int64_t begin, int64_t end)
 {
 	const struct work *w = arg;
@@ -366,7 +365,7 @@ static void apply_all(struct work *w)
 	else slp_parallel_for(size, SLP_GRAIN, apply_elements, w);
 }
 
-/* Small tensors in one go over the channels, where all threads have some; else step by step, each as memory lies.  The
+/* Small tensors in one pass over the channels, if all threads have some; else step by step, in the order of memory. The
  * bits are the same. */
 static void run(struct work *w)
 {
@@ -411,7 +410,7 @@ static float *f32(const struct slp_view *v)
 	return v->ptr;
 }
 
-/* What the centre loses in rounding goes into the constant. */
+/* The rounding error of the centre goes into the constant. */
 static void set_forward(struct work *w, int64_t c, double mean, double invstd)
 {
 	double scale = f32(&w->k->in[1])[c] * invstd;

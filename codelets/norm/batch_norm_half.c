@@ -1,8 +1,8 @@
-/* Batch normalisation of images in half types on CPUs: some channels at a time are turned into float32, in memory that
- * a second-level cache holds where images are small, and the kernels for float32 compute them. */
+/* Batch normalisation of images in half types on CPUs: converts some channels at a time to float32, in memory that fits
+ * a second-level cache if images are small, and runs the kernels for float32 on them. */
 #include "batch_norm.h"
+#include "common/image_layout.h"
 #include "common/convert.h"
-#include "common/lane_order.h"
 #include "common/workspace.h"
 #include "op.h"
 
@@ -12,7 +12,7 @@ struct work {
 	const struct slp_kernel *k;
 	slp_kernel_fn *kernel;
 	struct slp_norm_size size;
-	bool blocks;   /* images are in blocks of as many channels as are taken at a time */
+	bool nc16;     /* images are in blocks of as many channels as are taken at a time */
 	int64_t group; /* channels at a time */
 	size_t each;   /* bytes of an image operand in float32 */
 	_Atomic enum sl_status status;
@@ -44,7 +44,7 @@ static void move(const struct work *w, const struct slp_view *v, int64_t c, int6
 static struct slp_view part_of(const struct work *w, const struct slp_view *v, int64_t c, int64_t n, char **next)
 {
 	struct slp_norm_size z = w->size;
-	sl_shape image = w->blocks ? SL_SHAPE(z.n * z.s, n) : SL_SHAPE(z.n, n, z.s);
+	sl_shape image = w->nc16 ? SL_SHAPE(z.n * z.s, n) : SL_SHAPE(z.n, n, z.s);
 	struct slp_view part = {*next, {SL_FLOAT32, is_image(v) ? image : SL_SHAPE(n)}};
 	if (v->type.dtype == SL_FLOAT32 && !is_image(v)) part.ptr = (float *)v->ptr + c;
 	else *next += is_image(v) ? w->each : ((size_t)n * sizeof(float) + 63) & ~(size_t)63;
@@ -74,11 +74,11 @@ static enum sl_status some_channels(const struct work *w, int64_t c, int64_t n, 
 	return s;
 }
 
-/* Of the copies, and of what the kernel needs besides. */
+/* Bytes of the copies, and of the kernel's scratch memory. */
 static size_t memory_of(const struct work *w)
 {
 	struct slp_norm_size z = w->size;
-	struct slp_type x = {SL_FLOAT32, w->blocks ? SL_SHAPE(z.n * z.s, w->group) : SL_SHAPE(z.n, w->group, z.s)};
+	struct slp_type x = {SL_FLOAT32, w->nc16 ? SL_SHAPE(z.n * z.s, w->group) : SL_SHAPE(z.n, w->group, z.s)};
 	struct slp_infer call = {.op = w->k->op, .attrs = (void *)w->k->attrs, .nin = 1, .in = &x};
 	return MOST_OPERANDS * ((size_t)w->group * sizeof(float) + 64) + 4 * w->each + slp_norm_scratch(&call);
 }
@@ -99,9 +99,10 @@ static enum sl_status by_channels(const struct slp_kernel *k, slp_kernel_fn *ker
 	struct slp_norm_size z = slp_norm_size_of(k->in[0].type.shape, k->op, k->attrs);
 	int64_t channel = z.n * z.s > 0 ? z.n * z.s : 1, group = channel < GROUP ? GROUP / channel : 1;
 	if (group > z.c && z.c) group = z.c;
-	if (z.blocks) group = SLP_ORDER_BLOCK;
+	bool nc16 = z.layout == SLP_LAYOUT_NC16;
+	if (nc16) group = SLP_NC16_CHANNELS;
 	size_t each = ((size_t)(group * z.n * z.s) * sizeof(float) + 63) & ~(size_t)63;
-	struct work w = {k, kernel, z, z.blocks, group, each, SL_OK};
+	struct work w = {.k = k, .kernel = kernel, .size = z, .nc16 = nc16, .group = group, .each = each};
 	slp_parallel_for((z.c + group - 1) / group, 1 + SLP_GRAIN / (group * channel), groups, &w);
 	return w.status == SL_OK ? SL_OK : slp_kernel_fail(k, w.status, "no memory for channels in float32");
 }

@@ -173,7 +173,7 @@ static SLP_CLONES void forward(void *arg, int64_t begin, int64_t end)
 		double mean, rest, squares;
 		SLP_ROW_SUM(mean, n, (double)x[i]);
 		mean /= (double)n;
-		float center = (float)mean; /* what it loses in rounding, `rest`, is made up for */
+		float center = (float)mean; /* adds the rounding error of the mean, `rest` */
 		rest = mean - center;
 		SLP_ROW_SUM(squares, n, (double)(x[i] - center) * (x[i] - center));
 		double var = squares / (double)n - rest * rest, invstd = 1 / sqrt((var < 0 ? 0 : var) + j->eps);
@@ -198,7 +198,7 @@ SLP_VFN void grad_row(const struct job *j, int64_t r)
 	for (int64_t i = 0; i < n; i++) dx[i] = invstd * (dy[i] * gamma[i] - a - b * (x[i] - mean));
 }
 
-/* So many rows are added in single precision before they join the sums of their part. */
+/* The number of rows that are added in single precision before they join the sums of their part. */
 enum { ROWS = 8 };
 
 SLP_VFN void add_rows(const struct job *j, int64_t r, int rows, double *dgamma, double *dbeta)
@@ -311,7 +311,7 @@ sl_tensor *sl_layer_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, sl_t
 	return slp_apply1(at, &slp_op_layer_norm, &attrs, 3, (sl_tensor *[]){x, gamma, beta});
 }
 
-/* Beside x in a half type all but dy may be float32. */
+/* Beside x in a half type, all inputs but dy may be float32. */
 #define ROWS(ref, cpu, cuda)                                                                                           \
 	SLP_ROWS(SLP_ROW(SLP_F32, cpu, cuda), SLP_ROW(SLP_F64, ref, cuda),                                             \
 	         SLP_ROW(SLP_DTYPE(SL_BFLOAT16) | SLP_F32, NULL, cuda),                                                \

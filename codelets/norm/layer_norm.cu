@@ -17,7 +17,7 @@ forward(slp_layer_rows s, double eps, const S *x, slp_vector<T> gamma, slp_vecto
 			T d = (T)x[r * s.n + i] - center;
 			squares += (double)d * d;
 		}
-		double rest = mean - center; /* what the centre loses in rounding */
+		double rest = mean - center; /* the rounding error of the centre */
 		double var = slp_group_reduce<LANES>(squares, slp_sum_of(), 0.0) / s.n - rest * rest;
 		double invstd = 1 / sqrt((var < 0 ? 0 : var) + eps);
 		T scale = (T)invstd, shift = (T)(-rest * invstd);
@@ -49,11 +49,11 @@ template <class S, class T, int LANES> __global__ void grad_rows(slp_layer_rows 
 	}
 }
 
-/* The same for rows that a group holds, UNITS times 16 bytes of a thread: each element is read once. */
+/* The same for rows that fit in a group's registers, UNITS times 16 bytes of a thread: each element is read once. */
 template <class S, int LANES, int UNITS> struct held {
 	typedef typename slp_number<S>::type T;
 	static constexpr int W = slp_wide_count<S>, COUNT = UNITS * W;
-	/* Where unit u of this thread begins. */
+	/* The beginning of unit u of this thread. */
 	static __device__ int64_t at(int u)
 	{
 		return (slp_lane<LANES>() + u * LANES) * (int64_t)W;
@@ -96,7 +96,7 @@ template <class S, class T, int LANES, int UNITS> __global__ void forward_held(s
 			v[j] -= center;
 			squares += (double)v[j] * v[j];
 		});
-		double rest = mean - center; /* what the centre loses in rounding */
+		double rest = mean - center; /* the rounding error of the centre */
 		double var = slp_group_reduce<LANES>(squares, slp_sum_of(), 0.0) / s.n - rest * rest;
 		double invstd = 1 / sqrt((var < 0 ? 0 : var) + eps);
 		T scale = (T)invstd, shift = (T)(-rest * invstd);
@@ -132,7 +132,7 @@ __global__ void grad_rows_held(slp_layer_rows s, const S *dy, const S *x, slp_ve
 	}
 }
 
-/* Elements of a row that a thread can hold. */
+/* The elements of a row that a thread can hold. */
 enum { HELD = 32 };
 
 /* Calls f with the lanes of a group that can hold a row; false: none can. */

@@ -1,4 +1,4 @@
-/* What layer_norm.c and layer_norm.cu agree on. */
+/* The division of rows into parts, for layer_norm.c and layer_norm.cu. */
 #ifndef SLP_LAYER_NORM_H
 #define SLP_LAYER_NORM_H
 
@@ -8,8 +8,8 @@ struct slp_layer_norm_attrs {
 	double eps;
 };
 
-/* The tensor as rows of n elements, and the parts in which rows are summed for gamma and beta: as many as the shape
- * says, so that the order of the sums does. */
+/* The tensor as rows of n elements, and the parts in which rows are summed for gamma and beta: the shape alone decides
+ * their number, and so the order of the sums. */
 struct slp_layer_rows {
 	int64_t rows, n, parts;
 };
@@ -24,7 +24,7 @@ static inline struct slp_layer_rows slp_layer_rows_of(sl_shape x)
 	return s;
 }
 
-/* The first row of a part; a macro: GPUs ask too. */
+/* The first row of a part; a macro, because GPUs use it, too. */
 #define SLP_LAYER_PART(s, part) ((s).rows * (part) / (s).parts)
 
 #endif

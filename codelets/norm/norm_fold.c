@@ -1,6 +1,6 @@
-/* norm_fold: weights and bias of a layer that does what the layer and the batch normalisation behind it do, with given
- * statistics.  Row i of w makes channel i:  s = gamma / sqrt(var + eps),  w' = s w,  b' = (b - mean) s + beta.  Made by
- * graph passes. */
+/* norm_fold: weights and bias of one layer that equals a layer and the batch normalisation after it, with given
+ * statistics. Row i of w makes channel i: s = gamma / sqrt(var + eps), w' = s w, b' = (b - mean) s + beta. Graph passes
+ * make it. */
 #include <math.h>
 
 #include "op_list.h"

@@ -1,7 +1,7 @@
 /* Pooling in two dimensions: the largest or the mean element under a window.
  *
- * These are two operations behind one public function, because their gradients need different things kept: that of the
- * largest needs x, that of the mean needs nothing. */
+ * These are two operations behind one public function, because their gradients read different tensors: that of the
+ * largest reads x, that of the mean none. */
 #include "op_list.h"
 #include "options.h"
 #include "pool2d.h"
@@ -17,9 +17,8 @@
 	ATTR(t, prefix, "global", pool.global, SLP_BOOL, 1, "one window of the whole image"),                          \
 	ATTR(t, prefix, "ceil", pool.ceil, SLP_BOOL, 1, "windows that overlap the end count too"),                     \
 	ATTR(t, prefix, "exclude_pad", pool.exclude_pad, SLP_BOOL, 1, "means count only elements inside the image"),   \
-	ATTR(t, prefix, "x_lanes", x_lanes, SLP_BOOL, 1, "x and its gradient are in lane order"),                      \
-	ATTR(t, prefix, "y_lanes", y_lanes, SLP_BOOL, 1, "y and its gradient are in lane order"),                      \
-	ATTR(t, prefix, "last", last, SLP_BOOL, 1, "all images have channels last")
+	ATTR(t, prefix, "x_layout", x_layout, SLP_INT, 1, "of x and its gradient"),                                    \
+	ATTR(t, prefix, "y_layout", y_layout, SLP_INT, 1, "of y and its gradient")
 /* clang-format on */
 
 const struct slp_attr slp_pool_attr_table[] = {POOL_ATTRS(struct slp_pool2d_attrs, ), {0}};
@@ -62,7 +61,16 @@ static enum sl_status check(const struct slp_infer *c, const struct sl_pool2d_op
 	return SL_OK;
 }
 
-/* Windows along one axis; with `ceil`, one more that starts inside the image or before it, if the rest needs one. */
+static enum sl_status check_layouts(const struct slp_infer *c, const struct slp_pool2d_attrs *a)
+{
+	int x = a->x_layout, y = a->y_layout;
+	bool plain_or_n16 =
+	        (x == SLP_LAYOUT_PLAIN || x == SLP_LAYOUT_N16) && (y == SLP_LAYOUT_PLAIN || y == SLP_LAYOUT_N16);
+	if (plain_or_n16 || (x == SLP_LAYOUT_NHWC && y == SLP_LAYOUT_NHWC)) return SL_OK;
+	return slp_reject(c, SL_EINVAL, "x and y are each plain or n16, or both nhwc");
+}
+
+/* Windows along one axis; `ceil` adds one that starts inside the image or before it, if elements are left over. */
 static int64_t windows(const struct sl_pool2d_opts *o, int axis, int64_t size)
 {
 	int64_t room = size + 2 * (int64_t)o->pad[axis] - o->kernel[axis], stride = o->stride[axis];
@@ -78,9 +86,9 @@ enum sl_status slp_pool_shape(const struct slp_infer *c, struct slp_pool2d_attrs
 		if (!slp_is_float(c->in[i].dtype) || c->in[i].dtype != c->in[0].dtype)
 			return slp_reject(c, SL_EDTYPE, "inputs must be float32 or float64");
 	if (x.ndim != 4) return slp_reject(c, SL_ESHAPE, "input must have 4 axes, and has %d", x.ndim);
-	if ((a->x_lanes || a->y_lanes) && x.dim[0] % SLP_ORDER_LANES)
-		return slp_reject(c, SL_ESHAPE, "lane order needs a multiple of %d images", SLP_ORDER_LANES);
-	if (a->last && (a->x_lanes || a->y_lanes)) return slp_reject(c, SL_EINVAL, "images are in one order");
+	if (check_layouts(c, a) != SL_OK) return SL_EINVAL;
+	if (slp_layout_among(SLP_LAYOUT_N16, a->x_layout, a->y_layout) && x.dim[0] % SLP_N16_IMAGES)
+		return slp_reject(c, SL_ESHAPE, "the layout n16 needs a multiple of %d images", SLP_N16_IMAGES);
 	set_defaults(o, x);
 	enum sl_status s = check(c, o, x);
 	if (s == SL_OK) *y = SL_SHAPE(x.dim[0], x.dim[1], windows(o, 0, x.dim[2]), windows(o, 1, x.dim[3]));
@@ -93,7 +101,7 @@ static enum sl_status pool_infer(struct slp_infer *c)
 	return slp_pool_shape(c, c->attrs, c->in[0].shape, &c->out[0].shape);
 }
 
-/* The gradient of the largest needs x, that of the mean only for the relu. */
+/* Checks the number of inputs: the gradient of the largest reads x, that of the mean only for the relu. */
 static enum sl_status check_count(const struct slp_infer *c)
 {
 	const struct slp_pool2d_grad *a = c->attrs;
@@ -134,12 +142,12 @@ static double grad_flops(const struct slp_infer *c)
 
 /* ---- gradients -------------------------------------------------------------------------------------------------- */
 
-/* What graph passes add has no gradient: they run when gradients have been taken. */
+/* Layouts and relu have no gradient: graph passes add them after autograd. */
 static enum sl_status check_plain(const struct slp_grad *g)
 {
 	const struct slp_pool2d_attrs *a = g->attrs;
 	bool relu = g->op == &slp_op_avg_pool2d_grad && ((const struct slp_pool2d_grad *)g->attrs)->relu;
-	if (!a->x_lanes && !a->y_lanes && !a->last && !relu) return SL_OK;
+	if (!a->x_layout && !a->y_layout && !relu) return SL_OK;
 	slp_call_fail(g->at, g->op->name, SL_EUNSUPPORTED, "a pooling made by a graph pass has no gradient");
 	return SL_EUNSUPPORTED;
 }
@@ -190,7 +198,7 @@ static enum sl_status each_window(const struct slp_kernel *k, visit_fn *visit)
 	return SL_OK;
 }
 
-/* The same over a gradient of zeros, which then goes through the relu. */
+/* The same into a gradient of zeros, which then goes through the relu. */
 static enum sl_status each_window_back(const struct slp_kernel *k, visit_fn *visit)
 {
 	int64_t size = slp_size(&k->out[0]);

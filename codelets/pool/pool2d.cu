@@ -1,65 +1,70 @@
-/* Pooling on GPUs.  Forwards a thread makes an element of y; backwards a thread makes an element of x from all windows
- * that cover it, so that nothing is added up in an order of chance.  With channels last a thread takes as many channels
- * as 16 bytes hold. */
+/* Pooling on GPUs. Forward a thread computes an element of y; backward a thread computes an element of x from all
+ * windows that cover it, so that sums have a fixed order. In NHWC a thread takes as many channels as 16 bytes hold. */
 #include "op_list.h"
 #include "common/divide.cuh"
 #include "common/lanes.cuh"
 #include "common/wide.cuh"
 #include "pool2d.h"
 
-/* The sizes in 32 bits where those do, with what indices are divided by.  Of both tensors, element `at` of a plane is
+/* The sizes in 32 bits if these suffice, with the divisors of indices. In both tensors, element `at` of a plane is
  * element base + at * step. */
 template <class I> struct pooling {
 	typedef typename std::make_signed<I>::type N;
 	typedef typename slp_divisor<I>::type D;
 	N ih, iw, oh, ow, kh, kw, sh, sw, ph, pw;
 	I channels, x_step, y_step;
-	D by_channels, by_rows, by_columns, by_sh, by_sw, by_lanes; /* rows and columns of what a launch walks over */
-	bool exclude_pad, x_lanes, y_lanes, last;
+	D by_channels, by_rows, by_columns, by_sh, by_sw, by_group; /* rows and columns of what a launch walks over */
+	bool exclude_pad;
+	int x_layout, y_layout;
 
 	pooling(const struct slp_pool &p, int64_t rows, int64_t columns, int width)
 	    : ih((N)p.ih), iw((N)p.iw), oh((N)p.oh), ow((N)p.ow), kh((N)p.kh), kw((N)p.kw), sh((N)p.sh), sw((N)p.sw),
-	      ph((N)p.ph), pw((N)p.pw), channels((I)p.channels), x_step(p.last      ? (I)p.channels
-	                                                                : p.x_lanes ? SLP_ORDER_LANES
-	                                                                            : 1),
-	      y_step(p.last      ? (I)p.channels
-	             : p.y_lanes ? SLP_ORDER_LANES
-	                         : 1),
-	      by_channels(slp_divisor<I>::of(p.channels / width)), by_rows(slp_divisor<I>::of(rows)),
-	      by_columns(slp_divisor<I>::of(columns)), by_sh(slp_divisor<I>::of(p.sh)), by_sw(slp_divisor<I>::of(p.sw)),
-	      by_lanes(slp_divisor<I>::of(SLP_ORDER_LANES)), exclude_pad(p.exclude_pad), x_lanes(p.x_lanes),
-	      y_lanes(p.y_lanes), last(p.last)
+	      ph((N)p.ph), pw((N)p.pw), channels((I)p.channels), x_step(step_of(p.x_layout, (I)p.channels)),
+	      y_step(step_of(p.y_layout, (I)p.channels)), by_channels(slp_divisor<I>::of(p.channels / width)),
+	      by_rows(slp_divisor<I>::of(rows)), by_columns(slp_divisor<I>::of(columns)),
+	      by_sh(slp_divisor<I>::of(p.sh)), by_sw(slp_divisor<I>::of(p.sw)),
+	      by_group(slp_divisor<I>::of(SLP_N16_IMAGES)), exclude_pad(p.exclude_pad), x_layout(p.x_layout),
+	      y_layout(p.y_layout)
 	{
+	}
+	__host__ __device__ bool is_nhwc() const
+	{
+		return x_layout == SLP_LAYOUT_NHWC; /* y_layout too, then */
+	}
+	/* From an element of a plane to the next. */
+	static I step_of(int layout, I channels)
+	{
+		return layout == SLP_LAYOUT_NHWC ? channels : layout == SLP_LAYOUT_N16 ? (I)SLP_N16_IMAGES : 1;
 	}
 };
 
-/* A position in a plane, and where in x and y the plane begins. */
+/* A position in a plane, and the beginning of the plane in x and y. */
 template <class I> struct position {
 	typename pooling<I>::N i, j;
 	I x, y;
 };
 
-template <class I> __device__ static inline I base_of(const pooling<I> &p, bool lanes, I size, I image, I channel)
+template <class I> __device__ static inline I base_of(const pooling<I> &p, int layout, I size, I image, I channel)
 {
-	if (p.last) return image * size * p.channels + channel;
-	if (!lanes) return (image * p.channels + channel) * size;
-	I lane, group = slp_divided(image, p.by_lanes, &lane);
-	return (group * p.channels + channel) * size * SLP_ORDER_LANES + lane;
+	if (layout == SLP_LAYOUT_NHWC) return image * size * p.channels + channel;
+	if (layout == SLP_LAYOUT_PLAIN) return (image * p.channels + channel) * size;
+	I lane, group = slp_divided(image, p.by_group, &lane);
+	return (group * p.channels + channel) * size * SLP_N16_IMAGES + lane;
 }
 
-/* Of the index-th thread: elements that lie side by side in memory belong to threads that do. */
+/* The position of the index-th thread: neighbouring elements belong to neighbouring threads. */
 template <int W, class I> __device__ static inline position<I> position_of(const pooling<I> &p, I index)
 {
 	I channel = 0, i, j, image;
-	if (p.last) index = slp_divided(index, p.by_channels, &channel);
+	if (p.is_nhwc()) index = slp_divided(index, p.by_channels, &channel);
 	index = slp_divided(index, p.by_columns, &j);
 	index = slp_divided(index, p.by_rows, &i);
 	image = index;
-	if (!p.last) image = slp_divided(index, p.by_channels, &channel);
+	if (!p.is_nhwc()) image = slp_divided(index, p.by_channels, &channel);
 	channel *= W;
 	typedef typename pooling<I>::N N;
-	return {(N)i, (N)j, base_of(p, p.x_lanes, (I)(p.ih * p.iw), image, channel),
-	        base_of(p, p.y_lanes, (I)(p.oh * p.ow), image, channel)};
+	return {(N)i, (N)j, base_of(p, p.x_layout, (I)(p.ih * p.iw), image, channel),
+	        base_of(p, p.y_layout, (I)(p.oh * p.ow), image, channel)};
 }
 
 /* As slp_window. */
@@ -73,13 +78,13 @@ window_of(const pooling<I> &p, typename pooling<I>::N i, typename pooling<I>::N 
 	typedef typename pooling<I>::N N;
 	N h = i * p.sh - p.ph, w = j * p.sw - p.pw, hk = h + p.kh, wk = w + p.kw;
 	window<N> r = {h < 0 ? 0 : h, hk < p.ih ? hk : p.ih, w < 0 ? 0 : w, wk < p.iw ? wk : p.iw, 0};
-	/* Padding counts, what lies beyond it does not. */
+	/* Padding counts, elements beyond it do not. */
 	N rows = (hk < p.ih + p.ph ? hk : p.ih + p.ph) - h, columns = (wk < p.iw + p.pw ? wk : p.iw + p.pw) - w;
 	r.count = p.exclude_pad ? (r.h1 - r.h0) * (r.w1 - r.w0) : rows * columns;
 	return r;
 }
 
-/* Where in the plane the first largest element under a window is, and it, of W channels. */
+/* The place in the plane of the first largest element under a window, and its value, for W channels. */
 template <int W, class S, class I, class T> __device__ static inline void
 largest(const pooling<I> &p, const S *plane, const window<typename pooling<I>::N> &r, I *best, T *value)
 {
@@ -152,7 +157,7 @@ __device__ static inline void covering(N at, N kernel, N stride, N pad, N window
 	if (*end > windows) *end = windows;
 }
 
-/* share(window, plane's element of y, sum) adds what elements get from a window that covers them. */
+/* share(window, plane's element of y, sum) adds the part that elements get from a window that covers them. */
 template <class I, class F> __device__ static inline void gather(const pooling<I> &p, const position<I> &at, F share)
 {
 	typename pooling<I>::N i0, i1, j0, j1;
@@ -193,7 +198,7 @@ template <int W, class S, class I> struct avg_share {
 	}
 };
 
-/* The gradient vanishes where relu, which has the order of dx, is not positive. */
+/* The gradient vanishes where relu, which has the layout of dx, is not positive. */
 template <int W, class S, class T> __device__ static inline void store_back(const S *relu, S *dx, T *sum)
 {
 	if (relu) {
@@ -255,7 +260,7 @@ struct run_avg_forward {
 		T *y = (T *)k->out[0].ptr;
 		int64_t size = (int64_t)p.ih * p.iw;
 		bool image = p.oh == 1 && p.ow == 1 && p.kh == p.ih && p.kw == p.iw && p.ph == 0 && p.pw == 0;
-		if (image && !p.x_lanes && !p.y_lanes && !p.last && size >= 32)
+		if (image && p.x_layout == SLP_LAYOUT_PLAIN && p.y_layout == SLP_LAYOUT_PLAIN && size >= 32)
 			SLP_LAUNCH(avg_image<T>, slp_grid(n * SLP_BLOCK), size < 1024 ? 64 : SLP_BLOCK, 0, k->stream, x,
 			           y, n, size);
 		else SLP_LAUNCH((avg_forward<W, T, I>), slp_grid(n), SLP_BLOCK, 0, k->stream, p, x, y, n);
@@ -290,7 +295,7 @@ template <class R, class T, class I> static void run_sized(const struct slp_kern
 	constexpr int W = slp_wide_count<T>;
 	int64_t n = slp_size(&k->out[0]), rows = slp_pool_is_back(k) ? p.ih : p.oh,
 	        columns = slp_pool_is_back(k) ? p.iw : p.ow;
-	if (p.last && p.channels % W == 0 && all_wide(k))
+	if (p.x_layout == SLP_LAYOUT_NHWC && p.channels % W == 0 && all_wide(k))
 		R::template run<W, T, I>(k, pooling<I>(p, rows, columns, W), n / W);
 	else R::template run<1, T, I>(k, pooling<I>(p, rows, columns, 1), n);
 }

@@ -2,7 +2,7 @@
 #ifndef SLP_POOL2D_H
 #define SLP_POOL2D_H
 
-#include "common/lane_order.h"
+#include "common/image_layout.h"
 #include "op_list.h"
 #include "starling/options.h"
 
@@ -12,22 +12,22 @@
 #define SLP_POOL_FN static inline
 #endif
 
-/* Attributes of the forward operations: the caller's options, and what graph passes add: x and y may each be in lane
- * order (lane_order.h; their images must then be a multiple of 16), or both have channels last. */
+/* Attributes of the forward operations: the caller's options, and the layouts that graph passes choose (image_layout.h):
+ * x and y may each be in N16, which needs a multiple of 16 images, or both in NHWC. */
 struct slp_pool2d_attrs {
 	struct sl_pool2d_opts pool;
-	bool x_lanes, y_lanes, last;
+	int x_layout, y_layout; /* enum slp_image_layout */
 };
 
-/* Attributes of the gradient operations; x_lanes is about x and its gradient, y_lanes about the gradient of y. */
+/* Attributes of the gradient operations; x_layout is that of x and its gradient, y_layout that of the gradient of y. */
 struct slp_pool2d_grad {
 	struct slp_pool2d_attrs of;
 	int64_t size[2]; /* of x */
-	bool relu;       /* x came from a relu, and the result is the gradient of what went into that */
+	bool relu;       /* x came from a relu, and the result is the gradient of that relu's argument */
 };
 
 extern const struct slp_attr slp_pool_attr_table[]; /* of the forward operations */
-/* Puts defaults into *a and says what shape y has (pool2d.c). */
+/* Puts defaults into *a and computes the shape of y (pool2d.c). */
 enum sl_status slp_pool_shape(const struct slp_infer *c, struct slp_pool2d_attrs *a, sl_shape x, sl_shape *y);
 
 /* `planes` images of one channel each, x (ih, iw), y (oh, ow). */
@@ -35,25 +35,23 @@ struct slp_pool {
 	int64_t planes, ih, iw, oh, ow, kh, kw, sh, sw, ph, pw;
 	bool exclude_pad;
 	int64_t channels; /* planes of an image */
-	bool x_lanes, y_lanes, last;
+	int x_layout, y_layout;
 };
 
 /* The index of element `at` of a plane in x, in y. */
 SLP_POOL_FN int64_t slp_pool_x(const struct slp_pool *p, int64_t plane, int64_t at)
 {
 	int64_t size = p->ih * p->iw, image = plane / p->channels, channel = plane % p->channels;
-	if (p->last) return slp_order_in_last(p->channels, size, image, channel, at);
-	return slp_order_index(p->x_lanes, p->channels * size, image, channel * size + at);
+	return slp_layout_index(p->x_layout, p->channels, size, image, channel, at);
 }
 
 SLP_POOL_FN int64_t slp_pool_y(const struct slp_pool *p, int64_t plane, int64_t at)
 {
 	int64_t size = p->oh * p->ow, image = plane / p->channels, channel = plane % p->channels;
-	if (p->last) return slp_order_in_last(p->channels, size, image, channel, at);
-	return slp_order_index(p->y_lanes, p->channels * size, image, channel * size + at);
+	return slp_layout_index(p->y_layout, p->channels, size, image, channel, at);
 }
 
-/* Rows [h0, h1) and columns [w0, w1) of x under the window of y (i, j), and what a mean over it divides by. */
+/* Rows [h0, h1) and columns [w0, w1) of x under the window of y (i, j), and the divisor of its mean. */
 struct slp_window {
 	int64_t h0, h1, w0, w1, count;
 };
@@ -66,23 +64,35 @@ SLP_POOL_FN struct slp_window slp_pool_window(const struct slp_pool *p, int64_t 
 	r.w0 = w < 0 ? 0 : w;
 	r.h1 = hk < p->ih ? hk : p->ih;
 	r.w1 = wk < p->iw ? wk : p->iw;
-	/* Padding counts, what lies beyond it does not. */
+	/* Padding counts, elements beyond it do not. */
 	int64_t rows = (hk < p->ih + p->ph ? hk : p->ih + p->ph) - h,
 	        columns = (wk < p->iw + p->pw ? wk : p->iw + p->pw) - w;
 	r.count = p->exclude_pad ? (r.h1 - r.h0) * (r.w1 - r.w0) : rows * columns;
 	return r;
 }
 
-/* Whether b takes the place of a as the maximum seen so far: the first of equal ones stays, the first NaN wins. */
+/* Whether b replaces a as the maximum: the first of equal ones stays, the first NaN wins. */
 #define SLP_POOL_BEATS(b, a) ((b) > (a) || ((b) != (b) && (a) == (a)))
 
 static inline struct slp_pool slp_pool_make(const struct slp_pool2d_attrs *a, sl_shape x, sl_shape y)
 {
 	const struct sl_pool2d_opts *o = &a->pool;
-	struct slp_pool p = {
-	        x.dim[0] * x.dim[1], x.dim[2],     x.dim[3],  y.dim[2],  y.dim[3],       o->kernel[0], o->kernel[1],
-	        o->stride[0],        o->stride[1], o->pad[0], o->pad[1], o->exclude_pad, x.dim[1],     a->x_lanes,
-	        a->y_lanes,          a->last};
+	struct slp_pool p;
+	p.planes = x.dim[0] * x.dim[1];
+	p.ih = x.dim[2];
+	p.iw = x.dim[3];
+	p.oh = y.dim[2];
+	p.ow = y.dim[3];
+	p.kh = o->kernel[0];
+	p.kw = o->kernel[1];
+	p.sh = o->stride[0];
+	p.sw = o->stride[1];
+	p.ph = o->pad[0];
+	p.pw = o->pad[1];
+	p.exclude_pad = o->exclude_pad;
+	p.channels = x.dim[1];
+	p.x_layout = a->x_layout;
+	p.y_layout = a->y_layout;
 	return p;
 }
 
@@ -99,7 +109,7 @@ static inline struct slp_pool slp_pool_of(const struct slp_kernel *k)
 	return slp_pool_make(a, k->in[0].type.shape, k->out[0].type.shape);
 }
 
-/* Whether the gradient is to vanish where x, the first of two inputs, is not positive. */
+/* Whether the gradient vanishes where x, the first of two inputs, is not positive. */
 static inline bool slp_pool_has_relu(const struct slp_kernel *k)
 {
 	return slp_pool_is_back(k) && ((const struct slp_pool2d_grad *)k->attrs)->relu;
@@ -111,7 +121,7 @@ enum sl_status slp_avg_pool2d_cpu(const struct slp_kernel *k);
 enum sl_status slp_max_pool2d_grad_cpu(const struct slp_kernel *k);
 enum sl_status slp_avg_pool2d_grad_cpu(const struct slp_kernel *k);
 
-/* pool2d_lanes.c: all four, where x or y is in lane order */
-enum sl_status slp_pool2d_lanes(const struct slp_kernel *k);
+/* pool2d_n16.c: all four, if x or y is in N16 */
+enum sl_status slp_pool2d_n16(const struct slp_kernel *k);
 
 #endif

@@ -1,5 +1,5 @@
-/* pool2d_blocked: pooling of images in blocks of channels (common/blocks.h), a vector of channels at a time.  Made by
- * graph passes. */
+/* pool2d_blocked: pooling of images in blocks of channels (common/blocks.h), a vector of channels at a time. Graph
+ * passes make it. */
 #include <math.h>
 
 #include "common/blocks.h"
@@ -8,7 +8,7 @@
 #include "pool2d.h"
 #include "starling/options.h"
 
-/* Sizes of the images as the rule for images in the plain order sees them. */
+/* The sizes of the images in the plain layout. */
 static sl_shape plain_shape(sl_shape x)
 {
 	return SL_SHAPE(x.dim[0], x.dim[1] * x.dim[4], x.dim[2], x.dim[3]);
@@ -68,11 +68,11 @@ struct job {
 	bool max;
 };
 
-/* Vectors, not loops over an array: a processor without masks gets no code for those that is worth the name. */
+/* Vectors, not loops over an array: compilers generate poor code for such loops on processors without masks. */
 typedef float v8 __attribute__((vector_size(32)));
 typedef int32_t v8i __attribute__((vector_size(32)));
 
-/* Where b beats a (SLP_POOL_BEATS), a becomes b. */
+/* a becomes b if b beats it (SLP_POOL_BEATS). */
 SLP_INLINE void keep_larger(v8 *a, const v8 *b)
 {
 	v8i take = (*b > *a) | ((*b != *b) & (*a == *a));

@@ -1,10 +1,10 @@
 /* Pooling on CPUs.  Windows of 2 × 2 side by side, the usual case, have loops of their own that run at the speed of
  * memory; the mean of a whole image likewise.  Other windows are reduced down their columns, then across. */
-#include "common/channels_last.h"
+#include "pool2d.h"
+#include "common/nhwc.h"
 #include "common/simd.h"
 #include "common/workspace.h"
 #include "op.h"
-#include "pool2d.h"
 
 typedef float v4 __attribute__((vector_size(16)));
 typedef float v8 __attribute__((vector_size(32)));
@@ -19,7 +19,7 @@ struct job {
 	bool no_memory;
 };
 
-/* What goes back through a relu whose results are y. */
+/* The gradient through a relu whose results are y. */
 SLP_CLONES static void mask(const float *y, float *d, int64_t n)
 {
 	for (int64_t i = 0; i < n; i++) d[i] = y[i] <= 0 ? 0 : d[i];
@@ -37,11 +37,11 @@ static void run_planes(void *arg, int64_t begin, int64_t end)
 	}
 }
 
-static enum sl_status run_last(const struct slp_kernel *k)
+static enum sl_status run_nhwc(const struct slp_kernel *k)
 {
 	struct slp_pool2d_grad plain; /* the forward attributes are the first in it */
 	memcpy(&plain, k->attrs, k->op->attrs_size);
-	plain.of.last = false;
+	plain.of.x_layout = plain.of.y_layout = SLP_LAYOUT_PLAIN;
 	return slp_by_plain(k, SLP_IN(0) | SLP_IN(1) | SLP_OUT(0), &plain,
 	                    slp_kernel_for(k->op, SLP_ALL_OF(SL_FLOAT32), SL_DEVICE_CPU).kernel);
 }
@@ -54,8 +54,8 @@ static enum sl_status run(const struct slp_kernel *k, void (*plane)(const struct
 	                .relu = slp_pool_has_relu(k) ? k->in[0].ptr : NULL,
 	                .out = k->out[0].ptr,
 	                .plane = plane};
-	if (j.p.last) return run_last(k);
-	if (j.p.x_lanes || j.p.y_lanes) return slp_pool2d_lanes(k);
+	if (j.p.x_layout == SLP_LAYOUT_NHWC) return run_nhwc(k);
+	if (slp_layout_among(SLP_LAYOUT_N16, j.p.x_layout, j.p.y_layout)) return slp_pool2d_n16(k);
 	slp_parallel_for(j.p.planes, 1 + SLP_GRAIN / (j.p.ih * j.p.iw + 1), run_planes, &j);
 	return j.no_memory ? slp_kernel_fail(k, SL_ENOMEM, "no memory for a row") : SL_OK;
 }
@@ -74,14 +74,14 @@ static bool is_2x2(const struct slp_pool *p)
 #define BEATS(b, a) (((b) > (a)) | (((b) != (b)) & ((a) == (a))))
 #define PICK(mask, a, b) ((v8)(((v8i)(a) & (mask)) | ((v8i)(b) & ~(mask))))
 
-/* Up to eight windows: their four elements each, a b above c d, and what belongs to each window as a whole. */
+/* Up to eight windows: their four elements each, a b above c d, and values of each window. */
 struct quad {
 	v8 a, b, c, d, y;
 };
 
 typedef void quad_fn(struct quad *q);
 
-/* The elements of `width` windows in a row; in halves, because a vector filled through memory would wait for it. */
+/* The elements of `width` windows in a row; in halves, because loading a vector from memory just written stalls. */
 SLP_INLINE void load_row(const float *x, const int width, slp_v16 *row)
 {
 	v8 half;
@@ -149,7 +149,7 @@ SLP_INLINE void avg_grad_quad(struct quad *q)
 	q->a = q->b = q->c = q->d = q->y * 0.25f;
 }
 
-/* All windows of a plane.  Pointers that are not NULL say what is read (x, dy) and written (y, dx). */
+/* All windows of a plane. Pointers that are not NULL are read (x, dy) or written (y, dx). */
 SLP_INLINE void each_quad(const struct slp_pool *p, const int width, quad_fn *what, const float *x, const float *dy,
                           float *y, float *dx)
 {
@@ -166,7 +166,7 @@ SLP_INLINE void each_quad(const struct slp_pool *p, const int width, quad_fn *wh
 		}
 }
 
-/* Zeros where no window was. */
+/* Zeros outside of all windows. */
 static void clear_rest(const struct slp_pool *p, float *x)
 {
 	int64_t rows = 2 * p->oh, columns = 2 * p->ow;
@@ -245,7 +245,7 @@ static void columns_with(const struct slp_pool *p, int64_t v, int64_t *begin, in
 	if (*end > p->ow) *end = p->ow;
 }
 
-/* y[j] = the larger of y[j] and from[j · step]; the step is a constant where that is worth it. */
+/* y[j] = the larger of y[j] and from[j · step]; the step is a constant if that pays. */
 SLP_INLINE void max_step(float *y, const float *from, int64_t begin, int64_t end, const int64_t step)
 {
 	for (int64_t j = begin; j < end; j++) {
@@ -308,7 +308,7 @@ SLP_CLONES static void max_columns_at(const struct slp_pool *p, const float *x, 
 		}
 }
 
-/* Which of the columns of a window has its first largest element: of equal ones, that in the upper row. */
+/* The column of a window that has its first largest element: of equal ones, the one in the upper row. */
 static inline int64_t first_largest(struct slp_window r, const float *row, const int32_t *at)
 {
 	int64_t best = r.w0;

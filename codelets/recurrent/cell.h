@@ -4,9 +4,9 @@
  * functions are declared) and CELL(name) defined.  Places lie n apart: gate g of a unit is z[g n].
  *
  * S. Hochreiter, J. Schmidhuber, "Long short-term memory", 1997; K. Cho et al., arXiv:1406.1078, 2014, with the reset
- * gate behind the product, as in cuDNN and PyTorch. */
+ * gate after the product, as in cuDNN and PyTorch. */
 
-/* z: the sum that the activation gets. */
+/* z: the argument of the activation. */
 CELL_FN T CELL(plain)(int cell, T z)
 {
 	return cell == SL_CELL_RELU ? (z < 0 ? (T)0 : z) : m_tanh(z);
@@ -30,7 +30,7 @@ CELL_FN T CELL(lstm)(T *z, int64_t n, T before)
 	return o * m_tanh(c);
 }
 
-/* dz gets the slopes by the sums, *dc those by the cell before. */
+/* dz gets the gradients with respect to the sums, *dc that with respect to the previous cell. */
 CELL_FN void CELL(lstm_back)(const T *z, int64_t n, T before, T dh, T *dc, T *dz)
 {
 	T i = z[0], f = z[n], g = z[2 * n], o = z[3 * n], t = m_tanh(z[4 * n]);
@@ -42,8 +42,8 @@ CELL_FN void CELL(lstm_back)(const T *z, int64_t n, T before, T dh, T *dc, T *dz
 	*dc = d * f;
 }
 
-/* z: sums of reset and update gate, what the state gives to the candidate, what the input gives to it; becomes reset
- * and update gate, the third as it is, the candidate. */
+/* z: sums of reset and update gate, the state's part of the candidate, the input's part; becomes reset and update gate,
+ * the third unchanged, the candidate. */
 CELL_FN T CELL(gru)(T *z, int64_t n, T before)
 {
 	T r = m_sigmoid(z[0]), u = m_sigmoid(z[n]), c = m_tanh(z[3 * n] + r * z[2 * n]);
@@ -53,8 +53,8 @@ CELL_FN T CELL(gru)(T *z, int64_t n, T before)
 	return c + u * (before - c);
 }
 
-/* dx gets the slopes by what the input gives, dz those by what the state gives; returns what goes to the state before
- * past the gates. */
+/* dx gets the gradients of the input's parts, dz those of the state's; returns the gradient that reaches the previous
+ * state past the gates. */
 CELL_FN T CELL(gru_back)(const T *z, int64_t n, T before, T dh, T *dx, T *dz)
 {
 	T r = z[0], u = z[n], c = z[3 * n], d = dh * (1 - u) * (1 - c * c);

@@ -1,5 +1,5 @@
 /* recurrent: a recurrent layer over all steps of a sequence, after the product with its inputs; recurrent_grad: its
- * gradient.  Both compute step by step only what depends on the previous step; the rest is one product over all
+ * gradient. Both compute step by step only the part that depends on the previous step; the rest is one product over all
  * steps. */
 #include "op_list.h"
 #include "recurrent.h"
@@ -39,7 +39,7 @@ static bool is_shape(const struct slp_type *t, sl_shape shape)
 	return sl_shape_equal(t->shape, shape);
 }
 
-/* gates, weight, state, last as they must be; *y: the shape of the result. */
+/* Checks gates, weight, state, last; *y: the shape of the result. */
 static enum sl_status check(const struct slp_infer *c, const struct slp_type *gates, const struct slp_type *weight,
                             const struct slp_type *state, const struct slp_type *last, sl_shape *y)
 {
@@ -76,7 +76,7 @@ static enum sl_status recurrent_infer(struct slp_infer *c)
 	return SL_OK;
 }
 
-/* dy, dcell, weight, state, y, kept, last: the results are by gates, weight, state, last. */
+/* dy, dcell, weight, state, y, kept, last: the results are the gradients of gates, weight, state, last. */
 static enum sl_status recurrent_grad_infer(struct slp_infer *c)
 {
 	const struct slp_type *y = &c->in[4], *last = c->nin > 6 ? &c->in[6] : NULL;
@@ -106,7 +106,7 @@ static double recurrent_flops(const struct slp_infer *c)
 	return (back ? 4.0 : 2.0) * (double)(r.steps * r.rows) * (double)r.gates * (double)r.units;
 }
 
-/* CPUs: the packed weights; GPUs: a step's product.  Back: what goes to the gates by way of the state, too. */
+/* CPUs: the packed weights; GPUs: a step's product. Backward: also the state's part of the gates' gradients. */
 static size_t recurrent_scratch(const struct slp_infer *c)
 {
 	bool back = c->nout == 4;
@@ -195,7 +195,7 @@ static void add(const struct slp_view *to, int64_t at, double x)
 	slp_set(to, at, slp_get(to, at) + x);
 }
 
-/* What goes back through a unit; the gradient by its state is in out[2], and goes to the state before by and by. */
+/* The backward pass of a unit; the gradient of its state is in out[2], and becomes that of the previous state. */
 static void unit_grad_ref(const struct slp_kernel *k, const struct slp_recurrent *r, int64_t i, int64_t b, int64_t j,
                           double dx[4], double dz[4], double *past)
 {
@@ -214,7 +214,7 @@ static void unit_grad_ref(const struct slp_kernel *k, const struct slp_recurrent
 	else dx[0] = dz[0] = double_plain_back(r->cell, y, dh);
 }
 
-/* Row b at step number i: its units first, then what they share. */
+/* Row b at step number i: its units first, then their shared parts. */
 static void row_grad_ref(const struct slp_kernel *k, const struct slp_recurrent *r, int64_t i, int64_t b,
                          double *to_state)
 {
@@ -272,7 +272,7 @@ SLP_INLINE void begin_row(const struct job *w, int64_t row, float *z)
 	for (int64_t j = 0; bias && j < 3 * n; j++) z[j] += bias[j];
 }
 
-/* From sums to the new state; before: the cell, or the state, before. */
+/* From sums to the new state; before: the previous cell, or state. */
 SLP_CLONES static void finish_row(int cell, int64_t n, float *z, const float *before, float *y)
 {
 	if (cell == SL_CELL_LSTM) {
@@ -286,7 +286,7 @@ SLP_CLONES static void finish_row(int cell, int64_t n, float *z, const float *be
 	}
 }
 
-/* Where the cells, or the states, before step number i lie for row b: those of the LSTM are kept behind its gates. */
+/* The cells, or the states, before step number i of row b: an LSTM keeps its cells behind its gates. */
 static const float *before(const struct slp_recurrent *r, const float *last, const float *kept, const float *state,
                            const float *y, int64_t i, int64_t b)
 {
@@ -296,7 +296,7 @@ static const float *before(const struct slp_recurrent *r, const float *last, con
 	return lstm ? kept + row * r->kept + 4 * r->units : y + row * r->units;
 }
 
-/* Rows [begin, end) through all steps: none needs another. */
+/* Computes rows [begin, end) through all steps: rows are independent. */
 static void forward_range(void *arg, int64_t begin, int64_t end)
 {
 	const struct job *w = arg;
@@ -335,7 +335,7 @@ static enum sl_status recurrent_cpu(const struct slp_kernel *k)
 
 /* ---- CPU: back --------------------------------------------------------------------------------------------------- */
 
-/* A row of a step: dstate holds what the step after gave to its state, and gets what passes by the gates. */
+/* A row of a step: dstate holds the next step's gradient of its state, and gets the part that passes by the gates. */
 SLP_CLONES static void back_row(const struct job *w, int64_t row, const float *prior, float *dstate, float *dcell)
 {
 	const struct slp_recurrent *r = &w->r;

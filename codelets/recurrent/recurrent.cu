@@ -16,7 +16,7 @@
 #include "cell.h"
 #undef T
 
-/* One step.  Rows of what came before, the cell's of an LSTM, lie `stride` apart. */
+/* One step. Rows of the previous step, for an LSTM of its cell, lie `stride` apart. */
 template <class T> struct step {
 	int cell;
 	int64_t rows, units, gates, kept, stride;
@@ -80,7 +80,7 @@ template <class T> __global__ void columns(const T *from, T *to, int64_t rows, i
 	}
 }
 
-/* What came before step number i: the cells of an LSTM, the states of others. */
+/* The values before step number i: cells of an LSTM, states of others. */
 template <class T> static void look_back(const slp_recurrent &r, step<T> *s, int64_t i, const T *last, const T *kept,
                                          const T *state, const T *y)
 {
@@ -105,7 +105,7 @@ template <class T> static enum sl_status forward(const struct slp_kernel *k)
 	const T *last = k->nin > 3 ? (const T *)k->in[3].ptr : NULL;
 	T *y = (T *)k->out[0].ptr, *kept = (T *)k->out[2].ptr, *product = (T *)k->scratch;
 	int64_t n = r.units, size = r.rows * n;
-	struct slp_cuda_gemm by = {false, true, r.rows, r.gates, n, n, n, 0, 0, 1, 0};
+	struct slp_cuda_gemm by = slp_cuda_gemm_of(false, true, r.rows, r.gates, n);
 	step<T> s = step_of<T>(r);
 	for (int64_t i = 0; i < r.steps && size; i++) {
 		int64_t t = slp_step_at(&r, i);
@@ -129,7 +129,7 @@ template <class T> static enum sl_status weights_back(const struct slp_kernel *k
                                                       const T *state, const T *y, T *dw)
 {
 	int64_t n = r.units, first = slp_step_at(&r, 0) * r.rows, later = r.steps ? (r.steps - 1) * r.rows : 0;
-	struct slp_cuda_gemm g = {true, false, r.gates, n, r.steps ? r.rows : 0, r.gates, n, 0, 0, 1, 0};
+	struct slp_cuda_gemm g = slp_cuda_gemm_of(true, false, r.gates, n, r.steps ? r.rows : 0);
 	enum sl_status s = slp_cuda_multiply<T>(k, g, dz + (r.steps ? first * r.gates : 0), state, dw);
 	if (s || !later) return s;
 	g.k = later, g.beta = 1;
@@ -145,7 +145,8 @@ template <class T> static enum sl_status backward(const struct slp_kernel *k)
 	T *kept = (T *)k->in[5].ptr, *dx = (T *)k->out[0].ptr, *dstate = (T *)k->out[2].ptr;
 	T *dz = r.cell == SL_CELL_GRU ? (T *)k->scratch : dx, *tail = (T *)k->out[3].ptr;
 	int64_t n = r.units, size = r.rows * n;
-	struct slp_cuda_gemm by = {false, false, r.rows, n, r.gates, r.gates, n, 0, 0, 1, 1};
+	struct slp_cuda_gemm by = slp_cuda_gemm_of(false, false, r.rows, n, r.gates);
+	by.beta = 1;
 	step<T> s = step_of<T>(r);
 	if (size) cudaMemsetAsync(dstate, 0, (size_t)size * sizeof(T), (cudaStream_t)k->stream);
 	if (size && r.cell == SL_CELL_LSTM)

@@ -9,7 +9,7 @@ struct slp_recurrent_attrs {
 	bool reverse; /* from the last step to the first */
 };
 
-/* Gates that a unit has; numbers that are kept of it at each step for the backward pass (cell.h says which). */
+/* The gates of a unit; the numbers kept of it at each step for the backward pass (cell.h lists them). */
 static inline int64_t slp_gates_of(int cell)
 {
 	return cell == SL_CELL_LSTM ? 4 : cell == SL_CELL_GRU ? 3 : 1;
@@ -29,13 +29,14 @@ struct slp_recurrent {
 static inline struct slp_recurrent slp_recurrent_of(const void *attrs, sl_shape y)
 {
 	const struct slp_recurrent_attrs *a = (const struct slp_recurrent_attrs *)attrs;
-	struct slp_recurrent r = {a->cell,
-	                          a->reverse,
-	                          y.dim[0],
-	                          y.dim[1],
-	                          y.dim[2],
-	                          slp_gates_of(a->cell) * y.dim[2],
-	                          slp_kept_of(a->cell) * y.dim[2]};
+	struct slp_recurrent r;
+	r.cell = a->cell;
+	r.reverse = a->reverse;
+	r.steps = y.dim[0];
+	r.rows = y.dim[1];
+	r.units = y.dim[2];
+	r.gates = slp_gates_of(a->cell) * r.units;
+	r.kept = slp_kept_of(a->cell) * r.units;
 	return r;
 }
 
@@ -45,7 +46,7 @@ static inline int64_t slp_step_at(const struct slp_recurrent *r, int64_t i)
 	return r->reverse ? r->steps - 1 - i : i;
 }
 
-/* The same of the one before it: i > 0. */
+/* The place of the one before it: i > 0. */
 static inline int64_t slp_step_before(const struct slp_recurrent *r, int64_t i)
 {
 	return slp_step_at(r, i - 1);

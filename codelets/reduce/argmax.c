@@ -1,4 +1,5 @@
-/* argmax: where along an axis the largest element is.  The first of several; a NaN counts as largest, as in NumPy. */
+/* argmax: the index of the largest element along an axis. The first of several; a NaN counts as largest, as in
+ * NumPy. */
 #include <math.h>
 
 #include "common/axis.h"
@@ -60,7 +61,7 @@ struct job {
 
 enum { LANES = 32, TILE = 256 }; /* so many lanes that loops over them become vectors and are not unrolled */
 
-/* The largest of a row that has no NaN; *nan says whether it has one. */
+/* The largest of a row without NaN; *nan says whether it has one. */
 static inline __attribute__((always_inline)) float largest(const float *x, int64_t n, int *nan)
 {
 	float a[LANES], m = -INFINITY;
@@ -84,7 +85,7 @@ static inline __attribute__((always_inline)) float largest(const float *x, int64
 	return m;
 }
 
-/* Finds the value, then its place: both loops have no branch that is hard to foresee. */
+/* Finds the value, then its index: both loops are free of unpredictable branches. */
 static SLP_CLONES void rows(void *arg, int64_t begin, int64_t end)
 {
 	const struct job *j = arg;

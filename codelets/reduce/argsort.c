@@ -1,4 +1,4 @@
-/* argsort: the places of elements along an axis, in their order. */
+/* argsort: the indices of elements along an axis, in the order of the elements. */
 #include "argsort.h"
 #include "common/describe.h"
 #include "op_list.h"
@@ -30,7 +30,7 @@ static double flops(const struct slp_infer *c)
 	return rounds * (double)sl_shape_size(c->in[0].shape);
 }
 
-/* Places as they are sorted, and as many to merge them into. */
+/* Indices in sorted order, and as much memory to merge them into. */
 static size_t scratch(const struct slp_infer *c)
 {
 	return 2 * sizeof(int32_t) * (size_t)sl_shape_size(c->in[0].shape);
@@ -50,8 +50,8 @@ static bool before(const struct slp_view *x, int64_t i, int64_t o, bool descendi
 	return slp_sorts_before(slp_get(x, i), slp_get(x, o), descending);
 }
 
-/* The sorted ranges [begin, middle) and [middle, end) of `from` as one of `to`; of equal elements those of the first
- * stay first. */
+/* Merges the sorted ranges [begin, middle) and [middle, end) of `from` into `to`; of equal elements those of the first
+ * come first. */
 static void merge(const struct job *j, int64_t first, const int32_t *from, int32_t *to, int64_t begin, int64_t middle,
                   int64_t end)
 {
@@ -64,7 +64,7 @@ static void merge(const struct job *j, int64_t first, const int32_t *from, int32
 	}
 }
 
-/* By merging ever longer ranges (J. von Neumann, 1945). */
+/* Merges ever longer ranges (J. von Neumann, 1945). */
 static void sort_line(const struct job *j, int64_t line)
 {
 	int64_t n = j->split.n, first = line / j->split.inner * n * j->split.inner + line % j->split.inner;
@@ -95,7 +95,7 @@ static enum sl_status argsort_cpu(const struct slp_kernel *k)
 	return SL_OK;
 }
 
-/* By how many stand before each. */
+/* The reference: counts the elements before each. */
 static enum sl_status argsort_ref(const struct slp_kernel *k)
 {
 	struct slp_split s = slp_argsort_split(k);

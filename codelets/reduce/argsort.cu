@@ -1,4 +1,4 @@
-/* argsort on a GPU: each element counts those that stand before it. */
+/* argsort on a GPU: each element counts the elements before it. */
 #include <type_traits>
 
 #include "argsort.h"

@@ -20,7 +20,7 @@ static enum sl_status infer(struct slp_infer *c)
 	return SL_OK;
 }
 
-/* An element is in all sums from its own on. */
+/* The gradient: an element is part of all sums from its own on. */
 static enum sl_status grad(struct slp_grad *g)
 {
 	struct slp_cumsum_attrs a = *(const struct slp_cumsum_attrs *)g->attrs;

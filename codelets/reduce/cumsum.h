@@ -10,7 +10,7 @@ struct slp_cumsum_attrs {
 	bool reverse; /* from the last element on */
 };
 
-/* A line along the axis: where it begins, and the way to the next element. */
+/* A line along the axis: its first element, and the step to the next. */
 struct slp_cumsum_line {
 	int64_t first, step;
 };

@@ -1,12 +1,10 @@
-/* multinomial: which classes numbers from 0 to 1 fall on, by the sums of their probabilities. */
+/* multinomial: the classes that numbers from 0 to 1 select, by cumulative probabilities. */
 #include <math.h>
 
 #include "common/describe.h"
 #include "common/index.h"
-#include "op_list.h"
-#include "starling/functions.h"
+#include "op.h"
 
-#include "compose/compose.h"
 #include "multinomial.h"
 
 static enum sl_status infer(struct slp_infer *c)
@@ -24,7 +22,7 @@ static enum sl_status infer(struct slp_infer *c)
 	return SL_OK;
 }
 
-/* What may be wrong with a row of sums; NULL: nothing. */
+/* The error in a row of sums; NULL: none. */
 static const char *wrong(const struct slp_view *sums, int64_t row, int64_t n)
 {
 	double before = 0, sum = 0;
@@ -42,7 +40,7 @@ static enum sl_status fail(const struct slp_kernel *k, int64_t row, const char *
 	                       why);
 }
 
-/* The first class whose sum is above the number's part of all. */
+/* The first class whose sum is above the number's part of the total. */
 static enum sl_status multinomial_ref(const struct slp_kernel *k)
 {
 	sl_shape s = k->in[0].type.shape, u = k->in[1].type.shape;
@@ -62,7 +60,7 @@ struct job {
 	int64_t n, draws;
 	const float *sums, *numbers;
 	int32_t *classes;
-	int64_t bad; /* a row that cannot be drawn by; -1: none */
+	int64_t bad; /* a row without a valid distribution; -1: none */
 };
 
 static SLP_CLONES bool is_good(const float *sums, int64_t n)
@@ -95,29 +93,3 @@ static enum sl_status multinomial_cpu(const struct slp_kernel *k)
 SLP_DESCRIBE(multinomial, "classes that numbers from 0 to 1 fall on, by the sums of their probabilities",
              "sums numbers", 2, .rows = SLP_FLOAT_ROWS(multinomial), .infer = infer, .flops = slp_flops_elementwise,
              .grad = slp_constant);
-
-/* Draws from distributions, (…, classes) to (…, count), int32: classes as likely as their numbers, which are not
- * negative and need not add up to 1.  A class can come more than once.  Probabilities of a row that are all 0, negative
- * or not finite make the operation fail with SL_EINVAL on a CPU; on a GPU that row gets -1, which is no class.
- * SL_EDTYPE: they are no floats; SL_ESHAPE: there is no class, or a negative count.
- *
- *     next = sl_multinomial(sl_softmax(logits, -1), 1); */
-sl_tensor *sl_multinomial_at(const char *at, sl_tensor *probabilities, int64_t count)
-{
-	const char *me = "sl_multinomial";
-	SLP_COMPOSE(me, at);
-	if (!slp_shape_given(at, me, "probabilities", probabilities)) return NULL;
-	enum sl_dtype dtype = sl_tensor_dtype(probabilities);
-	sl_shape s = sl_tensor_shape(probabilities), draws = s;
-	if (!slp_is_float(dtype))
-		return slp_call_fail(at, me, SL_EDTYPE, "the probabilities are %s, floats needed",
-		                     sl_dtype_name(dtype));
-	if (s.ndim < 1 || count < 0)
-		return slp_call_fail(at, me, SL_ESHAPE, "%lld draws from %d axes", (long long)count, s.ndim);
-	sl_tensor *p = slp_widened(at, probabilities);
-	if (!p) return NULL;
-	draws.dim[s.ndim - 1] = count;
-	struct sl_make make = {sl_tensor_dtype(p), sl_tensor_device(p)};
-	sl_tensor *in[] = {sl_cumsum_at(at, p, -1), sl_uniform_at(at, draws, 0, 1, make)};
-	return SLP_GIVE(slp_apply1(at, &slp_op_multinomial, NULL, 2, in));
-}

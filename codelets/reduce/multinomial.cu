@@ -1,5 +1,5 @@
-/* multinomial on a GPU: a group of threads a row.  A kernel cannot report a row that cannot be drawn by: it gives -1
- * instead. */
+/* multinomial on a GPU: a group of threads a row. A kernel cannot report a row without a valid distribution: it returns
+ * -1 instead. */
 #include "op_list.h"
 #include "common/lanes.cuh"
 #include "multinomial.h"

@@ -1,4 +1,4 @@
-/* What multinomial computes on CPUs and GPUs alike. */
+/* The selection of a class, for CPUs and GPUs. */
 #ifndef SLP_MULTINOMIAL_H
 #define SLP_MULTINOMIAL_H
 

@@ -14,7 +14,7 @@ static const struct slp_attr reduce_attrs[] = {
         {0},
 };
 
-/* What infer and scratch see of the attributes is normalised; attributes as given may not be. */
+/* infer and scratch use normalised attributes; attributes as given may not be normalised. */
 static void set_axes(struct slp_reduce_attrs *a, unsigned mask)
 {
 	*a = (struct slp_reduce_attrs){.keepdims = a->keepdims};
@@ -95,7 +95,7 @@ static size_t scratch(const struct slp_infer *c)
 
 /* ---- reference -------------------------------------------------------------------------------------------------- */
 
-/* Where combination i of the indices of the axes in mask lies. */
+/* The place of combination i of the indices of the axes in mask. */
 static int64_t masked_offset(sl_shape shape, unsigned mask, int64_t i)
 {
 	int64_t offset = 0, stride = 1;
@@ -154,7 +154,7 @@ SLP_INLINE enum sl_status reference(enum slp_reduction kind, const struct slp_ke
 	{                                                                                                              \
 		part(__VA_ARGS__, arg, begin, end);                                                                    \
 	}
-/* The loops over floats, or over what becomes doubles. */
+/* The loops over floats, or over elements converted to doubles. */
 #define LOOPS(name, kind, wide)                                                                                        \
 	KERNEL(name##_rows, rows, kind, wide)                                                                          \
 	KERNEL(name##_short_rows, short_rows, kind, wide)                                                              \
@@ -164,7 +164,7 @@ SLP_INLINE enum sl_status reference(enum slp_reduction kind, const struct slp_ke
 	{                                                                                                              \
 		return reduce(k, &(struct loops){name##_rows, name##_short_rows, name##_columns, name##_finish});      \
 	}
-/* The kernels for integers, where there are some. */
+/* The kernels for integers; NULL for reductions of floats only. */
 #define INTEGERS(name, kind)                                                                                           \
 	LOOPS(name##_wide, kind, true)                                                                                 \
 	KERNEL(name##_whole_rows, whole_rows, kind)                                                                    \
@@ -174,7 +174,7 @@ SLP_INLINE enum sl_status reference(enum slp_reduction kind, const struct slp_ke
 	{                                                                                                              \
 		return reduce(k, &(struct loops){name##_whole_rows, NULL, name##_whole_columns, name##_whole_finish}); \
 	}
-/* Truths are rarely of floats: those become doubles, too, and these loops are not compiled again. */
+/* any and all of floats are rare: these are converted to doubles, so that the loops are not compiled again. */
 #define CPU_FLOATS(name, kind) LOOPS(name, kind, false)
 #define CPU_NUMBERS(name, kind) LOOPS(name, kind, false) INTEGERS(name, kind)
 #define CPU_TRUTHS INTEGERS
@@ -226,7 +226,7 @@ static enum sl_status grad_max(struct slp_grad *g)
 
 #define grad_min grad_max
 
-/* x / norm, and 0 where the norm, and so x, is 0. */
+/* x / norm, and 0 if the norm, and so x, is 0. */
 static enum sl_status grad_norm(struct slp_grad *g)
 {
 	if (!g->need[0]) return SL_OK;
@@ -237,8 +237,9 @@ static enum sl_status grad_norm(struct slp_grad *g)
 	return SL_OK;
 }
 
-/* Of a product: the product of the others.  Where one of them is 0, only that one's is not 0; where several are, none.
- * What is 0 counts as 1 in the product that is divided, which may be infinite: what is not chosen is not multiplied. */
+/* The gradient of a product is the product of the other elements. If one element is 0, only its gradient is not 0; if
+ * several are, none is. Zeros count as 1 in the product that is divided, which may be infinite: elements that are not
+ * chosen are not multiplied. */
 static enum sl_status grad_prod(struct slp_grad *g)
 {
 	const struct slp_reduce_attrs *a = g->attrs;
@@ -282,7 +283,7 @@ static sl_tensor *call(const char *at, const struct sl_op *op, sl_tensor *x, str
 	return cast ? mean_of_integers(at, x, opts) : call_as_is(at, op, x, opts);
 }
 
-/* The rows of integers, where there are some. */
+/* The rows of integers; none for reductions of floats only. */
 #define INTEGER_ROWS(name, types)                                                                                      \
 	SLP_ROW(SLP_I64, name##_whole_cpu, slp_cuda_##name),                                                           \
 	        SLP_ROW((types) & ~SLP_FLOATS, name##_wide_cpu, slp_cuda_##name),

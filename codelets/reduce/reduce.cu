@@ -1,3 +1,4 @@
+/* Reductions over axes on a GPU: the parts of reduce_plan.h, by groups of threads whose size suits their lengths. */
 /* Reductions over axes on a GPU: the parts of reduce_plan.h, by groups of threads that suit their lengths. */
 #include "op_list.h"
 #include "common/lanes.cuh"
@@ -11,7 +12,7 @@ template <slp_reduction K> struct merge_of {
 	}
 };
 
-/* As slp_set does it. */
+/* Stores as slp_set does. */
 template <class T> __device__ inline T stored(double v)
 {
 	if (std::is_floating_point<typename slp_number<T>::type>::value && !std::is_integral<T>::value) return (T)v;
@@ -27,7 +28,7 @@ __device__ inline void put(const slp_reduce_plan &p, T *y, double *parts, int64_
 	else y[output] = stored<T>(slp_reduce_finish(K, a, (double)p.count));
 }
 
-/* A group a part; `width` of its threads go along a row, W elements at a time, the others take further rows. */
+/* A group reduces a part; `width` of its threads go along a row, W elements at a time, the others read further rows. */
 template <slp_reduction K, class T, int LANES, int W>
 __global__ void rows(slp_reduce_plan p, int64_t tasks, int width, const T *x, T *y, double *parts)
 {
@@ -51,7 +52,7 @@ __global__ void rows(slp_reduce_plan p, int64_t tasks, int width, const T *x, T 
 	}
 }
 
-/* A block a tile of `width` columns by the rows of a part. */
+/* A block reduces `width` columns of the rows of a part. */
 template <slp_reduction K, class T>
 __global__ void columns(slp_reduce_plan p, int64_t tasks, int width, const T *x, T *y, double *parts)
 {
@@ -76,7 +77,7 @@ __global__ void columns(slp_reduce_plan p, int64_t tasks, int width, const T *x,
 	}
 }
 
-/* A group an output: gathers its parts. */
+/* A group combines the parts of an output. */
 template <slp_reduction K, class T, int LANES> __global__ void finish(slp_reduce_plan p, T *y, const double *parts)
 {
 	for (int64_t o = slp_group<LANES>(); o < p.nout; o += slp_groups<LANES>()) {
@@ -146,14 +147,14 @@ template <slp_reduction K, class T> static void launch(const slp_kernel *k)
 
 /* ---- int64 ------------------------------------------------------------------------------------------------------ */
 
-/* Element i of those that output o gathers. */
+/* Element i of output o's elements. */
 __device__ inline int64_t whole_offset(const slp_reduce_plan &p, int64_t o, int64_t i)
 {
 	if (p.columns) return slp_axes_offset(&p.kept, o / p.inner) + o % p.inner + slp_axes_offset(&p.gone, i);
 	return slp_axes_offset(&p.kept, o) + slp_axes_offset(&p.gone, i / p.inner) + i % p.inner;
 }
 
-/* A block an output: a double could not hold its parts. */
+/* A block an output: a double cannot hold its parts. */
 template <slp_reduction K> __global__ void whole(slp_reduce_plan p, const int64_t *x, int64_t *y)
 {
 	__shared__ slp_whole cell[SLP_BLOCK];

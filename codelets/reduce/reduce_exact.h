@@ -5,7 +5,7 @@
 #include "reduce_loops.h"
 #include "reduce_whole.h"
 
-/* Of a sum, halves of elements are added up on their own, which vectorises: n is small enough for that. */
+/* Sums add halves of elements separately, which vectorises: n is small enough. */
 SLP_INLINE struct slp_whole sum_of_run(const int64_t *x, int64_t n)
 {
 	int64_t high = 0;

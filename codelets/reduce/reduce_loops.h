@@ -1,7 +1,7 @@
 /* Loops of reductions over axes, for parts of the work (reduce_plan.h) that teams share.
  *
- * float32 is read as it lies; of other types (`wide`), a piece at a time becomes doubles, which stay in a first-level
- * cache.  int64 that a double does not hold have loops of their own (reduce_exact.h). */
+ * float32 is read in place; other types (`wide`) are converted to doubles in pieces that stay in a first-level cache.
+ * int64, which a double may not hold, has loops of its own (reduce_exact.h). */
 #ifndef SLP_REDUCE_LOOPS_H
 #define SLP_REDUCE_LOOPS_H
 
@@ -33,10 +33,10 @@ SLP_INLINE void put_part(enum slp_reduction kind, bool wide, const struct job *j
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-/* Elements that are read at once: more than a short row's lanes take, and rows of a tile. */
+/* Elements that are read at once: more than the lanes of a short row, and the rows of a tile. */
 enum { PIECE = 2048 };
 
-/* n elements from element `at` on: as they lie, or in the buffer. */
+/* n elements from element `at` on: in place, or in the buffer. */
 SLP_INLINE const void *elements(bool wide, const struct job *j, int64_t at, int64_t n, double *buffer)
 {
 	if (!wide) return (const float *)(const void *)j->x + at;
@@ -51,11 +51,11 @@ SLP_INLINE double element(bool wide, const void *x, int64_t i)
 
 /* ---- along rows -------------------------------------------------------------------------------------------------- */
 
-/* Lanes are enough to hide the latency of an addition, and too many for a compiler to unroll the loops over them,
- * which it then does not turn into vectors. */
+/* Lanes: enough to hide the latency of an addition, and so many that compilers vectorise the loops over them instead of
+ * unrolling them. */
 enum { LANES = 32, SHORT_ROW = 24, GROUP = 16 };
 
-/* Takes n neighbours into the lanes. */
+/* Adds n neighbours to the lanes. */
 SLP_INLINE void gather(enum slp_reduction kind, bool wide, double *restrict a, const void *restrict x, int64_t n)
 {
 	int64_t i = 0;
@@ -94,7 +94,7 @@ SLP_INLINE void rows(enum slp_reduction kind, bool wide, const struct job *j, in
 	}
 }
 
-/* Rows of few elements, one after the other: a lane a row. */
+/* Rows of few elements, one after another: a lane a row. */
 SLP_INLINE void short_rows(enum slp_reduction kind, bool wide, const struct job *j, int64_t begin, int64_t end)
 {
 	int64_t n = j->plan.inner;
@@ -119,7 +119,7 @@ static inline bool rows_are_short(const struct slp_reduce_plan *p)
 
 /* ---- along columns ----------------------------------------------------------------------------------------------- */
 
-/* Adds rows of w elements, `pitch` apart, to a; four at a time, to go over a less often. */
+/* Adds rows of w elements, `pitch` apart, to a; four at a time, to read a less often. */
 SLP_INLINE void add_rows(enum slp_reduction kind, bool wide, const struct job *j, double *restrict a, int64_t at,
                          int64_t w, int64_t pitch, int64_t nrows)
 {
@@ -140,7 +140,7 @@ SLP_INLINE void add_rows(enum slp_reduction kind, bool wide, const struct job *j
 	}
 }
 
-/* The same; `group` rows, between which there are no gaps, are taken as one long one. */
+/* The same; `group` rows without gaps between them are read as one long row. */
 SLP_INLINE void add_grouped(enum slp_reduction kind, bool wide, const struct job *j, double *restrict a, int64_t at,
                             int64_t w, int64_t pitch, int64_t nrows, int64_t group)
 {
@@ -170,7 +170,7 @@ SLP_INLINE void columns(enum slp_reduction kind, bool wide, const struct job *j,
 	}
 }
 
-/* Gathers the parts of outputs [begin, end). */
+/* Combines the parts of outputs [begin, end). */
 SLP_INLINE void finish(enum slp_reduction kind, bool wide, const struct job *j, int64_t begin, int64_t end)
 {
 	double a[SLP_REDUCE_TILE];
@@ -191,7 +191,7 @@ typedef void part_fn(void *arg, int64_t begin, int64_t end);
 
 /* The loops of a reduction of some types. */
 struct loops {
-	part_fn *rows, *short_rows, *columns, *finish; /* short_rows NULL: rows are taken as they come */
+	part_fn *rows, *short_rows, *columns, *finish; /* short_rows NULL: rows are not interleaved */
 };
 
 static inline enum sl_status reduce(const struct slp_kernel *k, const struct loops *l)

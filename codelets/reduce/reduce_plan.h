@@ -1,6 +1,6 @@
-/* How a reduction walks over its input, on CPUs and GPUs alike: axes are merged where possible, and the elements of
- * one output are divided into parts of a fixed size.  The parts depend on the shape alone, and so do the bits of the
- * result.  All sums are in double precision, for which memory-bound loops have the time. */
+/* How a reduction walks over its input, on CPUs and GPUs alike: axes are merged where possible, and the elements of one
+ * output are divided into parts of a fixed size. The parts depend on the shape alone, and so do the bits of the result.
+ * All sums are in double precision, which memory-bound loops do for free. */
 #ifndef SLP_REDUCE_PLAN_H
 #define SLP_REDUCE_PLAN_H
 
@@ -88,7 +88,7 @@ struct slp_axes {
 	int64_t size;
 };
 
-/* Where combination i of the axes' indices lies. */
+/* The place of combination i of the axes' indices. */
 SLP_REDUCE_FN int64_t slp_axes_offset(const struct slp_axes *axes, int64_t i)
 {
 	int64_t offset = 0;
@@ -114,13 +114,13 @@ static inline void slp_axes_prepend(struct slp_axes *axes, int64_t dim, int64_t 
 
 enum { SLP_REDUCE_PART = 16384, SLP_REDUCE_TILE = 2048, SLP_REDUCE_MIN_ROWS = 64 };
 
-/* The input is `kept` by `gone` rows of `inner` neighbours.  Either the rows are summed up each (and over gone), or,
- * with columns, the rows are added to each other. */
+/* The input is `kept` by `gone` rows of `inner` neighbours. Either each row is summed (and over gone), or, with
+ * columns, the rows are added to each other. */
 struct slp_reduce_plan {
 	bool columns;
 	struct slp_axes kept, gone;
 	int64_t inner;
-	int64_t nout, count;    /* outputs; elements gathered into each */
+	int64_t nout, count;    /* outputs; elements of each output's reduction */
 	int64_t rows, length;   /* of a part */
 	int64_t nrows, nlength; /* parts along gone, along inner */
 	int64_t parts;          /* that make one output */
@@ -138,7 +138,7 @@ static inline unsigned slp_reduce_mask(const struct slp_reduce_attrs *attrs)
 	return mask;
 }
 
-/* Merges neighbouring axes of the same fate; the innermost group becomes `inner`. */
+/* Merges neighbouring axes that are all reduced or all kept; the innermost group becomes `inner`. */
 static inline void slp_reduce_fold(struct slp_reduce_plan *p, sl_shape shape, unsigned mask)
 {
 	struct {
@@ -179,13 +179,13 @@ static inline struct slp_reduce_plan slp_reduce_plan_of(sl_shape shape, const st
 	return p;
 }
 
-/* Bytes of what the parts give, where an output has several. */
+/* Bytes of the parts' results, if an output has several parts. */
 static inline size_t slp_reduce_scratch(const struct slp_reduce_plan *p)
 {
 	return p->parts > 1 ? (size_t)(p->parts * p->nout) * sizeof(double) : 0;
 }
 
-/* The range of a part: rows of gone, columns in inner, and where its first row begins. */
+/* The range of a part: rows of gone, columns in inner, and the beginning of its first row. */
 struct slp_reduce_part {
 	int64_t row, end_row, column, end_column, output, part;
 };

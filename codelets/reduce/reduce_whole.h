@@ -1,4 +1,4 @@
-/* Reductions of int64: gathered exactly, in any order, and saturated at the end. */
+/* Reductions of int64: exact in any order, and saturated at the end. */
 #ifndef SLP_REDUCE_WHOLE_H
 #define SLP_REDUCE_WHOLE_H
 
@@ -19,7 +19,7 @@ SLP_REDUCE_FN struct slp_whole slp_whole_element(enum slp_reduction kind, int64_
 	return w;
 }
 
-/* Of no elements. */
+/* The result without elements. */
 SLP_REDUCE_FN struct slp_whole slp_whole_start(enum slp_reduction kind)
 {
 	int64_t start = kind == SLP_REDUCE_max ? INT64_MIN : kind == SLP_REDUCE_min ? INT64_MAX : 0;

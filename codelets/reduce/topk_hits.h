@@ -1,4 +1,4 @@
-/* What topk_hits.c and topk_hits.cu agree on. */
+/* The comparison of topk_hits.c and topk_hits.cu. */
 #ifndef SLP_TOPK_HITS_H
 #define SLP_TOPK_HITS_H
 

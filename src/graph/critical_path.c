@@ -1,8 +1,8 @@
 /* The critical path of a plan: the least time from the beginning of each unit to the end of the program.  A unit
  * with a longer path is more urgent.
  *
- * The times are the rough ones that cut the graph: from flops and bytes, so that the same program has the same
- * priorities in each run, also in the first one, when nothing has been measured yet. */
+ * The times are the rough ones that partition the graph: from flops and bytes, so that the same program has the same
+ * priorities in each run, even the first, before anything has been measured. */
 #include <stdlib.h>
 
 #include "graph/plan.h"
@@ -10,7 +10,7 @@
 #include "runtime/task/priority.h"
 #include "starling/graph.h"
 
-/* What comes behind the present unit: the longest path from a unit that reads a location, from one that writes it. */
+/* The longest path behind the present unit: from a unit that reads a location, from one that writes it. */
 struct behind {
 	double read, written;
 };
@@ -21,7 +21,7 @@ static struct behind *behind_of(const sl_plan *p, struct behind *all, struct slp
 	case SLP_LOCATION_TENSOR: return all + l.index;
 	case SLP_LOCATION_INPUT: return all + p->graph->count + l.index;
 	case SLP_LOCATION_STORAGE: return all + p->graph->count + p->graph->ninputs + l.index;
-	default: return NULL; /* nobody else sees it */
+	default: return NULL; /* no other unit sees it */
 	}
 }
 

@@ -83,8 +83,8 @@ static enum sl_status add_nodes(sl_graph *g, const struct walk *w)
 
 /* ---- random streams ---------------------------------------------------------------------------------------------- */
 
-/* Calls made outside a trace took real random streams: in the program they get virtual ones, in their order; the same
- * stream (a mask and its gradient) stays the same. */
+/* Calls outside a trace took real random streams: the program gets virtual ones, in the same order. A mask and its
+ * gradient keep a common stream. */
 static void number_streams(sl_graph *g)
 {
 	for (int i = 0; i < g->count; i++) {

@@ -3,7 +3,7 @@
 #include "op.h"
 #include "starling/graph.h"
 
-/* Light enough for text on it. */
+/* A tint light enough for black text. */
 static unsigned lighter(unsigned colour)
 {
 	return (colour >> 1 & 0x7f7f7f) + 0x808080;

@@ -14,7 +14,7 @@
 
 /* ---- random streams ---------------------------------------------------------------------------------------------- */
 
-/* Attributes with a virtual stream made real: those of a run are consecutive. */
+/* Replaces a virtual stream by a real one: the streams of a run are consecutive. */
 static void make_real(const struct sl_op *op, char *attrs, struct slp_rng first)
 {
 	const struct slp_attr *seed = slp_attr_find(op, "seed"), *stream = slp_attr_find(op, "stream");
@@ -43,7 +43,7 @@ enum sl_status slp_node_apply(const sl_graph *g, int node, sl_tensor *const *val
 	for (int i = 0; i < n->nin; i++) in[i] = values[slp_value_id(n->in[i])];
 	memcpy(attrs.bytes, n->attrs.bytes, sizeof attrs.bytes);
 	make_real(n->op, attrs.bytes, first);
-	/* The graph has the conversions of the SL_AUTOCAST that it was made in. */
+	/* Autocast is off: the graph already contains the casts of the SL_AUTOCAST that it was traced in. */
 	sl_autocast_mode cast;
 	sl_autocast_enter_at(n->at, &cast, SL_DTYPE_DEFAULT);
 	enum sl_status s = slp_apply(n->at, n->op, attrs.bytes, n->nin, in, g->device, out);
@@ -149,7 +149,7 @@ bool slp_values_restore(const struct slp_kept_values *p)
 
 /* ---- comparing two graphs ---------------------------------------------------------------------------------------- */
 
-/* Values for an input: numbers around 0; zeros where they are integers, which may be labels or indices. */
+/* Values for an input: numbers around 0; zeros for integers, which may be labels or indices. */
 static sl_tensor *some_input(const struct slp_gnode *n)
 {
 	const struct slp_type *t = &n->types[0];
@@ -161,7 +161,7 @@ struct reading {
 	struct slp_view a, b;
 };
 
-/* The element that is furthest from what it should be; -1: all are close enough. */
+/* The element with the largest error; -1: all are close enough. */
 static int64_t worst(const struct reading *r, double tolerance, double rms)
 {
 	int64_t at = -1;
@@ -237,13 +237,11 @@ static void release_all(sl_tensor **list, int count)
 enum sl_status slp_graph_compare(const char *what, const sl_graph *before, const sl_graph *after, double tolerance)
 {
 	int nin = before->ninputs, nout = before->noutputs;
-	struct comparison c = {before,
-	                       after,
-	                       slp_calloc((size_t)nin + 1, sizeof *c.in),
-	                       slp_calloc((size_t)nout + 1, sizeof *c.a),
-	                       slp_calloc((size_t)nout + 1, sizeof *c.b),
-	                       NULL,
-	                       NULL};
+	struct comparison c = {.before = before,
+	                       .after = after,
+	                       .in = slp_calloc((size_t)nin + 1, sizeof *c.in),
+	                       .a = slp_calloc((size_t)nout + 1, sizeof *c.a),
+	                       .b = slp_calloc((size_t)nout + 1, sizeof *c.b)};
 	enum sl_status s = c.in && c.a && c.b ? SL_OK : slp_error_set(SL_ENOMEM, "%s: no memory", what);
 	if (s == SL_OK && (nin != after->ninputs || nout != after->noutputs))
 		s = slp_error_set(SL_EINTERNAL, "%s: other numbers of inputs or outputs", what);

@@ -8,7 +8,8 @@
 #include "runtime/task/buffer.h"
 #include "starling/graph.h"
 
-/* Bytes that a unit takes while it runs, as admission.c counts them: whole values, and of what it works in the most. */
+/* Bytes that a unit takes while it runs, as admission.c counts them: all its values, and the largest scratch memory of
+ * its calls. */
 struct need {
 	size_t values, scratch, work;
 };
@@ -62,7 +63,7 @@ bool slp_units_fit(const sl_graph *g, const struct slp_layout *l)
 	return most <= room / 4 * 3;
 }
 
-/* While one runs, what another one needs comes, and what a third one has computed goes. */
+/* While one unit runs, the operands of the next arrive and the results of the previous one leave. */
 size_t slp_unit_share(sl_device device)
 {
 	return slp_admission_room(device) / 4;

@@ -27,7 +27,7 @@ static size_t hash(const char *text)
 	return (size_t)(h ^ h >> 32);
 }
 
-/* The entry of a name in the table: where it is, or would be put. */
+/* The entry of a name in the table, or the free one where it belongs. */
 static struct slp_name *name_entry(const struct slp_names *names, const char *text)
 {
 	size_t i = hash(text) & (names->capacity - 1);
@@ -72,7 +72,7 @@ static const char *unique_name(sl_graph *g, const char *name)
 	return own && slp_names_add(&g->names, own, g->count) ? own : NULL;
 }
 
-/* Nodes that come after each other are often of one call site: they share its text. */
+/* Consecutive nodes often have one call site: they share its text. */
 static const char *call_site_string(sl_graph *g, const char *at)
 {
 	if (!at) return "";
@@ -123,7 +123,7 @@ static int add_copy(sl_graph *to, const struct slp_gnode *n)
 	memcpy(copy->types, n->types, sizeof copy->types);
 	copy->before = n->before;
 	copy->dead = n->dead;
-	if (n->dead) node_release(copy); /* what is removed holds nothing */
+	if (n->dead) node_release(copy); /* a removed node holds no tensor */
 	copy->backward = n->backward;
 	copy->repeat = n->repeat;
 	return node;
@@ -135,7 +135,7 @@ static bool copy_all(const sl_graph *g, sl_graph *to)
 		if (add_copy(to, &g->nodes[i]) < 0) return false;
 	for (int i = 0; i < g->noutputs; i++)
 		if (!slp_graph_add_output(to, g->outputs[i], g->output_names[i])) return false;
-	/* A run takes the inputs in their order, which need not be that of the nodes. */
+	/* The order in which runs take the inputs, which may differ from the order of the nodes. */
 	if (g->ninputs) memcpy(to->inputs, g->inputs, (size_t)g->ninputs * sizeof *g->inputs);
 	to->nrandom = g->nrandom;
 	return true;
@@ -189,7 +189,7 @@ int slp_graph_add_op(sl_graph *g, const char *at, const char *name, const struct
 	int node = add_node(g, SLP_NODE_OP, at, name ? name : op->name, op->nout);
 	if (node < 0) return -1;
 	if (set_op(&g->nodes[node], op, attrs, nin, in)) return node;
-	g->count--; /* the name stays taken, which does no harm */
+	g->count--; /* the name stays reserved, which is harmless */
 	return -1;
 }
 
@@ -208,7 +208,7 @@ int slp_graph_add_tensor(sl_graph *g, const char *at, const char *name, enum slp
 {
 	int node = add_node(g, kind, at, name ? name : kind == SLP_NODE_CONST ? "const" : "param", 1);
 	if (node < 0) return -1;
-	if (t) g->nodes[node].types[0] = t->type; /* none in copies of the dead */
+	if (t) g->nodes[node].types[0] = t->type; /* NULL in copies of dead nodes */
 	g->nodes[node].tensor = sl_retain(t);
 	return node;
 }
@@ -255,7 +255,7 @@ void slp_graph_before(sl_graph *g, int node, int position)
 void slp_graph_kill(sl_graph *g, int node)
 {
 	struct slp_gnode *n = &g->nodes[node];
-	if (n->kind == SLP_NODE_INPUT) return; /* runs go on giving it */
+	if (n->kind == SLP_NODE_INPUT) return; /* runs still return it */
 	node_release(n);
 	n->dead = true;
 }
@@ -308,7 +308,7 @@ const void *slp_node_attr(const struct slp_gnode *n, const char *name)
 
 /* ---- types ------------------------------------------------------------------------------------------------------- */
 
-/* A call and what it points to, in one piece. */
+/* A call and the arrays that it points to, in one allocation. */
 struct whole_call {
 	struct slp_type out[SLP_MAX_OUTPUTS];
 	union {
@@ -317,7 +317,7 @@ struct whole_call {
 	} attrs;
 };
 
-/* The arguments' types come first: freeing c->in frees it all. */
+/* The arguments' types are the beginning of the allocation, so free(c->in) frees it all. */
 static bool make_call(const sl_graph *g, const struct slp_gnode *n, struct slp_infer *c)
 {
 	size_t types = (size_t)n->nin * sizeof *c->in, align = _Alignof(struct whole_call);
@@ -328,7 +328,13 @@ static bool make_call(const sl_graph *g, const struct slp_gnode *n, struct slp_i
 	struct whole_call *w = (struct whole_call *)((char *)in + types);
 	memcpy(w->out, n->types, sizeof w->out);
 	memcpy(w->attrs.bytes, n->attrs.bytes, sizeof w->attrs);
-	*c = (struct slp_infer){n->op, n->at, w->attrs.bytes, n->nin, n->nout, in, w->out};
+	*c = (struct slp_infer){.op = n->op,
+	                        .at = n->at,
+	                        .attrs = w->attrs.bytes,
+	                        .nin = n->nin,
+	                        .nout = n->nout,
+	                        .in = in,
+	                        .out = w->out};
 	return true;
 }
 

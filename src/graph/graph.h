@@ -1,8 +1,7 @@
 /* Graphs from the inside: the program that passes change and plans are made from.
  *
- * Nodes stand in an order in which they can run (arguments before users) and in which changes of parameters keep the
- * order of the calls: a node that writes a parameter comes after all that read its old value and before all that read
- * the new one.  Passes keep that order.  Values are {node, output}. */
+ * Nodes stand in an order in which they can run: arguments before users, and a node that writes a parameter after all
+ * readers of its old value and before all readers of the new one. Passes keep that order. Values are {node, output}. */
 #ifndef SLP_GRAPH_H
 #define SLP_GRAPH_H
 
@@ -35,16 +34,16 @@ struct slp_gnode {
 	struct slp_value *in;                   /* owned */
 	struct slp_type types[SLP_MAX_OUTPUTS]; /* shape.ndim -1: not known */
 	sl_tensor *tensor;                      /* of a parameter or constant; a reference is held */
-	int before;    /* slp_graph_compact puts it just before this node; -1: where it stands */
-	bool dead;     /* removed; slp_graph_compact drops it */
-	bool backward; /* made by sl_backward */
-	int repeat;    /* in a part that the backward pass repeats: its number; else 0 */
+	int before;                             /* slp_graph_compact moves it just before this node; -1: it stays */
+	bool dead;                              /* removed; slp_graph_compact drops it */
+	bool backward;                          /* made by sl_backward */
+	int repeat; /* in a part that the backward pass recomputes: the part's number; else 0 */
 };
 
 /* Names with a number each: a hash table.  The names stay the caller's. */
 struct slp_names {
 	struct slp_name {
-		const char *text; /* NULL: free */
+		const char *text; /* NULL: the entry is free */
 		int number;
 	} * list;
 	size_t count, capacity;
@@ -87,13 +86,13 @@ bool slp_graph_rewrite(sl_graph *g, int node, const struct sl_op *op, const void
                        const struct slp_value *in);
 /* Turns a node with one result into a constant; a reference to t is taken. */
 void slp_graph_make_const(sl_graph *g, int node, sl_tensor *t);
-/* An appended node comes just before the one at `position`: what matters if it reads a parameter that is written. */
+/* An appended node comes just before the one at `position`, which matters if it reads a parameter that is written. */
 void slp_graph_before(sl_graph *g, int node, int position);
-/* Inputs stay. */
+/* Removes a node; inputs stay. */
 void slp_graph_kill(sl_graph *g, int node);
-/* Brings nodes that were appended at the end into an order in which they can run again (stable: otherwise as they
- * were; reads and writes of the same memory keep their order), drops the dead, and renumbers.  false, with an error:
- * no memory, or there is no such order. */
+/* Brings nodes that were appended at the end into an order in which they can run (stable: other nodes keep their order,
+ * and so do reads and writes of the same memory), drops dead nodes, and renumbers. false, with an error: no memory, or
+ * no such order exists. */
 bool slp_graph_compact(sl_graph *g);
 /* The memory each value lies in: ids[value id], equal for parameters over one storage; malloc'd, NULL without
  * memory. */
@@ -133,17 +132,18 @@ bool slp_node_call(const sl_graph *g, const struct slp_gnode *n, struct slp_infe
 void slp_call_free(struct slp_infer *c);
 /* The random stream in a node's attributes; NULL: it draws none. */
 struct slp_rng *slp_node_rng(struct slp_gnode *n);
-/* Checks what passes promise: order, arguments in range, types known, no dead node used.  For tests and .check. */
+/* Checks the invariants that passes keep: order, arguments in range, types known, no dead node used. For tests and
+ * .check. */
 enum sl_status slp_graph_verify(const sl_graph *g);
 
 /* ---- running without a plan (evaluate.c): for folding, comparing, tests ------------------------------------------ */
 
-/* Runs one operation; values by value id.  Virtual random streams count from `first`. */
+/* Runs one operation; values are indexed by value id. Virtual random streams count from `first`. */
 enum sl_status slp_node_apply(const sl_graph *g, int node, sl_tensor *const *values, struct slp_rng first,
                               sl_tensor **out);
-/* Runs them all, one by one; out gets a new reference for each output of the program, all NULL after an error. */
+/* Runs all operations, one by one; out gets a new reference for each output of the program, all NULL after an error. */
 enum sl_status slp_graph_evaluate(const sl_graph *g, sl_tensor *const *in, int nin, sl_tensor **out);
-/* The values of those parameters that the graph writes; restored as often as wanted. */
+/* The values of the parameters that the graph writes; they can be restored any number of times. */
 struct slp_kept_values;
 struct slp_kept_values *slp_values_keep(const sl_graph *g);
 bool slp_values_restore(const struct slp_kept_values *p);
@@ -151,8 +151,8 @@ void slp_values_free(struct slp_kept_values *p);
 /* SL_EINTERNAL, with a message that begins with what, if an element of b is not that of a: slp_is_close, with the
  * tolerance of float32 (slp_tolerance).  Infinities and NaN must be in the same places. */
 enum sl_status slp_compare(const char *what, const char *name, sl_tensor *a, sl_tensor *b, double tolerance);
-/* Runs both graphs on the same random inputs, random streams and parameters (which have their values again
- * afterwards), and compares outputs and written parameters. */
+/* Runs both graphs on the same random inputs, random streams and parameters, restores the parameters' values, and
+ * compares outputs and written parameters. */
 enum sl_status slp_graph_compare(const char *what, const sl_graph *before, const sl_graph *after, double tolerance);
 
 /* ---- passes (one file each: pass_NAME.c).  They leave a graph that verifies and computes the same ---------------- */
@@ -161,25 +161,26 @@ struct slp_pass {
 	const char *name, *doc;
 	enum sl_status (*run)(sl_graph *g);
 };
-/* In the order of SL_PASS_LIST; run is NULL for segment and memory, which make the plan (segment.c, memory.c). */
+/* In the order of SL_PASS_LIST; run is NULL for segment and memory, which belong to the plan (segment.c,
+ * memory_plan.c). */
 extern const struct slp_pass slp_passes[SL_PASSES];
 
 /* ---- symbols (symbol.c) ------------------------------------------------------------------------------------------ */
 
 /* While a trace is under way in this thread, operations without inputs give symbols, too. */
 struct slp_trace {
-	struct slp_pending before; /* an error from before: those of the trace are seen beside it */
+	struct slp_pending before; /* an error from before: errors of the trace are kept apart from it */
 	struct slp_trace *outer;
 	int nrandom; /* virtual random streams given out */
 	struct slp_bound {
-		sl_tensor *tensor, *symbol; /* a tensor met, and what stands for it */
+		sl_tensor *tensor, *symbol; /* a tensor that the trace has met, and its symbol */
 	} * bound;
 	int nbound, max_bound;
 	struct slp_symbol **effects; /* calls that change parameters, and variables */
 	int neffects, max_effects;
 	bool backward;                 /* calls are those of sl_backward */
-	int repeat;                    /* calls are those of a part that is repeated: its number; else 0 */
-	int repeats;                   /* parts repeated so far */
+	int repeat;                    /* calls are part of a recomputed block: its number; else 0 */
+	int repeats;                   /* recomputed blocks so far */
 	const struct slp_recorder *by; /* what the thread records by outside */
 	uint64_t names;                /* operations named in this trace */
 	sl_device device;              /* of the symbols */
@@ -187,10 +188,10 @@ struct slp_trace {
 void slp_trace_begin(struct slp_trace *trace, sl_device device);
 void slp_trace_end(struct slp_trace *trace); /* releases what it holds */
 struct slp_trace *slp_trace_current(void);   /* NULL: none */
-/* Lets operations run as usual for a while (to initialise a parameter); give what it returned to slp_trace_resume. */
+/* Lets operations run as usual for a while (to initialise a parameter); pass the result to slp_trace_resume. */
 struct slp_trace *slp_trace_pause(void);
 void slp_trace_resume(struct slp_trace *trace);
-/* Names the block whose forward runs; returns the name before, to be set again afterwards. */
+/* Names the block whose forward runs; returns the previous name, to be restored afterwards. */
 const char *slp_trace_scope(const char *name);
 /* The symbol that stands for a tensor in the current trace (outside a trace: a new one): a parameter, by reference. */
 sl_tensor *slp_symbol_of(const char *at, sl_tensor *t, const char *name);

@@ -1,8 +1,7 @@
-/* Hoisting: what a program makes of parameters alone for its kernels (packed weights, weights with a batch
- * normalisation folded in) is computed when a parameter was written, not at each run.
+/* Hoisting: values that a program computes from parameters alone for its kernels (packed weights, weights with a folded
+ * batch normalisation) are computed after a parameter was written, not at each run.
  *
- * The nodes in question become a program of their own; the plan has parameters in their place, which that program
- * writes. */
+ * Their nodes become a program of their own, which writes parameters that the plan reads in their place. */
 #include <stdlib.h>
 
 #include "graph/pass.h"
@@ -18,7 +17,7 @@ struct slp_hoisted {
 	pthread_mutex_t lock;
 	sl_plan *plan;      /* its results ... */
 	int *nodes, count;  /* ... are the parameters of these nodes */
-	unsigned *versions; /* of the parameters that it reads, by its nodes: as they were when it ran */
+	unsigned *versions; /* the versions of the parameters that it reads, by node, at its last run */
 	bool ran;
 };
 
@@ -29,7 +28,7 @@ static bool is_preparation(const struct slp_gnode *n)
 	return n->kind == SLP_NODE_OP && (n->op == &slp_op_conv2d_pack || n->op == &slp_op_norm_fold);
 }
 
-/* A program of nothing else has nothing to be hoisted out of. */
+/* A program that consists of such nodes alone is not hoisted. */
 static bool has_some(const sl_graph *g)
 {
 	for (int i = 0; g->ninputs && i < g->count; i++)
@@ -37,7 +36,7 @@ static bool has_some(const sl_graph *g)
 	return false;
 }
 
-/* Marks what is prepared for kernels: it depends on parameters alone, and nothing writes these. */
+/* Marks values prepared for kernels: they depend on parameters alone, and nothing writes these. */
 static void mark_prepared(const sl_graph *g, const struct slp_users *u, bool *prepared)
 {
 	for (int i = 0; i < g->count; i++) {
@@ -51,7 +50,7 @@ static void mark_prepared(const sl_graph *g, const struct slp_users *u, bool *pr
 	}
 }
 
-/* Whether anything but what is prepared needs the value. */
+/* Whether an operation that is not hoisted reads the value. */
 static bool is_needed(const struct slp_users *u, const bool *prepared, struct slp_value v)
 {
 	for (int i = slp_users_first(u, v); i >= 0; i = u->list[i].next)
@@ -61,7 +60,7 @@ static bool is_needed(const struct slp_users *u, const bool *prepared, struct sl
 
 /* ---- making it --------------------------------------------------------------------------------------------------- */
 
-/* A parameter in the place of a value that the other program gives. */
+/* Adds a parameter that takes the place of a value that the other program computes. */
 static enum sl_status add_result(struct slp_users *u, sl_graph *out, struct slp_hoisted *h, struct slp_value v)
 {
 	sl_graph *g = u->g;
@@ -96,7 +95,7 @@ static enum sl_status split(sl_graph *g, sl_graph *out, struct slp_hoisted *h)
 	return s;
 }
 
-/* The nodes of the results have moved. */
+/* Finds the nodes of the results again, which have moved. */
 static void find_nodes(const sl_graph *g, struct slp_hoisted *h, sl_tensor **results)
 {
 	for (int i = 0; i < h->count; i++)
@@ -104,7 +103,7 @@ static void find_nodes(const sl_graph *g, struct slp_hoisted *h, sl_tensor **res
 			if (g->nodes[k].tensor == results[i]) h->nodes[i] = k;
 }
 
-/* What is left takes no inputs. */
+/* The remaining program takes no inputs. */
 static enum sl_status drop_inputs(sl_graph *g)
 {
 	for (int i = 0; i < g->ninputs; i++) g->nodes[g->inputs[i]].dead = true;
@@ -172,7 +171,7 @@ void slp_hoisted_free(struct slp_hoisted *h)
 
 /* ---- running it -------------------------------------------------------------------------------------------------- */
 
-/* Whether a parameter was written since; what was found is noted. */
+/* Whether a parameter was written since the last run; notes the versions. */
 static bool has_changed(struct slp_hoisted *h)
 {
 	const sl_graph *g = h->plan->graph;
@@ -187,7 +186,7 @@ static bool has_changed(struct slp_hoisted *h)
 	return changed;
 }
 
-/* Tensors whose values sl_shutdown took are made anew. */
+/* Makes tensors anew whose values sl_shutdown took. */
 static enum sl_status put(struct slp_gnode *n, sl_tensor *value)
 {
 	if (n->tensor->storage->generation == slp_engine.generation)

@@ -64,15 +64,15 @@ struct wait {
 struct order {
 	const sl_graph *g;
 	int *wanted;      /* the nodes as they should come */
-	int *done, ndone; /* as they will */
+	int *done, ndone; /* as they will stand */
 	enum { NEW, OPEN, DONE } * state;
-	int *stack, *progress; /* nodes under way, and how many of its dependencies each has seen */
+	int *stack, *progress; /* nodes under way, and how many of its dependencies each has visited */
 	int *waits;            /* first of each node, in list; -1: none */
 	struct wait *list;
 	int nwaits, max_waits;
 };
 
-/* Nodes by the place they want: ahead of `before`, else where they stand. */
+/* Nodes by the place they want: before `before`, else where they stand. */
 static bool want(struct order *o)
 {
 	const sl_graph *g = o->g;
@@ -100,9 +100,9 @@ static bool add_wait(struct order *o, int node, int for_node)
 	return true;
 }
 
-/* What has happened to a memory so far: its last writer, and those who read it since. */
+/* The accesses to a memory so far: its last writer, and the readers since then. */
 struct history {
-	bool written; /* by anybody */
+	bool written; /* by any node */
 	int writer;   /* -1: none yet */
 	int readers;  /* first, in a list of struct wait; -1: none */
 };
@@ -148,7 +148,7 @@ static bool mark_written(const sl_graph *g, struct histories *h, size_t *naccess
 	return any;
 }
 
-/* Waits that come from reads and writes of the same memory. */
+/* Dependencies that come from reads and writes of the same memory. */
 static bool hazards(struct order *o)
 {
 	size_t values = (size_t)o->g->count * SLP_MAX_OUTPUTS, naccesses = 1;
@@ -178,7 +178,7 @@ static int next_dependency(const struct order *o, int node, int *progress)
 	return o->list[w].node;
 }
 
-/* Puts a node, and first whatever it waits for, behind those that are done; false if it waits for itself. */
+/* Appends a node, after all nodes that it waits for; false if it waits for itself. */
 static bool visit(struct order *o, int node)
 {
 	int depth = 0;
@@ -203,7 +203,7 @@ static bool visit(struct order *o, int node)
 
 /* ---- renumbering ------------------------------------------------------------------------------------------------- */
 
-/* Nodes are only removed: the others move up within their array. */
+/* Nodes are only removed: the others move up in the array. */
 static bool keeps_order(const struct order *o)
 {
 	for (int i = 0; i < o->ndone; i++)
@@ -254,7 +254,7 @@ static enum sl_status sort(struct order *o)
 	return SL_OK;
 }
 
-/* Then there is nothing to do. */
+/* In that case the order is right already. */
 static bool is_compact(const sl_graph *g)
 {
 	for (int i = 0; i < g->count; i++) {

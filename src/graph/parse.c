@@ -7,7 +7,7 @@
 #include "starling/autograd.h"
 #include "starling/graph.h"
 
-enum { DEEPEST = 100 }; /* calls within calls */
+enum { DEEPEST = 100 }; /* depth of nested calls */
 int64_t slp_text_most_bytes = 1 << 30;
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
@@ -17,7 +17,7 @@ static bool no_memory(struct slp_parser *p)
 	return slp_lex_fail(&p->lex, SL_ENOMEM, "no memory for the program");
 }
 
-/* Where a node came from: the call that parsed it, and its line. */
+/* Where a node came from: the call of sl_graph_parse, and the line. */
 static const char *call_site(const struct slp_parser *p, char text[256])
 {
 	snprintf(text, 256, "%.200s, line %d", p->lex.at, p->lex.line);
@@ -33,7 +33,7 @@ static bool define(struct slp_parser *p, const char *name, struct slp_value v)
 	return true;
 }
 
-/* A name that is not taken; steps over it. */
+/* Reads a name that is not taken. */
 static bool new_name(struct slp_parser *p, char name[128])
 {
 	if (p->lex.kind != SLP_TOKEN_NAME || (!p->lex.quoted && !slp_text_is_plain(p->lex.text)))
@@ -59,7 +59,7 @@ static bool literal(struct slp_parser *p, const char *name, struct slp_value *v)
 	return slp_lex_next(&p->lex);
 }
 
-/* Steps over "[index]" behind a name. */
+/* Reads "[index]" after a name. */
 static bool parse_index(struct slp_parser *p, struct slp_value *v)
 {
 	bool ok = true;
@@ -73,7 +73,7 @@ static bool parse_index(struct slp_parser *p, struct slp_value *v)
 
 static bool call(struct slp_parser *p, const char *op_name, const char *name, struct slp_value *v);
 
-/* Something named op( … ), or a name that was given: the token is behind it. */
+/* Reads a call op( … ), or a name: the token is behind it. */
 static bool named_value(struct slp_parser *p, const char *name, bool quoted, struct slp_value *v)
 {
 	if (!quoted && slp_lex_is(&p->lex, "(")) {
@@ -120,7 +120,7 @@ static bool argument(struct slp_parser *p, struct arguments *a)
 	return parse_value(p, &a->list[a->count]) && ++a->count;
 }
 
-/* Whether name=value follows, rather than an argument. */
+/* Whether the next tokens are name=value, not an argument. */
 static bool is_attr(const struct slp_lexer *lex)
 {
 	return lex->kind == SLP_TOKEN_NAME && !lex->quoted && lex->p[strspn(lex->p, " \t")] == '=';
@@ -142,7 +142,7 @@ static bool arguments(struct slp_parser *p, const struct sl_op *op, struct argum
 	return ok && slp_lex_expect(&p->lex, ")");
 }
 
-/* The token is behind the operation's name. */
+/* Reads a call: the token is behind the operation's name. */
 static bool call(struct slp_parser *p, const char *op_name, const char *name, struct slp_value *v)
 {
 	const struct sl_op *op = slp_op_find(op_name);
@@ -213,7 +213,7 @@ static bool element(struct slp_parser *p, const struct slp_view *v, int64_t i)
 	return slp_lex_next(&p->lex);
 }
 
-/* Not more than what is printed is taken: so it is small. */
+/* Reads at most the number of elements that printing shows, so the array is small. */
 static bool elements(struct slp_parser *p, const char *name, const struct slp_type *type)
 {
 	double buffer[SLP_TEXT_SHOWN];
@@ -262,7 +262,7 @@ static bool return_statement(struct slp_parser *p)
 	return ok;
 }
 
-/* Types after a call are those that infer would find; running the program checks them. */
+/* Types after a call repeat the types that infer finds; running the program checks them. */
 static bool result_types(struct slp_parser *p, int node)
 {
 	bool ok = true;
@@ -290,7 +290,7 @@ static bool definition(struct slp_parser *p, const char *name)
 	return result_types(p, v.node) && define(p, name, v);
 }
 
-/* What a line begins with; definitions and calls begin with a name of their own. */
+/* The words that begin a line; definitions and calls begin with any other name. */
 static bool statement(struct slp_parser *p)
 {
 	static bool (*const given[])(struct slp_parser *, const char *) = {input_statement, param_statement,
@@ -346,7 +346,7 @@ sl_graph *sl_graph_parse_at(const char *at, const char *text)
 	else if (!p.g) slp_call_fail(at, "sl_graph_parse", SL_ENOMEM, "no memory for the program");
 	bool ok = text && p.g;
 	SL_PAUSE
-		SL_SCOPE /* the graph holds what tensors are made */
+		SL_SCOPE /* the graph holds the tensors that are made */
 			ok = ok && slp_lex_begin(&p.lex, at, text) && statements(&p);
 	free(p.names.list);
 	free(p.values);

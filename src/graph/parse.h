@@ -9,22 +9,22 @@
 struct slp_parser {
 	struct slp_lexer lex;
 	sl_graph *g;
-	struct slp_names names; /* what the text has named; their values: */
+	struct slp_names names; /* names in the text; their values: */
 	struct slp_value *values;
 	int nvalues, max_values;
 	int depth; /* of nested calls */
 	int literals;
 };
 
-/* Of one tensor that a text makes; fuzz targets ask for less. */
+/* The most bytes of a tensor that a text makes; fuzz targets ask for less. */
 extern int64_t slp_text_most_bytes;
 
-/* name=value, into attrs. */
+/* Reads name=value into attrs. */
 bool slp_parse_attr(struct slp_parser *p, const struct sl_op *op, void *attrs);
-/* A random operation without a seed draws from a stream of the run; without a stream either, from the next. */
+/* A random operation without a seed draws from a stream of the run; without a stream either, from the next one. */
 enum { SLP_GIVEN_SEED = 1, SLP_GIVEN_STREAM = 2 };
 void slp_parse_random(struct slp_parser *p, const struct sl_op *op, void *attrs, unsigned given);
-/* "float32 (2, 3)", or a data type alone: ndim -1. */
+/* Reads "float32 (2, 3)", or a data type alone: ndim -1. */
 bool slp_parse_type(struct slp_parser *p, struct slp_type *type);
 
 #endif

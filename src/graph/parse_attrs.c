@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "graph/parse.h"
+#include "op_inner.h"
 #include "op.h"
 
 /* ---- types ------------------------------------------------------------------------------------------------------- */
@@ -46,14 +47,13 @@ bool slp_parse_type(struct slp_parser *p, struct slp_type *type)
 
 /* ---- values of attributes ---------------------------------------------------------------------------------------- */
 
-/* A word that stands for a number in this attribute. */
+/* The number that a word stands for in this attribute. */
 static bool word_value(const struct slp_attr *a, const char *text, int *value)
 {
 	static const char *const truth[] = {"false", "true", NULL};
 	if (a->kind == SLP_BOOL) return find_word(truth, text, value);
 	if (!strcmp(a->name, "dtype")) return find_dtype(text, value);
-	if (!strcmp(a->name, "activation")) return find_word(slp_activation_names, text, value);
-	return false;
+	return slp_text_names(a) && find_word(slp_text_names(a), text, value);
 }
 
 static bool store_integer(struct slp_parser *p, const struct slp_attr *a, char *to, int64_t value)
@@ -65,7 +65,7 @@ static bool store_integer(struct slp_parser *p, const struct slp_attr *a, char *
 	return true;
 }
 
-/* Element i of the attribute, from the token. */
+/* Reads element i of the attribute from the token. */
 static bool store(struct slp_parser *p, const struct slp_attr *a, char *attrs, unsigned i)
 {
 	char *to = attrs + a->offset + i * slp_attr_size(a->kind);
@@ -74,7 +74,7 @@ static bool store(struct slp_parser *p, const struct slp_attr *a, char *attrs, u
 	if (p->lex.kind != SLP_TOKEN_NUMBER && !is_word)
 		return slp_lex_fail(&p->lex, SL_EFORMAT, "a value for %s expected", a->name);
 	if (i >= a->count) return slp_lex_fail(&p->lex, SL_EINVAL, "%s takes at most %u values", a->name, a->count);
-	double number = a->defaulted && p->lex.number == 0 ? -0.0 : p->lex.number; /* it was given */
+	double number = a->defaulted && p->lex.number == 0 ? -0.0 : p->lex.number; /* 0 was given */
 	if (a->kind == SLP_DOUBLE) memcpy(to, &number, sizeof number);
 	else if (a->kind == SLP_BOOL && is_word) *to = (char)word;
 	else if (a->kind == SLP_BOOL) return slp_lex_fail(&p->lex, SL_EINVAL, "%s is true or false", a->name);
@@ -83,7 +83,7 @@ static bool store(struct slp_parser *p, const struct slp_attr *a, char *attrs, u
 	return slp_lex_next(&p->lex);
 }
 
-/* A value, or several in parentheses; *count: how many. */
+/* Reads a value, or several in parentheses; *count: how many. */
 static bool store_all(struct slp_parser *p, const struct slp_attr *a, char *attrs, int *count)
 {
 	bool ok = true;
@@ -109,10 +109,50 @@ static const struct slp_attr *find(const struct sl_op *op, const char *name, con
 	return slp_attr_find(op, name);
 }
 
+/* ---- attributes of earlier versions ------------------------------------------------------------------------------ */
+
+/* Before layouts had one attribute, each had a boolean an operand. */
+static const struct {
+	const char *name, *now[2];
+	int layout;
+} earlier[] = {
+        {"x_lanes", {"x_layout"}, SLP_LAYOUT_N16},
+        {"y_lanes", {"y_layout"}, SLP_LAYOUT_N16},
+        {"x_blocks", {"x_layout"}, SLP_LAYOUT_NC16},
+        {"y_blocks", {"y_layout"}, SLP_LAYOUT_NC16},
+        {"x_last", {"x_layout"}, SLP_LAYOUT_NHWC},
+        {"y_last", {"y_layout"}, SLP_LAYOUT_NHWC},
+        {"blocks", {"layout"}, SLP_LAYOUT_NC16},
+        {"last", {"layout"}, SLP_LAYOUT_NHWC},
+        {"last", {"x_layout", "y_layout"}, SLP_LAYOUT_NHWC},
+        {"to_lanes", {"layout"}, SLP_LAYOUT_N16},
+};
+
+/* The row for the name at the token, if the operation has the attributes that replace it; -1: there is none. */
+static int find_earlier(const struct slp_parser *p, const struct sl_op *op)
+{
+	int i = (int)(sizeof earlier / sizeof *earlier) - 1;
+	while (i >= 0 && (strcmp(earlier[i].name, p->lex.text) || !slp_attr_find(op, earlier[i].now[0]))) i--;
+	return i;
+}
+
+static bool parse_earlier(struct slp_parser *p, const struct sl_op *op, void *attrs, int row)
+{
+	bool set = false;
+	const struct slp_attr boolean = {.name = earlier[row].name, .kind = SLP_BOOL, .count = 1};
+	if (!slp_lex_next(&p->lex) || !slp_lex_expect(&p->lex, "=") || !store(p, &boolean, (char *)&set, 0))
+		return false;
+	for (int i = 0; set && i < 2 && earlier[row].now[i]; i++)
+		memcpy((char *)attrs + slp_attr_find(op, earlier[row].now[i])->offset, &earlier[row].layout,
+		       sizeof(int));
+	return true;
+}
+
 bool slp_parse_attr(struct slp_parser *p, const struct sl_op *op, void *attrs)
 {
 	const struct slp_attr *length, *a = find(op, p->lex.text, &length);
-	int count = 0;
+	int count = 0, row = a ? -1 : find_earlier(p, op);
+	if (row >= 0) return parse_earlier(p, op, attrs, row);
 	if (!a) return slp_lex_fail(&p->lex, SL_EINVAL, "%s has no attribute %s", op->name, p->lex.text);
 	if (!slp_lex_next(&p->lex) || !slp_lex_expect(&p->lex, "=")) return false;
 	if (!store_all(p, a, attrs, &count)) return false;

@@ -1,4 +1,4 @@
-/* What passes share. */
+/* Functions that passes share. */
 #ifndef SLP_PASS_H
 #define SLP_PASS_H
 
@@ -18,28 +18,28 @@ enum sl_status slp_pass_layout(sl_graph *g);
 enum sl_status slp_pass_chain(sl_graph *g);
 enum sl_status slp_pass_dead(sl_graph *g);
 
-/* What a pass that walks forward through a graph knows of it. */
+/* The state of a pass that walks forward through a graph. */
 struct slp_walk {
 	sl_graph *g;
-	int count;            /* values that there were at first: by value id */
-	struct slp_value *to; /* what each has been replaced by */
-	bool *written;        /* its memory is written by some node: who reads it when matters */
+	int count;            /* values of the original graph: by value id */
+	struct slp_value *to; /* its replacement */
+	bool *written;        /* some node writes its memory: the time of a read matters */
 	bool *output;         /* the program returns it */
 };
 bool slp_walk_begin(struct slp_walk *w, sl_graph *g); /* false, with an error: no memory */
-/* Puts replaced values into the arguments of a node, which comes after what replaces them. */
+/* Replaces arguments of a node, which comes after their replacements. */
 void slp_walk_node(struct slp_walk *w, int node);
 void slp_walk_replace(struct slp_walk *w, struct slp_value from, struct slp_value to);
 /* Whether `to` can take the place of `from`: neither is written, and results of the program stay tensors of their
  * own. */
 bool slp_walk_may_replace(const struct slp_walk *w, struct slp_value from, struct slp_value to);
-/* Whether a node may read v at another place in the order than now. */
+/* Whether a node may read v at another place in the order. */
 bool slp_walk_may_read(const struct slp_walk *w, struct slp_value v);
 void slp_walk_end(struct slp_walk *w); /* replaces outputs too */
 
-/* Who uses each value (users.c): outputs of the program, whose node is -1, and arguments of nodes, in the order in which
- * these were found or added.  Changes through these functions keep that up to date, in time that does not depend on the
- * size of the graph; other changes are not seen. */
+/* Who uses each value (users.c): outputs of the program, whose node is -1, and arguments of nodes, in the order in
+ * which these were found or added. These functions keep the lists up to date, in time that does not depend on the size
+ * of the graph; other changes of the graph do not. */
 struct slp_users {
 	sl_graph *g;
 	struct slp_uses {
@@ -70,15 +70,15 @@ static inline int slp_users_memory(const struct slp_users *u, struct slp_value v
 {
 	return u->of[slp_value_id(v)].memory;
 }
-/* Of a node that was appended, which writes nothing; false without memory. */
+/* Adds the uses by an appended node, which writes nothing; false without memory. */
 bool slp_users_add(struct slp_users *u, int node);
-/* Every use of `from` (also as an output of the program) becomes one of `to`. */
+/* Replaces every use of `from` (also as an output of the program) by `to`. */
 void slp_users_replace(struct slp_users *u, struct slp_value from, struct slp_value to);
 /* As slp_graph_rewrite, slp_graph_kill. */
 bool slp_users_rewrite(struct slp_users *u, int node, const struct sl_op *op, const void *attrs, int nin,
                        const struct slp_value *in);
 void slp_users_kill(struct slp_users *u, int node);
-/* Whether no node from `first` to `last` writes the memory that v lies in. */
+/* Whether no node from `first` to `last` writes the memory of v. */
 bool slp_users_stays(const struct slp_users *u, struct slp_value v, int first, int last);
 
 /* The parts of fuse. */
@@ -87,17 +87,17 @@ enum sl_status slp_fuse_pool(sl_graph *g);
 enum sl_status slp_fuse_sums(sl_graph *g);
 enum sl_status slp_fuse_half(sl_graph *g);
 
-/* Whether a node is a convolution that is fastest in lane order; whether the program runs on CPUs (pass_layout.c). */
-bool slp_layout_likes_lanes(const sl_graph *g, const struct slp_gnode *n);
+/* Whether a node is a convolution that is fastest in N16; whether the program runs on CPUs (pass_layout.c). */
+bool slp_layout_prefers_n16(const sl_graph *g, const struct slp_gnode *n);
 bool slp_layout_on_cpu(const sl_graph *g);
-/* Whether a node is a convolution on GPUs that computes with channels last if its images can have that order. */
-bool slp_layout_last(const sl_graph *g, const struct slp_gnode *n);
+/* Whether a node is a convolution on GPUs that computes in NHWC if its images can have that layout. */
+bool slp_layout_nhwc(const sl_graph *g, const struct slp_gnode *n);
 
-/* The node that gives v, if it is a call of this operation; NULL if not. */
+/* The node that computes v, if it is a call of this operation; else NULL. */
 const struct slp_gnode *slp_value_op(const sl_graph *g, struct slp_value v, const struct sl_op *op);
 bool slp_node_is(const struct slp_gnode *n, const struct sl_op *op);
-/* What a node computes of a convolution, in any form; SLP_CONV_PASSES: nothing.  The plain form becomes the lowered
- * one. */
+/* The pass of a convolution that a node computes, in any form; SLP_CONV_PASSES: none. slp_node_lower_conv turns the
+ * plain form into the lowered one. */
 enum slp_conv_pass slp_node_conv(const struct slp_gnode *n);
 void slp_node_lower_conv(struct slp_gnode *n);
 /* A number in the attributes of a call, of a node; 0 if there is none of that name. */

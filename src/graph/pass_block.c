@@ -1,9 +1,9 @@
-/* block: in programs without gradients, images stay in blocks of channels (codelets/common/blocks.h) between
- * operations.
+/* block: in programs without gradients, images stay in blocks of channels (codelets/common/blocks.h, oneDNN's nChw8c
+ * and nChw16c) between operations.
  *
- * Blocks begin at a convolution that has a fast kernel for that order.  Poolings, normalisations, concatenations and
- * elementwise operations continue in it; all other readers get the value in the plain order.  Convolutions then
- * include a following relu, bounds and an addition.  On CPUs only; training has lane order (pass_layout.c). */
+ * Blocks begin at a convolution that has a fast kernel for them. Poolings, normalisations, concatenations and
+ * elementwise operations continue in it; all other readers get the value in the plain layout. Convolutions then include
+ * a following relu, bounds and an addition. On CPUs only; programs with gradients use N16 (pass_layout.c). */
 #include <float.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +19,9 @@
 
 struct blocks {
 	sl_graph *g;
-	int block, threads, count; /* values that there were at first */
-	int *channels;             /* by value id: of images that are in blocks; 0: it is in the plain order */
-	struct slp_value *other;   /* the value in the other order, once there is one; node -1 */
+	int block, threads, count; /* values of the original graph */
+	int *channels;             /* by value id: channels of images in blocks; 0: it is plain */
+	struct slp_value *other;   /* the value in the other layout, once it exists; node -1 */
 	int *uses;
 	bool winograd;
 	enum sl_status status;
@@ -29,7 +29,7 @@ struct blocks {
 
 /* ---- nodes ------------------------------------------------------------------------------------------------------- */
 
-/* An operation before node `place`; -1 after a mistake, which is in b->status. */
+/* Adds an operation before node `place`; -1 after an error, which is in b->status. */
 static int add(struct blocks *b, int place, const struct sl_op *op, const void *attrs, int nin,
                const struct slp_value *in)
 {
@@ -58,7 +58,7 @@ static const struct slp_type *type_of(const struct blocks *b, struct slp_value v
 	return slp_value_type(b->g, v);
 }
 
-/* The value in the other order, for node `place`: made once, where the value is. */
+/* The value in the other layout, for node `place`; one reorder serves all readers. */
 static struct slp_value reordered(struct blocks *b, int place, struct slp_value v)
 {
 	struct slp_value *other = &b->other[slp_value_id(v)];
@@ -101,7 +101,7 @@ static struct slp_value constant(struct blocks *b, int place, int64_t count, dou
 
 /* ---- convolutions ------------------------------------------------------------------------------------------------ */
 
-/* Where Winograd's transforms are cheap beside what they save; SL_WINOGRAD=0: never. */
+/* Whether Winograd's transforms cost little beside the products that they save; SL_WINOGRAD=0: never. */
 static bool winograd_pays(const struct blocks *b, const struct slp_conv2d_blocked_attrs *a)
 {
 	const struct sl_conv2d_opts *o = &a->conv;
@@ -111,7 +111,8 @@ static bool winograd_pays(const struct blocks *b, const struct slp_conv2d_blocke
 	       a->channels[1] >= 64;
 }
 
-/* Channels in blocks must be worth it: whole ones in each group, one a group, or few enough to be taken as they are. */
+/* Blocks of channels must pay: whole blocks in each group, one channel a group, or so few channels of x that it stays
+ * plain. */
 static bool fits(const struct blocks *b, const struct slp_conv2d_blocked_attrs *a)
 {
 	int groups = a->conv.groups, in = a->channels[0] / groups, out = a->channels[1] / groups;
@@ -134,7 +135,7 @@ static bool describe(const struct blocks *b, const struct slp_gnode *n, struct s
 	a->channels[0] = (int)w.dim[1] * a->conv.groups;
 	a->channels[1] = (int)w.dim[0];
 	a->x_plain = plain && a->channels[0] < 5;
-	for (int i = 0; i < 2; i++) { /* in blocks, height and width stand in the same places */
+	for (int i = 0; i < 2; i++) { /* in blocks, height and width are the same axes */
 		a->kernel[i] = (int)w.dim[2 + i];
 		a->size[i] = (int)x->shape.dim[2 + i];
 	}
@@ -196,7 +197,7 @@ static bool take_norm(struct blocks *b, int node)
 	return true;
 }
 
-/* Along the axis of channels, where whole blocks come together. */
+/* A concatenation along the axis of channels, of whole blocks. */
 static bool take_concat(struct blocks *b, int node)
 {
 	struct slp_gnode *n = &b->g->nodes[node];
@@ -213,7 +214,7 @@ static bool take_concat(struct blocks *b, int node)
 	return true;
 }
 
-/* Whether what fills up the last block can be computed with, too: nothing but 0 comes of it. */
+/* Whether the operation keeps 0, so that the padding of the last block may be computed, too. */
 static bool keeps_zero(const struct slp_gnode *n)
 {
 	return n->op == &slp_op_relu || n->op == &slp_op_add ||
@@ -261,7 +262,7 @@ static struct slp_conv2d_blocked_attrs *convolution_of(const struct blocks *b, s
 	return (struct slp_conv2d_blocked_attrs *)(void *)n->attrs.bytes;
 }
 
-/* Node becomes the convolution before it, which has taken it over. */
+/* Node takes the place of the convolution before it, which includes it now. */
 static bool become(struct blocks *b, int node, struct slp_value v)
 {
 	const struct slp_gnode *conv = &b->g->nodes[v.node];
@@ -289,7 +290,7 @@ static bool take_over_unary(struct blocks *b, int node)
 	return become(b, node, n->in[0]);
 }
 
-/* An addition of the convolution's result to another tensor of its shape, which is there. */
+/* An addition of the convolution's result to another tensor of its shape, which is computed before. */
 static bool take_over_add(struct blocks *b, int node)
 {
 	const struct slp_gnode *n = &b->g->nodes[node];
@@ -299,7 +300,7 @@ static bool take_over_add(struct blocks *b, int node)
 		const struct slp_gnode *conv = &b->g->nodes[n->in[i].node];
 		if (!a || a->relu || a->bounded || channels_of(b, n->in[!i]) != a->channels[1]) continue;
 		if (slp_value_equal(conv->in[0], n->in[!i]))
-			continue; /* it is still read while the result takes its place */
+			continue; /* it is still read while the result overwrites it */
 		struct slp_value v = n->in[i], in[] = {n->in[!i], conv->in[0], conv->in[1], conv->in[2]};
 		rewrite(b, node, &slp_op_conv2d_blocked_add, a, 4, in);
 		slp_graph_kill(b->g, v.node);
@@ -309,7 +310,7 @@ static bool take_over_add(struct blocks *b, int node)
 	return false;
 }
 
-/* relu behind a normalisation. */
+/* A relu after a normalisation. */
 static bool take_over_norm(struct blocks *b, int node)
 {
 	const struct slp_gnode *n = &b->g->nodes[node];
@@ -360,7 +361,7 @@ static void take_outputs(struct blocks *b)
 	}
 }
 
-/* Whether the program computes one thing from its inputs: it neither changes parameters nor keeps images for later. */
+/* Whether the program is an inference: it neither changes parameters nor returns many images. */
 static bool is_inference(const sl_graph *g)
 {
 	int images = 0, convolutions = 0;
@@ -377,7 +378,7 @@ static bool is_inference(const sl_graph *g)
 	return convolutions > 0 && images <= 1 + convolutions / 4;
 }
 
-/* Teams of one size, whichever of them runs the program: kernels and their weights depend on it.  0: they differ. */
+/* The size of all teams, since kernels and their weights depend on it; 0: sizes differ. */
 static int threads_of_teams(void)
 {
 	int threads = slp_engine.nslaves ? 0 : slp_team_threads(0);

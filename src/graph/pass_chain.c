@@ -15,7 +15,7 @@
 struct group {
 	sl_graph *g;
 	const struct slp_users *users;
-	int nodes[SLP_FUSED_STEPS], count; /* in the order of the graph; the last is the root */
+	int nodes[SLP_FUSED_STEPS], count; /* in the order of the graph; the last one is the root */
 	struct slp_value in[SLP_FUSED_INPUTS];
 	int nin;
 	struct slp_fused_attrs expression;
@@ -23,7 +23,7 @@ struct group {
 
 /* ---- what belongs to a group ------------------------------------------------------------------------------------- */
 
-/* A program's operation is called on CPUs, and in the type that expressions compute in. */
+/* Whether a program's own operation can join: it has a CPU kernel and the data type of expressions. */
 static bool takes_own(const sl_graph *g, const struct slp_gnode *n)
 {
 	struct slp_types types = SLP_ALL_OF(slp_promoted(n->types[0].dtype));
@@ -43,7 +43,7 @@ static bool is_member(const struct group *s, int node)
 	return false;
 }
 
-/* Whether the group alone uses it. */
+/* Whether only the group reads it. */
 static bool is_ours(const struct group *s, struct slp_value v)
 {
 	for (int i = slp_users_first(s->users, v); i >= 0; i = s->users->list[i].next)
@@ -51,7 +51,7 @@ static bool is_ours(const struct group *s, struct slp_value v)
 	return true;
 }
 
-/* Whether it can be computed where the root is. */
+/* Whether it can be computed at the place of the root. */
 static bool can_move(const struct group *s, int node)
 {
 	const struct slp_gnode *n = &s->g->nodes[node];
@@ -78,7 +78,7 @@ static bool add_input(struct group *s, struct slp_value v)
 	return true;
 }
 
-/* Those of the result's type come first: the result may take the place of the first. */
+/* Inputs of the result's type come first: the result may take the memory of the first. */
 static bool collect_inputs(struct group *s)
 {
 	const struct slp_type *type = &s->g->nodes[s->nodes[s->count - 1]].types[0];
@@ -121,7 +121,7 @@ static bool write_expression(struct group *s)
 
 /* ---- growing ----------------------------------------------------------------------------------------------------- */
 
-/* Puts a node in its place among the others, if their expression still fits. */
+/* Inserts a node into the group if the expression still fits. */
 static bool join(struct group *s, int node)
 {
 	struct group before = *s;
@@ -133,7 +133,7 @@ static bool join(struct group *s, int node)
 	return false;
 }
 
-/* The latest argument that may join and has not been tried: users join before what they use. */
+/* The latest argument that may join and was not tried: users join before their arguments. */
 static int next_candidate(const struct group *s, int below)
 {
 	int best = -1;

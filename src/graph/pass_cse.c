@@ -1,8 +1,8 @@
 /* cse: the same operation on the same arguments is done once (common subexpressions).
  *
- * Attributes count as infer completes them (axis -1 of two is axis 1).  Random operations are the same if their streams
- * are: a mask that the backward pass draws again.  A parameter that is written in between is another value.  What the
- * backward pass repeats is not to be kept: it is done twice. */
+ * Attributes count as infer completes them (axis -1 of two is axis 1). Random operations are the same if their streams
+ * are: a mask that the backward pass draws again. A parameter that is written in between is another value. Parts that
+ * the backward pass recomputes are not merged with the first computation, because their values are not to be kept. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ struct table {
 	struct slp_walk walk;
 	int *memory;   /* of each value */
 	long *version; /* of each memory: writes so far */
-	long *stamp;   /* of each node: versions of its arguments, summed: they never go back */
+	long *stamp;   /* of each node: the sum of its arguments' versions, which never decrease */
 	int *slots;    /* nodes by hash; -1: free */
 	size_t nslots;
 };
@@ -93,7 +93,7 @@ static bool same(const struct table *t, int i, int j)
 	return same_attrs(t->walk.g, a, b);
 }
 
-/* The node that does the same; else the node itself, which is entered. */
+/* The earlier node that computes the same; else the node itself, which is added. */
 static int find(struct table *t, int node)
 {
 	size_t i = hash(t, node) & (t->nslots - 1);
@@ -110,7 +110,7 @@ static void stamp(struct table *t, int node)
 		if (slp_node_writes(n, i)) t->version[t->memory[slp_value_id(n->in[i])]]++;
 }
 
-/* A parameter is the same tensor, written or not: its readers keep their places. */
+/* A parameter is the same tensor before and after a write: its readers keep their places. */
 static bool may_replace(const struct table *t, int node, int by)
 {
 	const struct slp_gnode *n = &t->walk.g->nodes[node];

@@ -6,7 +6,7 @@
 #include "graph/pass.h"
 #include "starling/graph.h"
 
-/* Backward over the nodes: arguments come before their users. */
+/* Walks backward over the nodes: arguments come before their users. */
 static void mark(const sl_graph *g, bool *needed)
 {
 	for (int i = 0; i < g->noutputs; i++) needed[g->outputs[i].node] = true;
@@ -20,7 +20,7 @@ static void mark(const sl_graph *g, bool *needed)
 
 enum sl_status slp_pass_dead(sl_graph *g)
 {
-	if (!slp_graph_compact(g)) return sl_error(); /* what was appended comes before its users */
+	if (!slp_graph_compact(g)) return sl_error(); /* appended nodes come before their users */
 	bool *needed = slp_calloc((size_t)g->count + 1, sizeof *needed);
 	if (!needed) return slp_pass_no_memory("dead");
 	mark(g, needed);

@@ -1,7 +1,7 @@
-/* fold: what depends on constants alone is computed once, when the program is compiled.
+/* fold: computes operations on constants once, when the program is compiled.
  *
- * Not folded: random numbers and changes of parameters; results larger than 64 KiB, which would cost memory for as long
- * as the program lives. */
+ * Random numbers and changes of parameters are not folded, nor are results larger than 64 KiB, which would take memory
+ * for as long as the program lives. */
 #include <stdlib.h>
 
 #include "graph/pass.h"
@@ -40,5 +40,5 @@ enum sl_status slp_pass_fold(sl_graph *g)
 				if (is_constant(g, &g->nodes[i])) s = fold(g, i, values);
 	free(values);
 	if (s != SL_OK) return s;
-	return slp_pass_dead(g); /* constants that only folded nodes used */
+	return slp_pass_dead(g); /* constants that only folded nodes read */
 }

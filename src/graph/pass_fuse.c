@@ -72,7 +72,7 @@ static enum sl_status become(sl_graph *g, int node, const struct sl_op *op, cons
 	return slp_node_infer(g, node);
 }
 
-/* relu_grad(pool_grad(…), x) with the x that was pooled, which relu gave. */
+/* Fuses relu_grad(pool_grad(…), x) if x, the input of the pooling, is a result of relu. */
 static enum sl_status fuse_pool_grad(sl_graph *g, int node, const int *uses)
 {
 	const struct slp_gnode *n = &g->nodes[node];
@@ -84,7 +84,7 @@ static enum sl_status fuse_pool_grad(sl_graph *g, int node, const int *uses)
 	return become(g, node, pool->op, pool->attrs.bytes, 2, in);
 }
 
-/* batch_norm_grad(relu_grad(dy, y), …). */
+/* Fuses batch_norm_grad(relu_grad(dy, y), …). */
 static enum sl_status fuse_norm_grad(sl_graph *g, int node, const int *uses)
 {
 	const struct slp_gnode *n = &g->nodes[node];
@@ -95,7 +95,7 @@ static enum sl_status fuse_norm_grad(sl_graph *g, int node, const int *uses)
 	return become(g, node, n->op, n->attrs.bytes, 6, in);
 }
 
-/* What these read is computed and never written; gamma is read where it was. */
+/* The operands of these are computed and never written; gamma is read at the place of the norm. */
 static enum sl_status fuse_slopes(sl_graph *g)
 {
 	int *uses = slp_graph_uses(g);

@@ -1,6 +1,6 @@
-/* fuse, convolutions under autocast: parameters that were cast to a half type are read in float32 where they are
- * reordered anyway, on CPUs and by GPUs with channels last; on CPUs their gradients are added in float32, and returned in
- * float32 if all readers want that. */
+/* fuse, convolutions under autocast: kernels that reorder their parameters anyway, on CPUs and in NHWC on GPUs, read
+ * float32 parameters without a cast to a half type; on CPUs they add gradients in float32, and return them in float32
+ * if all readers cast them to it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ static bool is_widening(const sl_graph *g, const struct slp_user *u)
 	return n && slp_node_is(n, &slp_op_cast) && n->types[0].dtype == SL_FLOAT32;
 }
 
-/* All users of both its results turn them into float32. */
+/* Whether all readers of both results cast them to float32. */
 static bool is_widened(const sl_graph *g, const struct slp_users *users, int node)
 {
 	int count = 0;
@@ -46,7 +46,7 @@ static enum sl_status widen(sl_graph *g, const struct slp_users *users)
 	return s;
 }
 
-/* A cast to the type that its argument has by now. */
+/* Turns a cast to the type of its argument into the argument. */
 static void skip_casts(struct slp_walk *w)
 {
 	for (int i = 0; i < w->g->count; i++) {
@@ -60,7 +60,7 @@ static void skip_casts(struct slp_walk *w)
 	}
 }
 
-/* The float32 value that was cast to a half type for an argument, if it is still the same there. */
+/* The float32 value whose cast is the argument, if it is unchanged at that place. */
 static bool parameter_of(const sl_graph *g, const struct slp_users *users, int node, int arg, struct slp_value *v)
 {
 	struct slp_value half = g->nodes[node].in[arg];
@@ -70,7 +70,7 @@ static bool parameter_of(const sl_graph *g, const struct slp_users *users, int n
 	return slp_is_half(cast->types[0].dtype) && slp_users_stays(users, *v, half.node, node);
 }
 
-/* Those in lane order compute in float32 what was rounded, as calls one by one do. */
+/* Convolutions in N16 compute in float32 from rounded operands, as single calls do. */
 static enum sl_status take_parameters(sl_graph *g, const struct slp_users *users, bool cpu)
 {
 	enum sl_status s = SL_OK;
@@ -80,7 +80,7 @@ static enum sl_status take_parameters(sl_graph *g, const struct slp_users *users
 		bool conv = slp_node_is(n, &slp_op_conv2d) || slp_node_is(n, &slp_op_conv2d_grad_data);
 		for (int j = 1; j < n->nin && j < 3 && conv; j++) conv = parameter_of(g, users, i, j, &v[j]);
 		if (!conv || !slp_is_half(n->types[0].dtype)) continue;
-		if (cpu ? slp_layout_likes_lanes(g, n) : !slp_layout_last(g, n)) continue;
+		if (cpu ? slp_layout_prefers_n16(g, n) : !slp_layout_nhwc(g, n)) continue;
 		for (int j = 1; j < n->nin; j++) n->in[j] = v[j];
 		set_wide(n);
 		s = slp_node_infer(g, i);

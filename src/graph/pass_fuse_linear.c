@@ -1,8 +1,8 @@
-/* fuse, fully connected layers: what autograd makes of one, three operations on the same gradient, becomes linear_grad;
+/* fuse, fully connected layers: the three operations on one gradient that autograd makes of a layer become linear_grad;
  * with an update by plain gradient descent, linear_sgd.
  *
- * Only what the operations compute counts, not where they come from: dw = xᵀ·dy (or its transpose), db = the sum of
- * dy's rows, dx = dy·wᵀ. */
+ * The pass recognises them by the values that they compute: dw = xᵀ·dy (or its transpose), db = the sum of dy's rows,
+ * dx = dy·wᵀ. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ struct layer {
 	bool tw;
 	struct slp_value x, w, dy, v;
 	int activation; /* of slope */
-	int first;      /* of the nodes, in the order */
+	int first;      /* of the nodes, by position */
 };
 
 /* ---- finding them ------------------------------------------------------------------------------------------------ */
@@ -36,7 +36,7 @@ static bool is_product(const sl_graph *g, const struct slp_gnode *n, bool ta)
 	       slp_value_type(g, n->in[0])->shape.ndim == 2 && slp_value_type(g, n->in[1])->shape.ndim == 2;
 }
 
-/* dwᵀ·… with dy on the left is the gradient of a w of (units, inputs), on the right of (inputs, units). */
+/* dwᵀ·… with dy on the left is the gradient of a w of shape (units, inputs), on the right of one of (inputs, units). */
 static bool find_dw(const sl_graph *g, const struct slp_users *u, struct layer *l)
 {
 	for (int i = slp_users_first(u, l->dy); i >= 0; i = u->list[i].next) {
@@ -52,7 +52,7 @@ static bool find_dw(const sl_graph *g, const struct slp_users *u, struct layer *
 	return false;
 }
 
-/* dx, or at least a w of the right type that x was multiplied with. */
+/* dx, or else a w of the right type that x was multiplied by. */
 static bool find_w(const sl_graph *g, const struct slp_users *u, struct layer *l)
 {
 	const struct slp_type *dw = &g->nodes[l->dw].types[0];
@@ -76,7 +76,7 @@ static bool find_w(const sl_graph *g, const struct slp_users *u, struct layer *l
 	return false;
 }
 
-/* dy is NAME_grad(d, v), and only the three read it. */
+/* Whether dy is NAME_grad(d, v), and only these three nodes read it. */
 static void find_slope(const sl_graph *g, const struct slp_users *u, struct layer *l)
 {
 	const struct slp_gnode *n = &g->nodes[l->dy.node];
@@ -103,7 +103,7 @@ static bool find_layer(const sl_graph *g, const struct slp_users *u, int sum, st
 	last = l->dw > last ? l->dw : last;
 	l->first = l->db < l->dw ? l->db : l->dw;
 	if (l->dx >= 0 && l->dx < l->first) l->first = l->dx;
-	/* They are read where the first of the three was. */
+	/* Their operands are read at the place of the first of the three. */
 	return slp_users_stays(u, l->w, l->first, last) && slp_users_stays(u, l->x, l->first, last);
 }
 
@@ -151,7 +151,7 @@ static enum sl_status fuse_grads(sl_graph *g)
 
 /* ---- updates ----------------------------------------------------------------------------------------------------- */
 
-/* The sgd that takes the gradient, if nothing else uses it, and what it updates by it; -1: none. */
+/* The sgd that takes the gradient, if it is the only reader, and the parameter that it updates; -1: none. */
 static int sgd_by(const sl_graph *g, const struct slp_users *u, struct slp_value grad, struct slp_value *updated)
 {
 	if (slp_users_count(u, grad) != 1) return -1;
@@ -172,7 +172,7 @@ static void copy_number(struct slp_gnode *to, const struct slp_gnode *from, cons
 	memcpy(to->attrs.bytes + slp_attr_find(to->op, name)->offset, &value, sizeof value);
 }
 
-/* Whether another node reads or writes the parameter after `node` up to the update. */
+/* Whether another node reads or writes the parameter between `node` and the update. */
 static bool is_touched(const sl_graph *g, const struct slp_users *u, struct slp_value v, int node, int sgd)
 {
 	for (int i = node + 1; i < sgd; i++)
@@ -181,7 +181,7 @@ static bool is_touched(const sl_graph *g, const struct slp_users *u, struct slp_
 	return false;
 }
 
-/* In sgd only once: two pairs of one parameter are two updates. */
+/* Each parameter may occur once in sgd: two pairs of one parameter are two updates. */
 static bool is_single(const sl_graph *g, const struct slp_users *u, struct slp_value v, int sgd)
 {
 	int count = 0;
@@ -200,10 +200,10 @@ static void drop_pair(struct slp_gnode *n, struct slp_value grad)
 	}
 }
 
-/* linear_grad whose gradients only sgd takes. */
+/* A linear_grad whose gradients only sgd reads. */
 struct update {
 	int node, sgd;
-	struct slp_value w, b; /* what is updated */
+	struct slp_value w, b; /* the updated parameters */
 };
 
 static bool find_update(const sl_graph *g, const struct slp_users *u, int node, struct update *found)
@@ -213,7 +213,7 @@ static bool find_update(const sl_graph *g, const struct slp_users *u, int node, 
 	int sgd = sgd_by(g, u, (struct slp_value){node, 1}, &pw);
 	if (sgd < 0 || sgd_by(g, u, (struct slp_value){node, 2}, &pb) != sgd) return false;
 	*found = (struct update){node, sgd, pw, pb};
-	/* dx is by the w that is updated. */
+	/* Whether dx is computed from the w that is updated. */
 	if (!slp_value_equal(n->in[1], pw)) return false;
 	if (is_touched(g, u, pw, node, sgd) || is_touched(g, u, pb, node, sgd)) return false;
 	if (!is_single(g, u, pw, sgd) || !is_single(g, u, pb, sgd)) return false;

@@ -1,5 +1,5 @@
-/* fuse, convolutions with relu and a pooling of 2 × 2 windows side by side: conv2d_pool, whose unpooled result nobody
- * sees.  What the backward pass needs of it, a bit an element, is a second result that the gradients take instead. */
+/* fuse, convolutions with relu and a pooling of 2 × 2 windows side by side: conv2d_pool, which does not store the
+ * unpooled result. For the backward pass it returns a mask, one bit an element, as its second result. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ struct pattern {
 
 /* ---- finding it -------------------------------------------------------------------------------------------------- */
 
-/* Windows of 2 × 2 side by side, and nothing around the image. */
+/* Whether windows are 2 × 2, side by side, without padding. */
 static bool is_plain_pool(const sl_graph *g, const struct slp_gnode *n, struct slp_value x)
 {
 	struct slp_infer c;
@@ -44,7 +44,7 @@ static bool same_attrs(const struct slp_gnode *a, const struct slp_gnode *b, con
 	return true;
 }
 
-/* The convolution's result goes to one pooling, and perhaps to that one's gradient. */
+/* Whether the convolution's result is read by one pooling alone, or by that and its gradient. */
 static bool find_pools(const sl_graph *g, const struct slp_users *u, struct pattern *p)
 {
 	struct slp_value y = {p->conv, 0};
@@ -65,7 +65,7 @@ static bool find_pools(const sl_graph *g, const struct slp_users *u, struct patt
 	return p->pool >= 0;
 }
 
-/* What the pooling's gradient gives goes to the gradients of this convolution alone. */
+/* Whether the gradients of this convolution are the only readers of the pooling's gradient. */
 static bool find_gradients(const sl_graph *g, const struct slp_users *u, struct pattern *p)
 {
 	static const char *const names[] = {"stride", "pad", "dilation", "groups", NULL};
@@ -88,7 +88,7 @@ static bool find(const sl_graph *g, const struct slp_users *u, int node, struct 
 	const struct slp_gnode *n = &g->nodes[node];
 	*p = (struct pattern){.conv = node, .pool = -1, .back = -1, .data = -1, .weights = -1};
 	if (!slp_node_is(n, &slp_op_conv2d) || slp_node_number(n, "activation") != SL_RELU ||
-	    !slp_layout_likes_lanes(g, n))
+	    !slp_layout_prefers_n16(g, n))
 		return false;
 	for (int i = 0; i < 2; i++) p->crop[i] = (int)(n->types[0].shape.dim[2 + i] % 2);
 	return find_pools(g, u, p) && (p->back < 0 || find_gradients(g, u, p));
@@ -102,7 +102,7 @@ static void set_pool(struct slp_gnode *n, const struct pattern *p)
 	memcpy(n->attrs.bytes + slp_attr_find(n->op, "crop")->offset, p->crop, sizeof p->crop);
 }
 
-/* A gradient takes the pooled dy, as argument `which`, and the mask. */
+/* Gives a gradient the pooled dy, as argument `which`, and the mask. */
 static enum sl_status replace_gradient(sl_graph *g, struct slp_users *u, int node, int which, const struct pattern *p)
 {
 	if (node < 0) return SL_OK;

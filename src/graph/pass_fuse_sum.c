@@ -1,28 +1,28 @@
 /* fuse, sums of gradients: where a weight is used several times, as in a loop over time, autograd adds one product
- * after another.  Each becomes one that its kernel adds to the sum (dot_add, linear_grad_add), where the plan lets the
- * result lie: a gradient takes its own memory once, whatever the number of steps.
+ * after another. Each product becomes one that its kernel adds to the sum (dot_add, linear_grad_add), whose memory the
+ * result takes: a gradient needs its memory once, whatever the number of steps.
  *
- * The order of the sums stays.  Kernels of half types add in float32 and round once, which here would not be faster
- * than what they do without: only float32 and float64. */
+ * The order of the sums stays. Half types are left out: their kernels add in float32 and round once, which is not
+ * faster here. */
 #include "graph/pass.h"
 #include "op_inner.h"
 #include "op_list.h"
 #include "starling/graph.h"
 #include "starling/ops.h"
 
-/* Of a value that a product is added to: the addition, the sum so far, the product. */
+/* A product and its addition: the addition, the sum so far, the product. */
 struct addition {
 	int node;
 	struct slp_value sum, product;
 };
 
-/* Where a node runs, among those that have not been put in order yet. */
+/* The place of a node in the coming order. */
 static int place(const sl_graph *g, int node)
 {
 	return g->nodes[node].before >= 0 ? g->nodes[node].before : node;
 }
 
-/* Nothing else reads the product or the sum, which is computed before the product is. */
+/* Whether nothing else reads the product or the sum, and the sum is computed before the product. */
 static bool find_addition(const sl_graph *g, const struct slp_users *u, struct slp_value product, struct addition *a)
 {
 	if (slp_users_count(u, product) != 1) return false;
@@ -46,7 +46,7 @@ static void take_over(struct slp_users *u, struct slp_value from, int by, int ou
 
 /* ---- products ---------------------------------------------------------------------------------------------------- */
 
-/* The product is computed where it is added: its factors must still be what they were. */
+/* The product is computed at the place of the addition: its factors must be unchanged there. */
 static bool may_wait(const sl_graph *g, const struct slp_users *u, int product, int until)
 {
 	const struct slp_gnode *n = &g->nodes[product];

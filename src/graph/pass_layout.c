@@ -1,11 +1,10 @@
-/* layout: images stay in lane order (codelets/common/lane_order.h) between operations that compute in it; those of half
- * types in blocks of channels, which libraries compute in.  On GPUs they have channels last, in half types and where
- * float32 may be rounded to TF32: tensor cores take them so, and cuDNN reorders all others in each call.  What follows
- * is said of lane order, and holds for all three.
+/* layout: chooses the layouts of images (codelets/common/image_layout.h) between operations: N16 on CPUs where
+ * convolutions compute 16 images at once, NC16 on CPUs for bfloat16, which oneDNN computes in, and NHWC on GPUs, in half
+ * types and where float32 may be rounded to TF32: tensor cores take images so, and cuDNN reorders all others in each call.
  *
- * Convolutions and poolings take and give either order, so there is nothing to put between them: a value is in lane
- * order where everything that touches it can have it so, and a convolution that is fastest so does.  Elementwise
- * operations do not care, as long as all of their arguments are in one order. */
+ * Convolutions and poolings take and give the plain layout too, so no reorder is inserted: a value gets a layout if every
+ * operation that reads or writes it can take that, and at least one convolution is fastest in it.  Elementwise operations
+ * take any layout, as long as all of their arguments have the same. */
 #include <stdlib.h>
 
 #include "graph/pass.h"
@@ -14,26 +13,18 @@
 #include "runtime/engine.h"
 #include "starling/graph.h"
 
-/* ---- who can have which of its operands in lane order ------------------------------------------------------------ */
+/* ---- which operands can have another layout ---------------------------------------------------------------------- */
 
 enum side { NEITHER, X, Y, ONE };
-enum order { LANES, BLOCKS, LAST, ORDERS };
 
 struct layout {
 	sl_graph *g;
 	bool *possible, *wanted; /* by value id */
 	bool changed;
-	enum order order;
+	enum slp_image_layout layout;
 };
 
-/* The attribute that says it of a side. */
-static const char *const attributes[ORDERS][ONE + 1] = {
-        [LANES] = {[X] = "x_lanes", [Y] = "y_lanes"},
-        [BLOCKS] = {[X] = "x_blocks", [Y] = "y_blocks", [ONE] = "blocks"},
-        [LAST] = {[X] = "x_last", [Y] = "y_last", [ONE] = "last"},
-};
-
-/* Which of them is about each argument and the result. */
+/* The attribute that describes each argument and the result: x_layout, y_layout, or one for all images. */
 struct operation {
 	const struct sl_op *op;
 	enum side in[6], out;
@@ -52,7 +43,7 @@ static const struct operation poolings[] = {
         {&slp_op_avg_pool2d_grad, {X, Y}, X}, /* without relu: dy alone */
 };
 
-/* The first three are norms, which alone can have blocks. */
+/* The first three are norms, which also take NC16. */
 enum { NORMS = 3 };
 static const struct operation images[] = {
         {&slp_op_batch_norm, {ONE}, ONE},
@@ -68,10 +59,10 @@ static const struct operation images[] = {
 static const struct {
 	const struct operation *all;
 	size_t count;
-} others[ORDERS] = {
-        [LANES] = {poolings, COUNT(poolings)},
-        [BLOCKS] = {images, NORMS},
-        [LAST] = {images, COUNT(images)},
+} others[SLP_LAYOUTS] = {
+        [SLP_LAYOUT_N16] = {poolings, COUNT(poolings)},
+        [SLP_LAYOUT_NC16] = {images, NORMS},
+        [SLP_LAYOUT_NHWC] = {images, COUNT(images)},
 };
 
 static bool is_convolution(const struct slp_gnode *n)
@@ -82,8 +73,8 @@ static bool is_convolution(const struct slp_gnode *n)
 static const struct operation *operation_of(const struct layout *l, const struct slp_gnode *n)
 {
 	if (is_convolution(n)) return &convolutions[slp_node_conv(n)];
-	for (size_t i = 0; i < others[l->order].count; i++)
-		if (slp_node_is(n, others[l->order].all[i].op)) return &others[l->order].all[i];
+	for (size_t i = 0; i < others[l->layout].count; i++)
+		if (slp_node_is(n, others[l->layout].all[i].op)) return &others[l->layout].all[i];
 	return NULL;
 }
 
@@ -101,7 +92,7 @@ static enum side side_of_result(const struct layout *l, const struct slp_gnode *
 	return o && i == 0 ? o->out : NEITHER;
 }
 
-/* An operation on elements of tensors of one shape, whatever their order; numbers may be among them. */
+/* An operation on elements of tensors of one shape, in any layout; numbers may be among them. */
 static bool is_elementwise(const sl_graph *g, const struct slp_gnode *n)
 {
 	if (n->kind != SLP_NODE_OP || n->dead || !slp_fused_takes(n->op)) return false;
@@ -112,31 +103,31 @@ static bool is_elementwise(const sl_graph *g, const struct slp_gnode *n)
 	return true;
 }
 
-/* In one piece, and in no other order. */
-static bool takes_blocks(const sl_graph *g, const struct slp_gnode *n)
+/* On whole images: neither pooled nor cropped. */
+static bool takes_nc16(const sl_graph *g, const struct slp_gnode *n)
 {
 	bool half = slp_value_type(g, n->in[0])->dtype == SL_BFLOAT16;
 	bool other = slp_node_number(n, "pool") || slp_node_number(n, "crop");
-	return half && !other && slp_conv_takes_blocks() && !slp_layout_likes_lanes(g, n);
+	return half && !other && slp_conv_takes_nc16() && !slp_layout_prefers_n16(g, n);
 }
 
-/* That tensor cores compute in. */
+/* The types that tensor cores support. */
 static bool is_on_tensor_cores(enum sl_dtype type)
 {
 	return slp_is_half(type) || (type == SL_FLOAT32 && slp_engine.config.tf32 >= SL_TF32_CONV);
 }
 
-static bool takes_last(const sl_graph *g, const struct slp_gnode *n)
+static bool takes_nhwc(const sl_graph *g, const struct slp_gnode *n)
 {
 	bool other = slp_node_number(n, "pool") || slp_node_number(n, "crop") || slp_node_number(n, "groups") > 1;
 	return !other && is_on_tensor_cores(slp_value_type(g, n->in[0])->dtype);
 }
 
-bool slp_layout_likes_lanes(const sl_graph *g, const struct slp_gnode *n)
+bool slp_layout_prefers_n16(const sl_graph *g, const struct slp_gnode *n)
 {
 	struct slp_infer c;
 	if (!is_convolution(n) || !slp_node_call(g, n, &c)) return false;
-	bool likes = slp_conv_likes_lanes(&c);
+	bool likes = slp_conv_prefers_n16(&c);
 	slp_call_free(&c);
 	return likes;
 }
@@ -152,8 +143,8 @@ bool slp_layout_on_cpu(const sl_graph *g)
 	return cpu;
 }
 
-/* The channels from which on it pays: reordering the weights of small convolutions costs more than it gains.
- * SL_CHANNELS_LAST gives others; 0: none are enough. */
+/* The least channels that pay: reordering the weights of small convolutions costs more than it gains. SL_CHANNELS_LAST
+ * gives another number; 0: never. */
 static int64_t enough_channels(void)
 {
 	const char *wish = getenv("SL_CHANNELS_LAST");
@@ -161,7 +152,7 @@ static int64_t enough_channels(void)
 	return n > 0 ? n : INT64_MAX;
 }
 
-/* Simulated kernels take as long in either order. */
+/* Simulated kernels take the same time in either layout. */
 static bool on_gpu(const sl_graph *g)
 {
 	return slp_engine.ngpus > 0 && !sl_is_simulated() && !slp_layout_on_cpu(g) && enough_channels() < INT64_MAX;
@@ -170,7 +161,7 @@ static bool on_gpu(const sl_graph *g)
 /* ---- which values ------------------------------------------------------------------------------------------------ */
 
 /* Channels must fill the 16 bytes that tensor cores load at a time. */
-static bool may_be_last(const struct slp_type *t)
+static bool may_be_nhwc(const struct slp_type *t)
 {
 	int64_t each = slp_is_half(t->dtype) ? 8 : 4;
 	return is_on_tensor_cores(t->dtype) && t->shape.ndim == 4 && t->shape.dim[1] % each == 0;
@@ -179,35 +170,35 @@ static bool may_be_last(const struct slp_type *t)
 static bool may_be(const struct layout *l, const struct slp_type *t)
 {
 	if (t->shape.ndim != 4 || sl_shape_size(t->shape) == 0) return false;
-	switch (l->order) {
-	case LANES: return slp_promoted(t->dtype) == SL_FLOAT32 && t->shape.dim[0] % SLP_ORDER_LANES == 0;
-	case BLOCKS: return t->dtype == SL_BFLOAT16 && t->shape.dim[1] % SLP_ORDER_BLOCK == 0;
-	default: return may_be_last(t);
+	switch (l->layout) {
+	case SLP_LAYOUT_N16: return slp_promoted(t->dtype) == SL_FLOAT32 && t->shape.dim[0] % SLP_N16_IMAGES == 0;
+	case SLP_LAYOUT_NC16: return t->dtype == SL_BFLOAT16 && t->shape.dim[1] % SLP_NC16_CHANNELS == 0;
+	default: return may_be_nhwc(t);
 	}
 }
 
 static bool likes(const struct layout *l, const struct slp_gnode *n)
 {
 	if (!is_convolution(n)) return false;
-	if (l->order == LANES) return slp_layout_likes_lanes(l->g, n);
-	return l->order == BLOCKS ? takes_blocks(l->g, n) : takes_last(l->g, n);
+	if (l->layout == SLP_LAYOUT_N16) return slp_layout_prefers_n16(l->g, n);
+	return l->layout == SLP_LAYOUT_NC16 ? takes_nc16(l->g, n) : takes_nhwc(l->g, n);
 }
 
-/* A convolution that is faster so, and not only takes it. */
-static bool wants_last(const sl_graph *g, const struct slp_gnode *n)
+/* A convolution that is faster in NHWC, not only able to take it. */
+static bool wants_nhwc(const sl_graph *g, const struct slp_gnode *n)
 {
 	bool weights = slp_node_conv(n) == SLP_CONV_WEIGHTS;
 	const struct slp_type *t[] = {slp_value_type(g, n->in[0]),
 	                              weights ? slp_value_type(g, n->in[1]) : &n->types[0]};
 	for (int i = 0; i < 2; i++)
-		if (!may_be_last(t[i]) || t[i]->shape.dim[1] < enough_channels()) return false;
+		if (!may_be_nhwc(t[i]) || t[i]->shape.dim[1] < enough_channels()) return false;
 	return true;
 }
 
-/* Weights are reordered then, and may be converted along with it. */
-bool slp_layout_last(const sl_graph *g, const struct slp_gnode *n)
+/* Its weights are reordered then, and may be converted in the same copy. */
+bool slp_layout_nhwc(const sl_graph *g, const struct slp_gnode *n)
 {
-	return is_convolution(n) && on_gpu(g) && takes_last(g, n) && wants_last(g, n);
+	return is_convolution(n) && on_gpu(g) && takes_nhwc(g, n) && wants_nhwc(g, n);
 }
 
 static void possible_results(struct layout *l, int node)
@@ -218,11 +209,11 @@ static void possible_results(struct layout *l, int node)
 		        may_be(l, &n->types[i]) && (side_of_result(l, n, i) != NEITHER || is_elementwise(l->g, n));
 }
 
-/* A convolution that is faster in the plain order gets its arguments in that; a lane-ordered argument has a side. */
+/* A convolution that is faster in the plain layout gets its arguments in that; an argument in another has a side. */
 static void restrict_arguments(struct layout *l, int node)
 {
 	const struct slp_gnode *n = &l->g->nodes[node];
-	bool liked = likes(l, n), wants = liked && (l->order != LAST || wants_last(l->g, n));
+	bool liked = likes(l, n), wants = liked && (l->layout != SLP_LAYOUT_NHWC || wants_nhwc(l->g, n));
 	for (int i = 0; i < n->nin; i++) {
 		bool can = side_of_argument(l, n, i) != NEITHER ? liked || !is_convolution(n) : is_elementwise(l->g, n);
 		if (!can) l->possible[slp_value_id(n->in[i])] = false;
@@ -241,7 +232,7 @@ static void tie(struct layout *l, int a, int b)
 	l->wanted[a] = l->wanted[b] = wanted;
 }
 
-/* Operands that must be in the same order: those of elementwise operations, and those that one attribute is about. */
+/* Operands that must have the same layout: those of elementwise operations, and those that one attribute describes. */
 static void tie_operands(struct layout *l, int node)
 {
 	const struct slp_gnode *n = &l->g->nodes[node];
@@ -271,6 +262,14 @@ static void choose(struct layout *l)
 
 /* ---- the pass ---------------------------------------------------------------------------------------------------- */
 
+static void set_layout(struct slp_gnode *n, enum side side, enum slp_image_layout layout)
+{
+	bool one = side == ONE && slp_attr_find(n->op, "layout");
+	if (one) slp_node_set_int(n, "layout", layout);
+	if (!one && side != Y) slp_node_set_int(n, "x_layout", layout);
+	if (!one && side != X) slp_node_set_int(n, "y_layout", layout);
+}
+
 static void set_sides(const struct layout *l, int node)
 {
 	struct slp_gnode *n = &l->g->nodes[node];
@@ -279,16 +278,16 @@ static void set_sides(const struct layout *l, int node)
 		int id = i < n->nin ? slp_value_id(n->in[i]) : node * SLP_MAX_OUTPUTS;
 		if (side == NEITHER || !l->possible[id] || !l->wanted[id]) continue;
 		slp_node_lower_conv(n);
-		slp_node_set_int(n, attributes[l->order][side], true);
+		set_layout(n, side, l->layout);
 	}
 }
 
-static enum sl_status arrange(sl_graph *g, enum order order)
+static enum sl_status arrange(sl_graph *g, enum slp_image_layout layout)
 {
 	size_t values = (size_t)g->count * SLP_MAX_OUTPUTS + 1;
-	struct layout l = {g, slp_calloc(values, sizeof(bool)), slp_calloc(values, sizeof(bool)), false, order};
+	struct layout l = {g, slp_calloc(values, sizeof(bool)), slp_calloc(values, sizeof(bool)), false, layout};
 	enum sl_status s = l.possible && l.wanted ? SL_OK : slp_pass_no_memory("layout");
-	if (s == SL_OK && (order == LAST ? on_gpu(g) : slp_layout_on_cpu(g))) {
+	if (s == SL_OK && (layout == SLP_LAYOUT_NHWC ? on_gpu(g) : slp_layout_on_cpu(g))) {
 		choose(&l);
 		for (int i = 0; i < g->count; i++)
 			if (operation_of(&l, &g->nodes[i])) set_sides(&l, i);
@@ -301,6 +300,6 @@ static enum sl_status arrange(sl_graph *g, enum order order)
 enum sl_status slp_pass_layout(sl_graph *g)
 {
 	enum sl_status s = SL_OK;
-	for (enum order o = LANES; o < ORDERS && s == SL_OK; o++) s = arrange(g, o);
+	for (int i = SLP_LAYOUT_PLAIN + 1; i < SLP_LAYOUTS && s == SL_OK; i++) s = arrange(g, (enum slp_image_layout)i);
 	return s;
 }

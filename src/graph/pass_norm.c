@@ -1,6 +1,6 @@
-/* norm: a batch normalisation with given statistics becomes part of the convolution or the dense layer before it, whose
- * result nobody else needs: its weights and bias change (norm_fold), which costs nothing where plans keep them
- * (hoist.c). */
+/* norm: a batch normalisation with given statistics becomes part of the convolution or the dense layer before it, if
+ * nothing else reads that layer's result: its weights and bias change (norm_fold), which costs nothing where plans keep
+ * them (hoist.c). */
 #include <stdlib.h>
 
 #include "graph/pass.h"
@@ -8,7 +8,7 @@
 #include "starling/graph.h"
 #include "starling/options.h"
 
-/* The layer that the node normalises, if it can take that over; NULL if not. */
+/* The layer before the normalisation, if it can include it; else NULL. */
 static const struct slp_gnode *layer_of(const struct slp_walk *w, const struct slp_gnode *norm, const int *uses)
 {
 	const struct slp_gnode *n = &w->g->nodes[norm->in[0].node];
@@ -21,13 +21,12 @@ static const struct slp_gnode *layer_of(const struct slp_walk *w, const struct s
 		if (!slp_walk_may_read(w, n->in[i])) return NULL;
 	for (int i = 1; i < norm->nin; i++) {
 		if (!slp_walk_may_read(w, norm->in[i])) return NULL;
-		if (slp_value_type(w->g, norm->in[i])->dtype != n->types[0].dtype)
-			return NULL; /* it is not of a half type */
+		if (slp_value_type(w->g, norm->in[i])->dtype != n->types[0].dtype) return NULL; /* not of a half type */
 	}
 	return n;
 }
 
-/* The normalisation's node becomes the layer. */
+/* Replaces the normalisation's node by the layer. */
 static enum sl_status fold(sl_graph *g, int node, int layer)
 {
 	const struct slp_gnode *norm = &g->nodes[node], *n = &g->nodes[layer];

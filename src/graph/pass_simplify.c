@@ -40,7 +40,7 @@ static bool become_value(struct site *s, struct slp_value v)
 	return s->gone = true;
 }
 
-/* The node becomes op(in …); false, and it stays, if the result would be of another type or reads may not move. */
+/* Turns the node into op(in …); false, and it stays, if the result would have another type or reads may not move. */
 static bool become(struct site *s, const struct sl_op *op, const void *attrs, int nin, const struct slp_value *in)
 {
 	struct slp_type type = here(s)->types[0];
@@ -53,7 +53,7 @@ static bool become(struct site *s, const struct sl_op *op, const void *attrs, in
 		free(old.in);
 		return true;
 	}
-	if (sl_error() != SL_OK) sl_error_clear(); /* it was a try */
+	if (sl_error() != SL_OK) sl_error_clear(); /* the node was only a trial */
 	free(here(s)->in);
 	*here(s) = old;
 	return false;
@@ -89,7 +89,7 @@ static bool read_constant(const sl_graph *g, struct slp_value v, double *x)
 	if (n->kind != SLP_NODE_CONST || slp_size(&view) != 1) return false;
 	if (sl_read_at(n->at, n->tensor, &buffer, sl_tensor_bytes(n->tensor)) != SL_OK) return sl_error_clear(), false;
 	*x = slp_get(&view, 0);
-	return slp_is_float(n->types[0].dtype) || fabs(*x) < 0x1p53; /* what operations with a number hold */
+	return slp_is_float(n->types[0].dtype) || fabs(*x) < 0x1p53; /* attributes of operations with a number */
 }
 
 static bool is_uniform(const sl_graph *g, struct slp_value v, double *x)
@@ -104,7 +104,7 @@ static bool is_uniform(const sl_graph *g, struct slp_value v, double *x)
 
 /* ---- one argument ------------------------------------------------------------------------------------------------ */
 
-/* f(f(x)) is f(x): f is one of these. */
+/* f(f(x)) is f(x) for these f. */
 static bool idempotent(struct site *s)
 {
 	static const struct sl_op *const ops[] = {&slp_op_relu, &slp_op_abs};
@@ -149,7 +149,7 @@ static bool gives_truth(const struct slp_gnode *n)
 	return false;
 }
 
-/* Into a type that holds all that there is, and back: places as int64, truth values as bools. */
+/* A cast into a type that holds all values, and back: indices as int64, conditions as bool. */
 static bool there_and_back(struct site *s)
 {
 	const struct slp_gnode *n = here(s), *in = n->nin ? slp_value_op(s->g, n->in[0], &slp_op_cast) : NULL;
@@ -160,7 +160,7 @@ static bool there_and_back(struct site *s)
 	return (truth || holds_whole(by, from)) && become_value(s, in->in[0]);
 }
 
-/* x as it is, in memory of its own or not. */
+/* x itself, or a copy of it. */
 static bool nothing_done(struct site *s)
 {
 	static const struct sl_op *const ops[] = {&slp_op_copy, &slp_op_cast, &slp_op_reshape, &slp_op_broadcast_to,
@@ -202,13 +202,13 @@ static bool cheaper_function(struct site *s)
 	return false;
 }
 
-/* What the node multiplies with, or adds. */
+/* The factor or the term of the node. */
 static bool factor(const struct slp_gnode *n, double *value)
 {
 	*value = n->kind == SLP_NODE_OP ? slp_node_number(n, "value") : 0;
 	if (slp_node_is(n, &slp_op_div_scalar)) *value = 1 / *value;
 	else if (!slp_node_is(n, &slp_op_mul_scalar)) return false;
-	return fabs(*value) > 1e-15 && fabs(*value) < 1e15; /* so a product of two stays a number */
+	return fabs(*value) > 1e-15 && fabs(*value) < 1e15; /* so a product of two factors keeps its number */
 }
 
 static bool term(const struct slp_gnode *n, double *value)
@@ -231,7 +231,8 @@ static bool number_chains(struct site *s)
 
 /* ---- two arguments ----------------------------------------------------------------------------------------------- */
 
-/* One of them is a number in every element: NAME_scalar, and its mirror image where the number comes first. */
+/* One operand is a number in every element: becomes NAME_scalar, or its reverse form if the number is the first
+ * operand. */
 static bool with_number(struct site *s)
 {
 	static const struct {
@@ -301,7 +302,7 @@ static bool reshapes(struct site *s)
 	return become(s, &slp_op_reshape, &here(s)->types[0].shape, 1, in->in);
 }
 
-/* A product of a transposed matrix takes it as it is. */
+/* A product reads a transposed matrix directly. */
 static bool transposed_factors(struct site *s)
 {
 	const struct slp_gnode *n = here(s);
@@ -324,7 +325,7 @@ static bool transposed_factors(struct site *s)
 
 /* ---- gradients of slices ----------------------------------------------------------------------------------------- */
 
-/* A part of an axis among zeros: the gradient of a slice. */
+/* The gradient of a slice: a part of an axis among zeros. */
 struct part {
 	struct slp_value value;
 	int64_t begin, count;
@@ -335,7 +336,7 @@ enum { MOST_PARTS = 512 };
 struct parts {
 	struct part list[MOST_PARTS];
 	int count, axis;
-	int64_t size, total; /* of the axis, of the parts */
+	int64_t size, total; /* length of the axis, sum of the parts */
 };
 
 static bool add_part(const sl_graph *g, const struct slp_gnode *n, struct parts *p)

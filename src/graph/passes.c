@@ -1,4 +1,4 @@
-/* What the compiler's passes share: walking while values are replaced, nodes' attributes. */
+/* Functions that the compiler's passes share: walks that replace values, attributes of nodes. */
 #include "graph/pass.h"
 #include "op.h"
 #include "runtime/fault.h"
@@ -74,7 +74,7 @@ void slp_walk_end(struct slp_walk *w)
 	free(w->to);
 	free(w->written);
 	free(w->output);
-	*w = (struct slp_walk){0}; /* once more does nothing */
+	*w = (struct slp_walk){0}; /* a second call does nothing */
 }
 
 /* ---- nodes ------------------------------------------------------------------------------------------------------- */

@@ -74,7 +74,7 @@ static enum sl_status run_passes(sl_plan *p, unsigned off, bool check)
 	return s;
 }
 
-/* The workers that could share the program's units. */
+/* The number of workers that could share the program's units. */
 static int count_workers(sl_device device)
 {
 	if (device.index >= 0 && device.kind >= SL_DEVICE_CPU) return 1;
@@ -102,23 +102,23 @@ static double now(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static bool cut(sl_plan *p, unsigned off, size_t most)
+static bool partition(sl_plan *p, unsigned off, size_t most)
 {
-	int workers = off & 1u << SL_PASS_SEGMENT ? SLP_CUT_EACH : count_workers(p->device);
-	return slp_cut(p->graph, workers, most, &p->layout) &&
+	int workers = off & 1u << SL_PASS_SEGMENT ? SLP_PARTITION_EACH : count_workers(p->device);
+	return slp_partition(p->graph, workers, most, &p->layout) &&
 	       slp_plan_memory(p->graph, !(off & 1u << SL_PASS_MEMORY), &p->layout);
 }
 
-/* Units as large as they pay; where these have no room on the device, smaller ones: what goes between them can be
- * evicted while others run. */
+/* Partitions into units as large as they pay; if these do not fit on the device, into smaller ones: values between them
+ * can be evicted while others run. */
 static bool lay_out(sl_plan *p, unsigned off)
 {
-	if (!cut(p, off, 0)) return false;
+	if (!partition(p, off, 0)) return false;
 	if (slp_units_fit(p->graph, &p->layout)) return true;
 	const int *group = p->layout.group;
 	slp_layout_clear(&p->layout);
 	p->layout.group = group;
-	return cut(p, off, slp_unit_share(p->device));
+	return partition(p, off, slp_unit_share(p->device));
 }
 
 static enum sl_status compile(sl_plan *p, const char *at, const char *what, const struct sl_compile_opts *opts)
@@ -172,7 +172,7 @@ sl_plan *slp_plan_new_grouped(const char *at, const char *what, sl_graph *graph,
 	enum sl_status s = compile(p, at, what, &opts);
 	slp_trace_resume(trace);
 	sl_mode_leave(&mode);
-	p->layout.group = NULL; /* the caller's */
+	p->layout.group = NULL; /* belongs to the caller */
 	p->info.seconds = now() - start;
 	if (s == SL_OK) return p;
 	sl_plan_free(p);

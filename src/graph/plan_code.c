@@ -1,4 +1,4 @@
-/* The code of plans: the calls of each unit, ready made, and what of them a run binds and changes. */
+/* The code of plans: prepared calls of each unit, and the places in them that a run binds and changes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,10 +50,10 @@ static bool add_fill(struct slp_unit *u, struct slp_fill fill)
 	return true;
 }
 
-/* Names of attributes that sl_step_run sets anew at each run. */
+/* Names of attributes that sl_step_run sets at each run. */
 static const char *const settings[] = {"lr", "step", "rescale"};
 
-/* What runs will change in the call's attributes: random streams; in updates, the optimiser's numbers. */
+/* The attributes of a call that runs change: random streams; in updates, the optimiser's numbers. */
 static bool note_fills(struct slp_unit *u, struct slp_gnode *n)
 {
 	const struct slp_rng *rng = slp_node_rng(n);

@@ -32,7 +32,7 @@ void slp_plan_keep_memory(sl_plan *p)
 	}
 }
 
-/* New memory, or what the run before used there. */
+/* New memory, or the memory of the previous run. */
 static struct slp_storage *storage_for(sl_plan *p, int i)
 {
 	struct slp_storage *s = p->kept ? p->kept[i] : NULL;
@@ -47,7 +47,7 @@ static struct slp_storage *storage_for(sl_plan *p, int i)
 	return s;
 }
 
-/* Where output i lies, or -1: not in a storage of the run, or where one before it lies, too. */
+/* The location of output i; -1: it is not in a storage of the run, or shares that of an earlier output. */
 static int own_storage(const sl_plan *p, int i)
 {
 	struct slp_location l = p->layout.location[p->layout.root[slp_value_id(p->graph->outputs[i])]];
@@ -160,7 +160,8 @@ static enum sl_status submit_unit(const struct run *r, const struct slp_unit *u)
 	return slp_code_submit(u->code, r->bindings, r->plan->device, r->patches, npatches);
 }
 
-/* What units need must be there before the first one changes anything; small ones may share their task with others. */
+/* All operands of a unit must be valid before its first call changes anything; small units may share a task with
+ * others. */
 static enum sl_status find_memory(const struct run *r)
 {
 	enum { SMALL = 65536 };
@@ -175,7 +176,7 @@ static enum sl_status find_memory(const struct run *r)
 	return SL_OK;
 }
 
-/* Values that have no later reader are freed at once; after the last unit all storages are released anyway. */
+/* Values without a later reader are freed at once; after the last unit all storages are released. */
 static void bury(const struct run *r, int unit)
 {
 	for (int i = 0; i < r->plan->layout.nstorages; i++) {
@@ -201,7 +202,7 @@ static enum sl_status submit(const struct run *r)
 
 /* ---- the call ---------------------------------------------------------------------------------------------------- */
 
-/* The tensor for a result: over a new storage, or over the input or parameter that it is. */
+/* The tensor of a result: over a new storage, or over the input or parameter that it is. */
 static sl_tensor *make_output(const struct run *r, struct slp_value v)
 {
 	const struct slp_layout *l = &r->plan->layout;

@@ -1,4 +1,4 @@
-/* Going through two programs of one function side by side: which results for a longer axis begin with those for a
+/* Compares two programs of one function node by node: which results for a longer axis begin with the results for a
  * shorter one. */
 #include <stdlib.h>
 
@@ -63,7 +63,7 @@ static const char *by_rule(struct slp_pair *pair, const struct sl_op *op)
 	return pair->same_attrs || any_attrs ? rule(pair) : "has other attributes for another size";
 }
 
-/* The results of a call none of whose inputs is OTHER. */
+/* Follows the results of a call of which no input is OTHER. */
 static bool of_call(const struct pair *p, int node, const struct slp_follows *in, struct slp_follows *out)
 {
 	const struct slp_gnode *n[2] = {&p->g[0]->nodes[node], &p->g[1]->nodes[node]};
@@ -75,7 +75,7 @@ static bool of_call(const struct pair *p, int node, const struct slp_follows *in
 	for (int i = 0; i < n[0]->nin; i++) same &= in[i].kind == SLP_SAME;
 	for (int o = 0; o < n[0]->nout; o++) {
 		same &= same_type(n[0], n[1], o);
-		out[o] = (struct slp_follows){.kind = SLP_SAME}; /* rules say so of results without elements */
+		out[o] = (struct slp_follows){.kind = SLP_SAME}; /* rules also cover results without elements */
 	}
 	const char *why = same ? NULL : by_rule(&pair, n[0]->op);
 	for (int o = 0; o < n[0]->nout; o++) {
@@ -127,7 +127,7 @@ static enum sl_status refuse(const char *at, const char *what, const struct pair
 	return SL_EINVAL;
 }
 
-/* Whether a node changes parameters by what is filled in; *f: why. */
+/* Whether a node changes parameters by padding; *f: why. */
 static bool spoils(const struct pair *p, int node, struct slp_follows *f)
 {
 	const struct slp_gnode *n = &p->g[0]->nodes[node];

@@ -1,5 +1,5 @@
-/* What each operation does along an axis whose size changes: which elements of its results depend on what comes after
- * them there.  An operation that is not listed depends on everything. */
+/* The rule of each operation along an axis whose size changes: which elements of its results depend on elements behind
+ * them there. An operation that is not listed depends on all. */
 #include "graph/pass.h"
 #include "graph/prefix.h"
 #include "op_list.h"
@@ -25,7 +25,7 @@ static int ndim(const struct slp_pair *p, int i)
 	return p->call[0]->in[i].shape.ndim;
 }
 
-/* How many elements axes before this one have. */
+/* The number of elements in the axes before this one. */
 static int64_t before(sl_shape s, int axis)
 {
 	int64_t n = 1;
@@ -49,7 +49,7 @@ static const char *give(struct slp_pair *p, int o, int64_t runs)
 	return NULL;
 }
 
-/* All results: the axis is where it was, or has moved as a whole. */
+/* For all results: the axis has its old position, or has moved as a whole. */
 static const char *give_all(struct slp_pair *p, int64_t runs)
 {
 	const char *why = NULL;
@@ -57,7 +57,7 @@ static const char *give_all(struct slp_pair *p, int64_t runs)
 	return why;
 }
 
-/* The elements stand in the same order, in other axes. */
+/* The elements keep their order, in other axes. */
 static const char *give_outer(struct slp_pair *p, int o, int64_t outer)
 {
 	sl_shape s = p->call[0]->out[o].shape;
@@ -78,7 +78,7 @@ static bool rest_is_same(const struct slp_pair *p, int from)
 	return true;
 }
 
-/* The runs of all inputs, which are broadcast to the shape of result 0; -1: they do not agree. */
+/* The runs of all inputs, which are broadcast to the shape of result 0; -1: they differ. */
 static int64_t agreed(const struct slp_pair *p)
 {
 	sl_shape out = p->call[0]->out[0].shape;
@@ -106,7 +106,7 @@ static const char *like(struct slp_pair *p)
 	return give(p, 0, 0);
 }
 
-/* The first of more elements are those of fewer. */
+/* The first of more elements are the fewer elements. */
 static const char *range(struct slp_pair *p)
 {
 	for (int i = 0; i < 2; i++)
@@ -132,7 +132,7 @@ static const char *reshape(struct slp_pair *p)
 	return give_outer(p, 0, before(in, axis) * (p->in[0].runs ? p->in[0].runs : 1));
 }
 
-/* The axis is another one, or has another one behind it, but is whole. */
+/* The axis is another one, or has another one behind it, but it is whole. */
 static const char *moved(struct slp_pair *p)
 {
 	return give(p, 0, p->in[0].runs);
@@ -173,7 +173,7 @@ static const char *reduction(struct slp_pair *p)
 
 static const char inner[] = "adds products along the axis";
 
-/* Both operands of a product: where the axis is not among those that are added up. */
+/* Both operands of a product: the axis is not the one that is summed. */
 static const char *product(struct slp_pair *p)
 {
 	int na = ndim(p, 0), nb = ndim(p, 1), a = p->in[0].axis - (na - 2), b = p->in[1].axis - (nb - 2);
@@ -201,7 +201,7 @@ static const char *attention(struct slp_pair *p)
 	return give_all(p, p->in[0].axis == steps && !p->in[0].runs ? 1 : p->in[0].runs);
 }
 
-/* Along the time, or of each row. */
+/* Along time, or for each row. */
 static const char *recurrent(struct slp_pair *p)
 {
 	const struct slp_follows *gates = &p->in[0];
@@ -222,7 +222,7 @@ static const char *recurrent(struct slp_pair *p)
 	return !why && gates->axis == 1 && lstm ? give(p, 1, gates->runs) : why;
 }
 
-/* Image by image, row by row of the first axis. */
+/* For each image, for each row of the first axis. */
 static const char *images(struct slp_pair *p)
 {
 	if (!rest_is_same(p, 1)) return others;
@@ -243,7 +243,7 @@ static const char *gather(struct slp_pair *p)
 	return begins(p, 0) ? "reads from a table that follows the size" : give(p, 0, p->in[1].runs);
 }
 
-/* What two calls of slice take, from the first element on. */
+/* The parts that two calls of slice take, from the first element on. */
 static bool same_begin(const struct slp_pair *p)
 {
 	for (int i = 0; i < 2; i++)

@@ -6,11 +6,16 @@
 #include "graph/text.h"
 #include "number.h"
 #include "op.h"
+#include "op_inner.h"
 #include "runtime/fault.h"
 #include "starling/graph.h"
-#include "starling/options.h"
 
 const char *const slp_activation_names[] = {"identity", "relu", "sigmoid", "tanh", "gelu", "softplus", NULL};
+static const char *const layout_names[] = {
+#define X(name, text) text,
+        SLP_LAYOUT_LIST(X)
+#undef X
+                NULL};
 const char *const slp_text_words[] = {"input", "param", "const", "return", "as", "true", "false", "nan", "inf", NULL};
 
 bool slp_text_is_plain(const char *name)
@@ -22,7 +27,7 @@ bool slp_text_is_plain(const char *name)
 	return true;
 }
 
-/* The parser gives them this name; programs cannot, since it is no plain name. */
+/* The parser's name for numbers; programs cannot use it, because it is no plain name. */
 bool slp_text_is_literal(const struct slp_gnode *n)
 {
 	return n->kind == SLP_NODE_CONST && n->name[0] == '#' && n->types[0].dtype == SL_FLOAT32 &&
@@ -92,7 +97,7 @@ static enum sl_status print_value(const char *at, FILE *f, const struct slp_gnod
 {
 	size_t bytes = n->tensor ? sl_tensor_bytes(n->tensor) : READ + 1;
 	if (bytes > READ) return fputs("...", f) < 0 ? SL_EIO : SL_OK;
-	/* No sync point: what is pending stays to be reported. */
+	/* Not a sync point: a pending error stays pending. */
 	char *p = slp_host_begin(at, "sl_graph_print", n->tensor, false);
 	if (!p) return slp_error_take();
 	print_elements(f, &(struct slp_view){p, n->types[0]});
@@ -101,6 +106,24 @@ static enum sl_status print_value(const char *at, FILE *f, const struct slp_gnod
 }
 
 /* ---- attributes -------------------------------------------------------------------------------------------------- */
+
+const char *const *slp_text_names(const struct slp_attr *a)
+{
+	const char *end = strstr(a->name, "layout");
+	if (!strcmp(a->name, "activation")) return slp_activation_names;
+	return end && !strcmp(end, "layout") ? layout_names : NULL;
+}
+
+/* The name of a value; NULL: it is printed as a number. */
+static const char *name_of(const struct slp_attr *a, double value)
+{
+	const char *const *names = slp_text_names(a);
+	if (!strcmp(a->name, "dtype"))
+		return value > SL_DTYPE_DEFAULT && value < SL_DTYPE_COUNT ? sl_dtype_name((enum sl_dtype)value) : NULL;
+	for (int i = 0; names && names[i]; i++)
+		if (i == value) return names[i];
+	return NULL;
+}
 
 static void print_element(FILE *f, const struct slp_attr *a, const char *attrs, unsigned i)
 {
@@ -119,7 +142,7 @@ static void print_list(FILE *f, const char *name, const struct slp_attr *a, cons
 	fputs(count == 1 ? ",)" : ")", f);
 }
 
-/* Elements up to the last that is not 0: the others are as they are by default. */
+/* The number of elements up to the last that is not 0: the others have their defaults. */
 static unsigned used(const struct slp_attr *a, const char *attrs)
 {
 	unsigned n = a->count;
@@ -129,18 +152,13 @@ static unsigned used(const struct slp_attr *a, const char *attrs)
 
 static void print_one(FILE *f, const struct slp_attr *a, const char *attrs)
 {
-	double value = slp_attr_value(a, attrs, 0);
-	if (!strcmp(a->name, "dtype") && value > SL_DTYPE_DEFAULT && value < SL_DTYPE_COUNT)
-		fprintf(f, "dtype=%s", sl_dtype_name((enum sl_dtype)value));
-	else if (!strcmp(a->name, "activation") && value >= 0 && value < SL_ACTIVATIONS)
-		fprintf(f, "activation=%s", slp_activation_names[(int)value]);
-	else {
-		fprintf(f, "%s=", a->name);
-		print_element(f, a, attrs, 0);
-	}
+	const char *name = name_of(a, slp_attr_value(a, attrs, 0));
+	fprintf(f, "%s=", a->name);
+	if (name) fputs(name, f);
+	else print_element(f, a, attrs, 0);
 }
 
-/* The row of a list whose length is row a; *name: what the two are called together.  NULL: a is no length. */
+/* The row of a list whose length is row a; *name: the name of both together. NULL: a is no length. */
 static const struct slp_attr *list_of(const struct sl_op *op, const struct slp_attr *a, const char **name)
 {
 #define X(text, length, list)                                                                                          \

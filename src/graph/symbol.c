@@ -22,7 +22,7 @@ static void symbol_retain(struct slp_symbol *s)
 	atomic_fetch_add(&s->refs, 1);
 }
 
-/* Programs may be long: symbols that die are listed and freed one after the other, not in recursion. */
+/* Programs may be long: dying symbols are listed and freed one after another, not by recursion. */
 static void symbol_release(struct slp_symbol *s)
 {
 	struct slp_symbol *dying = NULL;
@@ -172,7 +172,7 @@ static bool is_activation(const struct sl_op *op)
 	return op->nin_max == 1 && op->nin_min == 1 && !op->attr_table;
 }
 
-/* Whether the scope is the layer of this function alone: "relu0", "net_relu0". */
+/* Whether the scope contains the layer of this function alone: "relu0", "net_relu0". */
 static bool is_its_layer(const char *function)
 {
 	const char *last = strrchr(scope, '_');
@@ -201,8 +201,8 @@ static char *name_call(const struct sl_op *op)
 	return slp_strdup(text);
 }
 
-/* Result types, if those of the arguments are known; the call's own attributes get no defaults but reshape's codes
- * stay as they are. */
+/* Infers result types from the arguments' if these are known; the call's attributes get no defaults, but reshape's
+ * codes stay. */
 static enum sl_status infer_symbol(struct slp_symbol *s, sl_tensor *const *in)
 {
 	struct slp_type few[8], *types = s->nin <= 8 ? few : slp_malloc((size_t)s->nin * sizeof *types);
@@ -220,7 +220,7 @@ static enum sl_status infer_symbol(struct slp_symbol *s, sl_tensor *const *in)
 	return status;
 }
 
-/* What the call writes must be a tensor that is bound, not a result. */
+/* A call may write only bound tensors, not results. */
 static enum sl_status check_effects(const char *at, const struct sl_op *op, int nin, sl_tensor *const *in)
 {
 	for (int i = 0; i < nin; i++) {
@@ -287,11 +287,11 @@ static enum sl_status make_call(const char *at, const struct sl_op *op, const vo
 		out[i] = slp_scope_add(tensor_of(s, i, device_of(nin, in, device)));
 		ok &= out[i] != NULL;
 	}
-	/* as the rule has completed them: gradients read them */
+	/* as infer has completed them: gradients read them */
 	if (ok && slp_mode.recorder && current)
 		ok = slp_mode.recorder->call(at, op, s->attrs.bytes, nin, in, op->nout, out);
 	symbol_release(s);
-	for (int i = 0; i < op->nout && !ok; i++) out[i] = NULL; /* the scope has them */
+	for (int i = 0; i < op->nout && !ok; i++) out[i] = NULL; /* the scope holds them */
 	return ok ? SL_OK : sl_error();
 }
 

@@ -1,4 +1,4 @@
-/* Symbols from the inside: what calls leave behind while they are only written down. */
+/* Symbols from the inside: calls that are recorded, not run. */
 #ifndef SLP_SYMBOL_H
 #define SLP_SYMBOL_H
 
@@ -27,7 +27,7 @@ struct slp_symbol {
 	sl_tensor *tensor; /* of a bound tensor: held */
 	bool backward;
 	int repeat;              /* as in struct slp_gnode */
-	struct slp_symbol *next; /* of those that die, or that a walk has met */
+	struct slp_symbol *next; /* used by walks and by the release of symbols */
 	uint64_t visit;
 };
 

@@ -13,6 +13,7 @@
 #define SLP_TEXT_H
 
 #include "graph/graph.h"
+#include "op.h"
 
 /* Attributes that are a list with its length in another attribute: X(name in text, length, list). */
 #define SLP_TEXT_LISTS(X) X("shape", "ndim", "dim") X("axes", "naxes", "axes")
@@ -21,9 +22,11 @@ enum { SLP_TEXT_SHOWN = 64 }; /* elements of a constant by value, at most */
 
 /* Names of enum sl_activation, and words that are not names; both end with NULL. */
 extern const char *const slp_activation_names[], *const slp_text_words[];
+/* The names of an attribute's values, 0 first, up to NULL; NULL: it has none. */
+const char *const *slp_text_names(const struct slp_attr *a);
 /* Whether a name needs no quotes. */
 bool slp_text_is_plain(const char *name);
-/* Whether the node is a number that stands where it is used. */
+/* Whether the node is a number that is printed in its user's line. */
 bool slp_text_is_literal(const struct slp_gnode *n);
 
 #endif

@@ -1,6 +1,6 @@
 /* Blocks: layers and networks with named parameters, initialisers, optimisers, losses, metrics; hybridising.
  *
- * The caller owns a new object (a block, a trainer, a step, a balance, a trial, a metric, a cache) and frees it with
+ * The caller owns a new object (a block, a trainer, a step, a balance, an autotune, a metric, a cache) and frees it with
  * sl_block_free, sl_trainer_free, …; a block that becomes the child of another is owned by that.  Objects that a call
  * looks up (children, parameters, their tensors, names, plans) belong to the object that they were found in.  tensor.h
  * explains who owns tensors.
@@ -497,13 +497,20 @@ SL_API double sl_balance_speed(const sl_balance *balance, int i);
 SL_API void sl_balance_free(sl_balance *SL_OPTIONAL balance);
 
 /* Finds the fastest of several ways to do a step. */
-typedef struct sl_trial sl_trial;
-SL_API sl_trial *sl_trial_new_at(const char *at, int ways);
-#define sl_trial_new(ways) sl_trial_new_at(SL_HERE, ways)
-SL_API int sl_trial_next(sl_trial *trial);
-SL_API bool sl_trial_decided(const sl_trial *trial);
-SL_API double sl_trial_seconds(const sl_trial *trial, int way);
-SL_API void sl_trial_free(sl_trial *SL_OPTIONAL trial);
+typedef struct sl_autotune sl_autotune;
+SL_API sl_autotune *sl_autotune_new_at(const char *at, int ways);
+#define sl_autotune_new(ways) sl_autotune_new_at(SL_HERE, ways)
+SL_API int sl_autotune_next(sl_autotune *autotune);
+SL_API bool sl_autotune_decided(const sl_autotune *autotune);
+SL_API double sl_autotune_seconds(const sl_autotune *autotune, int way);
+SL_API void sl_autotune_free(sl_autotune *SL_OPTIONAL autotune);
+/* The names of version 0.1; they go after one release. */
+#define sl_trial sl_autotune
+#define sl_trial_new(ways) sl_autotune_new(ways)
+#define sl_trial_next(autotune) sl_autotune_next(autotune)
+#define sl_trial_decided(autotune) sl_autotune_decided(autotune)
+#define sl_trial_seconds(autotune, way) sl_autotune_seconds(autotune, way)
+#define sl_trial_free(autotune) sl_autotune_free(autotune)
 
 struct sl_split_opts {
 	bool uneven;               /* some devices may get a row more than others */

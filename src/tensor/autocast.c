@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "op.h"
+#include "op_inner.h"
+#include "op_list.h"
 #include "starling/autograd.h"
-#include "starling/ops.h"
 #include "tensor/tensor.h"
 
 /* The data type of the innermost SL_AUTOCAST of the calling thread; SL_DTYPE_DEFAULT outside of all. */
@@ -87,7 +87,7 @@ bool slp_autocast_inputs(const char *at, const struct sl_op *op, int nin, sl_ten
 	bool ok = true;
 	for (int i = 0; i < nin && ok; i++) {
 		bool same = !is_cast(in[i]) || in[i]->type.dtype == to;
-		cast[i] = same ? in[i] : sl_cast_at(at, in[i], to);
+		cast[i] = same ? in[i] : slp_apply1(at, &slp_op_cast, &(struct slp_cast){(int)to}, 1, &in[i]);
 		ok = same || cast[i];
 	}
 	return ok;

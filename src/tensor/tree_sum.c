@@ -1,6 +1,6 @@
 /* Sums of what several devices have, added in pairs: the order does not depend on who is first. */
+#include "op_list.h"
 #include "runtime/task/priority.h"
-#include "starling/ops.h"
 #include "tensor/tensor.h"
 
 /* Terms that lie on one device are added there, so that their sum travels instead of them. */
@@ -10,7 +10,7 @@ static sl_tensor *add_near(const char *at, sl_tensor *a, sl_tensor *b, sl_device
 		a = sl_place_at(at, a, device);
 		b = sl_place_at(at, b, device);
 	}
-	return a && b ? sl_add_at(at, a, b) : NULL;
+	return a && b ? slp_apply1(at, &slp_op_add, NULL, 2, (sl_tensor *[]){a, b}) : NULL;
 }
 
 static sl_tensor *sum(const char *at, sl_tensor **list, int count, sl_device device)

@@ -1,8 +1,8 @@
 /* Views and copies: other tensors over the same values, and the same values elsewhere. */
+#include "op_inner.h"
 #include "op_list.h"
 #include "runtime/device/device.h"
 #include "runtime/task/storage.h"
-#include "starling/ops.h"
 #include "tensor/tensor.h"
 
 /* A tensor over part of t's values. */
@@ -11,6 +11,12 @@ static sl_tensor *view(const sl_tensor *t, size_t offset, sl_shape shape)
 	slp_storage_retain(t->storage);
 	return slp_scope_add(
 	        slp_tensor_new(t->storage, t->offset + offset, (struct slp_type){t->type.dtype, shape}, t->device));
+}
+
+static sl_tensor *slice(const char *at, sl_tensor *t, int64_t begin, int64_t end)
+{
+	const struct slp_slice_attrs attrs = {.axis = 0, .begin = begin, .end = end, .step = 1};
+	return slp_apply1(at, &slp_op_slice, &attrs, 1, &t);
 }
 
 static bool is_recorded(const sl_tensor *t)
@@ -26,7 +32,7 @@ static bool is_recorded(const sl_tensor *t)
 sl_tensor *sl_rows_at(const char *at, sl_tensor *t, int64_t begin, int64_t end)
 {
 	SLP_CALL("sl_rows", at);
-	if (slp_is_symbolic(1, &t)) return sl_slice_at(at, t, 0, begin, end, 1);
+	if (slp_is_symbolic(1, &t)) return slice(at, t, begin, end);
 	if (!slp_tensor_usable(at, "sl_rows", t)) return NULL;
 	sl_shape shape = t->type.shape;
 	if (shape.ndim < 1 || begin < 0 || end < begin || end > shape.dim[0]) {
@@ -35,7 +41,7 @@ sl_tensor *sl_rows_at(const char *at, sl_tensor *t, int64_t begin, int64_t end)
 		                     (long long)begin, (long long)end, sl_shape_string(shape, text));
 	}
 	if (is_recorded(t)) {
-		sl_tensor *copy = sl_slice_at(at, t, 0, begin, end, 1);
+		sl_tensor *copy = slice(at, t, begin, end);
 		if (copy) copy->part = true;
 		return copy;
 	}

@@ -13,7 +13,7 @@
 
 #include "op_list.h"
 #include "check.h"
-#include "conv/conv2d.h"
+#include "conv/conv2d_kernels.h"
 #include "emulated.h"
 #include "tune.h"
 

@@ -192,13 +192,13 @@ sl_balance *any_balance(void)
 {
 	return below(10) ? kept(sl_balance_new(SL_ARRAY(sl_device, {SL_DEVICE_CPU, 0}), 1), free_balance) : NULL;
 }
-static void free_trial(void *t)
+static void free_autotune(void *t)
 {
-	sl_trial_free(t);
+	sl_autotune_free(t);
 }
-sl_trial *any_trial(void)
+sl_autotune *any_autotune(void)
 {
-	return below(10) ? kept(sl_trial_new(2), free_trial) : NULL;
+	return below(10) ? kept(sl_autotune_new(2), free_autotune) : NULL;
 }
 
 /* ---- data -------------------------------------------------------------------------------------------------------- */
@@ -370,9 +370,9 @@ void try_balance(sl_balance *b)
 {
 	if (kept(b, free_balance)) sl_balance_update(b);
 }
-void try_trial(sl_trial *t)
+void try_autotune(sl_autotune *t)
 {
-	if (kept(t, free_trial)) sl_trial_next(t);
+	if (kept(t, free_autotune)) sl_autotune_next(t);
 }
 void try_file(sl_file *f)
 {

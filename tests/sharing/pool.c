@@ -26,7 +26,7 @@ static struct {
 	sl_graph *graph;
 	sl_plan *plan;
 	sl_balance *balance;
-	sl_trial *trial;
+	sl_autotune *autotune;
 	sl_checkpoint *checkpoint;
 	const sl_op *op;
 } all;
@@ -101,7 +101,7 @@ void pool_make(void)
 	all.graph = sl_graph_parse(program);
 	all.plan = sl_compile(sl_graph_parse(program));
 	all.balance = sl_balance_new(SL_ARRAY(sl_device, {SL_DEVICE_CPU, 0}), 1);
-	all.trial = sl_trial_new(2);
+	all.autotune = sl_autotune_new(2);
 	sl_checkpoint_save("saved.safetensors", .trainer = all.trainers[0]);
 	all.checkpoint = sl_checkpoint_open("saved.safetensors");
 }
@@ -109,7 +109,7 @@ void pool_make(void)
 void pool_free(void)
 {
 	sl_checkpoint_close(all.checkpoint);
-	sl_trial_free(all.trial);
+	sl_autotune_free(all.autotune);
 	sl_balance_free(all.balance);
 	sl_plan_free(all.plan);
 	sl_graph_free(all.graph);
@@ -174,9 +174,9 @@ sl_balance *any_balance(void)
 {
 	return all.balance;
 }
-sl_trial *any_trial(void)
+sl_autotune *any_autotune(void)
 {
-	return all.trial;
+	return all.autotune;
 }
 sl_checkpoint *any_checkpoint(void)
 {
@@ -257,7 +257,7 @@ FREE_RESULT(graph, sl_graph_free)
 FREE_RESULT(plan, sl_plan_free)
 FREE_RESULT(step, sl_step_free)
 FREE_RESULT(balance, sl_balance_free)
-FREE_RESULT(trial, sl_trial_free)
+FREE_RESULT(autotune, sl_autotune_free)
 FREE_RESULT(file, sl_file_discard)
 FREE_RESULT(checkpoint, sl_checkpoint_close)
 void try_tensor(sl_tensor *t)

@@ -128,9 +128,9 @@ static json_t *onednn_isa(void)
 static const char *convolutions(void)
 {
 #ifdef HAVE_ONEDNN
-	return slp_conv_has_lanes() ? "own ones of few channels, else oneDNN" : "oneDNN";
+	return slp_conv_has_n16() ? "own ones of few channels, else oneDNN" : "oneDNN";
 #else
-	return slp_conv_has_lanes() ? "own ones of few channels, else products of matrices" : "products of matrices";
+	return slp_conv_has_n16() ? "own ones of few channels, else products of matrices" : "products of matrices";
 #endif
 }
 

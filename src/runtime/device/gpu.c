@@ -213,9 +213,8 @@ static void destroy(void *arg)
 	(void)arg;
 	int worker = starpu_worker_get_id();
 	slp_graph_clear();
-	slp_cudnn_forget();
-	slp_attention_forget();
-	slp_cublas_forget();
+	for (int i = 0; i < slp_op_count(); i++)
+		if (slp_ops[i]->forget) slp_ops[i]->forget();
 	if (handles[worker].blas) slp_blas.cublasDestroy(handles[worker].blas);
 	if (handles[worker].dnn) slp_dnn.cudnnDestroy(handles[worker].dnn);
 	cudaFree(handles[worker].work);

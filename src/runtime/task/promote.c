@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "config.h"
+#include "op_list.h"
 #include "runtime/engine.h"
 #include "runtime/task/record.h"
 #include "runtime/task/storage.h"
@@ -55,6 +56,26 @@ static size_t copied_scratch(const struct slp_infer *c)
 	return copies + (own > promoted ? own : promoted);
 }
 
+/* ---- conversions ---------------------------------------------------------------------------------------------- */
+
+static slp_kernel_fn *cast_on(enum sl_device_kind device)
+{
+	return slp_kernel_for(&slp_op_cast, SLP_ALL_OF(SL_FLOAT32), device).kernel;
+}
+
+/* By a kernel of cast, as a part of the call k, which errors name. */
+static enum sl_status convert(const struct slp_kernel *k, slp_kernel_fn *cast, const struct slp_view *from,
+                              const struct slp_view *to)
+{
+	struct slp_view out = *to;
+	struct slp_kernel part = *k;
+	part.attrs = NULL;
+	part.nin = part.nout = 1;
+	part.in = from;
+	part.out = &out;
+	return cast(&part);
+}
+
 /* ---- elementwise, by pieces ----------------------------------------------------------------------------------- */
 
 enum { PIECE = 2048, PIECE_INPUTS = 8 };
@@ -87,7 +108,7 @@ static struct slp_view piece_of(const struct slp_view *v, int64_t begin, int64_t
 
 struct pieces {
 	const struct slp_kernel *k;
-	slp_kernel_fn *kernel;
+	slp_kernel_fn *kernel, *cast;
 	struct slp_first_failure failure;
 };
 
@@ -101,14 +122,14 @@ static enum sl_status run_piece(const struct pieces *p, int64_t begin, int64_t n
 		views[i] = v;
 		if (!slp_is_half(v.type.dtype)) continue;
 		views[i] = (struct slp_view){copies[i], promoted_type(v.type)};
-		if (i < nin) slp_cpu_convert(p->k, &v, &views[i]);
+		if (i < nin) convert(p->k, p->cast, &v, &views[i]);
 	}
 	struct slp_kernel wide = *p->k;
 	wide.in = views;
 	wide.out = views + nin;
 	enum sl_status s = p->kernel(&wide);
 	struct slp_view out = piece_of(&p->k->out[0], begin, n);
-	return s == SL_OK && slp_is_half(out.type.dtype) ? slp_cpu_convert(p->k, &views[nin], &out) : s;
+	return s == SL_OK && slp_is_half(out.type.dtype) ? convert(p->k, p->cast, &views[nin], &out) : s;
 }
 
 static void run_pieces(void *arg, int64_t begin, int64_t end)
@@ -131,20 +152,11 @@ size_t slp_call_scratch(const struct slp_infer *c)
 	return copies ? copied_scratch(c) : own_scratch(c);
 }
 
-static slp_convert_fn *converter(bool cuda)
-{
-#ifdef HAVE_CUDA
-	if (cuda) return slp_cuda_convert;
-#endif
-	(void)cuda;
-	return slp_cpu_convert;
-}
-
 /* Which operands are copied, and as what. */
 struct copying {
 	bool (*wanted)(const struct slp_view *v);
 	struct slp_type (*type)(struct slp_type t);
-	slp_convert_fn *convert;
+	slp_kernel_fn *cast;
 };
 
 static bool is_half_view(const struct slp_view *v)
@@ -173,7 +185,7 @@ static enum sl_status copy(const struct slp_kernel *k, const struct copying *c, 
 		if (!c->wanted(v)) continue;
 		copies[i] = (struct slp_view){*next, c->type(v->type)};
 		*next += copy_bytes(&v->type);
-		if (i < k->nin) s = c->convert(k, v, &copies[i]);
+		if (i < k->nin) s = convert(k, c->cast, v, &copies[i]);
 	}
 	return s;
 }
@@ -184,7 +196,7 @@ static enum sl_status copy_back(const struct slp_kernel *k, const struct copying
 	for (int i = 0; i < k->nin + k->nout && s == SL_OK; i++) {
 		const struct slp_view *v = i < k->nin ? &k->in[i] : &k->out[i - k->nin];
 		bool written = i >= k->nin || slp_input_is_written(k->op, i);
-		if (written && c->wanted(v)) s = c->convert(k, &copies[i], v);
+		if (written && c->wanted(v)) s = convert(k, c->cast, &copies[i], v);
 	}
 	return s;
 }
@@ -205,11 +217,12 @@ static enum sl_status run_copied(const struct slp_kernel *k, slp_kernel_fn *kern
 enum sl_status slp_run_promoted(const struct slp_kernel *k, slp_kernel_fn *kernel, bool cuda, struct slp_view *wide)
 {
 	if (!cuda && kernel_by_pieces(k)) {
-		struct pieces p = {.k = k, .kernel = kernel};
+		struct pieces p = {.k = k, .kernel = kernel, .cast = cast_on(SL_DEVICE_CPU)};
 		slp_parallel_for(slp_size(&k->out[0]), SLP_GRAIN, run_pieces, &p);
 		return slp_noted_failure(k, &p.failure);
 	}
-	return run_copied(k, kernel, &(struct copying){is_half_view, promoted_type, converter(cuda)}, wide);
+	const struct copying c = {is_half_view, promoted_type, cast_on(cuda ? SL_DEVICE_GPU : SL_DEVICE_CPU)};
+	return run_copied(k, kernel, &c, wide);
 }
 
 enum sl_status slp_run_aligned(const struct slp_kernel *k, slp_kernel_fn *kernel, struct slp_view *aligned)
@@ -218,5 +231,6 @@ enum sl_status slp_run_aligned(const struct slp_kernel *k, slp_kernel_fn *kernel
 	for (int i = 0; i < k->nin + k->nout && !copies; i++)
 		copies = is_misaligned(i < k->nin ? &k->in[i] : &k->out[i - k->nin]);
 	if (!copies) return kernel(k);
-	return run_copied(k, kernel, &(struct copying){is_misaligned, same_type, converter(true)}, aligned);
+	const struct copying c = {is_misaligned, same_type, cast_on(SL_DEVICE_GPU)};
+	return run_copied(k, kernel, &c, aligned);
 }

@@ -1,15 +1,15 @@
-/* Pooling of images in lane order: 16 images at once, so that every window is reduced by whole vectors.  Where one of
- * the two sides is in the plain order, its planes are brought into lanes, or back from them, one at a time. */
+/* Pooling of images in the layout N16: 16 images at once, so that every window is reduced by whole vectors.  If x or y is
+ * plain, its planes are copied into N16, or back, one at a time. */
 #include "common/lanes.h"
 #include "common/workspace.h"
 #include "op_list.h"
 #include "pool2d.h"
 
-enum { LANES = SLP_ORDER_LANES };
+enum { LANES = SLP_N16_IMAGES };
 
 typedef int32_t int16s __attribute__((vector_size(64)));
 
-/* Planes of 16 images of one channel, all in lane order; those that the operation has not are NULL. */
+/* Planes of 16 images of one channel, all in N16; NULL: the operation has no such operand. */
 struct planes {
 	const float *x, *dy;
 	float *y, *dx;
@@ -33,7 +33,7 @@ SLP_INLINE void store(float *plane, int64_t at, const slp_v16 *v)
 #define BEATS(b, a) (((b) > (a)) | (((b) != (b)) & ((a) == (a))))
 #define PICK(mask, a, b) (((int16s)(a) & (mask)) | ((int16s)(b) & ~(mask)))
 
-/* The gradient of x vanishes where x, the result of a relu, is not positive. */
+/* The gradient vanishes where x, the result of a relu, is not positive. */
 SLP_INLINE void through_relu(const struct planes *u, int64_t at, slp_v16 *d)
 {
 	slp_v16 x;
@@ -86,7 +86,7 @@ SLP_INLINE void avg_windows(const struct slp_pool *p, const struct planes *u, co
 		}
 }
 
-/* Windows that do not overlap give each element once; others add up. */
+/* Windows that do not overlap store each element once; others add. */
 SLP_INLINE void give(const struct planes *u, int64_t at, const slp_v16 *d, const bool disjoint)
 {
 	slp_v16 sum = *d, old;
@@ -153,7 +153,7 @@ static bool tiles_plane(const struct slp_pool *p)
 	       p->ow * p->kw == p->iw;
 }
 
-/* The copy of the sizes is in registers: nothing that is written can change it. */
+/* The copy of the sizes is in registers, so no store can change it. */
 /* clang-format off */
 #define X(name)                                                                                                        \
 	SLP_CLONES static void name##_forward(const struct slp_pool *sizes, const struct planes *u)                    \
@@ -195,42 +195,43 @@ struct job {
 };
 
 /* The first element of a channel of a group of images. */
-static int64_t start(const struct slp_pool *p, bool lanes, int64_t unit, int64_t size)
+static int64_t start(const struct slp_pool *p, int layout, int64_t unit, int64_t size)
 {
 	int64_t group = unit / p->channels, channel = unit % p->channels;
-	return slp_order_index(lanes, p->channels * size, group * LANES, channel * size);
+	return slp_layout_index(layout, p->channels, size, group * LANES, channel, 0);
 }
 
-/* The planes of an input in lane order: where they are, or brought to `buffer`. */
-static const float *fetch(const struct slp_pool *p, const float *from, bool lanes, int64_t unit, int64_t size,
+/* The planes of an input in N16: in its own memory, or copied to `buffer`. */
+static const float *fetch(const struct slp_pool *p, const float *from, int layout, int64_t unit, int64_t size,
                           float *buffer)
 {
 	if (!from) return NULL;
-	from += start(p, lanes, unit, size);
-	if (lanes) return from;
+	from += start(p, layout, unit, size);
+	if (layout == SLP_LAYOUT_N16) return from;
 	slp_lanes_gather(from, p->channels * size, LANES, size, buffer, LANES);
 	return buffer;
 }
 
 static void put_back(const struct slp_pool *p, const float *buffer, float *to, int64_t unit, int64_t size)
 {
-	slp_lanes_scatter(buffer, LANES, LANES, size, to + start(p, false, unit, size), p->channels * size);
+	slp_lanes_scatter(buffer, LANES, LANES, size, to + start(p, SLP_LAYOUT_PLAIN, unit, size), p->channels * size);
 }
 
-/* Units are (group of images, channel); `buffer` has room for the planes of x, of y and of dx. */
+/* Units are (group of images, channel); `buffer` holds the planes of x, of y and of dx. */
 static void run_unit(const struct job *j, int64_t unit, float *buffer)
 {
 	const struct slp_pool *p = &j->p;
 	int64_t x = p->ih * p->iw, y = p->oh * p->ow;
+	bool x_n16 = p->x_layout == SLP_LAYOUT_N16, y_n16 = p->y_layout == SLP_LAYOUT_N16;
 	float *for_y = buffer + x * LANES, *for_dx = for_y + y * LANES;
-	struct planes u = {.x = fetch(p, j->x, p->x_lanes, unit, x, buffer),
-	                   .dy = fetch(p, j->dy, p->y_lanes, unit, y, for_y)};
-	if (j->y) u.y = p->y_lanes ? j->y + start(p, true, unit, y) : for_y;
-	if (j->dx) u.dx = p->x_lanes ? j->dx + start(p, true, unit, x) : for_dx;
+	struct planes u = {.x = fetch(p, j->x, p->x_layout, unit, x, buffer),
+	                   .dy = fetch(p, j->dy, p->y_layout, unit, y, for_y)};
+	if (j->y) u.y = y_n16 ? j->y + start(p, SLP_LAYOUT_N16, unit, y) : for_y;
+	if (j->dx) u.dx = x_n16 ? j->dx + start(p, SLP_LAYOUT_N16, unit, x) : for_dx;
 	if (j->relu) u.relu = u.x;
 	j->run(p, &u);
-	if (j->y && !p->y_lanes) put_back(p, u.y, j->y, unit, y);
-	if (j->dx && !p->x_lanes) put_back(p, u.dx, j->dx, unit, x);
+	if (j->y && !y_n16) put_back(p, u.y, j->y, unit, y);
+	if (j->dx && !x_n16) put_back(p, u.dx, j->dx, unit, x);
 }
 
 static void run_units(void *arg, int64_t begin, int64_t end)
@@ -242,7 +243,7 @@ static void run_units(void *arg, int64_t begin, int64_t end)
 	for (int64_t unit = begin; buffer && unit < end; unit++) run_unit(j, unit, buffer);
 }
 
-enum sl_status slp_pool2d_lanes(const struct slp_kernel *k)
+enum sl_status slp_pool2d_n16(const struct slp_kernel *k)
 {
 	bool max = k->op == &slp_op_max_pool2d || k->op == &slp_op_max_pool2d_grad, back = slp_pool_is_back(k);
 	struct job j = {.p = slp_pool_of(k), .relu = slp_pool_has_relu(k)};

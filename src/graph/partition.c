@@ -1,10 +1,10 @@
-/* Cutting a graph into units, each of which becomes one task.
+/* Partitions a graph into units, each of which becomes one task.
  *
- * A task costs microseconds; what is smaller than that belongs with others.  Where several workers could share the
- * work, a unit ends once it is worth a task by itself, so that heavy independent branches become tasks of their own.
- * Units are numbered so that each depends on lower ones only: a node joins the highest unit among those it depends on,
- * or opens a new one.  On one device a program is one unit, but for groups of outputs that others wait for: a unit ends
- * where one is complete.  Where that has no room on the device, a unit also ends where it would use too many bytes. */
+ * A task costs microseconds, so smaller operations share one. If several workers could share the work, a unit ends once
+ * it is worth a task by itself, so that heavy independent branches become tasks of their own. Units are numbered so
+ * that each depends on lower ones only: a node joins the highest unit among those it depends on, or opens a new one. On
+ * one device a program is one unit, unless other tasks wait for groups of outputs: then a unit ends where a group is
+ * complete. If a unit does not fit in the device's memory, it also ends before it would use too many bytes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "runtime/task/code.h"
 #include "starling/graph.h"
 
-/* Some tens of tasks' price; rates of one core, rough: they decide about orders of magnitude only. */
+/* The price of some tens of tasks; rough rates of one core: only orders of magnitude matter. */
 static const double worth_a_task = 200e-6, flops_per_second = 100e9, bytes_per_second = 10e9;
 
 static double seconds_of(const sl_graph *g, const struct slp_gnode *n)
@@ -26,23 +26,23 @@ static double seconds_of(const sl_graph *g, const struct slp_gnode *n)
 	return a > b ? a : b;
 }
 
-/* What cutting keeps in mind: for each memory (slp_graph_memories), the last unit that wrote it and the highest that
+/* The state of the partition: for each memory (slp_graph_memories), the last unit that wrote it and the highest that
  * read it. */
-struct cut {
+struct partition {
 	const sl_graph *g;
 	struct slp_layout *layout;
 	int *memory, *writer, *reader;
-	bool *written;   /* of each memory: by some node */
+	bool *written;   /* of each memory: some node writes it */
 	double *seconds; /* of each unit, as in the layout */
 	size_t most;     /* bytes for each unit to use; 0: any number */
-	size_t *bytes;   /* that it uses, by unit */
+	size_t *bytes;   /* bytes that it uses, by unit */
 	int *user;       /* of each memory: the last unit that uses it */
-	bool *ends;      /* by node: with it, a group of outputs is complete */
-	bool full;       /* the last unit has ended with a group */
+	bool *ends;      /* by node: it completes a group of outputs */
+	bool full;       /* the last unit ended with a group */
 };
 
-/* Another shape of the same elements needs no copy, unless they may change in between. */
-static bool is_view(const struct cut *c, const struct slp_gnode *n)
+/* Another shape of the same elements needs no copy, unless they may change before they are read. */
+static bool is_view(const struct partition *c, const struct slp_gnode *n)
 {
 	const sl_graph *g = c->g;
 	if (!n->op->view) return false;
@@ -57,8 +57,8 @@ static int higher(int a, int b)
 	return a > b ? a : b;
 }
 
-/* The highest unit that must come before the node, or be its own; -1: none. */
-static int latest(const struct cut *c, const struct slp_gnode *n)
+/* The highest unit that must come before the node, or contain it; -1: none. */
+static int latest(const struct partition *c, const struct slp_gnode *n)
 {
 	int unit = -1;
 	for (int i = 0; i < n->nin; i++) {
@@ -69,7 +69,7 @@ static int latest(const struct cut *c, const struct slp_gnode *n)
 	return unit;
 }
 
-static void note(const struct cut *c, int node, int unit)
+static void note(const struct partition *c, int node, int unit)
 {
 	const struct slp_gnode *n = &c->g->nodes[node];
 	for (int i = 0; i < n->nin; i++) {
@@ -80,8 +80,8 @@ static void note(const struct cut *c, int node, int unit)
 	for (int i = 0; i < n->nout; i++) c->writer[c->memory[slp_value_id((struct slp_value){node, i})]] = unit;
 }
 
-/* What a view shows lies where its argument does. */
-static int memory_of(const struct cut *c, struct slp_value v)
+/* A view has the memory of its argument. */
+static int memory_of(const struct partition *c, struct slp_value v)
 {
 	while (c->g->nodes[v.node].kind == SLP_NODE_OP && is_view(c, &c->g->nodes[v.node]))
 		v = c->g->nodes[v.node].in[0];
@@ -93,8 +93,8 @@ static struct slp_value operand(const struct slp_gnode *n, int node, int i)
 	return i < n->nin ? n->in[i] : (struct slp_value){node, i - n->nin};
 }
 
-/* Bytes that the unit would use on top of its own with the node in it; what the node works in counts as its own. */
-static size_t more_bytes(const struct cut *c, int node, int unit)
+/* Bytes that the unit would use in addition with the node in it; scratch memory of the node counts. */
+static size_t more_bytes(const struct partition *c, int node, int unit)
 {
 	const struct slp_gnode *n = &c->g->nodes[node];
 	size_t bytes = 0;
@@ -105,24 +105,24 @@ static size_t more_bytes(const struct cut *c, int node, int unit)
 	return bytes;
 }
 
-static void use(struct cut *c, int node, int unit)
+static void use(struct partition *c, int node, int unit)
 {
 	const struct slp_gnode *n = &c->g->nodes[node];
 	c->bytes[unit] += more_bytes(c, node, unit);
 	for (int i = 0; i < n->nin + n->nout; i++) c->user[memory_of(c, operand(n, node, i))] = unit;
 }
 
-static bool has_room(const struct cut *c, int node, int unit)
+static bool has_room(const struct partition *c, int node, int unit)
 {
 	return !c->most || c->bytes[unit] + more_bytes(c, node, unit) <= c->most;
 }
 
-/* The unit for a node of that price: where workers are several, a unit that is worth a task takes only what is small
+/* The unit for a node of that price: with several workers, a unit that is worth a task takes only nodes that are small
  * beside it. */
-static int choose(const struct cut *c, int node, int unit, double seconds, int workers)
+static int choose(const struct partition *c, int node, int unit, double seconds, int workers)
 {
 	int last = c->layout->nunits - 1;
-	if (workers == SLP_CUT_EACH) return c->layout->nunits++;
+	if (workers == SLP_PARTITION_EACH) return c->layout->nunits++;
 	if (workers == 1) unit = c->full ? -1 : last;
 	else if (unit < 0) unit = last;
 	bool joins = unit >= 0 && (workers == 1 || c->seconds[unit] < worth_a_task || seconds < c->seconds[unit] / 8);
@@ -130,14 +130,14 @@ static int choose(const struct cut *c, int node, int unit, double seconds, int w
 }
 
 /* The node that computes a value's memory: not a view. */
-static int computed_by(const struct cut *c, struct slp_value v)
+static int computed_by(const struct partition *c, struct slp_value v)
 {
 	while (is_view(c, &c->g->nodes[v.node])) v = c->g->nodes[v.node].in[0];
 	return v.node;
 }
 
 /* Marks the last node of each group. */
-static void find_ends(struct cut *c)
+static void find_ends(struct partition *c)
 {
 	const int *group = c->layout->group;
 	for (int i = 0; group && i < c->g->noutputs; i++) {
@@ -148,7 +148,7 @@ static void find_ends(struct cut *c)
 	}
 }
 
-static void cut_all(struct cut *c, int workers)
+static void partition_all(struct partition *c, int workers)
 {
 	find_ends(c);
 	for (int i = 0; i < c->g->count; i++) {
@@ -167,10 +167,10 @@ static void cut_all(struct cut *c, int workers)
 	}
 }
 
-bool slp_cut(const sl_graph *g, int workers, size_t most, struct slp_layout *layout)
+bool slp_partition(const sl_graph *g, int workers, size_t most, struct slp_layout *layout)
 {
 	size_t values = (size_t)g->count * SLP_MAX_OUTPUTS + 1;
-	struct cut c = {.g = g, .layout = layout, .most = most, .memory = slp_graph_memories(g)};
+	struct partition c = {.g = g, .layout = layout, .most = most, .memory = slp_graph_memories(g)};
 	c.written = c.memory ? slp_graph_written(g, c.memory) : NULL;
 	c.writer = slp_malloc(values * sizeof *c.writer);
 	c.reader = slp_malloc(values * sizeof *c.reader);
@@ -185,7 +185,7 @@ bool slp_cut(const sl_graph *g, int workers, size_t most, struct slp_layout *lay
 		memset(c.writer, 0xff, values * sizeof *c.writer);
 		memset(c.reader, 0xff, values * sizeof *c.reader);
 		memset(c.user, 0xff, values * sizeof *c.user);
-		cut_all(&c, workers);
+		partition_all(&c, workers);
 	}
 	free(c.memory);
 	free(c.written);

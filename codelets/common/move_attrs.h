@@ -1,17 +1,12 @@
-/* Attributes of the operations that move elements. */
-#ifndef SLP_LAYOUT_H
-#define SLP_LAYOUT_H
+/* Attributes of operations that move elements, which functions in compose/ and several families fill in. */
+#ifndef SLP_MOVE_ATTRS_H
+#define SLP_MOVE_ATTRS_H
 
+#include "op_inner.h"
 #include "starling/tensor.h"
 
 struct slp_transpose_attrs {
 	int naxes, axes[SL_MAX_NDIM];
-};
-
-/* As in Python: negative ends count from the end of the axis, what lies outside is cut off. */
-struct slp_slice_attrs {
-	int axis;
-	int64_t begin, end, step;
 };
 
 struct slp_slice_grad_attrs {

@@ -15,13 +15,13 @@
 #include "op_list.h"
 #include "starling/graph.h"
 
-/* Memory that one value, or several in turn, occupy from node `first` to node `last`. */
+/* Memory that one value, or several one after another, occupy from node `first` to node `last`. */
 struct region {
 	size_t bytes, offset;
 	int first, last, unit;
-	bool external;        /* seen outside of its unit */
-	struct region *whole; /* it is a part of that one, which lives at least as long ... */
-	size_t at;            /* ... from there on; NULL: it is none */
+	bool external;        /* read outside of its unit */
+	struct region *whole; /* it is a part of this region, which lives at least as long ... */
+	size_t at;            /* ... from this byte on; NULL: it is no part */
 };
 
 struct memory {
@@ -35,7 +35,7 @@ struct memory {
 
 /* ---- views ------------------------------------------------------------------------------------------------------- */
 
-/* Views, which run in no unit, lie where their argument does. */
+/* Views, which run in no unit, have the location of their argument. */
 static void find_roots(const sl_graph *g, struct slp_layout *layout)
 {
 	for (int i = 0; i < g->count; i++) {
@@ -65,7 +65,8 @@ static void find_uses(struct memory *m)
 	for (int i = 0; i < m->g->noutputs; i++) m->external[l->root[slp_value_id(m->g->outputs[i])]] = true;
 }
 
-/* The argument whose place a result of the node can take: in scratch, dead afterwards, of the same size; -1: none. */
+/* The argument whose memory a result of the node can take: in scratch, not read afterwards, of the same size; -1:
+ * none. */
 static int input_to_reuse(const struct memory *m, int node, int out)
 {
 	const struct slp_gnode *n = &m->g->nodes[node];
@@ -95,14 +96,13 @@ static void make_regions(struct memory *m, bool reuse)
 			m->region[id] = taken >= 0 ? m->region[taken] : id;
 			struct region *r = &m->regions[m->region[id]];
 			if (taken < 0)
-				*r = (struct region){slp_type_bytes(&n->types[k]),
-				                     0,
-				                     i,
-				                     i,
-				                     m->layout->unit[i],
-				                     m->external[id],
-				                     NULL,
-				                     0};
+				*r = (struct region){.bytes = slp_type_bytes(&n->types[k]),
+				                     .offset = 0,
+				                     .first = i,
+				                     .last = i,
+				                     .unit = m->layout->unit[i],
+				                     .external = m->external[id],
+				                     .at = 0};
 			if (m->last[id] > r->last) r->last = m->last[id];
 		}
 	}
@@ -121,7 +121,7 @@ static bool is_in_pieces(const struct memory *m, const struct slp_gnode *n)
 	return !m->external[(int)(n - m->g->nodes) * SLP_MAX_OUTPUTS];
 }
 
-/* The region that can become a part of the concatenation's: it is in scratch there, and dead afterwards. */
+/* The region that can become a part of the concatenation's: it is in scratch there, and not read afterwards. */
 static struct region *part_of(const struct memory *m, int node, int i)
 {
 	const struct slp_gnode *n = &m->g->nodes[node];
@@ -146,7 +146,7 @@ static void join_parts(struct memory *m, int node)
 	}
 }
 
-/* A whole lives from its first part on.  It may be a part itself. */
+/* A whole lives from its first part on. It may be a part itself. */
 static void join_all(struct memory *m)
 {
 	for (int i = 0; i < m->g->count; i++)
@@ -179,13 +179,13 @@ static size_t room(const struct region *r)
 	return r->bytes ? (r->bytes + 63) / 64 * 64 : 64;
 }
 
-/* Where a region of a unit lies, and when. */
+/* The place and the lifetime of a region of a unit. */
 struct place {
 	size_t offset, end;
 	int first, last;
 };
 
-/* The lowest offset that is free among places, lowest first, that are taken at the same time. */
+/* The lowest offset that is free; places, lowest first, are taken at the same time. */
 static void assign_offset(struct region *r, const struct place *places, int n, bool reuse)
 {
 	size_t bytes = room(r);
@@ -196,7 +196,7 @@ static void assign_offset(struct region *r, const struct place *places, int n, b
 	}
 }
 
-/* Puts it among the places. */
+/* Inserts it into the places. */
 static void take_place(const struct region *r, struct place *places, int n)
 {
 	int low = 0, high = n;
@@ -297,7 +297,7 @@ static bool find_locations(struct memory *m)
 	return true;
 }
 
-/* Results of the program count for neither. */
+/* Results of the program are in neither sum. */
 static void sum_up(const struct memory *m)
 {
 	struct slp_layout *l = m->layout;
@@ -351,7 +351,7 @@ bool slp_plan_memory(const sl_graph *g, bool reuse, struct slp_layout *layout)
 		find_roots(g, layout);
 		find_uses(&m);
 		make_regions(&m, reuse);
-		if (reuse && slp_layout_on_cpu(g)) join_all(&m); /* other kernels copy what is there already */
+		if (reuse && slp_layout_on_cpu(g)) join_all(&m); /* other kernels copy the previous contents */
 		ok = assign_offsets(&m, reuse) && find_locations(&m);
 	}
 	if (ok) sum_up(&m);

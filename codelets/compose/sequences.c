@@ -1,8 +1,8 @@
-/* sl_recurrent: recurrent with zeros as first states; over sequences of different lengths, too: steps are taken in
- * another order, and results and states behind a sequence are replaced. */
-#include "compose/compose.h"
+/* sl_recurrent: recurrent with zeros as default first states; for sequences of different lengths it reorders steps, and
+ * replaces results and states behind a sequence's end. */
+#include "compose.h"
 #include "op_list.h"
-#include "recurrent.h"
+#include "recurrent/recurrent.h"
 #include "starling/functions.h"
 
 /* ---- all steps count --------------------------------------------------------------------------------------------- */
@@ -45,12 +45,12 @@ static sl_tensor *run(const char *at, enum sl_cell cell, sl_tensor *gates, sl_te
 
 /* ---- some count -------------------------------------------------------------------------------------------------- */
 
-/* What follows from how many steps of each row count. */
+/* Masks and indices that follow from the number of steps of each row. */
 struct counts {
-	sl_tensor *past;   /* (steps, rows, 1): is the step behind the last one that counts? */
-	sl_tensor *turned; /* (steps, rows): where the steps that count lie in the opposite order, as rows of all */
-	sl_tensor *last;   /* (rows): where the last one lies that counts, as a row of all */
-	sl_tensor *empty;  /* (rows, 1): does none count? */
+	sl_tensor *past;   /* (steps, rows, 1): whether the step is behind the row's last one */
+	sl_tensor *turned; /* (steps, rows): the row's steps in reverse order, as rows of all */
+	sl_tensor *last;   /* (rows): the row's last step, as a row of all */
+	sl_tensor *empty;  /* (rows, 1): whether the row has no step */
 };
 
 static bool count(const char *at, sl_shape s, sl_tensor *lengths, struct counts *c)
@@ -75,11 +75,11 @@ static sl_tensor *rows_at(const char *at, sl_tensor *x, sl_tensor *places)
 	return x ? sl_gather_at(at, sl_reshape_at(at, x, SL_SHAPE(-1, sl_tensor_shape(x).dim[2])), places) : NULL;
 }
 
-/* Gates behind the last step that counts, whatever x holds there.  An LSTM forgets nothing and takes nothing in: its last
- * cell is that of this step. */
+/* Gates behind a row's last step that keep the state, whatever x holds there. An LSTM then forgets nothing and adds
+ * nothing: its last cell is that of this step. */
 static sl_tensor *still(const char *at, const struct counts *c, enum sl_cell cell, sl_tensor *gates)
 {
-	static const double held[] = {-1e4, 1e4, 0, 0}; /* what goes in, what stays */
+	static const double held[] = {-1e4, 1e4, 0, 0}; /* what the input gate adds, what the forget gate keeps */
 	if (!gates || cell != SL_CELL_LSTM) return sl_masked_fill_at(at, gates, c->past, 0);
 	struct sl_make make = {sl_tensor_dtype(gates), sl_tensor_device(gates)};
 	sl_shape units = SL_SHAPE(sl_tensor_shape(gates).dim[2] / 4);
@@ -88,7 +88,7 @@ static sl_tensor *still(const char *at, const struct counts *c, enum sl_cell cel
 	return sl_where_at(at, c->past, sl_concat_at(at, all, 4, 0), gates);
 }
 
-/* The state after the last step that counts: the first state where none does. */
+/* The state after a row's last step: the first state if it has none. */
 static sl_tensor *last_state(const char *at, const struct counts *c, sl_tensor *y, sl_tensor *first)
 {
 	sl_tensor *last = rows_at(at, y, c->last);

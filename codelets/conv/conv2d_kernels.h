@@ -1,26 +1,25 @@
 /* Convolution in two dimensions: its sizes, and the CPU implementations among which conv2d_cpu.c chooses. */
-#ifndef SLP_CONV2D_H
-#define SLP_CONV2D_H
+#ifndef SLP_CONV2D_KERNELS_H
+#define SLP_CONV2D_KERNELS_H
 
-#include "common/lane_order.h"
+#include "common/image_layout.h"
 #include "op.h"
 #include "op_inner.h"
 #include "starling/ops.h"
 
-/* Attributes of all these operations; those that an operation's table lacks are 0.  Users have the first four of each
- * table, graph passes add the others.  For each image by itself, as it is in memory: x (or its gradient) and y (or its
- * gradient) may each be in lane order (lane_order.h; their images must then be a multiple of 16). */
+/* Attributes of all these operations; fields that are not in an operation's table are 0. Users have the first four of
+ * each table, graph passes add the others. x (or its gradient) and y (or its gradient) have a layout each
+ * (image_layout.h): one of them may be plain and the other not. N16 needs a multiple of 16 images, NC16 whole blocks in
+ * a half type. */
 struct slp_conv2d_attrs {
 	struct sl_conv2d_opts conv;
-	bool x_lanes, y_lanes;
-	bool x_blocks, y_blocks; /* in blocks of 16 channels (lane_order.h), of half types */
-	bool x_last, y_last;     /* channels last (lane_order.h) */
-	bool wide;               /* parameters or their gradients are float32, images in a half type */
-	bool bias;               /* conv2d_grad_weights: the gradient of a bias too */
-	int crop[2];             /* rows and columns at the end of y that nobody wants: y has that many fewer */
-	int activation;          /* enum sl_activation, of the sum; forward only */
-	int pool;                /* enum slp_conv_pool, of the pooled forms */
-	int64_t size[2];         /* of the gradients, which inputs leave open: of x (conv2d_grad_data), of the kernel */
+	int x_layout, y_layout; /* enum slp_image_layout */
+	bool wide;              /* parameters or their gradients are float32, images in a half type */
+	bool bias;              /* conv2d_grad_weights: the gradient of a bias too */
+	int crop[2];            /* rows and columns at the end of y that are left out: y has that many fewer */
+	int activation;         /* enum sl_activation, of the sum; forward only */
+	int pool;               /* enum slp_conv_pool, of the pooled forms */
+	int64_t size[2];        /* of the gradients, where inputs do not tell: of x (conv2d_grad_data), of the kernel */
 };
 
 /* x (n, ic, ih, iw), w (oc, ic / groups, kh, kw), y (n, oc, oh, ow). */
@@ -31,9 +30,23 @@ struct slp_conv {
 
 static inline struct slp_conv slp_conv_make(const struct sl_conv2d_opts *o, sl_shape x, sl_shape w, sl_shape y)
 {
-	struct slp_conv c = {x.dim[0],  x.dim[1],  x.dim[2],       x.dim[3],      y.dim[1],     y.dim[2],
-	                     y.dim[3],  w.dim[2],  w.dim[3],       o->groups,     o->stride[0], o->stride[1],
-	                     o->pad[0], o->pad[1], o->dilation[0], o->dilation[1]};
+	struct slp_conv c;
+	c.n = x.dim[0];
+	c.ic = x.dim[1];
+	c.ih = x.dim[2];
+	c.iw = x.dim[3];
+	c.oc = y.dim[1];
+	c.oh = y.dim[2];
+	c.ow = y.dim[3];
+	c.kh = w.dim[2];
+	c.kw = w.dim[3];
+	c.groups = o->groups;
+	c.sh = o->stride[0];
+	c.sw = o->stride[1];
+	c.ph = o->pad[0];
+	c.pw = o->pad[1];
+	c.dh = o->dilation[0];
+	c.dw = o->dilation[1];
 	return c;
 }
 
@@ -42,12 +55,13 @@ static inline const struct slp_conv2d_attrs *slp_conv_attrs(const struct slp_ker
 	return (const struct slp_conv2d_attrs *)k->attrs;
 }
 
-static inline bool slp_conv_is_last(const struct slp_kernel *k)
+static inline bool slp_conv_is_nhwc(const struct slp_kernel *k)
 {
-	return slp_conv_attrs(k)->x_last || slp_conv_attrs(k)->y_last;
+	const struct slp_conv2d_attrs *a = slp_conv_attrs(k);
+	return slp_layout_among(SLP_LAYOUT_NHWC, a->x_layout, a->y_layout);
 }
 
-/* The sizes of a call of one of the operations; y is what is pooled. */
+/* The sizes of a call of one of the operations; y is the unpooled one. */
 static inline struct slp_conv slp_conv_of(const struct slp_kernel *k)
 {
 	const struct slp_view *in = k->in, *out = k->out;
@@ -61,14 +75,16 @@ static inline struct slp_conv slp_conv_of(const struct slp_kernel *k)
 	return slp_conv_make(&a->conv, in[0].type.shape, in[1].type.shape, y);
 }
 
-/* The byte of the mask of 16 images where the bit of an element is; its number in it is that of the image modulo 8. */
-SLP_ORDER_FN int64_t slp_conv_mask_index(const struct slp_conv *c, int64_t n, int64_t o, int64_t at)
+/* The index of the byte of the mask, of 16 images, that holds the bit of an element; the bit's number is the image
+ * modulo 8. */
+SLP_LAYOUT_FN int64_t slp_conv_mask_index(const struct slp_conv *c, int64_t n, int64_t o, int64_t at)
 {
 	return ((n / 16 * c->oc + o) * c->oh * c->ow + at) * 2 + n % 16 / 8;
 }
 
-/* What a window of four elements (two rows of two) gives, and to which of them its gradient goes: bit i of *flow. */
-SLP_ORDER_FN double slp_conv_pool4(int pool, bool relu, const double v[4], unsigned *flow)
+/* The result of a window of four elements (two rows of two), and the elements that its gradient goes to: bit i of
+ * *flow. */
+SLP_LAYOUT_FN double slp_conv_pool4(int pool, bool relu, const double v[4], unsigned *flow)
 {
 	int best = 0;
 	for (int i = 1; i < 4; i++)
@@ -79,26 +95,27 @@ SLP_ORDER_FN double slp_conv_pool4(int pool, bool relu, const double v[4], unsig
 	return pool == SLP_CONV_POOL_AVG ? ((v[0] + v[1]) + (v[2] + v[3])) * 0.25 : v[best];
 }
 
-/* The part of the gradient of a window that each element it flows to gets. */
-SLP_ORDER_FN float slp_conv_pool_share(int pool)
+/* The part of a window's gradient that each element gets. */
+SLP_LAYOUT_FN float slp_conv_pool_share(int pool)
 {
 	return pool == SLP_CONV_POOL_AVG ? 0.25f : 1.0f;
 }
 
-/* For cuDNN, which takes images whole and in one order, the plain one or channels last: bytes of a copy of x, of y with
- * what was cropped, of w and of the bias, in front of its workspace; 0 where the tensor itself will do. */
+/* For cuDNN, which takes whole images in one layout, plain or NHWC: bytes of a copy of x, of the uncropped y, of w and
+ * of the bias, in front of its workspace; 0 if the tensor itself is used. */
 struct slp_conv_stage {
 	size_t x, y, w, b;
 };
 
 static inline struct slp_conv_stage slp_conv_stage_of(const struct slp_conv2d_attrs *a, const struct slp_conv *c,
-                                                      size_t element, bool last)
+                                                      size_t element, bool nhwc)
 {
 	size_t x = (size_t)(c->n * c->ic * c->ih * c->iw), y = (size_t)(c->n * c->oc), taps = (size_t)(c->kh * c->kw);
 	y *= (size_t)((c->oh + a->crop[0]) * (c->ow + a->crop[1]));
-	bool other_x = a->x_lanes || a->x_blocks || a->x_last != last;
-	bool other_y = a->y_lanes || a->y_blocks || a->y_last != last || a->crop[0] || a->crop[1] || a->pool;
-	bool other_w = a->wide || (last && taps > 1);
+	int layout = nhwc ? SLP_LAYOUT_NHWC : SLP_LAYOUT_PLAIN;
+	bool other_x = a->x_layout != layout;
+	bool other_y = a->y_layout != layout || a->crop[0] || a->crop[1] || a->pool;
+	bool other_w = a->wide || (nhwc && taps > 1);
 	struct slp_conv_stage s = {other_x ? x : 0, other_y ? y : 0,
 	                           other_w ? (size_t)(c->oc * (c->ic / c->groups)) * taps : 0,
 	                           a->wide ? (size_t)c->oc : 0};
@@ -116,7 +133,7 @@ static inline size_t slp_conv_stage_bytes(struct slp_conv_stage s)
 extern "C"
 #endif
         size_t
-        slp_conv_workspace(const struct slp_conv *c, size_t element); /* conv2d.c */
+        slp_conv_workspace(const struct slp_conv *c, size_t element); /* conv2d_forms.c */
 
 /* conv2d_ref.c */
 enum sl_status slp_conv2d_ref(const struct slp_kernel *k);
@@ -125,56 +142,55 @@ enum sl_status slp_conv2d_grad_weights_ref(const struct slp_kernel *k);
 
 /* conv2d_cpu.c */
 enum sl_status slp_conv2d_cpu(const struct slp_kernel *k);
-/* A call of which x or y has channels last, by a kernel for the plain order. */
+/* Runs a call with x or y in NHWC by a kernel for the plain layout. */
 enum sl_status slp_conv_by_plain(const struct slp_kernel *k, slp_kernel_fn *kernel);
-extern size_t slp_conv_most_work; /* bytes: images of more are reordered a part at a time; tests change it */
+extern size_t slp_conv_most_work; /* bytes: more images are reordered in parts; tests change it */
 
-/* What a CPU implementation computes. */
+/* The arguments of a CPU implementation. */
 struct slp_conv_args {
 	struct slp_conv c;
 	enum slp_conv_pass pass;
-	float *x, *w, *b, *y;  /* b NULL: no bias */
-	bool x_lanes, y_lanes; /* conv2d_batch.c alone takes them, and the activation */
-	int pool;              /* y is pooled, or the gradient of what was pooled ... */
-	uint8_t *mask;         /* ... with this mask */
-	bool cropped;          /* y is smaller than x, w and the options demand */
+	float *x, *w, *b, *y;   /* b NULL: no bias */
+	int x_layout, y_layout; /* N16: conv2d_batch.c alone takes it, and the activation; NC16: conv2d_onednn.c does */
+	int pool;               /* y is pooled, or the gradient of what was pooled ... */
+	uint8_t *mask;          /* ... with this mask */
+	bool cropped;           /* y is smaller than x, w and the options give */
 	int activation;
 	const struct slp_conv2d_blocked_attrs *blocked; /* images in blocks; conv2d_onednn.c alone takes them */
-	bool sum;                                       /* y is added to what is there; in blocks only */
-	bool x_blocks, y_blocks;
+	bool sum;                                       /* y is added to its previous contents; in blocks only */
 	bool half, wide; /* bfloat16, w and b float32 if wide or gradients; conv2d_onednn.c alone takes it */
 };
 
-/* The operands of a call, and whether there is nothing to compute. */
+/* The operands of a call; whether there is nothing to compute. */
 struct slp_conv_args slp_conv_args_of(const struct slp_kernel *k);
 bool slp_conv_is_empty(const struct slp_conv *c);
-/* Images that are reordered at a time. */
+/* The number of images that are reordered at a time. */
 int64_t slp_conv_images_at_once(const struct slp_conv *c);
 
 enum sl_status slp_conv2d_bf16(const struct slp_kernel *k); /* conv2d_bf16.c */
 
-/* Each returns SL_EUNSUPPORTED, without a message, where it cannot do the call. */
+/* Each returns SL_EUNSUPPORTED, without a message, if it does not support the call. */
 enum sl_status slp_conv_batch(const struct slp_kernel *k, const struct slp_conv_args *a);  /* conv2d_batch.c */
 enum sl_status slp_conv_onednn(const struct slp_kernel *k, const struct slp_conv_args *a); /* conv2d_onednn.c */
-/* The same as it comes; its gradients of weights depend on the number of threads. */
+/* oneDNN alone; its gradients of weights depend on the number of threads. */
 enum sl_status slp_conv_onednn_alone(const struct slp_kernel *k, const struct slp_conv_args *a);
 enum sl_status slp_conv_fixed_weights(const struct slp_kernel *k, const struct slp_conv_args *a); /* conv2d_fixed.c */
 enum sl_status slp_conv_gemm(const struct slp_kernel *k, const struct slp_conv_args *a);          /* conv2d_gemm.c */
 enum sl_status slp_conv_bf16_weights(const struct slp_kernel *k,
                                      const struct slp_conv_args *a); /* conv2d_bf16_weights.c */
 
-/* Whether conv2d_batch.c takes a call in the plain order, because it is the fastest. */
+/* Whether conv2d_batch.c is the fastest for a call in the plain layout. */
 bool slp_conv_batch_pays(const struct slp_conv *c);
 
-/* Whether conv2d_onednn.c takes bfloat16: it reorders and converts in one go, and computes in float32 where it must. */
+/* Whether conv2d_onednn.c takes bfloat16: it reorders and converts in one step, and computes in float32 if it must. */
 bool slp_conv_onednn_half(void);
 
-/* Bytes of the weights of a convolution in blocks as its kernel wants them; 0: there is no fast one.  Packs them. */
+/* Bytes of packed weights of a convolution in blocks; 0: there is no fast kernel. slp_conv_onednn_pack packs them. */
 size_t slp_conv_onednn_packed(const struct slp_conv_args *a, int threads);
 enum sl_status slp_conv_onednn_pack(const struct slp_kernel *k, const struct slp_conv_args *a, float *packed,
                                     size_t bytes);
 
-/* A call with a pooling by way of the unpooled y, which `run` makes or takes in lane order; conv2d_pool.c. */
+/* A call with a pooling, through the unpooled y, which `run` computes or reads in N16; conv2d_pool.c. */
 typedef enum sl_status slp_conv_run(const struct slp_kernel *k, const struct slp_conv_args *a);
 enum sl_status slp_conv_unpooled(const struct slp_kernel *k, const struct slp_conv_args *a, slp_conv_run *run);
 
