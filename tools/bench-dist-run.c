@@ -12,7 +12,7 @@
 #include <starling.h>
 #include <starling/dist.h>
 
-#include "models/networks.h"
+#include "models/driver/networks.h"
 
 enum { WARM = 4, MOST = 8, WORDS = 50257, TOKENS = 1024 };
 

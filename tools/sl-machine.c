@@ -10,7 +10,7 @@
 
 #include <starpu.h>
 
-#include "../models/common.h"
+#include "../models/driver/common.h"
 #include "benchmark/bench.h"
 
 double bench_now(void)

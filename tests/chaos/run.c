@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../models/networks.h"
+#include "../../models/driver/networks.h"
 #include "io/crc32c.h"
 #include "nn/nn.h"
 #include "run.h"

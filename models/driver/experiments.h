@@ -1,6 +1,6 @@
 /* Drivers that are a row of experiments: all of them run, or those named on the command line. */
-#ifndef MODELS_EXPERIMENTS_H
-#define MODELS_EXPERIMENTS_H
+#ifndef MODELS_DRIVER_EXPERIMENTS_H
+#define MODELS_DRIVER_EXPERIMENTS_H
 
 #include "common.h"
 

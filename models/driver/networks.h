@@ -1,6 +1,6 @@
 /* The networks of drivers and benchmarks, from blocks.  Each is new, without values yet, and the caller's. */
-#ifndef MODELS_NETWORKS_H
-#define MODELS_NETWORKS_H
+#ifndef MODELS_DRIVER_NETWORKS_H
+#define MODELS_DRIVER_NETWORKS_H
 
 #include <starling.h>
 

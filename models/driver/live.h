@@ -1,6 +1,6 @@
 /* What can be seen of a training run while it runs: points about once a second, for --watch and --tensorboard. */
-#ifndef MODELS_LIVE_H
-#define MODELS_LIVE_H
+#ifndef MODELS_DRIVER_LIVE_H
+#define MODELS_DRIVER_LIVE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* Checkpoints of all drivers: where they are written, whether a run continues from one, and how a failed one is
  * reported. */
-#ifndef MODELS_CHECKPOINT_OPTIONS_H
-#define MODELS_CHECKPOINT_OPTIONS_H
+#ifndef MODELS_DRIVER_CHECKPOINT_OPTIONS_H
+#define MODELS_DRIVER_CHECKPOINT_OPTIONS_H
 
 #include "common.h"
 

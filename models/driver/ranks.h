@@ -1,7 +1,7 @@
 /* What all training drivers do as one of several processes (dist.h): each rank takes its rows of every batch, rank 0
  * speaks and writes, and all stop at the same step. */
-#ifndef MODELS_RANKS_H
-#define MODELS_RANKS_H
+#ifndef MODELS_DRIVER_RANKS_H
+#define MODELS_DRIVER_RANKS_H
 
 #include "common.h"
 

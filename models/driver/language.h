@@ -1,7 +1,7 @@
 /* Drivers that learn a text and write more of it: options, training, checkpoints, writing.  A driver says what a step
  * is, and how it scores what may come next. */
-#ifndef MODELS_LANGUAGE_H
-#define MODELS_LANGUAGE_H
+#ifndef MODELS_DRIVER_LANGUAGE_H
+#define MODELS_DRIVER_LANGUAGE_H
 
 #include <starling/checkpoint.h>
 

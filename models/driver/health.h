@@ -1,7 +1,7 @@
 /* --health: a file that says how a run is doing, for supervisors and monitoring; written anew every ten seconds, in JSON,
  * or as Prometheus reads it if its name ends in .prom.  All do nothing unless drv_health_begin was given a path. */
-#ifndef MODELS_HEALTH_H
-#define MODELS_HEALTH_H
+#ifndef MODELS_DRIVER_HEALTH_H
+#define MODELS_DRIVER_HEALTH_H
 
 #include <stdarg.h>
 #include <stdbool.h>

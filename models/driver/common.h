@@ -1,6 +1,6 @@
 /* What the drivers share: command lines, start and stop, progress, results for machines and as pictures. */
-#ifndef MODELS_COMMON_H
-#define MODELS_COMMON_H
+#ifndef MODELS_DRIVER_COMMON_H
+#define MODELS_DRIVER_COMMON_H
 
 #include <argp.h>
 #include <jansson.h>

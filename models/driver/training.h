@@ -1,7 +1,7 @@
 /* Training on Fashion-MNIST, as drivers share it: options, epochs, progress, results.  A driver says how a batch is
  * trained and tested. */
-#ifndef MODELS_TRAINING_H
-#define MODELS_TRAINING_H
+#ifndef MODELS_DRIVER_TRAINING_H
+#define MODELS_DRIVER_TRAINING_H
 
 #include "checkpoint_options.h"
 #include "live.h"

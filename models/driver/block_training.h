@@ -1,6 +1,6 @@
 /* Training a network made of blocks, on one device or in shards on several. */
-#ifndef MODELS_BLOCK_TRAINING_H
-#define MODELS_BLOCK_TRAINING_H
+#ifndef MODELS_DRIVER_BLOCK_TRAINING_H
+#define MODELS_DRIVER_BLOCK_TRAINING_H
 
 #include "training.h"
 
