@@ -116,20 +116,4 @@ EXTRA_DIST += \
 	python/tests/test_several.py \
 	python/tests/test_sharing.py \
 	python/tests/test_unknown.py \
-	python/tests/test_values.py \
-	tools/bench-python \
-	tools/gluon-check \
-	tools/bench-python.c \
-	tools/gluon-cells.py \
-	tools/gluon-chapters.py \
-	tools/gluon_chapters/__init__.py \
-	tools/gluon_chapters/arrays.py \
-	tools/gluon_chapters/base.py \
-	tools/gluon_chapters/images.py \
-	tools/gluon_chapters/numpy_arrays.py \
-	tools/gluon_chapters/perceptrons.py \
-	tools/gluon_chapters/sequences.py \
-	tools/gluon_chapters/training.py \
-	tools/gluon-names.py \
-	tools/gluon-record.py \
-	tools/gluon-signatures.py
+	python/tests/test_values.py

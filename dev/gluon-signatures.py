@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Prints python/starling/mx/_signatures.py: the signatures of MXNet 1.9.1's functions and classes, one a line, as MXNet itself
-tells them.  Run it with the Python that has MXNet (tools/gluon-check says how to get one):
+tells them.  Run it with the Python that has MXNet (dev/gluon-check says how to get one):
 
-    mx/bin/python tools/gluon-signatures.py > python/starling/mx/_signatures.py
+    mx/bin/python dev/gluon-signatures.py > python/starling/mx/_signatures.py
 """
 import ast
 import inspect
@@ -14,7 +14,7 @@ import warnings
 warnings.simplefilter("ignore")
 import mxnet as mx  # noqa: E402
 
-HEAD = '''"""The signatures of MXNet 1.9.1, as tools/gluon-signatures.py reads them from MXNet itself: a line for each function and class.
+HEAD = '''"""The signatures of MXNet 1.9.1, as dev/gluon-signatures.py reads them from MXNet itself: a line for each function and class.
 
 name parameter parameter=default *several; a parameter without a default is an array, or has to be given.
 """
