@@ -80,9 +80,9 @@ EXTRA_DIST += \
 	python/starling/mx/layers.py \
 	python/starling/mx/linalg.py \
 	python/starling/mx/lr_scheduler.py \
+	python/starling/mx/manipulation.py \
 	python/starling/mx/metric.py \
 	python/starling/mx/missing.py \
-	python/starling/mx/moving.py \
 	python/starling/mx/name.py \
 	python/starling/mx/ndarray.py \
 	python/starling/mx/np.py \

@@ -331,7 +331,7 @@ def batch_dot(lhs, rhs, transpose_a=False, transpose_b=False):
     return classify(ops.matmul(lhs, rhs, ta=transpose_a, tb=transpose_b))
 
 
-# ---- moving elements
+# ---- rearranging elements
 
 
 @_public

@@ -425,7 +425,7 @@ class linalg(metaclass=Space):
         return _f.norm(x, ord or 2, axis, keepdims=keepdims)
 
 
-# ---- moving elements
+# ---- rearranging elements
 
 
 def transpose(a, axes=None):

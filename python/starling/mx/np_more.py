@@ -4,7 +4,7 @@ import numpy
 from .. import _ops as ops
 from .._tensor import Tensor
 from . import elementwise as _elements
-from . import moving as _moving
+from . import manipulation as _manipulation
 from . import nd as _f
 from .autograd import is_recording
 from .context import known
@@ -224,22 +224,22 @@ def triu(m, k=0):
 @_public
 def trace(a, offset=0, axis1=0, axis2=1, out=None):
     """The sum of the diagonal."""
-    return into(ops.sum(_moving.diag(a, offset, axis1, axis2), -1), out)
+    return into(ops.sum(_manipulation.diag(a, offset, axis1, axis2), -1), out)
 
 
 @_public
 def diag(v, k=0):
     """The diagonal of a matrix, or a matrix with that diagonal."""
-    return _moving.diag(v, k)
+    return _manipulation.diag(v, k)
 
 
 @_public
 def diagonal(a, offset=0, axis1=0, axis2=1):
     """The diagonal over two axes."""
-    return _moving.diag(a, offset, axis1, axis2)
+    return _manipulation.diag(a, offset, axis1, axis2)
 
 
-# ---- moving elements
+# ---- rearranging elements
 
 
 @_public
@@ -290,13 +290,13 @@ def tile(A, reps):
 @_public
 def repeat(a, repeats, axis=None):
     """Each element several times."""
-    return _moving.repeat(a, repeats, axis)
+    return _manipulation.repeat(a, repeats, axis)
 
 
 @_public
 def moveaxis(a, source, destination):
     """With an axis at another place."""
-    return _moving.moveaxis(a, source, destination)
+    return _manipulation.moveaxis(a, source, destination)
 
 
 @_public
@@ -304,7 +304,7 @@ def pad(x, pad_width=None, mode="constant", constant_values=0):
     """More elements around: of a value, those at the edge, those reflected there, or the largest or smallest of an axis."""
     widths = numpy.broadcast_to(numpy.asarray(pad_width), (x.ndim, 2)).tolist()
     if mode == "constant":
-        return _moving.pad(x, mode, sum(widths, []), constant_values)
+        return _manipulation.pad(x, mode, sum(widths, []), constant_values)
     if mode not in ("edge", "reflect", "symmetric", "maximum", "minimum"):
         raise not_here(f"np.pad(mode={mode!r})", "constant, edge, reflect, symmetric, maximum, minimum")
     for axis, (before, after) in enumerate(widths):
@@ -338,22 +338,22 @@ def column_stack(tup):
 def array_split(ary, indices_or_sections, axis=0):
     """An array cut into parts, which need not be equal."""
     if not isinstance(indices_or_sections, int):
-        return _moving.split_v2(ary, indices_or_sections, axis)
+        return _manipulation.split_v2(ary, indices_or_sections, axis)
     each, more = divmod(ary.shape[axis], indices_or_sections)
     sizes = [each + 1] * more + [each] * (indices_or_sections - more)
-    return _moving.split_v2(ary, numpy.cumsum(sizes)[:-1].tolist(), axis)
+    return _manipulation.split_v2(ary, numpy.cumsum(sizes)[:-1].tolist(), axis)
 
 
 @_public
 def hsplit(ary, indices_or_sections):
     """Parts side by side."""
-    return _moving.split_v2(ary, indices_or_sections, 1 if ary.ndim > 1 else 0)
+    return _manipulation.split_v2(ary, indices_or_sections, 1 if ary.ndim > 1 else 0)
 
 
 @_public
 def vsplit(ary, indices_or_sections):
     """Parts stacked along the first axis."""
-    return _moving.split_v2(ary, indices_or_sections, 0)
+    return _manipulation.split_v2(ary, indices_or_sections, 0)
 
 
 @_public

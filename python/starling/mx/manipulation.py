@@ -1,4 +1,4 @@
-"""Functions of mx.nd and mx.sym that move elements: parts, orders, indices."""
+"""Functions of mx.nd and mx.sym that rearrange elements: slices, orders, indices."""
 import builtins
 
 import numpy
