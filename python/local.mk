@@ -82,7 +82,6 @@ EXTRA_DIST += \
 	python/starling/mx/lr_scheduler.py \
 	python/starling/mx/manipulation.py \
 	python/starling/mx/metric.py \
-	python/starling/mx/missing.py \
 	python/starling/mx/name.py \
 	python/starling/mx/ndarray.py \
 	python/starling/mx/np.py \
@@ -92,6 +91,7 @@ EXTRA_DIST += \
 	python/starling/mx/random.py \
 	python/starling/mx/symbol.py \
 	python/starling/mx/test_utils.py \
+	python/starling/mx/unsupported.py \
 	python/starling/mx/util.py \
 	python/tests/mxnet-answers.txt \
 	python/tests/mxnet-names.txt \

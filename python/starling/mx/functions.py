@@ -9,7 +9,7 @@ from .._core import NULL, lib, pointer
 from .._tensor import Tensor, array as _array
 from . import _whole
 from .context import known
-from .missing import not_here
+from .unsupported import not_here
 from ._array import NDArray, reshaped
 from .autograd import is_recording
 from ._program import classify

@@ -7,7 +7,7 @@ from .. import _ops as ops
 from .._tensor import array as _array
 from .._extra import topk as _topk
 from .functions import _no_scalar, concat, places_inside
-from .missing import not_here
+from .unsupported import not_here
 from ._array import NDArray
 from ._program import classify
 

@@ -6,7 +6,7 @@ from .elementwise import *  # noqa: F403
 from .functions import *  # noqa: F403
 from .layers import *  # noqa: F403
 from .linalg import gemm2 as linalg_gemm2, syrk as linalg_syrk
-from .missing import missing
+from .unsupported import missing
 from .manipulation import *  # noqa: F403
 from ._array import NDArray
 from ._signed import as_mxnet as _as_mxnet

@@ -10,7 +10,7 @@ from . import nd as _f
 from . import random as _random
 from ._mode import set_np
 from ._signed import as_mxnet as _as_mxnet, into, signed as _signed
-from .missing import Space, missing, not_here
+from .unsupported import Space, missing, not_here
 from ._array import NDArray
 from .np_more import *  # noqa: F403
 from . import np_more as _more

@@ -9,7 +9,7 @@ from . import nd as _f
 from .autograd import is_recording
 from .context import known
 from ._signed import into
-from .missing import not_here
+from .unsupported import not_here
 from ._program import classify
 
 __all__ = []

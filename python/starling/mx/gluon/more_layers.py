@@ -1,7 +1,7 @@
 """Layers that are made of operations."""
 from ..._core import pair
 from .. import init as _init
-from ..missing import not_here
+from ..unsupported import not_here
 from .block import HybridBlock, fit
 
 __all__ = """AvgPool1D BatchNormReLU Conv1D Conv2DTranspose ELU GELU GlobalAvgPool1D GlobalMaxPool1D GroupNorm InstanceNorm LeakyReLU

@@ -6,7 +6,7 @@ from ..._core import lib, pair
 from .._signed import as_mxnet as _as_mxnet
 from ..init import for_layer
 from ..layers import given
-from ..missing import missing, not_here
+from ..unsupported import missing, not_here
 from .block import Block, HybridBlock, SymbolBlock
 
 _activations = {None: "identity", "relu": "relu", "sigmoid": "sigmoid", "tanh": "tanh"}

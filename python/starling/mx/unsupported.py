@@ -1,4 +1,4 @@
-"""What MXNet has and this package does not."""
+"""Names of MXNet that this package does not support: the exception that says so, and what to use instead."""
 import dis
 import sys
 
