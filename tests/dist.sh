@@ -3,7 +3,7 @@
 # an error on all, which names it.  Run by make check in the build tree, over TCP; by mpi.sh over MPI; by
 # dist-long.sh and mpi-long.sh with more networks, optimisers and numbers of ranks.
 . "${srcdir:-.}/tests/expect.sh"
-. "$srcdir/tests/left.sh"
+. "$srcdir/tests/leaked_processes.sh"
 export STARPU_HOME=$tmp STARPU_SILENT=1 STARPU_WORKERS_NOBIND=1 OMP_NUM_THREADS=1 SL_DIST_TIMEOUT=60
 unset SL_DIST RANK WORLD_SIZE MASTER_ADDR MASTER_PORT SL_DIST_SECRET SL_DIST_WIRE SL_DIST_ORDER
 launch=${DIST_LAUNCH:-tools/sl-launch}

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# left.sh: sourced behind expect.sh by scripts that start processes which start others: none may outlive the test.
+# leaked_processes.sh: sourced after expect.sh by scripts whose processes start others: none may outlive the test.
 export TEST_LEFT=$$
-# left: ids of processes that this script has started, however far away, and that are still there.
+# left: the ids of processes that this script started, directly or not, and that still run.
 left() {
   local file id
   for file in /proc/[0-9]*/environ; do
@@ -11,7 +11,7 @@ left() {
   done
 }
 none_left() { [ -z "$(left)" ]; }
-# What is left is reported, and ended.
+# Reports processes that still run, and ends them.
 end_left() {
   local id
   within "$1" none_left && return
