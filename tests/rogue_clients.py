@@ -1,4 +1,4 @@
-# Connects to the port where rank 0 waits, as port scanners do: says nothing, or nonsense, and stays.  A child keeps the connections.
+# Connects to the port of rank 0 as port scanners do: sends nothing, or nonsense, and keeps the connection.  A child keeps them, too.
 import os
 import socket
 import time
