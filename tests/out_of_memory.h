@@ -1,6 +1,6 @@
-/* Asking for more main memory than there is, for tests under a limit. */
-#ifndef SLP_BEYOND_H
-#define SLP_BEYOND_H
+/* Requests for more main memory than there is, for tests under a limit. */
+#ifndef SLP_OUT_OF_MEMORY_H
+#define SLP_OUT_OF_MEMORY_H
 
 #include <starling.h>
 #include <stdbool.h>
@@ -15,6 +15,6 @@ void slp_check_giants(const char *whose);
 void slp_use_up(int64_t size, int least, const char *whose);
 /* Trains LeNet with batches that grow until there is no memory, and then with a small one; limit(true): from now on.
  * The engine must not run. */
-void slp_train_beyond(bool hybrid, void (*limit)(bool on));
+void slp_train_until_full(bool hybrid, void (*limit)(bool on));
 
 #endif

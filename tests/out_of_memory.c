@@ -1,5 +1,5 @@
-/* beyond.h: what tests of memory's end do. */
-#include "beyond.h"
+/* What tests under a limit do: they ask for more memory than there is. */
+#include "out_of_memory.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -99,7 +99,7 @@ static enum sl_status train(sl_block *net, sl_trainer *trainer, int images)
 	return s;
 }
 
-void slp_train_beyond(bool hybrid, void (*limit)(bool on))
+void slp_train_until_full(bool hybrid, void (*limit)(bool on))
 {
 	slp_begin((struct sl_config){.teams = 1});
 	sl_block *net = sl_sequential(sl_conv2d_layer(6, .kernel = {5}, .activation = SL_RELU), sl_max_pool2d_layer(2),
