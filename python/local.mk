@@ -47,6 +47,7 @@ EXTRA_DIST += \
 	python/starling/mx/__init__.py \
 	python/starling/mx/_array.py \
 	python/starling/mx/_mode.py \
+	python/starling/mx/_np.py \
 	python/starling/mx/_program.py \
 	python/starling/mx/_signatures.py \
 	python/starling/mx/_signed.py \
@@ -67,7 +68,6 @@ EXTRA_DIST += \
 	python/starling/mx/gluon/data/vision.py \
 	python/starling/mx/gluon/files.py \
 	python/starling/mx/gluon/loss.py \
-	python/starling/mx/gluon/more_layers.py \
 	python/starling/mx/gluon/nn.py \
 	python/starling/mx/gluon/parameter.py \
 	python/starling/mx/gluon/rnn/__init__.py \
@@ -85,7 +85,9 @@ EXTRA_DIST += \
 	python/starling/mx/name.py \
 	python/starling/mx/ndarray.py \
 	python/starling/mx/np.py \
-	python/starling/mx/np_more.py \
+	python/starling/mx/np_by_numpy.py \
+	python/starling/mx/np_manipulation.py \
+	python/starling/mx/np_math.py \
 	python/starling/mx/npx.py \
 	python/starling/mx/optimizer.py \
 	python/starling/mx/random.py \
