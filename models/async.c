@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "experiments.h"
+#include "driver/experiments.h"
 
 struct options {
 	struct drv_options common;

@@ -9,7 +9,7 @@
 #include <starling/io.h>
 
 #include "gpt_params.h"
-#include "language.h"
+#include "driver/language.h"
 
 enum { BYTES = 256, EVALUATIONS = 16 };
 

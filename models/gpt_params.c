@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common.h"
+#include "driver/common.h"
 
 enum { HEAD = 64 };
 

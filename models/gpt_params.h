@@ -2,7 +2,7 @@
 #ifndef MODELS_GPT_PARAMS_H
 #define MODELS_GPT_PARAMS_H
 
-#include "networks.h"
+#include "driver/networks.h"
 
 /* What network the file is of: sets size, but for the heads: these are 64 wide where size->heads is 0.  False with an
  * error. */

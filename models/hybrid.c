@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "experiments.h"
-#include "networks.h"
+#include "driver/experiments.h"
+#include "driver/networks.h"
 
 struct options {
 	struct drv_options common;

@@ -2,7 +2,7 @@
 #ifndef MODELS_LENET_H
 #define MODELS_LENET_H
 
-#include "training.h"
+#include "driver/training.h"
 
 #define LENET(WEIGHT, BIAS)                                                                                            \
 	WEIGHT(W1, 20, 1, 3, 3)                                                                                        \

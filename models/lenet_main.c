@@ -1,9 +1,9 @@
 /* The command line of the LeNet driver: options, a show of the parts. */
 #include <starling/dist.h>
 
-#include "block_training.h"
+#include "driver/block_training.h"
 #include "lenet.h"
-#include "networks.h"
+#include "driver/networks.h"
 
 struct options {
 	struct drv_options common;

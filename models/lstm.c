@@ -7,7 +7,7 @@
 
 #include <starling/dist.h>
 
-#include "language.h"
+#include "driver/language.h"
 #include "words.h"
 
 enum { EVALUATIONS = 16, STATES = 2 };

@@ -1,8 +1,8 @@
 /* A perceptron of five layers, 784–512–512–512–512–10, trained on Fashion-MNIST: a network whose calls are so small
  * that what a call costs decides.  It runs imperatively, hybridised, or with each step as one program: compare the
  * times and the tasks a batch takes. */
-#include "block_training.h"
-#include "networks.h"
+#include "driver/block_training.h"
+#include "driver/networks.h"
 
 struct options {
 	struct drv_options common;

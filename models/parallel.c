@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "experiments.h"
+#include "driver/experiments.h"
 
 struct options {
 	struct drv_options common;

@@ -3,8 +3,8 @@
  * Zhang, Lipton, Li, Smola, "Dive into Deep Learning", section "Concise Implementation for Multiple GPUs", with the
  * lines that it prints.  The network: K. He, X. Zhang, S. Ren, J. Sun, "Deep residual learning for image recognition",
  * 2016. */
-#include "block_training.h"
-#include "networks.h"
+#include "driver/block_training.h"
+#include "driver/networks.h"
 
 struct options {
 	struct drv_options common;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common.h"
+#include "driver/common.h"
 #include "words.h"
 
 static const char unknown[] = "<unk>", end_of_line[] = "<eos>";

@@ -4,7 +4,7 @@
 
 #include <starling/io.h>
 
-#include "block_training.h"
+#include "driver/block_training.h"
 #include "zoo_data.h"
 #include "zoo_networks.h"
 

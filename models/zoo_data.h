@@ -2,7 +2,7 @@
 #ifndef MODELS_ZOO_DATA_H
 #define MODELS_ZOO_DATA_H
 
-#include "training.h"
+#include "driver/training.h"
 #include "zoo_networks.h"
 
 struct zoo_data {

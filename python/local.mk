@@ -47,6 +47,7 @@ EXTRA_DIST += \
 	python/starling/mx/__init__.py \
 	python/starling/mx/_array.py \
 	python/starling/mx/_mode.py \
+	python/starling/mx/_np.py \
 	python/starling/mx/_program.py \
 	python/starling/mx/_signatures.py \
 	python/starling/mx/_signed.py \
@@ -67,7 +68,6 @@ EXTRA_DIST += \
 	python/starling/mx/gluon/data/vision.py \
 	python/starling/mx/gluon/files.py \
 	python/starling/mx/gluon/loss.py \
-	python/starling/mx/gluon/more_layers.py \
 	python/starling/mx/gluon/nn.py \
 	python/starling/mx/gluon/parameter.py \
 	python/starling/mx/gluon/rnn/__init__.py \
@@ -80,18 +80,20 @@ EXTRA_DIST += \
 	python/starling/mx/layers.py \
 	python/starling/mx/linalg.py \
 	python/starling/mx/lr_scheduler.py \
+	python/starling/mx/manipulation.py \
 	python/starling/mx/metric.py \
-	python/starling/mx/missing.py \
-	python/starling/mx/moving.py \
 	python/starling/mx/name.py \
 	python/starling/mx/ndarray.py \
 	python/starling/mx/np.py \
-	python/starling/mx/np_more.py \
+	python/starling/mx/np_by_numpy.py \
+	python/starling/mx/np_manipulation.py \
+	python/starling/mx/np_math.py \
 	python/starling/mx/npx.py \
 	python/starling/mx/optimizer.py \
 	python/starling/mx/random.py \
 	python/starling/mx/symbol.py \
 	python/starling/mx/test_utils.py \
+	python/starling/mx/unsupported.py \
 	python/starling/mx/util.py \
 	python/tests/mxnet-answers.txt \
 	python/tests/mxnet-names.txt \
@@ -116,20 +118,4 @@ EXTRA_DIST += \
 	python/tests/test_several.py \
 	python/tests/test_sharing.py \
 	python/tests/test_unknown.py \
-	python/tests/test_values.py \
-	tools/bench-python \
-	tools/gluon-check \
-	tools/bench-python.c \
-	tools/gluon-cells.py \
-	tools/gluon-chapters.py \
-	tools/gluon_chapters/__init__.py \
-	tools/gluon_chapters/arrays.py \
-	tools/gluon_chapters/base.py \
-	tools/gluon_chapters/images.py \
-	tools/gluon_chapters/numpy_arrays.py \
-	tools/gluon_chapters/perceptrons.py \
-	tools/gluon_chapters/sequences.py \
-	tools/gluon_chapters/training.py \
-	tools/gluon-names.py \
-	tools/gluon-record.py \
-	tools/gluon-signatures.py
+	python/tests/test_values.py

@@ -45,7 +45,7 @@ run 1 "$bench" --json "$tmp/no/such/folder" queue-dot
 
 # gpu-check, which takes it to a machine with a GPU, says what is missing; the report lies where the caller wants it.
 mkdir -p "$tmp/bundle/bin" "$tmp/none" "$tmp/one"
-cp "$srcdir/tools/gpu-check" "$tmp/bundle"
+cp "$srcdir/dev/gpu-check" "$tmp/bundle"
 echo no >"$tmp/bundle/emulated"
 echo test_ops test_step >"$tmp/bundle/tests"
 echo product dot matmul >"$tmp/bundle/families"
@@ -54,9 +54,9 @@ printf '#!/bin/sh\necho GPU 0\n' >"$tmp/one/nvidia-smi"
 printf '#!/bin/sh\nexit 9\n' >"$tmp/one/compute-sanitizer"
 printf '#!/bin/sh\n[ "$1" != "$BROKEN" ] && [ "$1" != cublas ] || { echo "FAILED: the $1"; exit 1; }\n' >"$tmp/bundle/bin/gpu_probe"
 chmod +x "$tmp/none/nvidia-smi" "$tmp/one/nvidia-smi" "$tmp/one/compute-sanitizer" "$tmp/bundle/bin/gpu_probe"
-run 1 "$srcdir/tools/gpu-check" run
+run 1 "$srcdir/dev/gpu-check" run
 complains 'is not an unpacked bundle'
-run 1 "$srcdir/tools/gpu-check" bundle --build-dir "$tmp/nowhere"
+run 1 "$srcdir/dev/gpu-check" bundle --build-dir "$tmp/nowhere"
 complains 'no build in'
 run 1 env PATH="$tmp/none:$PATH" "$tmp/bundle/gpu-check" run
 complains 'no NVIDIA GPU here'

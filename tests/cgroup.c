@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "beyond.h"
+#include "out_of_memory.h"
 #include "check.h"
 
 enum { MIB = 1 << 20 };
@@ -49,12 +49,12 @@ static void from_the_start(bool on)
 
 static void test_training(void)
 {
-	slp_train_beyond(false, from_the_start);
+	slp_train_until_full(false, from_the_start);
 }
 
 static void test_training_hybrid(void)
 {
-	slp_train_beyond(true, from_the_start);
+	slp_train_until_full(true, from_the_start);
 }
 
 int main(int argc, char **argv)

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "models/networks.h"
+#include "models/driver/networks.h"
 
 enum { BATCH = 32, SIDE = 28, MOST = 1000, EVERY = 10 };
 

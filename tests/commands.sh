@@ -11,8 +11,8 @@ ran=0 left=0
 commands_of() {
   awk '/^```sh$/ { inside = 1; next } /^```/ { inside = 0 } inside && !/^#/' "$1"
   awk '/^```/ { inside = !inside; next } !inside' "$1" | grep -oE '`[^`]+`' | tr -d '`' |
-    grep -E '^([A-Z_]+=[^ ]+ )*(\./|build/|models/|tools/|tests/|doc/book/)?[a-zA-Z0-9._/-]+ [^ ]' |
-    grep -E '^([A-Z_]+=[^ ]+ )*(\./|build/|models/|tools/|tests/|doc/book/|make |cc |perf |python|gnuplot |cd |man |clang-format )' || true
+    grep -E '^([A-Z_]+=[^ ]+ )*(\./|build/|dev/|models/|tools/|tests/|doc/book/)?[a-zA-Z0-9._/-]+ [^ ]' |
+    grep -E '^([A-Z_]+=[^ ]+ )*(\./|build/|dev/|models/|tools/|tests/|doc/book/|make |cc |perf |python|gnuplot |cd |man |clang-format )' || true
 }
 
 # Why a command is not run, and what does it; nothing if it is to be run.

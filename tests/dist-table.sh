@@ -3,7 +3,7 @@
 # MPI if it is there.  Each must say the rank, or what differs, and end with status 1; nobody may be left.  Run by make check-long in the
 # build tree.
 . "${srcdir:-.}/tests/expect.sh"
-. "$srcdir/tests/left.sh"
+. "$srcdir/tests/leaked_processes.sh"
 export STARPU_HOME=$tmp STARPU_SILENT=1 STARPU_WORKERS_NOBIND=1 OMP_NUM_THREADS=1 STARPU_NCPU=1
 export MPIRUN=${MPIRUN:-mpirun}
 unset SL_DIST RANK WORLD_SIZE MASTER_ADDR MASTER_PORT SL_DIST_SECRET SL_DIST_WIRE SL_DIST_ORDER SL_DIST_TIMEOUT

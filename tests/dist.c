@@ -10,7 +10,7 @@
  *   recompute=1   the backward pass computes again what the first layers gave
  *   autocast=     half type that products are computed in
  *   reduction=sum of losses, not their mean
- *   strangers=1   ranks begin with other values
+ *   other_values=1   ranks begin with other values
  *   hybrid=1      the network is hybridised
  *   order=        warm: a forward pass makes the values before the trainer is made, late: one that is recorded does, changed: rank 1
  *                 changes them between the first forward pass and the first step
@@ -54,7 +54,7 @@ enum { PIXELS = 8, CLASSES = 5, MAX_SHARDS = 8, MAX_DEEP = 16 };
 static double dropout = 0.25, clip;
 static enum sl_device_kind kind = SL_DEVICE_CPU;
 static int shards = 1, gpus, together, shared, deep, accumulate = 1, rows = 4, units = 24, steps = 5, groups, freeze,
-           recompute, strangers, hybrid, async, fault_step = -1, fault_rank = -1;
+           recompute, other_values, hybrid, async, fault_step = -1, fault_rank = -1;
 static const char *reduction = "mean", *optimizer = "sgd", *mode = "step", *fault = "", *checkpoint, *data, *dist,
                   *dtype = "float32", *autocast, *order = "", *device = "cpu";
 static int64_t first; /* step of this run */
@@ -79,7 +79,7 @@ static const struct {
         {"groups", .number = &groups},
         {"freeze", .number = &freeze},
         {"recompute", .number = &recompute},
-        {"strangers", .number = &strangers},
+        {"other_values", .number = &other_values},
         {"hybrid", .number = &hybrid},
         {"async", .number = &async},
         {"dropout", .real = &dropout},
@@ -323,7 +323,7 @@ static sl_block *begin_network(void)
 	int count = sl_device_count(kind);
 	for (int i = 0; i < count; i++) devices[i] = device_at(i);
 	sl_block *net = make_network();
-	if (strangers) sl_seed(7 + (uint64_t)sl_dist_rank());
+	if (other_values) sl_seed(7 + (uint64_t)sl_dist_rank());
 	sl_initialize(net, .init = sl_xavier_init(), .devices = devices, .ndevices = count,
 	              .dtype = sl_dtype_named(dtype));
 	if (freeze) sl_freeze(net, "0.*");

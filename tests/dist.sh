@@ -3,7 +3,7 @@
 # an error on all, which names it.  Run by make check in the build tree, over TCP; by mpi.sh over MPI; by
 # dist-long.sh and mpi-long.sh with more networks, optimisers and numbers of ranks.
 . "${srcdir:-.}/tests/expect.sh"
-. "$srcdir/tests/left.sh"
+. "$srcdir/tests/leaked_processes.sh"
 export STARPU_HOME=$tmp STARPU_SILENT=1 STARPU_WORKERS_NOBIND=1 OMP_NUM_THREADS=1 SL_DIST_TIMEOUT=60
 unset SL_DIST RANK WORLD_SIZE MASTER_ADDR MASTER_PORT SL_DIST_SECRET SL_DIST_WIRE SL_DIST_ORDER
 launch=${DIST_LAUNCH:-tools/sl-launch}
@@ -74,16 +74,16 @@ done
 # Ranks that begin with other values: gradients are those of rank 0's from the first on, however they are computed, and whether
 # shapes are known before or not.
 teams=1
-same 2 1 strangers=1 dropout=0
+same 2 1 other_values=1 dropout=0
 for order in first warm; do
-  teams=2 && same 2 1 strangers=1 mode=eager dropout=0 order=$order
-  teams=2 && more same 2 1 strangers=1 mode=eager hybrid=1 dropout=0 order=$order optimizer=adam
-  teams=2 && more same 2 1 strangers=1 together=1 dropout=0 order=$order
+  teams=2 && same 2 1 other_values=1 mode=eager dropout=0 order=$order
+  teams=2 && more same 2 1 other_values=1 mode=eager hybrid=1 dropout=0 order=$order optimizer=adam
+  teams=2 && more same 2 1 other_values=1 together=1 dropout=0 order=$order
 done
-teams=3 && more same 3 1 strangers=1 mode=eager hybrid=1 dropout=0
-teams=2 && more same 2 1 strangers=1 mode=eager together=1 dropout=0
-teams=2 && more same 2 1 strangers=1 mode=eager dropout=0 dtype=bfloat16 optimizer=adam
-same 2 1 strangers=1 mode=eager order=late dropout=0
+teams=3 && more same 3 1 other_values=1 mode=eager hybrid=1 dropout=0
+teams=2 && more same 2 1 other_values=1 mode=eager together=1 dropout=0
+teams=2 && more same 2 1 other_values=1 mode=eager dropout=0 dtype=bfloat16 optimizer=adam
+same 2 1 other_values=1 mode=eager order=late dropout=0
 # A gradient that was computed by other values cannot be mended: that is an error.
 ranks 2 1 tests/dist mode=eager order=changed dropout=0
 for rank in 0 1; do complains "^\[$rank\] error: .*rank 1: values of 0.weight are not rank 0's, .* make the trainer before"; done
@@ -270,7 +270,7 @@ if [ "$tcp" ]; then
   # Strangers at the port: they say nothing, or nonsense, and hold nobody up.
   if command -v python3 >/dev/null; then
     # shellcheck disable=SC2016
-    run 0 "$launch" --no-bind -n 2 sh -c '[ "$RANK" = 0 ] || python3 "$0"; exec tests/dist steps=1' "$srcdir/tests/strangers.py"
+    run 0 "$launch" --no-bind -n 2 sh -c '[ "$RANK" = 0 ] || python3 "$0"; exec tests/dist steps=1' "$srcdir/tests/rogue_clients.py"
   fi
   for port in 99999 http 0 12x; do # at once, not after a wait for the others
     run 1 timeout 300 env SL_DIST=tcp SL_DIST_TIMEOUT=600 RANK=0 WORLD_SIZE=2 MASTER_PORT=$port tests/dist

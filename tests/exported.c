@@ -1,5 +1,5 @@
 /* exported FOLDER: exports networks into a folder, each in every format, with an input and what it says to that; for
- * tools/mxnet-check and tools/onnx-check. */
+ * dev/mxnet-check and dev/onnx-check. */
 #include <limits.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* What would spoil a run on a GPU, one thing a process: gpu_probe NAME; --list prints the names.  Part of
- * tools/gpu-check. gpu_probe_conv.c has those that compare ways to compute convolutions.
+ * dev/gpu-check. gpu_probe_conv.c has those that compare ways to compute convolutions.
  *
  * Each prints what it found, ends with 0 if that is well, and builds on as little as it can: the first that fails says
  * where to look.  Nothing before "starpu" needs StarPU. */

@@ -3,9 +3,9 @@
 # ccache, and ends with the status of what it ran.  Run by make check in the build tree.
 . "${srcdir:-.}/tests/expect.sh"
 tree=$tmp/tree
-mkdir -p "$tree/tools" "$tree/m4" "$tree/src/starling" "$tmp/bin"
+mkdir -p "$tree/dev" "$tree/tools" "$tree/m4" "$tree/src/starling" "$tmp/bin"
 cp "$srcdir/quickstart" "$tree"
-cp "$srcdir/tools/counted-make" "$tree/tools"
+cp "$srcdir/dev/counted-make" "$tree/dev"
 touch "$tree"/{Makefile.in,Makefile.am,configure.ac,m4/slp_none.m4,src/starling/version.h}
 
 # stub PLACE: a program, from standard input

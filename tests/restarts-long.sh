@@ -3,7 +3,7 @@
 # are started again by sl-launch, end with the bits of a run that was left alone.  RESTARTS_SEED chooses the moments.  Run by make
 # check-long in the build tree.
 . "${srcdir:-.}/tests/expect.sh"
-. "$srcdir/tests/left.sh"
+. "$srcdir/tests/leaked_processes.sh"
 export STARPU_HOME=$tmp STARPU_SILENT=1 STARPU_WORKERS_NOBIND=1 OMP_NUM_THREADS=1 STARPU_NCPU=1 SL_DIST_TIMEOUT=60
 unset SL_DIST RANK WORLD_SIZE MASTER_ADDR MASTER_PORT SL_DIST_SECRET SL_DIST_WIRE SL_DIST_ORDER
 RANDOM=${RESTARTS_SEED:-$(date +%s)}

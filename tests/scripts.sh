@@ -5,7 +5,7 @@
 cd "$srcdir"
 
 mapfile -t scripts < <(grep -rlE -s --exclude='*~' \
-  '^#!/bin/(ba)?sh|^# shellcheck shell=bash' .ci quickstart autogen.sh build-aux debian doc models python tests tools | grep -v '\.md$')
+  '^#!/bin/(ba)?sh|^# shellcheck shell=bash' .ci quickstart autogen.sh build-aux debian dev doc models python tests tools | grep -v '\.md$')
 mapfile -t bash < <(grep -lE '^#!/bin/bash|^# shellcheck shell=bash' "${scripts[@]}")
 [ ${#bash[@]} -gt 30 ] || fail "only ${#bash[@]} scripts were found"
 

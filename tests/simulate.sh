@@ -73,7 +73,7 @@ run 0 "$srcdir/tools/sl-trace" --view none --output "$tmp/trace" "$srcdir/tools/
 documented doc/traces.md '^[0-9]+ tasks on'
 
 echo "--- several devices bring what they must"
-"$srcdir/tools/parallel-goals" --simulation . --images 16384 >"$tmp/out" 2>"$tmp/err" || fail "a goal is not met"
+"$srcdir/dev/parallel-goals" --simulation . --images 16384 >"$tmp/out" 2>"$tmp/err" || fail "a goal is not met"
 cat "$tmp/out"
 
 [ -x tests/priorities ] || "${MAKE:-make}" --no-print-directory tests/priorities >/dev/null
@@ -175,8 +175,8 @@ if [ -c /dev/full ]; then
 fi
 simulate 1 --machine laptop models/lenet --device gpu:0
 grep -q 'gpu:0 does not exist' "$tmp/err" || fail "the device that is not there is not named"
-goals=$srcdir/tools/parallel-goals
-check=$srcdir/tools/sim-check
+goals=$srcdir/dev/parallel-goals
+check=$srcdir/dev/sim-check
 run 2 "$goals" --simulation . --images x
 complains 'images: not a number: x'
 run 2 "$goals" --build-dir .

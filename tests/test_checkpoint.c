@@ -336,7 +336,7 @@ static void test_rotation(void)
 }
 
 /* Pruning removes what Starling wrote, and nothing else. */
-static void test_strangers(void)
+static void test_foreign_files(void)
 {
 	static const char *const names[] = {"checkpoint-1.safetensors",      "checkpoint-000000.safetensors",
 	                                    "checkpoint-000002.safetensors", "checkpoint-000001.safetensors.bak",
@@ -461,7 +461,7 @@ static const struct slp_test bits[] = {{"modes", test_resumed},     {"moments", 
                                        {"shutdown", test_shutdown}, {0}};
 static const struct slp_test files[] = {{"checksum", test_checksum},     {"contents", test_contents},
                                         {"damage", test_damage},         {"later format", test_later_format},
-                                        {"rotation", test_rotation},     {"others' files", test_strangers},
+                                        {"rotation", test_rotation},     {"others' files", test_foreign_files},
                                         {"a full disk", test_full_disk}, {"failing saves", test_failing_saves},
                                         {"misfits", test_misfits},       {0}};
 

@@ -157,7 +157,7 @@ static bool is_a(const char *target)
 }
 
 /* Files of others that look like those of killed writers stay. */
-static void test_strangers(void)
+static void test_foreign_files(void)
 {
 	static const char *const names[] = {".x.part",     "a.part",         ".a.part",
 	                                    ".part",       ".a.1-2-3.part~", ".b.1-2-3.part",
@@ -376,7 +376,7 @@ static const struct slp_test kept[] = {
         {"names", test_names},
         {"unfinished", test_unfinished},
         {"swept", test_sweep},
-        {"others' files are not swept", test_strangers},
+        {"others' files are not swept", test_foreign_files},
         {"limit of sizes", test_size_limit},
         {0},
 };

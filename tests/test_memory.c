@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <starling.h>
 
-#include "beyond.h"
+#include "out_of_memory.h"
 #include "check.h"
 #include "folder.h"
 #include "../codelets/conv/conv2d_kernels.h"
@@ -202,12 +202,12 @@ static void limit_training(bool on)
 
 static void test_training(void)
 {
-	if (may_limit) slp_train_beyond(false, limit_training);
+	if (may_limit) slp_train_until_full(false, limit_training);
 }
 
 static void test_training_hybrid(void)
 {
-	if (may_limit) slp_train_beyond(true, limit_training);
+	if (may_limit) slp_train_until_full(true, limit_training);
 }
 
 /* Whether the gradient will have room is known when a call is recorded, before any work is done for it. */

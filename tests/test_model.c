@@ -352,7 +352,7 @@ static void test_full_pooling(void)
 
 /* ---- all --------------------------------------------------------------------------------------------------------- */
 
-/* ONNX: tools/onnx-check looks at what is in it. */
+/* ONNX: dev/onnx-check looks at what is in it. */
 static void test_onnx(void)
 {
 	char path[PATH_MAX];

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "models/common.h"
+#include "models/driver/common.h"
 
 enum { STEPS = 150, N = 400, SLACK = 8 }; /* what has a value may still be counted as a task */
 

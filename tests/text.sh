@@ -32,7 +32,7 @@ says ' links in '
 pages=(README.md HACKING.md NEWS.md)
 while IFS= read -r page; do pages+=("$page"); done < <(find doc python tests/emu -name '*.md' | sort)
 pages+=(doc/man/*.h2m src/starling/*.h)
-mapfile -t sources < <(find src models tools -name '*.[ch]' | sort)
+mapfile -t sources < <(find dev src models tools -name '*.[ch]' | sort)
 for phrase in '\bis told\b' '\bare told (once|together|at)\b' '\bputs out\b' '\bthe way back\b' '\bto be had\b' '\bgoes back through\b' \
   '\b(of|the message) tells\b'; do
   if grep -nE "$phrase" "${pages[@]}" "${sources[@]}" >"$tmp/out"; then fail "no plain English: $phrase"; fi

@@ -1,5 +1,5 @@
 /* to_onnx PREFIX FILE SIZE: writes a network that MXNet exported, for images of three channels, SIZE by SIZE, as ONNX;
- * for tools/zoo-check. */
+ * for dev/zoo-check. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -25,7 +25,7 @@ done
 
 # Those that stay in the source.
 tried=0
-for script in "$srcdir"/quickstart "$srcdir"/python/make-wheel "$srcdir"/tools/*; do
+for script in "$srcdir"/quickstart "$srcdir"/python/make-wheel "$srcdir"/dev/* "$srcdir"/tools/*; do
   case ${script##*/} in
     version | sl-simulate | sl-trace | *.*) continue ;; # no options; tried above; not to be started by a user
   esac

@@ -267,7 +267,7 @@ class Layer(torch.nn.Module):
 
 
 class GPT(torch.nn.Module):
-    """As models/networks.c has it: the last layer's weights are the embedding's."""
+    """As models/driver/networks.c has it: the last layer's weights are the embedding's."""
 
     def __init__(self, words, steps, width, layers, heads):
         super().__init__()

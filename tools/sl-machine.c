@@ -11,7 +11,7 @@
 #include <starpu.h>
 #include <starling.h>
 
-#include "../models/common.h"
+#include "../models/driver/common.h"
 #include "benchmark/bench.h"
 
 double bench_now(void)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../models/common.h"
+#include "../models/driver/common.h"
 
 enum { MAX_RUNS = 16 };
 

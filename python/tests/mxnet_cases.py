@@ -1,4 +1,4 @@
-"""Calls whose results MXNet 1.9.1 has recorded in mxnet-answers.txt (tools/gluon-record), and that test_answers.py compares.
+"""Calls whose results MXNet 1.9.1 has recorded in mxnet-answers.txt (dev/gluon-record), and that test_answers.py compares.
 
 A line of CALLS is a call and, after bars, more arguments, each of which makes another call.  a(shape) are normal numbers,
 p(shape) positive ones, n(shape, below) whole numbers of float32, k(…, dtype) of another type; all of them are the same each time.

@@ -341,7 +341,7 @@ class Gradients(Case):
 
 class ExportedNames(Case):
     def test_exported_names(self):
-        """As MXNet 1.9.1 names them (tools/gluon-names.py compares with it)."""
+        """As MXNet 1.9.1 names them (dev/gluon-names.py compares with it)."""
 
         class Net(nn.HybridBlock):
             def __init__(self, **kwargs):

@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include <starling.h>
 
-#include "../../models/networks.h"
+#include "../../models/driver/networks.h"
 #include "io/crc32c.h"
 #include "nn/nn.h"
 #include "run.h"

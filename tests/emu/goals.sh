@@ -1,5 +1,5 @@
 #!/bin/bash
-# goals.sh: rows of the table in doc/parallel.md that emulated GPUs give; called by tools/parallel-goals in a build tree,
+# goals.sh: rows of the table in doc/parallel.md that emulated GPUs give; called by dev/parallel-goals in a build tree,
 # with srcdir set.
 set -euo pipefail
 export LC_ALL=C EMULATION=yes STARPU_WORKERS_NOBIND=1 OMP_WAIT_POLICY=passive

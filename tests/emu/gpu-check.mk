@@ -1,4 +1,4 @@
-# What tools/gpu-check --emulated takes along: drivers, bench and tests of the engine on emulated GPUs.  Made by `make
+# What dev/gpu-check --emulated takes along: drivers, bench and tests of the engine on emulated GPUs.  Made by `make
 # gpu-check-emulated`.
 
 emu_checked = \

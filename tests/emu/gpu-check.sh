@@ -1,5 +1,5 @@
 #!/bin/bash
-# gpu-check.sh: tools/gpu-check on an emulated GPU, with few steps: its report, steps that fail, crash, hang or are left out,
+# gpu-check.sh: dev/gpu-check on an emulated GPU, with few steps: its report, steps that fail, crash, hang or are left out,
 # and a call that is continued.  Run by make check in the build tree.
 . "${srcdir:-.}/tests/expect.sh"
 . "$srcdir/tests/emu/common.sh"
@@ -8,7 +8,7 @@ not_sanitized
 # A bundle of links to programs of the build tree.
 bundle=$tmp/bundle
 mkdir -p "$bundle/bin" "$bundle/lib"
-cp "$srcdir/tools/gpu-check" "$bundle"
+cp "$srcdir/dev/gpu-check" "$bundle"
 echo yes >"$bundle/emulated"
 echo test >"$bundle/version"
 echo gpu_probe test_ops >"$bundle/tests"

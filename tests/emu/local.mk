@@ -241,7 +241,7 @@ tests_emu_test_explain_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
 EXTRA_tests_emu_test_explain_DEPENDENCIES = $(emu_stubs)
 
 tests_emu_test_graphs_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/models -I$(top_srcdir)/tests
-tests_emu_test_graphs_SOURCES = models/networks.c models/networks.h tests/emu/test_graphs.c
+tests_emu_test_graphs_SOURCES = models/driver/networks.c models/driver/networks.h tests/emu/test_graphs.c
 tests_emu_test_graphs_LDFLAGS = $(emu_ldflags)
 tests_emu_test_graphs_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
 EXTRA_tests_emu_test_graphs_DEPENDENCIES = $(emu_stubs)
@@ -258,7 +258,7 @@ tests_emu_test_kernels_LDFLAGS = $(emu_ldflags)
 tests_emu_test_kernels_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
 EXTRA_tests_emu_test_kernels_DEPENDENCIES = $(emu_stubs)
 tests_emu_test_last_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/models -I$(top_srcdir)/tests
-tests_emu_test_last_SOURCES = models/networks.c models/networks.h tests/emu/test_last.c
+tests_emu_test_last_SOURCES = models/driver/networks.c models/driver/networks.h tests/emu/test_last.c
 tests_emu_test_last_LDFLAGS = $(emu_ldflags)
 tests_emu_test_last_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
 EXTRA_tests_emu_test_last_DEPENDENCIES = $(emu_stubs)
@@ -276,7 +276,7 @@ tests_emu_test_parallel_LDADD = models/libdriver.la tests/libharness.la $(CUNIT_
 EXTRA_tests_emu_test_parallel_DEPENDENCIES = $(emu_stubs)
 
 tests_emu_test_steps_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/models -I$(top_srcdir)/tests
-tests_emu_test_steps_SOURCES = models/networks.c models/networks.h tests/emu/test_steps.c
+tests_emu_test_steps_SOURCES = models/driver/networks.c models/driver/networks.h tests/emu/test_steps.c
 tests_emu_test_steps_LDFLAGS = $(emu_ldflags)
 tests_emu_test_steps_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
 EXTRA_tests_emu_test_steps_DEPENDENCIES = $(emu_stubs)
@@ -289,7 +289,7 @@ tests_emu_test_threads_LDADD = $(emu_ldadd)
 EXTRA_tests_emu_test_threads_DEPENDENCIES = $(emu_stubs)
 
 tests_emu_test_waits_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/models -I$(top_srcdir)/tests
-tests_emu_test_waits_SOURCES = models/networks.c models/networks.h tests/emu/test_waits.c
+tests_emu_test_waits_SOURCES = models/driver/networks.c models/driver/networks.h tests/emu/test_waits.c
 tests_emu_test_waits_LDFLAGS = $(emu_ldflags)
 tests_emu_test_waits_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
 EXTRA_tests_emu_test_waits_DEPENDENCIES = $(emu_stubs)

@@ -1,7 +1,7 @@
 /* Cases of transformers that learn to predict the next word: a training step, as one program. */
 #include "bench.h"
 
-#include "../../models/networks.h"
+#include "../../models/driver/networks.h"
 
 static struct {
 	sl_block *net;

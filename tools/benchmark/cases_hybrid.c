@@ -1,7 +1,7 @@
 /* Cases of compiled programs: a small network on one row, whole training steps, what they gain over calls one by one,
  * their memory, and compiling itself. */
 #include "bench.h"
-#include "models/networks.h"
+#include "models/driver/networks.h"
 
 double bench_tasks;
 

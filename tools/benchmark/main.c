@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../models/common.h"
+#include "../../models/driver/common.h"
 #include "bench.h"
 
 struct arguments {

@@ -2,7 +2,7 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "../../models/common.h"
+#include "../../models/driver/common.h"
 #include "bench.h"
 
 enum { COLUMNS = 9, CELL = 64 };

@@ -12,7 +12,7 @@
 #include <cblas.h>
 #endif
 
-#include "../../models/common.h"
+#include "../../models/driver/common.h"
 #include "info.h"
 
 #ifdef __clang__

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../../models/common.h"
+#include "../../models/driver/common.h"
 #include "info.h"
 #include "starling/own.h"
 

@@ -2,7 +2,7 @@
 #ifndef RUN_MEASURE_H
 #define RUN_MEASURE_H
 
-#include "../../models/common.h"
+#include "../../models/driver/common.h"
 
 enum { RUN_MAX_BATCHES = 16, RUN_MAX_THREADS = 256, RUN_MAX_INPUTS = 16 };
 

@@ -129,7 +129,7 @@ static void print_layers(const struct trace *t)
 
 /* ---- the program ------------------------------------------------------------------------------------------------- */
 
-/* "all: sl_wait_all at models/common.c:157" */
+/* "all: sl_wait_all at models/driver/common.c:157" */
 static void name_wait(const struct wait *w, char *name, size_t size)
 {
 	const char *at = strstr(w->at, " at "), *path = at ? at + 4 : w->at, *file = strrchr(path, '/');

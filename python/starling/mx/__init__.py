@@ -17,7 +17,7 @@ from . import ndarray as nd, symbol as sym  # before those that use them by thes
 from . import autograd, base, context, contrib, engine, gluon, init, lr_scheduler, metric, name, np, npx, optimizer, random, test_utils, util
 from .base import MXNetError
 from .context import Context, cpu, cpu_pinned, current_context, gpu, num_gpus
-from .missing import missing
+from .unsupported import missing
 from ._array import NDArray
 from .name import AttrScope
 from ._program import Symbol

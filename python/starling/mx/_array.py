@@ -6,7 +6,7 @@ from .._core import NULL, DTypeError, ffi, here, lib, shape_of, wrong
 from .._tensor import Tensor, array, borrow, dtype_of, dtypes, wrap
 from . import _whole
 from .context import Context, context_of
-from .missing import not_here
+from .unsupported import not_here
 
 
 _names = {number: name for name, number in dtypes.items()}

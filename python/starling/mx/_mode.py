@@ -1,5 +1,5 @@
 """Whether blocks and loaders make arrays of mx.np (npx.set_np) or of mx.nd."""
-from .missing import not_here
+from .unsupported import not_here
 
 _np = False
 

@@ -7,7 +7,7 @@ from .. import _blocks, _engine
 from .._core import NULL, FileError, Owner, ffi, here, lib, options, owned, raise_error, shape_of, wrong
 from .._tensor import Tensor, wrap
 from .context import known
-from .missing import not_here
+from .unsupported import not_here
 from ._array import NDArray, classify
 
 

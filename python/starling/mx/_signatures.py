@@ -1,4 +1,4 @@
-"""The signatures of MXNet 1.9.1, as tools/gluon-signatures.py reads them from MXNet itself: a line for each function and class.
+"""The signatures of MXNet 1.9.1, as dev/gluon-signatures.py reads them from MXNet itself: a line for each function and class.
 
 name parameter parameter=default *several; a parameter without a default is an array, or has to be given.
 """

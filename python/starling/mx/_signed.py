@@ -10,7 +10,7 @@ import numpy
 from .._core import DTypeError, ShapeError, lib
 from .._tensor import Tensor
 from ._signatures import LINES
-from .missing import not_here
+from .unsupported import not_here
 
 _lines = {line.split(" ", 1)[0]: line for line in LINES.splitlines()}
 # How MXNet computes, not what; names of nodes in programs, which arrays have not.

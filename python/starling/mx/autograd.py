@@ -2,7 +2,7 @@
 from .. import autograd as _autograd
 from .._custom import Function
 from ..autograd import backward, is_recording, is_training, pause, predict_mode, train_mode
-from .missing import missing, not_here
+from .unsupported import missing, not_here
 
 __all__ = ["Function", "backward", "grad", "is_recording", "is_training", "mark_variables", "pause", "predict_mode", "record",
            "set_recording", "set_training", "train_mode"]  # fmt: skip

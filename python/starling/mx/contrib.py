@@ -1,6 +1,6 @@
 """mx.nd.contrib and mx.contrib: loops."""
 from .functions import stack
-from .missing import missing
+from .unsupported import missing
 
 
 def _list(value):

@@ -6,7 +6,7 @@ from .._core import NULL, lib
 from .._tensor import Tensor
 from . import _whole
 from .functions import _no_scalar, _place_of, _softened, along as _axes, argmax as _argmax, max as max_axis, min as min_axis, sum as sum_axis
-from .missing import not_here
+from .unsupported import not_here
 from ._program import classify
 
 __all__ = ["max_axis", "min_axis", "sum_axis"]

@@ -1,7 +1,7 @@
 """mx.engine: how many operations are gathered into a task; the engine here decides by itself."""
 import contextlib
 
-from .missing import missing
+from .unsupported import missing
 
 
 def set_bulk_size(size):

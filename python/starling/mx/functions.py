@@ -9,7 +9,7 @@ from .._core import NULL, lib, pointer
 from .._tensor import Tensor, array as _array
 from . import _whole
 from .context import known
-from .missing import not_here
+from .unsupported import not_here
 from ._array import NDArray, reshaped
 from .autograd import is_recording
 from ._program import classify
@@ -331,7 +331,7 @@ def batch_dot(lhs, rhs, transpose_a=False, transpose_b=False):
     return classify(ops.matmul(lhs, rhs, ta=transpose_a, tb=transpose_b))
 
 
-# ---- moving elements
+# ---- rearranging elements
 
 
 @_public

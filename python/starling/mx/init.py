@@ -6,7 +6,7 @@ import numpy
 from .. import init as _init
 from .._blocks import Initializer as _Engine
 from ._signed import as_mxnet as _as_mxnet
-from .missing import missing, not_here
+from .unsupported import missing, not_here
 
 
 def Normal(sigma=0.01):

@@ -5,7 +5,7 @@ from .. import _ops as ops
 from .._core import ShapeError, pair
 from ..autograd import train_mode
 from .functions import ones_like, places_inside
-from .missing import not_here
+from .unsupported import not_here
 from ._program import classify
 
 __all__ = []

@@ -1,6 +1,6 @@
 """mx.nd.linalg: products of matrices."""
 from .functions import batch_dot
-from .missing import missing
+from .unsupported import missing
 
 
 def gemm2(A, B, transpose_a=False, transpose_b=False, alpha=1.0):

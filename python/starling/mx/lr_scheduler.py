@@ -2,7 +2,7 @@
 import math
 
 from ._signed import as_mxnet as _as_mxnet
-from .missing import missing
+from .unsupported import missing
 
 
 class LRScheduler:

@@ -4,7 +4,7 @@ import math
 import numpy as _np
 
 from ._signed import as_mxnet as _as_mxnet
-from .missing import missing, not_here
+from .unsupported import missing, not_here
 
 _classes = {}
 

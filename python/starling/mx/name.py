@@ -1,5 +1,5 @@
 """mx.name and mx.AttrScope: scopes of names, which change nothing here: the engine names operations and blocks itself."""
-from .missing import missing
+from .unsupported import missing
 
 
 class NameManager:

@@ -1,5 +1,4 @@
 """mx.np: NumPy's functions over arrays of the engine, as programs with npx.set_np() use them."""
-import builtins
 
 import numpy
 
@@ -9,11 +8,16 @@ from .._tensor import Tensor
 from . import nd as _f
 from . import random as _random
 from ._mode import set_np
+from ._np import as_array as _as_array
 from ._signed import as_mxnet as _as_mxnet, into, signed as _signed
-from .missing import Space, missing, not_here
+from .unsupported import Space, missing, not_here
 from ._array import NDArray
-from .np_more import *  # noqa: F403
-from . import np_more as _more
+from .context import known as _known
+from .np_by_numpy import *  # noqa: F403
+from .np_manipulation import *  # noqa: F403
+from .np_manipulation import rows_first as _rows_first
+from .np_math import *  # noqa: F403
+from .np_math import promoted as _promoted
 from ._program import Symbol, classify
 
 e, pi, inf, nan, newaxis = numpy.e, numpy.pi, numpy.inf, numpy.nan, None
@@ -106,15 +110,6 @@ class ndarray(NDArray):
         return str(self.asnumpy()) + place
 
     __hash__ = NDArray.__hash__
-
-
-_ORDER = ("bool", "uint8", "int32", "int64", "float16", "bfloat16", "float32", "float64")
-
-
-def _promoted(a, b):
-    """Arrays of two data types as the common one, the later in _ORDER."""
-    common = builtins.max(str(a.dtype), str(b.dtype), key=_ORDER.index)
-    return tuple(x if str(x.dtype) == common else x.astype(common) for x in (a, b))
 
 
 def _operands(name, a, b):
@@ -211,12 +206,6 @@ def _place(ctx, device):
     return ctx or device
 
 
-def _rows_first(name, order):
-    """Refuses another order of elements than C's."""
-    if order != "C":
-        raise not_here(f"np.{name}(order={order!r})", "order C")
-
-
 # ---- new arrays
 
 
@@ -284,136 +273,12 @@ def full_like(a, fill_value, dtype=None):
     return ones_like(a, dtype) * fill_value
 
 
-# ---- element by element
-
-exp, log, sqrt, square, tanh, reciprocal, negative, sign = (
-    getattr(_f, name) for name in ("exp", "log", "sqrt", "square", "tanh", "reciprocal", "negative", "sign")
-)
-abs = absolute = fabs = _f.abs
-
-
-def _operator(name, doc):
-    def call(x1, x2, out=None):
-        if not isinstance(x1, Tensor) and not isinstance(x2, Tensor):
-            x1 = array(x1)
-        if not isinstance(x1, Tensor):
-            return into(_swapped[name](x2, x1) if name in _swapped else getattr(x2, f"__r{name}__")(x1), out)
-        return into(getattr(x1, f"__{name}__")(x2), out)
-
-    call.__doc__ = doc
-    return call
-
-
-_swapped = {
-    "eq": lambda b, a: b == a, "ne": lambda b, a: b != a, "lt": lambda b, a: b > a, "le": lambda b, a: b >= a,
-    "gt": lambda b, a: b < a, "ge": lambda b, a: b <= a,
-}  # fmt: skip
-add, subtract, multiply = _operator("add", "a + b."), _operator("sub", "a - b."), _operator("mul", "a · b.")
-divide = true_divide = _operator("truediv", "a / b.")
-power, equal, not_equal = _operator("pow", "a to the power of b."), _operator("eq", "a == b."), _operator("ne", "a != b.")
-less, less_equal = _operator("lt", "a < b."), _operator("le", "a <= b.")
-greater, greater_equal = _operator("gt", "a > b."), _operator("ge", "a >= b.")
-
-
-def _chosen(name):
-    choose = getattr(_f, name)
-
-    def call(x1, x2, out=None):
-        x1, x2 = (x2, x1) if not isinstance(x1, Tensor) else (x1, x2)
-        x1 = x1 if isinstance(x1, Tensor) else array(x1)
-        if isinstance(x2, Tensor):
-            x1, x2 = _promoted(x1, x2)
-        elif lib.slpy_truths(x1._p, NULL):
-            x1 = x1.astype("int64")
-        return into(choose(x1, x2), out)
-
-    call.__name__, call.__doc__ = name, f"The {name} of two."
-    return call
-
-
-maximum, minimum = _chosen("maximum"), _chosen("minimum")
-
-
-def clip(a, a_min, a_max, out=None):
-    """Values below a_min become a_min, those above a_max a_max."""
-    a = a if a_min is None else ops.maximum_scalar(a, a_min)
-    return into(a if a_max is None else ops.minimum_scalar(a, a_max), out)
-
-
-# ---- along axes
-
-
-def _reduction(name):
-    reduce = getattr(_f, name)
-
-    def call(a, axis=None, dtype=None, out=None, keepdims=False):
-        a = a if isinstance(a, Tensor) else array(a)
-        kind = a.dtype
-        if dtype is not None:
-            a = a.astype(dtype)
-        elif name == "mean" and kind.kind in "iub":  # float64 holds the sum
-            return into(reduce(a.astype("float64"), axis, keepdims).astype("float32"), out)
-        elif kind.kind == "b":
-            a = a.astype("int64")
-        result = reduce(a, axis, keepdims)
-        return into(result.astype("bool") if kind.kind == "b" and name in ("max", "min") else result, out)
-
-    call.__name__, call.__doc__ = name, reduce.__doc__
-    return call
-
-
-sum, mean, max, min = (_reduction(name) for name in ("sum", "mean", "max", "min"))
-
-
-def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False):
-    """The mean of the squared differences from the mean."""
-    a = a.astype(dtype) if dtype is not None else a if "float" in str(a.dtype) else a.astype("float32")
-    n = a.size if axis is None else numpy.prod([a.shape[i] for i in ([axis] if isinstance(axis, int) else axis)])
-    squares = ops.square(a - _f.mean(a, axis, True))
-    return into(_f.sum(squares, axis, keepdims) / float(n - ddof), out)
-
-
-def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False):
-    """The root of the variance."""
-    return into(ops.sqrt(var(a, axis, dtype, None, ddof, keepdims)), out)
-
-
-def argmax(a, axis=None, out=None, keepdims=False):
-    """Where the largest element is."""
-    flat = a.reshape((-1,)) if axis is None else a
-    result = ops.argmax(flat, 0 if axis is None else axis).astype("int64")
-    return into(result.expand_dims(axis) if keepdims and axis is not None else result, out)
-
-
-def argmin(a, axis=None, out=None, keepdims=False):
-    """Where the smallest element is."""
-    return argmax(-(a.astype("int64") if lib.slpy_integers(a._p, NULL) else a), axis, out, keepdims)
-
-
-
-# ---- products
-
-
-def dot(a, b, out=None):
-    """The product of vectors, matrices, or over the last axis of a and the last but one of b; numbers scale."""
-    a, b = (x if isinstance(x, Tensor) or numpy.isscalar(x) and not isinstance(x, str) else array(x) for x in (a, b))
-    if not isinstance(a, Tensor) or not isinstance(b, Tensor) or not a.ndim or not b.ndim:
-        return into(a * b, out)
-    if b.ndim > 2:
-        raise not_here("np.dot of an array with more than two axes", "np.matmul")
-    return into(_f.dot(a, b), out)
-
-
-def matmul(a, b, out=None):
-    """The product of matrices, or of each two of two batches."""
-    return into(a @ b, out)
-
-
 def _dot(a, b, out=None):
     return dot(a, b, out)
 
 
 ndarray.dot = _dot
+ndarray.ravel = ndarray.flatten = ravel
 
 
 class linalg(metaclass=Space):
@@ -423,102 +288,6 @@ class linalg(metaclass=Space):
     def norm(x, ord=None, axis=None, keepdims=False):
         """The root of the sum of squares."""
         return _f.norm(x, ord or 2, axis, keepdims=keepdims)
-
-
-# ---- moving elements
-
-
-def transpose(a, axes=None):
-    """With the axes in another order, or in reverse."""
-    return ops.transpose(a, axes or None)
-
-
-def reshape(a, newshape, order="C"):
-    """The same values in another shape."""
-    _rows_first("reshape", order)
-    return a.reshape(newshape)
-
-
-def ravel(x, order="C"):
-    """The values as one axis."""
-    _rows_first("ravel", order)
-    return x.reshape((-1,))
-
-
-ndarray.ravel = ndarray.flatten = ravel
-
-
-def expand_dims(a, axis):
-    """With one more axis, of length 1."""
-    return a.expand_dims(axis)
-
-
-def squeeze(a, axis=None):
-    """Without axes of length 1."""
-    return a.squeeze(axis)
-
-
-def swapaxes(a, axis1, axis2):
-    """With two axes exchanged."""
-    return _f.swapaxes(a, axis1, axis2)
-
-
-def broadcast_to(array, shape):
-    """Repeated to a shape."""
-    return ops.broadcast_to(array, shape)
-
-
-def concatenate(seq, axis=0, out=None):
-    """Arrays one after the other along an axis; with axis=None their elements."""
-    seq = [ravel(a) for a in seq] if axis is None else list(seq)
-    return into(_f.concatenate(seq, axis or 0), out)
-
-
-concat = concatenate
-
-
-def stack(arrays, axis=0, out=None):
-    """Arrays side by side along a new axis."""
-    return into(_f.stack(*arrays, axis=axis), out)
-
-
-def vstack(arrays):
-    """Arrays one under the other."""
-    return concatenate([a if a.ndim > 1 else a.reshape((1, -1)) for a in arrays], 0)
-
-
-def hstack(arrays):
-    """Arrays one beside the other."""
-    return concatenate(arrays, 0 if arrays[0].ndim == 1 else 1)
-
-
-def split(ary, indices_or_sections, axis=0):
-    """An array cut into parts along an axis."""
-    size = ary.shape[axis]
-    if isinstance(indices_or_sections, int):
-        if size % indices_or_sections:
-            raise ValueError("array split does not result in an equal division")
-        step = size // indices_or_sections
-        bounds = list(range(0, size + 1, step))
-    else:
-        bounds = [0, *indices_or_sections, size]
-    return [ary.slice_axis(axis, b, e) for b, e in zip(bounds, bounds[1:])]
-
-
-def take(a, indices, axis=None, mode="raise", out=None):
-    """The parts of an axis that indices name."""
-    indices = indices if isinstance(indices, Tensor) else array(indices, "int32")
-    return into(_f.take(a if axis is not None else ravel(a), indices, axis or 0, mode), out)
-
-
-def shape(a):
-    """The lengths of the axes."""
-    return a.shape
-
-
-def array_equal(a, b):
-    """Whether two arrays are the same, waited for."""
-    return a.shape == b.shape and bool((a.asnumpy() == b.asnumpy()).all())
 
 
 def _size_of(size, out):
@@ -558,8 +327,34 @@ class random(metaclass=Space):
         made = _random.randint(low, high, _size_of(size, out), dtype, _place(ctx, device))
         return into(_as(made, ndarray), out)
 
+    @staticmethod
+    def choice(a, size=None, replace=True, p=None, ctx=None, out=None):
+        """Numbers below a, or elements of a, drawn at random."""
+        n, device = a if isinstance(a, int) else a.shape[0], _known(ctx).device
+        count = int(numpy.prod(() if size is None else size))
+        if p is not None:
+            if not replace:
+                raise not_here("np.random.choice(p=…, replace=False)", "replace=True")
+            drawn = ops.multinomial(_as_array(p), count)
+        elif replace:
+            drawn = ops.randint((count,), 0, n, dtype="int32", device=device)
+        else:
+            drawn = ops.permutation(n, device)[:count]
+        drawn.__class__ = ndarray
+        shape = (size,) if isinstance(size, int) else tuple(size or ())
+        return into(drawn.reshape(shape).astype("int64") if isinstance(a, int) else a[drawn].reshape(shape), out)
 
-    choice, permutation, shuffle = map(staticmethod, (_more.choice, _more.permutation, _more.shuffle))
+    @staticmethod
+    def permutation(x):
+        """The numbers below x, or the rows of x, in another order."""
+        order = ops.permutation(x if isinstance(x, int) else x.shape[0])
+        order.__class__ = ndarray
+        return order if isinstance(x, int) else x[order]
+
+    @staticmethod
+    def shuffle(x):
+        """Puts the rows into another order, in place."""
+        x[:] = random.permutation(x)
 
     @staticmethod
     def exponential(scale=1.0, size=None, ctx=None, out=None, device=None):
@@ -567,12 +362,12 @@ class random(metaclass=Space):
         return into(ops.log(1 - random.uniform(0, 1, _size_of(size, out), None, ctx, None, device)) * (-1 * scale), out)
 
 
+for _name in ("prod", "cumsum", "any", "all", "sort", "argsort", "repeat", "diagonal", "round", "nonzero"):
+    setattr(ndarray, _name, globals()[_name])
 _as_mxnet("np", globals())
 for _method in (sum, mean, max, min, var, std, argmax, argmin):
     setattr(ndarray, _method.__name__, _method)
 for _space in (random, linalg):
     for _name in [n for n in vars(_space) if not n.startswith("_")]:
         setattr(_space, _name, staticmethod(_signed(f"np.{_space.__name__}.{_name}", getattr(_space, _name))))
-for _name in ("prod", "cumsum", "any", "all", "sort", "argsort", "repeat", "diagonal", "round", "nonzero"):
-    setattr(ndarray, _name, getattr(_more, _name))
 __getattr__ = missing("mx.np")

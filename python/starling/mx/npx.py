@@ -2,7 +2,7 @@
 from . import nd as _f
 from ._mode import is_np_array, is_np_shape, reset_np, set_np
 from .context import Context, cpu, cpu_pinned, current_context, gpu, num_gpus
-from .missing import missing, not_here
+from .unsupported import missing, not_here
 from ._signed import as_mxnet as _as_mxnet
 from .np import ndarray
 from .ndarray import batch_dot, erf, gather_nd, log_softmax, one_hot, pick, relu, reshape_like, sigmoid, smooth_l1, softmax, topk, waitall

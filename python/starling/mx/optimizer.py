@@ -10,7 +10,7 @@ from .. import _ops as ops
 from .._tensor import Tensor, borrow
 from ._array import NDArray
 from ._signed import as_mxnet as _as_mxnet
-from .missing import missing, not_here
+from .unsupported import missing, not_here
 
 _classes = {}
 

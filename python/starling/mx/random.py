@@ -8,7 +8,7 @@ from .context import known
 from ._signed import into
 from ._mode import array_class
 from ._signed import as_mxnet as _as_mxnet
-from .missing import missing
+from .unsupported import missing
 from ._array import NDArray
 from ._program import classify
 

@@ -5,8 +5,8 @@ from .elementwise import *  # noqa: F403
 from .functions import *  # noqa: F403
 from .layers import *  # noqa: F403
 from .linalg import gemm2 as linalg_gemm2, syrk as linalg_syrk
-from .missing import missing
-from .moving import *  # noqa: F403
+from .unsupported import missing
+from .manipulation import *  # noqa: F403
 from ._signed import as_mxnet as _as_mxnet
 from ._program import Group, Symbol, load, load_json
 

@@ -1,6 +1,6 @@
 """mx.test_utils: what programs ask of it."""
 from .context import num_gpus
-from .missing import missing
+from .unsupported import missing
 
 
 def list_gpus():

@@ -1,6 +1,6 @@
 """mx.gluon: blocks, losses, trainers, data."""
 from .._signed import as_mxnet as _as_mxnet
-from ..missing import missing
+from ..unsupported import missing
 from . import data, loss, nn, rnn, utils
 from .block import Block, HybridBlock, SymbolBlock
 from .parameter import Constant, DeferredInitializationError, Parameter, ParameterDict

@@ -9,7 +9,7 @@ from ..._tensor import Tensor, wrap
 from .. import autograd, init as _init, nd, sym
 from ..context import current_context, known
 from .._mode import array_class
-from ..missing import not_here
+from ..unsupported import not_here
 from .._program import classify
 from . import files
 from .parameter import Parameter, ParameterDict

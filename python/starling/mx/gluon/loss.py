@@ -6,7 +6,7 @@ from ..._core import ShapeError, pointer
 from ..._tensor import Tensor
 from .._signed import as_mxnet as _as_mxnet
 from ..functions import ones_like
-from ..missing import missing
+from ..unsupported import missing
 from .._program import classify
 from .block import HybridBlock
 

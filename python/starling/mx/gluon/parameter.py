@@ -11,7 +11,7 @@ from .._mode import array_class
 from ..base import MXNetError
 from ..context import Context, context_of, current_context
 from .. import init as _init
-from ..missing import missing, not_here
+from ..unsupported import missing, not_here
 
 
 class DeferredInitializationError(MXNetError):

@@ -8,7 +8,7 @@ from ..._core import FormatError, StateError, here, lib
 from ..._tensor import borrow
 from .. import nd, optimizer as _optimizer
 from ..autograd import is_training, pause
-from ..missing import missing, not_here
+from ..unsupported import missing, not_here
 from .._array import NDArray
 from .parameter import Parameter, ParameterDict
 

@@ -4,7 +4,7 @@ import warnings
 import numpy
 
 from .._signed import as_mxnet as _as_mxnet
-from ..missing import missing
+from ..unsupported import missing
 from .. import nd
 from .._mode import array_class
 

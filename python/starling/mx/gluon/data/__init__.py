@@ -4,7 +4,7 @@ import numpy
 from ...._core import wrong
 from ...._tensor import Tensor
 from ..._signed import as_mxnet as _as_mxnet
-from ...missing import missing
+from ...unsupported import missing
 from ... import nd
 from ..._mode import array_class
 from ...context import cpu

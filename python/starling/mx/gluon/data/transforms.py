@@ -6,7 +6,7 @@ import numpy
 
 from ...._tensor import Tensor, array
 from ..._signed import as_mxnet as _as_mxnet
-from ...missing import missing, not_here
+from ...unsupported import missing, not_here
 
 
 class _Transform:

@@ -5,7 +5,7 @@ import pathlib
 
 import numpy
 
-from ...missing import missing
+from ...unsupported import missing
 from . import transforms
 
 

@@ -1,7 +1,7 @@
 """mx.gluon.rnn's layers: all steps of sequences at once, by the engine's recurrent layer."""
 from .... import _ops as ops
 from ...._extra import recurrent
-from ...missing import not_here
+from ...unsupported import not_here
 from ..block import HybridBlock, fit
 from .states import begin_state, new_states
 

@@ -1,0 +1,43 @@
+/* Training a network made of blocks, on one device or in shards on several. */
+#ifndef MODELS_DRIVER_BLOCK_TRAINING_H
+#define MODELS_DRIVER_BLOCK_TRAINING_H
+
+#include "training.h"
+
+/* How a network of blocks is trained: imperatively; with forward and backward compiled; or each step as one program. */
+#define DRV_MODES(X)                                                                                                   \
+	X(EAGER, "eager", "call by call")                                                                              \
+	X(HYBRID, "hybrid", "forward and backward as programs")                                                        \
+	X(STEP, "step", "a whole step as one program")
+enum drv_mode {
+#define X(NAME, name, doc) DRV_##NAME,
+	DRV_MODES(X)
+#undef X
+	        DRV_MODE_COUNT
+};
+extern const char *const drv_mode_names[DRV_MODE_COUNT];
+
+struct drv_block_training {
+	sl_block *(*network)(void);
+	sl_block *(*build)(struct drv_block_training *how); /* instead of network, if that is NULL */
+	bool (*open)(struct drv_training *t, sl_dataset *sets[2]);
+	const char *params; /* the file with first values; NULL: they are drawn */
+	struct sl_initializer init;
+	enum drv_mode mode;
+	int shards;    /* of a batch; 0: one a device */
+	bool by_speed; /* rows in proportion to the devices' measured speed */
+	/* What training makes of it. */
+	sl_block *net;
+	sl_trainer *trainer;
+	sl_step *step;
+	sl_device *where; /* of each shard */
+	sl_balance *balance;
+	int64_t batches;
+	int64_t rows[DRV_MAX_DEVICES]; /* of each shard, as last printed */
+};
+
+enum drv_mode drv_mode_parse(struct argp_state *state, const char *text);
+int drv_train_block(const char *program, const char *title, const struct drv_options *common,
+                    const struct drv_train_options *options, struct drv_block_training *how);
+
+#endif

@@ -1,0 +1,390 @@
+"""Functions of mx.nd and mx.sym that rearrange elements: slices, orders, indices."""
+import builtins
+
+import numpy
+
+from .. import _ops as ops
+from .._tensor import array as _array
+from .._extra import topk as _topk
+from .functions import _no_scalar, concat, places_inside
+from .unsupported import not_here
+from ._array import NDArray
+from ._program import classify
+
+__all__ = []
+
+
+def _public(function):
+    __all__.append(function.__name__)
+    return function
+
+
+def _also(name, function):
+    globals()[name] = function
+    __all__.append(name)
+
+
+def _whole(indices):
+    """Indices as the engine takes them."""
+    return indices if "int32" in str(indices.dtype) else indices.astype("int32")
+
+
+# ---- parts
+
+
+@_public
+def slice(data, begin, end, step=None):
+    """From begin to end of each axis; None is the end of an axis."""
+    begin, end = ((v,) if v is None or isinstance(v, int) else v for v in (begin, end))
+    step = (step,) if step is None or isinstance(step, int) else step
+    step = tuple(step) + (None,) * (len(begin) - len(step))
+    return data[tuple(_slice(b, e, s) for b, e, s in zip(begin, end, step))]
+
+
+_slice = builtins.slice
+_also("crop", slice)
+
+
+@_public
+def slice_like(data, shape_like, axes=()):
+    """The first parts of axes, as long as those of another array."""
+    for axis in axes or range(data.ndim):
+        data = data.slice_axis(axis, 0, shape_like.shape[axis])
+    return data
+
+
+@_public
+def split_v2(data, indices_or_sections, axis=0, squeeze_axis=False):
+    """An array cut into equal parts, or before the given places of an axis."""
+    size = data.shape[axis]
+    if isinstance(indices_or_sections, int):
+        if size % indices_or_sections:
+            raise ValueError(f"split_v2: {size} elements of axis {axis} are not {indices_or_sections} equal parts")
+        bounds = list(range(0, size + 1, size // indices_or_sections))
+    else:
+        bounds = [0, *indices_or_sections, size]
+    parts = [data.slice_axis(axis, b, e) for b, e in zip(bounds, bounds[1:])]
+    return [p.squeeze(axis) for p in parts] if squeeze_axis else parts
+
+
+@_public
+def diag(data, k=0, axis1=0, axis2=1):
+    """The diagonal over two axes, or a matrix with that diagonal."""
+    if data.ndim == 1:
+        n = data.shape[0] + abs(k)
+        eye = numpy.zeros((data.shape[0], n), "float32")
+        eye[range(data.shape[0]), numpy.arange(data.shape[0]) + max(k, 0)] = 1
+        rows = data.reshape((-1, 1))
+        cut = rows * _like(data, eye)
+        above = abs(min(k, 0))
+        return ops.pad(cut, 0, before=above, after=n - data.shape[0] - above)
+    axis1, axis2 = axis1 % data.ndim, axis2 % data.ndim
+    if axis1 == axis2:
+        raise ValueError(f"diag: axis1 and axis2 are both {axis1}")
+    rest = [i for i in range(data.ndim) if i not in (axis1, axis2)]
+    height, width = data.shape[axis1], data.shape[axis2]
+    places = [i * width + i + k for i in range(height) if 0 <= i + k < width]
+    cells = ops.transpose(data, [axis1, axis2, *rest]).reshape((-1, *[data.shape[i] for i in rest]))
+    chosen = classify(ops.gather(cells, _array(numpy.int32(places), device=data.device)))
+    return ops.transpose(chosen, [*range(1, chosen.ndim), 0]) if rest else chosen
+
+
+def _like(data, values):
+    """Constant values beside an array."""
+    return _array(values, dtype=str(numpy.dtype(data.dtype)), device=data.device, like=data._array)
+
+
+# ---- orders
+
+
+@_public
+def flip(data, axis):
+    """In reverse along an axis or several."""
+    return ops.flip(data, axis if isinstance(axis, int) else list(axis))
+
+
+_also("reverse", flip)
+
+
+@_public
+def repeat(data, repeats, axis=None):
+    """Each element several times."""
+    return ops.repeat(data.reshape((-1,)), 0, times=repeats) if axis is None else ops.repeat(data, axis, times=repeats)
+
+
+@_public
+def moveaxis(tensor, source, destination):
+    """With an axis at another place."""
+    source, destination = ([i % tensor.ndim for i in ([a] if isinstance(a, int) else a)] for a in (source, destination))
+    if len(source) != len(destination):
+        raise ValueError("moveaxis: source and destination are as many axes")
+    order = [i for i in range(tensor.ndim) if i not in source]
+    for to, axis in sorted(zip(destination, source)):
+        order.insert(to, axis)
+    return ops.transpose(tensor, order)
+
+
+@_public
+def SwapAxis(data, dim1=0, dim2=0):
+    """With two axes exchanged."""
+    return data.swapaxes(dim1, dim2)
+
+
+@_public
+def pad(data, mode="constant", pad_width=(), constant_value=0):
+    """More elements around: of a value, those at the edge, or those on its other side."""
+    for axis in range(data.ndim):
+        before, after = pad_width[2 * axis : 2 * axis + 2]
+        if not before and not after:
+            continue
+        if mode == "edge":
+            first, last = data.slice_axis(axis, 0, 1), data.slice_axis(axis, -1, None)
+            data = concat(*[first] * before, data, *[last] * after, dim=axis)
+        else:
+            data = ops.pad(data, axis, before=before, after=after, value=constant_value, reflect=mode == "reflect")
+    return data
+
+
+_also("Pad", pad)
+
+
+@_public
+def depth_to_space(data, block_size):
+    """(n, c·b², h, w) as (n, c, h·b, w·b)."""
+    n, c, h, w = data.shape
+    b = block_size
+    blocks = ops.transpose(data.reshape((n, b, b, c // b**2, h, w)), [0, 3, 4, 1, 5, 2])
+    return blocks.reshape((n, c // b**2, h * b, w * b))
+
+
+@_public
+def space_to_depth(data, block_size):
+    """(n, c, h·b, w·b) as (n, c·b², h, w)."""
+    n, c, h, w = data.shape
+    b = block_size
+    blocks = ops.transpose(data.reshape((n, c, h // b, b, w // b, b)), [0, 3, 5, 1, 2, 4])
+    return blocks.reshape((n, c * b**2, h // b, w // b))
+
+
+@_public
+def UpSampling(data, *more, scale, sample_type="nearest", num_filter=0, multi_input_mode="concat"):
+    """Each pixel several times."""
+    if more:
+        raise not_here("UpSampling of several arrays", "UpSampling of each, and concat")
+    if sample_type != "nearest":
+        raise not_here(f"UpSampling(sample_type={sample_type!r})", "starling.resize2d(bilinear=True)")
+    return ops.repeat(ops.repeat(data, 2, times=scale), 3, times=scale)
+
+
+# ---- shapes
+
+
+@_public
+def broadcast_axis(data, axis=(), size=()):
+    """Axes of length 1 repeated to these lengths."""
+    shape = list(data.shape)
+    for a, n in zip([axis] if isinstance(axis, int) else axis, [size] if isinstance(size, int) else size):
+        shape[a] = n
+    return ops.broadcast_to(data, shape)
+
+
+_also("broadcast_axes", broadcast_axis)
+
+
+@_public
+def broadcast_like(lhs, rhs, lhs_axes=None, rhs_axes=None):
+    """Repeated to the shape of another array, or some axes to the lengths of some of its axes."""
+    if (lhs_axes is None) != (rhs_axes is None) or lhs_axes is not None and len(lhs_axes) != len(rhs_axes):
+        raise ValueError("broadcast_like: lhs_axes and rhs_axes are as many axes")
+    if lhs_axes is None:
+        return ops.broadcast_to(lhs, rhs.shape)
+    return broadcast_axis(lhs, lhs_axes, [rhs.shape[a] for a in rhs_axes])
+
+
+@_public
+def shape_array(data):
+    """The lengths of the axes as an array."""
+    return _array(numpy.array(data.shape), "int64", like=NDArray)
+
+
+@_public
+def size_array(data):
+    """The number of elements as an array."""
+    return _array(numpy.array([data.size]), "int64", like=NDArray)
+
+
+# ---- indices
+
+
+@_public
+def where(condition, x, y):
+    """The elements of x where the condition is not 0, else those of y."""
+    if condition.ndim == 1 and x.ndim and x.ndim > 1:  # a condition for each row
+        condition = condition.reshape((-1,) + (1,) * (x.ndim - 1))
+    return classify(ops.where(condition, x, y))
+
+
+@_public
+def take(a, indices, axis=0, mode="clip"):
+    """The parts of an axis at the given indices; an index outside becomes the nearest, or wraps around ("wrap")."""
+    return classify(a[(_slice(None),) * (axis % a.ndim) + (places_inside(indices, a.shape[axis], mode),)])
+
+
+@_public
+def pick(data, index, axis=-1, keepdims=False, mode="clip"):
+    """One element of each row along an axis."""
+    axis %= data.ndim
+    chosen = places_inside(index, data.shape[axis], mode)
+    chosen = chosen.reshape(data.shape[:axis] + (1,) + data.shape[axis + 1 :])
+    result = classify(ops.take_along(data, chosen, axis))
+    return result if keepdims else result.squeeze(axis)
+
+
+@_public
+def batch_take(a, indices):
+    """One element of each row."""
+    return pick(a, indices)
+
+
+@_public
+def gather_nd(data, indices):
+    """The elements at places, given by their coordinates along the first axis of indices."""
+    m, rest = indices.shape[0], data.shape[indices.shape[0] :]
+    flat = _ravel(indices, data.shape[:m])
+    return classify(ops.gather(data.reshape((-1,) + rest), _whole(flat)))
+
+
+def _ravel(indices, shape):
+    flat = indices[0] * 0
+    for i, n in enumerate(shape):
+        flat = flat * n + indices[i]
+    return flat
+
+
+@_public
+def scatter_nd(data, indices, shape):
+    """Zeros, but for data at places."""
+    m, rest = indices.shape[0], tuple(shape[indices.shape[0] :])
+    rows = int(numpy.prod(shape[:m]))
+    empty = _array(numpy.zeros((rows, *rest), "float32"), device=data.device, like=type(data)).astype(data.dtype)
+    flat, data = _last_of_each(_whole(_ravel(indices, shape[:m])).reshape((-1,)), data.reshape((-1, *rest)))
+    return classify(ops.index_add(empty, flat, data.reshape((-1,) + rest))).reshape(shape)
+
+
+def _last_of_each(places, rows):
+    """Places and rows without those that a later one is put over."""
+    if places.is_symbol:
+        return places, rows
+    known = places.numpy()
+    last = numpy.sort(known.size - 1 - numpy.unique(known[::-1], return_index=True)[1])
+    if last.size == known.size:
+        return places, rows
+    chosen = _array(last.astype("int32"), device=places.device)
+    return ops.gather(places, chosen), ops.gather(rows, chosen)
+
+
+@_public
+def ravel_multi_index(data, shape):
+    """Coordinates as places in the flattened array."""
+    return _ravel(data, shape)
+
+
+@_public
+def one_hot(indices, depth, on_value=1.0, off_value=0.0, dtype="float32"):
+    """on_value where an index says, else off_value."""
+    hot = ops.one_hot(_whole(indices), depth, dtype=dtype)
+    return classify(hot if (on_value, off_value) == (1, 0) else hot * (on_value - off_value) + off_value)
+
+
+# ---- sorting
+
+
+def _flat(data, axis):
+    return (data.reshape((-1,)), 0) if axis is None else (data, axis)
+
+
+@_public
+def sort(data, axis=-1, is_ascend=True):
+    """The elements in order."""
+    data, axis = _flat(data, axis)
+    return ops.sort(data, axis, descending=not is_ascend)
+
+
+@_public
+def argsort(data, axis=-1, is_ascend=True, dtype="float32"):
+    """The places of the elements in order."""
+    data, axis = _flat(data, axis)
+    return ops.argsort(data, axis, descending=not is_ascend).astype(dtype)
+
+
+@_public
+def topk(data, axis=-1, k=1, ret_typ="indices", is_ascend=False, dtype="float32"):
+    """The k largest elements along an axis, all of them with a k below 1: their places, values, both, or ones where they are."""
+    data, axis = _flat(data, axis)
+    values, places = _topk(-data if is_ascend else data, k if k > 0 else data.shape[axis], axis)
+    if ret_typ == "value":
+        return -values if is_ascend else values
+    if ret_typ == "both":
+        return [-values if is_ascend else values, places.astype(dtype)]
+    if ret_typ == "indices":
+        return places.astype(dtype)
+    if ret_typ != "mask":
+        raise ValueError(f"topk: ret_typ is {ret_typ!r}; these are value, indices, mask, both")
+    hot = ops.one_hot(places, data.shape[axis], dtype="float32")  # one axis more, the last
+    return moveaxis(ops.sum(moveaxis(hot, axis % data.ndim, 0), 0), data.ndim - 1, axis % data.ndim)
+
+
+# ---- sequences: (time, batch, …)
+
+
+def _times(data, axis):
+    shape = [1] * data.ndim
+    shape[axis] = data.shape[axis]
+    return _like(data, numpy.arange(data.shape[axis], dtype="float32").reshape(shape))
+
+
+@_public
+def SequenceMask(data, sequence_length=None, use_sequence_length=False, value=0.0, axis=0):
+    """A value after the end of each sequence."""
+    if not use_sequence_length or sequence_length is None:
+        return data
+    shape = [1] * data.ndim
+    shape[1 - axis] = data.shape[1 - axis]
+    outside = _times(data, axis) >= sequence_length.astype("float32").reshape(tuple(shape))
+    return classify(ops.masked_fill(data, outside, value))
+
+
+@_public
+def SequenceLast(data, sequence_length=None, use_sequence_length=False, axis=0):
+    """The last step of each sequence."""
+    if not use_sequence_length or sequence_length is None:
+        return data.slice_axis(axis, -1, None).squeeze(axis)
+    last = _whole(sequence_length - 1)
+    steps = ops.transpose(data, [1, 0, *range(2, data.ndim)]) if axis == 0 else data
+    places = ops.arange(0, steps.shape[0], 1, dtype="int32", device=data.device) * steps.shape[1] + last
+    return classify(ops.gather(steps.reshape((-1,) + steps.shape[2:]), places))
+
+
+@_public
+def SequenceReverse(data, sequence_length=None, use_sequence_length=False, axis=0):
+    """The steps in reverse: of each sequence those before its end."""
+    if axis != 0:
+        raise not_here(f"SequenceReverse(axis={axis})", "axis 0")
+    if not use_sequence_length or sequence_length is None:
+        return ops.flip(data, 0)
+    steps, n = data.shape[:2]
+    step = _array(numpy.arange(steps, dtype="int32").reshape(-1, 1), device=data.device, like=data._array)
+    ends = ops.cast(sequence_length, "int32").reshape((1, -1))
+    sources = ops.where(step < ends, ops.sub(ops.sub_scalar(ends, 1), step), ops.add(step, ops.mul_scalar(ends, 0)))
+    places = ops.add(ops.mul_scalar(sources, n), _array(numpy.arange(n, dtype="int32").reshape(1, -1), device=data.device))
+    return classify(ops.gather(data.reshape((steps * n, *data.shape[2:])), places.reshape((-1,)))).reshape(data.shape)
+
+
+def split(data, num_outputs, axis=1, squeeze_axis=False):
+    """An array cut into equal parts along an axis; the array itself where there is one part."""
+    parts = split_v2(data, num_outputs, axis, squeeze_axis)
+    return parts[0] if num_outputs == 1 else parts
+
+
+__all__.append("split")
+_also("SliceChannel", split)
