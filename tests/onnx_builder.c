@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "interop/import.h"
+#include "onnx/read.h"
 #include "onnx_builder.h"
 
 void slp_model_begin(struct slp_model *m, int opset)
