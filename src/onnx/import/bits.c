@@ -72,7 +72,7 @@ static bool bitwise_known(struct slp_onnx_call *c)
 	struct slp_onnx_known *to = slp_onnx_known_new(c->made, a->dtype, shape);
 	for (int64_t i = 0; to && x.known && y.known && i < sl_shape_size(shape); i++)
 		to->v[i].i = of_numbers(c->op->name, x.known->v[i].i, y.known->v[i].i);
-	slp_onnx_give_value(c, 0, (struct slp_onnx_value){.known = to});
+	slp_onnx_set_output_value(c, 0, (struct slp_onnx_value){.known = to});
 	return true;
 }
 
@@ -102,7 +102,7 @@ void slp_onnx_import_bitwise(struct slp_onnx_call *c)
 		return;
 	}
 	sl_tensor *t = joined(c, apply(c->at, x.bits, y.bits), apply(c->at, x.sign, y.sign), p);
-	slp_onnx_give(c, 0, t ? sl_cast_at(c->at, t, sl_tensor_dtype(a)) : NULL);
+	slp_onnx_set_output(c, 0, t ? sl_cast_at(c->at, t, sl_tensor_dtype(a)) : NULL);
 }
 
 void slp_onnx_import_bitwise_not(struct slp_onnx_call *c)
@@ -113,11 +113,12 @@ void slp_onnx_import_bitwise_not(struct slp_onnx_call *c)
 		struct slp_onnx_known *y = slp_onnx_known_new(c->made, k->dtype, k->shape);
 		for (int64_t i = 0; y && i < sl_shape_size(k->shape); i++)
 			y->v[i].i = k->dtype == SL_UINT8 ? UINT8_MAX - k->v[i].i : ~k->v[i].i;
-		slp_onnx_give_value(c, 0, (struct slp_onnx_value){.known = y});
+		slp_onnx_set_output_value(c, 0, (struct slp_onnx_value){.known = y});
 		return;
 	}
 	sl_tensor *x = slp_onnx_tensor(c, 0);
-	slp_onnx_give(c, 0, x ? sl_rsub_scalar_at(c->at, x, sl_tensor_dtype(x) == SL_UINT8 ? UINT8_MAX : -1) : NULL);
+	slp_onnx_set_output(c, 0,
+	                    x ? sl_rsub_scalar_at(c->at, x, sl_tensor_dtype(x) == SL_UINT8 ? UINT8_MAX : -1) : NULL);
 }
 
 /* Over a power of 2, downwards: a negative number is turned round before and after. */
@@ -153,5 +154,5 @@ void slp_onnx_import_bit_shift(struct slp_onnx_call *c)
 	}
 	if (x && by) x = left ? sl_mul_at(c->at, x, by) : shifted_right(c, x, by);
 	else x = NULL;
-	slp_onnx_give(c, 0, x ? sl_cast_at(c->at, x, dtype) : NULL);
+	slp_onnx_set_output(c, 0, x ? sl_cast_at(c->at, x, dtype) : NULL);
 }

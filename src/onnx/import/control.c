@@ -29,7 +29,7 @@ static struct slp_onnx_value *branch(struct slp_onnx_call *c, const char *name, 
 static void give_held(struct slp_onnx_call *c, int i, struct slp_onnx_value v)
 {
 	if (v.t) slp_scope_add(sl_retain(v.t));
-	slp_onnx_give_value(c, i, v);
+	slp_onnx_set_output_value(c, i, v);
 }
 
 static void one_branch(struct slp_onnx_call *c, bool taken)
@@ -51,7 +51,7 @@ static void give_either(struct slp_onnx_call *c, int i, struct slp_onnx_value th
 {
 	char a[128], b[128];
 	if (same_values(then.known, otherwise.known)) {
-		slp_onnx_give_value(c, i, then);
+		slp_onnx_set_output_value(c, i, then);
 		return;
 	}
 	sl_tensor *x = slp_onnx_as_tensor(c, then), *y = slp_onnx_as_tensor(c, otherwise);
@@ -65,7 +65,7 @@ static void give_either(struct slp_onnx_call *c, int i, struct slp_onnx_value th
 		return;
 	}
 	sl_tensor *when = sl_reshape_at(c->at, slp_onnx_tensor(c, 0), SL_SCALAR);
-	slp_onnx_give(c, i, when ? sl_where_at(c->at, when, x, y) : NULL);
+	slp_onnx_set_output(c, i, when ? sl_where_at(c->at, when, x, y) : NULL);
 }
 
 static void both_branches(struct slp_onnx_call *c)
@@ -174,7 +174,8 @@ static void give_empty(struct unrolled *u, int to, int result, int64_t axis)
 	}
 	if (open) slp_onnx_call_fail(c, SL_EUNSUPPORTED, "runs 0 times, and the shape of its results is not declared");
 	if (!c->failed)
-		slp_onnx_give_value(c, to, (struct slp_onnx_value){.known = slp_onnx_known_new(c->made, t.dtype, y)});
+		slp_onnx_set_output_value(c, to,
+		                          (struct slp_onnx_value){.known = slp_onnx_known_new(c->made, t.dtype, y)});
 }
 
 /* What result i has collected, round by round along an axis. */
@@ -196,7 +197,7 @@ static void give_collected(struct unrolled *u, int i, int64_t axis, bool backwar
 	if (!c->failed) y = slp_onnx_joined(c, list, (int)u->rounds, at);
 	free(list);
 	if (!c->failed && y.t) sl_retain(y.t), slp_scope_add(y.t); /* a row alone is the rows' */
-	if (!c->failed) slp_onnx_give_value(c, to, y);
+	if (!c->failed) slp_onnx_set_output_value(c, to, y);
 }
 
 static void give_carried(struct unrolled *u)
@@ -209,7 +210,7 @@ static void give_carried(struct unrolled *u)
 /* Whether the loop continues: a missing condition means yes. */
 static bool goes_on(struct slp_onnx_call *c, struct slp_onnx_value condition, const char *name)
 {
-	if (!slp_onnx_is_there(condition)) return true;
+	if (!slp_onnx_present(condition)) return true;
 	if (condition.known && sl_shape_size(condition.known->shape) == 1)
 		return slp_onnx_known_number(condition.known, 0) != 0;
 	slp_onnx_call_fail(c, SL_EUNSUPPORTED, "its condition (\"%.100s\") depends on values that a run computes",

@@ -52,13 +52,13 @@ void slp_onnx_import_conv(struct slp_onnx_call *c)
 	sl_shape kernel = slp_onnx_shape(c, 1);
 	if (!slp_onnx_window_read(c, slp_onnx_shape(c, 0), &kernel, &w)) return;
 	if (w.axes == 3) {
-		slp_onnx_give(c, 0, conv3d(c, &w, o));
+		slp_onnx_set_output(c, 0, conv3d(c, &w, o));
 		return;
 	}
 	sl_tensor *x = slp_onnx_bordered(c, slp_onnx_as_image(c, slp_onnx_tensor(c, 0)), &w, false, 0);
 	sl_tensor *k = slp_onnx_as_image(c, slp_onnx_tensor(c, 1)), *b = slp_onnx_tensor(c, 2);
 	slp_onnx_window_pairs(&w, o.stride, o.dilation, o.pad);
-	if (x && k) slp_onnx_give_image(c, sl_conv2d_at(c->at, x, k, b, o), w.axes);
+	if (x && k) slp_onnx_set_output_image(c, sl_conv2d_at(c->at, x, k, b, o), w.axes);
 	else c->failed = true;
 }
 
@@ -163,11 +163,11 @@ void slp_onnx_import_conv_transpose(struct slp_onnx_call *c)
 	read_output(c, &w, more);
 	if (c->failed) return;
 	if (w.axes == 3 && kernel.ndim == 5) {
-		slp_onnx_give(c, 0, transposed3d(c, &w, more, groups));
+		slp_onnx_set_output(c, 0, transposed3d(c, &w, more, groups));
 		return;
 	}
 	sl_tensor *x = slp_onnx_as_image(c, slp_onnx_tensor(c, 0)), *k = slp_onnx_as_image(c, slp_onnx_tensor(c, 1));
-	slp_onnx_give_image(c, transposed2d(c, x, k, slp_onnx_tensor(c, 2), &w, more, groups), w.axes);
+	slp_onnx_set_output_image(c, transposed2d(c, x, k, slp_onnx_tensor(c, 2), &w, more, groups), w.axes);
 }
 
 /* ---- columns ----------------------------------------------------------------------------------------------------- */
@@ -212,5 +212,5 @@ void slp_onnx_import_col2im(struct slp_onnx_call *c)
 	k = k ? sl_tile_at(c->at, sl_reshape_at(c->at, k, SL_SHAPE(block, 1, w.kernel[0], w.kernel[1])), 0, channels)
 	      : NULL;
 	t = k ? sl_reshape_at(c->at, t, SL_SHAPE(x.dim[0], x.dim[1], w.size[0], w.size[1])) : NULL;
-	slp_onnx_give_image(c, t ? transposed2d(c, t, k, NULL, &w, more, (int)channels) : NULL, w.axes);
+	slp_onnx_set_output_image(c, t ? transposed2d(c, t, k, NULL, &w, more, (int)channels) : NULL, w.axes);
 }

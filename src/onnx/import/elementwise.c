@@ -83,14 +83,14 @@ void slp_onnx_import_unary(struct slp_onnx_call *c)
 	int64_t (*whole)(int64_t x) = u->number == fabs ? slp_whole_abs : u->number == negated ? slp_whole_neg : NULL;
 	if (!k || !u->number) {
 		sl_tensor *t = u->tensor(c->at, slp_onnx_tensor(c, 0));
-		slp_onnx_give(c, 0, u->truth ? as_truth(c, t) : t);
+		slp_onnx_set_output(c, 0, u->truth ? as_truth(c, t) : t);
 		return;
 	}
 	y = slp_onnx_known_new(c->made, u->truth ? SL_BOOL : k->dtype, k->shape);
 	for (int64_t i = 0; y && i < sl_shape_size(k->shape); i++)
 		if (whole && !slp_is_float(k->dtype)) y->v[i].i = whole(k->v[i].i);
 		else slp_onnx_known_put(y, i, u->number(slp_onnx_known_number(k, i)));
-	slp_onnx_give_value(c, 0, (struct slp_onnx_value){.known = y});
+	slp_onnx_set_output_value(c, 0, (struct slp_onnx_value){.known = y});
 }
 
 void slp_onnx_import_isinf(struct slp_onnx_call *c)
@@ -100,7 +100,8 @@ void slp_onnx_import_isinf(struct slp_onnx_call *c)
 	sl_tensor *x = slp_onnx_tensor(c, 0);
 	if (down && !up) x = sl_neg_at(c->at, x);
 	if (down && up) x = sl_abs_at(c->at, x);
-	slp_onnx_give(c, 0, as_truth(c, down || up ? sl_eq_scalar_at(c->at, x, INFINITY) : sl_ne_at(c->at, x, x)));
+	slp_onnx_set_output(c, 0,
+	                    as_truth(c, down || up ? sl_eq_scalar_at(c->at, x, INFINITY) : sl_ne_at(c->at, x, x)));
 }
 
 /* ---- of two ------------------------------------------------------------------------------------------------------ */
@@ -273,13 +274,13 @@ struct slp_onnx_value slp_onnx_binary(struct slp_onnx_call *c, const char *opera
                                       struct slp_onnx_value b)
 {
 	struct slp_onnx_value y = c->failed ? (struct slp_onnx_value){0} : apply(c, binary_named(operator), a, b);
-	if (!slp_onnx_is_there(y)) c->failed = true; /* and recorded */
+	if (!slp_onnx_present(y)) c->failed = true; /* and recorded */
 	return y;
 }
 
 void slp_onnx_import_binary(struct slp_onnx_call *c)
 {
-	slp_onnx_give_value(c, 0, apply(c, binary_named(c->op->name), c->in[0], c->in[1]));
+	slp_onnx_set_output_value(c, 0, apply(c, binary_named(c->op->name), c->in[0], c->in[1]));
 }
 
 void slp_onnx_import_variadic(struct slp_onnx_call *c)
@@ -288,7 +289,7 @@ void slp_onnx_import_variadic(struct slp_onnx_call *c)
 	struct slp_onnx_value y = c->in[0];
 	for (int i = 1; i < c->nin && (y.t || y.known); i++) y = apply(c, f, y, c->in[i]);
 	if (!strcmp(f->name, "Mean")) y.t = sl_div_scalar_at(c->at, slp_onnx_as_tensor(c, y), c->nin), y.known = NULL;
-	slp_onnx_give_value(c, 0, y);
+	slp_onnx_set_output_value(c, 0, y);
 }
 
 static int64_t rest(int64_t a, int64_t b)
@@ -327,7 +328,7 @@ void slp_onnx_import_mod(struct slp_onnx_call *c)
 	const struct binary *mul = binary_named("Mul"), *sub = binary_named("Sub");
 	enum sl_dtype dtype = slp_onnx_dtype(&a);
 	if (dtype == SL_INT64) {
-		slp_onnx_give_value(c, 0, whole_mod(c, a, b, c_rule));
+		slp_onnx_set_output_value(c, 0, whole_mod(c, a, b, c_rule));
 		return;
 	}
 	a = slp_onnx_cast(c, a, SL_FLOAT64), b = slp_onnx_cast(c, b, SL_FLOAT64);
@@ -336,7 +337,8 @@ void slp_onnx_import_mod(struct slp_onnx_call *c)
 		q.known->v[i].f = c_rule ? trunc(q.known->v[i].f) : floor(q.known->v[i].f);
 	if (q.t && c_rule) q.t = sl_mul_at(c->at, sl_sign_at(c->at, q.t), sl_floor_at(c->at, sl_abs_at(c->at, q.t)));
 	else if (q.t) q.t = sl_floor_at(c->at, q.t);
-	if (q.t || q.known) slp_onnx_give_value(c, 0, slp_onnx_cast(c, apply(c, sub, a, apply(c, mul, q, b)), dtype));
+	if (q.t || q.known)
+		slp_onnx_set_output_value(c, 0, slp_onnx_cast(c, apply(c, sub, a, apply(c, mul, q, b)), dtype));
 	else c->failed = true;
 }
 
@@ -351,7 +353,7 @@ void slp_onnx_import_clip(struct slp_onnx_call *c)
 			y.t = (i ? sl_minimum_scalar_at : sl_maximum_scalar_at)(c->at, slp_onnx_as_tensor(c, y), a->f),
 			y.known = NULL;
 	}
-	slp_onnx_give_value(c, 0, y);
+	slp_onnx_set_output_value(c, 0, y);
 }
 
 void slp_onnx_import_where(struct slp_onnx_call *c)
@@ -365,11 +367,11 @@ void slp_onnx_import_where(struct slp_onnx_call *c)
 			y->v[i] = slp_onnx_known_number(p, element_of(p, shape, i)) != 0
 			                  ? a->v[element_of(a, shape, i)]
 			                  : b->v[element_of(b, shape, i)];
-		slp_onnx_give_value(c, 0, (struct slp_onnx_value){.known = y});
+		slp_onnx_set_output_value(c, 0, (struct slp_onnx_value){.known = y});
 		return;
 	}
 	sl_tensor *when = slp_onnx_tensor(c, 0), *then = slp_onnx_tensor(c, 1), *otherwise = slp_onnx_tensor(c, 2);
-	slp_onnx_give(c, 0, when && then && otherwise ? sl_where_at(c->at, when, then, otherwise) : NULL);
+	slp_onnx_set_output(c, 0, when && then && otherwise ? sl_where_at(c->at, when, then, otherwise) : NULL);
 }
 
 /* ---- types ------------------------------------------------------------------------------------------------------- */
@@ -396,7 +398,7 @@ static struct slp_onnx_value narrowed(struct slp_onnx_call *c, struct slp_onnx_v
 	struct slp_onnx_value half = whole_number(c, narrow[i].sign ? INT64_C(1) << (narrow[i].bits - 1) : 0);
 	v = slp_onnx_binary(c, "Add", slp_onnx_cast(c, v, SL_INT64), half);
 	if (!c->failed) v = whole_mod(c, v, whole_number(c, INT64_C(1) << narrow[i].bits), false);
-	return slp_onnx_is_there(v) ? slp_onnx_binary(c, "Sub", v, half) : v;
+	return slp_onnx_present(v) ? slp_onnx_binary(c, "Sub", v, half) : v;
 }
 
 void slp_onnx_import_cast(struct slp_onnx_call *c)
@@ -406,11 +408,11 @@ void slp_onnx_import_cast(struct slp_onnx_call *c)
 		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "data type %lld is not supported",
 		                   (long long)slp_onnx_attr_int(c, "to", 0));
 	else
-		slp_onnx_give_value(c, 0,
-		                    slp_onnx_cast(c, narrowed(c, c->in[0], (int)slp_onnx_attr_int(c, "to", 0)), dtype));
+		slp_onnx_set_output_value(
+		        c, 0, slp_onnx_cast(c, narrowed(c, c->in[0], (int)slp_onnx_attr_int(c, "to", 0)), dtype));
 }
 
 void slp_onnx_import_cast_like(struct slp_onnx_call *c)
 {
-	slp_onnx_give_value(c, 0, slp_onnx_cast(c, c->in[0], slp_onnx_dtype(&c->in[1])));
+	slp_onnx_set_output_value(c, 0, slp_onnx_cast(c, c->in[0], slp_onnx_dtype(&c->in[1])));
 }

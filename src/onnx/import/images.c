@@ -72,7 +72,7 @@ void slp_onnx_import_pad(struct slp_onnx_call *c)
 		int axis = slp_onnx_has(c, 3) ? slp_onnx_axis(c, list[i], x.ndim) : i;
 		if (!c->failed) t = pad_axis(c, t, axis, pads[i], pads[axes + i], mode, value);
 	}
-	slp_onnx_give(c, 0, t);
+	slp_onnx_set_output(c, 0, t);
 }
 
 /* ---- other sizes ------------------------------------------------------------------------------------------------- */
@@ -278,7 +278,7 @@ void slp_onnx_import_resize(struct slp_onnx_call *c)
 		if (!strcmp(name, "nearest")) v = stretched_nearest(c, &one, v.t, i);
 		else v.t = stretched(c, &one, v.t, i);
 	}
-	slp_onnx_give(c, 0, v.t);
+	slp_onnx_set_output(c, 0, v.t);
 }
 
 /* ---- pixels as channels ------------------------------------------------------------------------------------------ */
@@ -287,7 +287,7 @@ static void give_reordered(struct slp_onnx_call *c, sl_shape six, const int axes
 {
 	sl_tensor *t = sl_reshape_at(c->at, slp_onnx_tensor(c, 0), six);
 	t = sl_transpose_at(c->at, t, (struct sl_reduce_opts){.axes = axes, .naxes = 6});
-	slp_onnx_give(c, 0, t ? sl_reshape_at(c->at, t, y) : NULL);
+	slp_onnx_set_output(c, 0, t ? sl_reshape_at(c->at, t, y) : NULL);
 }
 
 void slp_onnx_import_depth_to_space(struct slp_onnx_call *c)

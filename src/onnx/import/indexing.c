@@ -28,7 +28,7 @@ void slp_onnx_import_gather_elements(struct slp_onnx_call *c)
 	if (c->failed) return;
 	sl_tensor *t = slp_onnx_tensor(c, 0), *where = slp_onnx_indices(c, c->in[1], x.dim[axis]);
 	if (t) t = cut_to(c, t, i, axis);
-	slp_onnx_give(c, 0, t && where ? sl_take_along_at(c->at, t, where, axis) : NULL);
+	slp_onnx_set_output(c, 0, t && where ? sl_take_along_at(c->at, t, where, axis) : NULL);
 }
 
 /* v added to zeros of this shape, where the indices say: along an axis; axis -1: rows. */
@@ -217,7 +217,7 @@ static void scatter_known(struct slp_onnx_call *c)
 			slp_onnx_call_fail(c, SL_ESHAPE, "index %lld of %lld", (long long)where->v[i].i, (long long)n);
 		else y->v[at] = v->v[i];
 	}
-	if (!c->failed) slp_onnx_give_value(c, 0, (struct slp_onnx_value){.known = y});
+	if (!c->failed) slp_onnx_set_output_value(c, 0, (struct slp_onnx_value){.known = y});
 }
 
 void slp_onnx_import_scatter_elements(struct slp_onnx_call *c)
@@ -233,7 +233,9 @@ void slp_onnx_import_scatter_elements(struct slp_onnx_call *c)
 			slp_onnx_call_fail(c, SL_ESHAPE, "more indices than data along axis %d", a);
 	if (c->failed) return;
 	if (known && x.ndim == 1 && r == NONE && c->in[0].known->dtype == c->in[2].known->dtype) scatter_known(c);
-	else slp_onnx_give(c, 0, scattered_part(c, slp_onnx_tensor(c, 0), c->in[1], slp_onnx_tensor(c, 2), axis, r));
+	else
+		slp_onnx_set_output(c, 0,
+		                    scattered_part(c, slp_onnx_tensor(c, 0), c->in[1], slp_onnx_tensor(c, 2), axis, r));
 }
 
 /* ---- by several axes --------------------------------------------------------------------------------------------- */
@@ -298,7 +300,7 @@ void slp_onnx_import_gather_nd(struct slp_onnx_call *c)
 	for (int a = batch + (int)i.dim[i.ndim - 1]; a < x.ndim && y.ndim < SL_MAX_NDIM; a++)
 		y.dim[y.ndim++] = x.dim[a];
 	sl_tensor *t = sl_gather_at(c->at, sl_reshape_at(c->at, slp_onnx_tensor(c, 0), SL_SHAPE(rows, width)), where);
-	slp_onnx_give(c, 0, t ? sl_reshape_at(c->at, t, y) : NULL);
+	slp_onnx_set_output(c, 0, t ? sl_reshape_at(c->at, t, y) : NULL);
 }
 
 void slp_onnx_import_scatter_nd(struct slp_onnx_call *c)
@@ -315,7 +317,7 @@ void slp_onnx_import_scatter_nd(struct slp_onnx_call *c)
 	t = sl_reshape_at(c->at, t, SL_SHAPE(rows, width));
 	v = sl_reshape_at(c->at, v, SL_SHAPE(sl_tensor_shape(where).dim[0], width));
 	sl_tensor *y = scattered(c, t, where, v, -1, r);
-	slp_onnx_give(c, 0, y ? sl_reshape_at(c->at, y, x) : NULL);
+	slp_onnx_set_output(c, 0, y ? sl_reshape_at(c->at, y, x) : NULL);
 }
 
 /* How many there are must be known. */
@@ -332,7 +334,7 @@ void slp_onnx_import_nonzero(struct slp_onnx_call *c)
 			y->v[a * count + place].i = rest % k->shape.dim[a];
 		place++;
 	}
-	if (k) slp_onnx_give_value(c, 0, (struct slp_onnx_value){.known = y});
+	if (k) slp_onnx_set_output_value(c, 0, (struct slp_onnx_value){.known = y});
 }
 
 /* ---- patterns ---------------------------------------------------------------------------------------------------- */
@@ -362,7 +364,7 @@ void slp_onnx_import_one_hot(struct slp_onnx_call *c)
 	if (is_float && on - off != 1) y = sl_mul_scalar_at(c->at, y, on - off);
 	if (is_float && off != 0) y = sl_add_scalar_at(c->at, y, off);
 	if (!plain) y = y ? sl_where_at(c->at, y, one_of(c, values, 1), one_of(c, values, 0)) : NULL;
-	if (y) slp_onnx_give_value(c, 0, slp_onnx_axis_moved(c, (struct slp_onnx_value){.t = y}, ndim, axis));
+	if (y) slp_onnx_set_output_value(c, 0, slp_onnx_axis_moved(c, (struct slp_onnx_value){.t = y}, ndim, axis));
 	else c->failed = true;
 }
 
@@ -383,7 +385,7 @@ void slp_onnx_import_eye_like(struct slp_onnx_call *c)
 		slp_onnx_call_fail(c, SL_ESHAPE, "makes matrices only, of a known data type");
 	if (c->failed) return;
 	sl_tensor *y = sl_eq_scalar_at(c->at, diagonals(c, x.dim[0], x.dim[1]), (double)slp_onnx_attr_int(c, "k", 0));
-	slp_onnx_give(c, 0, y ? sl_cast_at(c->at, y, dtype) : NULL);
+	slp_onnx_set_output(c, 0, y ? sl_cast_at(c->at, y, dtype) : NULL);
 }
 
 void slp_onnx_import_trilu(struct slp_onnx_call *c)
@@ -398,5 +400,5 @@ void slp_onnx_import_trilu(struct slp_onnx_call *c)
 	where = (upper ? sl_ge_scalar_at : sl_le_scalar_at)(c->at, where, k);
 	sl_tensor *zero =
 	        t ? sl_zeros_at(c->at, SL_SCALAR, (struct sl_make){sl_tensor_dtype(t), sl_tensor_device(t)}) : NULL;
-	slp_onnx_give(c, 0, where && zero ? sl_where_at(c->at, where, t, zero) : NULL);
+	slp_onnx_set_output(c, 0, where && zero ? sl_where_at(c->at, where, t, zero) : NULL);
 }

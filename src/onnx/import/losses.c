@@ -47,7 +47,7 @@ static void give_loss(struct slp_onnx_call *c, sl_tensor *logp, sl_tensor *label
 	losses = losses ? sl_neg_at(c->at, sum_of_last(c, losses)) : NULL;
 	sl_tensor *w = losses ? weights_of(c, chosen, labels, dtype) : NULL;
 	if (w) losses = sl_mul_at(c->at, losses, w);
-	slp_onnx_give(c, 0, losses ? whole(c, losses, w) : NULL);
+	slp_onnx_set_output(c, 0, losses ? whole(c, losses, w) : NULL);
 }
 
 void slp_onnx_import_loss(struct slp_onnx_call *c)
@@ -64,5 +64,5 @@ void slp_onnx_import_loss(struct slp_onnx_call *c)
 		return;
 	}
 	give_loss(c, t, right);
-	if (softmax && c->nout > 1 && !c->failed) slp_onnx_give(c, 1, t);
+	if (softmax && c->nout > 1 && !c->failed) slp_onnx_set_output(c, 1, t);
 }

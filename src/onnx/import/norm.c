@@ -27,14 +27,15 @@ void slp_onnx_import_batch_norm(struct slp_onnx_call *c)
 	if (slp_onnx_attr_int(c, "spatial", 1) != 1)
 		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "attribute spatial must be 1");
 	for (int i = 0; i < 5; i++) p[i] = slp_onnx_tensor(c, i);
-	if (!c->failed) slp_onnx_give(c, 0, sl_batch_norm_at(c->at, p[0], p[1], p[2], p[3], p[4], o));
+	if (!c->failed) slp_onnx_set_output(c, 0, sl_batch_norm_at(c->at, p[0], p[1], p[2], p[3], p[4], o));
 }
 
 void slp_onnx_import_instance_norm(struct slp_onnx_call *c)
 {
 	struct sl_layer_norm_opts o = {.eps = epsilon(c)};
 	sl_tensor *x = slp_onnx_tensor(c, 0), *scale = slp_onnx_tensor(c, 1), *bias = slp_onnx_tensor(c, 2);
-	if (!c->failed) slp_onnx_give(c, 0, x && scale && bias ? sl_instance_norm_at(c->at, x, scale, bias, o) : NULL);
+	if (!c->failed)
+		slp_onnx_set_output(c, 0, x && scale && bias ? sl_instance_norm_at(c->at, x, scale, bias, o) : NULL);
 }
 
 /* Over the last axes, from the given one on, as one. */
@@ -68,7 +69,7 @@ void slp_onnx_import_layer_norm(struct slp_onnx_call *c)
 	if (flat.ndim != whole.ndim) x = sl_reshape_at(c->at, x, flat);
 	scale = sl_reshape_at(c->at, scale, SL_SHAPE(n)), bias = sl_reshape_at(c->at, bias, SL_SHAPE(n));
 	sl_tensor *y = x && scale && bias ? sl_layer_norm_at(c->at, x, scale, bias, o) : NULL;
-	slp_onnx_give(c, 0, y && flat.ndim != whole.ndim ? sl_reshape_at(c->at, y, whole) : y);
+	slp_onnx_set_output(c, 0, y && flat.ndim != whole.ndim ? sl_reshape_at(c->at, y, whole) : y);
 }
 
 /* One number a group until operator set 20, then one a channel. */
@@ -82,7 +83,7 @@ void slp_onnx_import_group_norm(struct slp_onnx_call *c)
 		if (sl_tensor_size(p[i]) != x.dim[1] && sl_tensor_size(p[i]) == groups)
 			p[i] = sl_repeat_at(c->at, p[i], 0, x.dim[1] / groups);
 	if (!c->failed)
-		slp_onnx_give(c, 0, t && p[0] && p[1] ? sl_group_norm_at(c->at, t, groups, p[0], p[1], o) : NULL);
+		slp_onnx_set_output(c, 0, t && p[0] && p[1] ? sl_group_norm_at(c->at, t, groups, p[0], p[1], o) : NULL);
 }
 
 void slp_onnx_import_rms_norm(struct slp_onnx_call *c)
@@ -95,7 +96,7 @@ void slp_onnx_import_rms_norm(struct slp_onnx_call *c)
 	sl_tensor *scale = sl_reshape_at(c->at, slp_onnx_tensor(c, 1), SL_SHAPE(-1));
 	sl_tensor *x = sl_reshape_at(c->at, slp_onnx_tensor(c, 0), flat),
 	          *y = x && scale ? sl_rms_norm_at(c->at, x, scale, o) : NULL;
-	slp_onnx_give(c, 0, y ? sl_reshape_at(c->at, y, whole) : NULL);
+	slp_onnx_set_output(c, 0, y ? sl_reshape_at(c->at, y, whole) : NULL);
 }
 
 void slp_onnx_import_lp_norm(struct slp_onnx_call *c)
@@ -106,7 +107,7 @@ void slp_onnx_import_lp_norm(struct slp_onnx_call *c)
 	sl_tensor *x = slp_onnx_tensor(c, 0);
 	if (c->failed) return;
 	sl_tensor *norm = p == 2 ? sl_norm_at(c->at, x, o) : sl_sum_at(c->at, sl_abs_at(c->at, x), o);
-	slp_onnx_give(c, 0, sl_div_at(c->at, x, norm));
+	slp_onnx_set_output(c, 0, sl_div_at(c->at, x, norm));
 }
 
 void slp_onnx_import_mean_variance(struct slp_onnx_call *c)
@@ -119,7 +120,7 @@ void slp_onnx_import_mean_variance(struct slp_onnx_call *c)
 	struct sl_reduce_opts o = {.axes = axes, .naxes = n, .keepdims = true};
 	sl_tensor *x = slp_onnx_tensor(c, 0), *y = sl_sub_at(c->at, x, sl_mean_at(c->at, x, o));
 	sl_tensor *deviation = sl_sqrt_at(c->at, sl_mean_at(c->at, sl_square_at(c->at, y), o));
-	slp_onnx_give(c, 0, sl_div_at(c->at, y, sl_add_scalar_at(c->at, deviation, 1e-9)));
+	slp_onnx_set_output(c, 0, sl_div_at(c->at, y, sl_add_scalar_at(c->at, deviation, 1e-9)));
 }
 
 /* Sums of squares over neighbouring channels: a mean over windows, times their size. */
@@ -137,7 +138,7 @@ void slp_onnx_import_lrn(struct slp_onnx_call *c)
 	y = sl_pool2d_at(c->at, y, (struct sl_pool2d_opts){.type = SL_POOL_AVG, .kernel = {size, 1}, .stride = {1, 1}});
 	y = sl_add_scalar_at(c->at, sl_mul_scalar_at(c->at, y, alpha), bias);
 	y = sl_reshape_at(c->at, sl_pow_scalar_at(c->at, y, beta), s);
-	slp_onnx_give(c, 0, sl_div_at(c->at, x, y));
+	slp_onnx_set_output(c, 0, sl_div_at(c->at, x, y));
 }
 
 /* ---- softmax ----------------------------------------------------------------------------------------------------- */
@@ -153,11 +154,11 @@ void slp_onnx_import_softmax(struct slp_onnx_call *c)
 	if (c->failed) return;
 	sl_tensor *t = slp_onnx_tensor(c, 0);
 	if (!old || axis == x.ndim - 1) {
-		slp_onnx_give(c, 0, softmax(c->at, t, axis));
+		slp_onnx_set_output(c, 0, softmax(c->at, t, axis));
 		return;
 	}
 	for (int i = 0; i < x.ndim; i++) flat.dim[i >= axis] *= x.dim[i];
-	slp_onnx_give(c, 0, sl_reshape_at(c->at, softmax(c->at, sl_reshape_at(c->at, t, flat), 1), x));
+	slp_onnx_set_output(c, 0, sl_reshape_at(c->at, softmax(c->at, sl_reshape_at(c->at, t, flat), 1), x));
 }
 
 /* ---- activations ------------------------------------------------------------------------------------------------- */
@@ -167,18 +168,18 @@ void slp_onnx_import_dropout(struct slp_onnx_call *c)
 	if (slp_onnx_has(c, 2) && slp_onnx_number_in(c, 2, NULL, 0) != 0) {
 		double p = slp_onnx_number_in(c, 1, NULL, 0.5);
 		if (c->nout > 1) slp_onnx_call_fail(c, SL_EUNSUPPORTED, "its mask is not supported");
-		if (!c->failed) slp_onnx_give(c, 0, sl_dropout_at(c->at, slp_onnx_tensor(c, 0), p));
+		if (!c->failed) slp_onnx_set_output(c, 0, sl_dropout_at(c->at, slp_onnx_tensor(c, 0), p));
 		return;
 	}
-	slp_onnx_give_value(c, 0, c->in[0]);
+	slp_onnx_set_output_value(c, 0, c->in[0]);
 	if (c->nout < 2) return;
 	sl_tensor *x = slp_onnx_tensor(c, 0);
-	slp_onnx_give(c, 1, sl_cast_at(c->at, sl_eq_at(c->at, x, x), SL_BOOL));
+	slp_onnx_set_output(c, 1, sl_cast_at(c->at, sl_eq_at(c->at, x, x), SL_BOOL));
 }
 
 void slp_onnx_import_identity(struct slp_onnx_call *c)
 {
-	slp_onnx_give_value(c, 0, c->in[0]);
+	slp_onnx_set_output_value(c, 0, c->in[0]);
 }
 
 static sl_tensor *between(struct slp_onnx_call *c, sl_tensor *x, double low, double high)
@@ -190,12 +191,12 @@ void slp_onnx_import_hard_sigmoid(struct slp_onnx_call *c)
 {
 	double alpha = slp_onnx_attr_float(c, "alpha", 0.2), beta = slp_onnx_attr_float(c, "beta", 0.5);
 	sl_tensor *x = slp_onnx_tensor(c, 0);
-	slp_onnx_give(c, 0, between(c, sl_add_scalar_at(c->at, sl_mul_scalar_at(c->at, x, alpha), beta), 0, 1));
+	slp_onnx_set_output(c, 0, between(c, sl_add_scalar_at(c->at, sl_mul_scalar_at(c->at, x, alpha), beta), 0, 1));
 }
 
 void slp_onnx_import_elu(struct slp_onnx_call *c)
 {
-	slp_onnx_give(c, 0, sl_elu_at(c->at, slp_onnx_tensor(c, 0), slp_onnx_attr_float(c, "alpha", 1)));
+	slp_onnx_set_output(c, 0, sl_elu_at(c->at, slp_onnx_tensor(c, 0), slp_onnx_attr_float(c, "alpha", 1)));
 }
 
 /* alpha (exp(x / alpha) - 1) below 0. */
@@ -203,45 +204,46 @@ void slp_onnx_import_celu(struct slp_onnx_call *c)
 {
 	double alpha = slp_onnx_attr_float(c, "alpha", 1);
 	sl_tensor *x = sl_div_scalar_at(c->at, slp_onnx_tensor(c, 0), alpha);
-	slp_onnx_give(c, 0, sl_mul_scalar_at(c->at, sl_elu_at(c->at, x, 1), alpha));
+	slp_onnx_set_output(c, 0, sl_mul_scalar_at(c->at, sl_elu_at(c->at, x, 1), alpha));
 }
 
 void slp_onnx_import_selu(struct slp_onnx_call *c)
 {
 	double alpha = slp_onnx_attr_float(c, "alpha", 1.6732632423543772),
 	       gamma = slp_onnx_attr_float(c, "gamma", 1.0507009873554805);
-	slp_onnx_give(c, 0, sl_mul_scalar_at(c->at, sl_elu_at(c->at, slp_onnx_tensor(c, 0), alpha), gamma));
+	slp_onnx_set_output(c, 0, sl_mul_scalar_at(c->at, sl_elu_at(c->at, slp_onnx_tensor(c, 0), alpha), gamma));
 }
 
 void slp_onnx_import_leaky_relu(struct slp_onnx_call *c)
 {
-	slp_onnx_give(c, 0, sl_leaky_relu_at(c->at, slp_onnx_tensor(c, 0), slp_onnx_attr_float(c, "alpha", 0.01)));
+	slp_onnx_set_output(c, 0,
+	                    sl_leaky_relu_at(c->at, slp_onnx_tensor(c, 0), slp_onnx_attr_float(c, "alpha", 0.01)));
 }
 
 void slp_onnx_import_thresholded_relu(struct slp_onnx_call *c)
 {
 	sl_tensor *x = slp_onnx_tensor(c, 0), *over = sl_gt_scalar_at(c->at, x, slp_onnx_attr_float(c, "alpha", 1));
-	slp_onnx_give(c, 0, over ? sl_mul_at(c->at, x, over) : NULL);
+	slp_onnx_set_output(c, 0, over ? sl_mul_at(c->at, x, over) : NULL);
 }
 
 void slp_onnx_import_prelu(struct slp_onnx_call *c)
 {
 	sl_tensor *x = slp_onnx_tensor(c, 0), *slope = slp_onnx_tensor(c, 1);
 	sl_tensor *under = slope ? sl_mul_at(c->at, sl_minimum_scalar_at(c->at, x, 0), slope) : NULL;
-	slp_onnx_give(c, 0, under ? sl_add_at(c->at, sl_relu_at(c->at, x), under) : NULL);
+	slp_onnx_set_output(c, 0, under ? sl_add_at(c->at, sl_relu_at(c->at, x), under) : NULL);
 }
 
 void slp_onnx_import_gelu(struct slp_onnx_call *c)
 {
 	bool tanh_form = slp_onnx_attr_is(c, "approximate", "none", "tanh");
-	slp_onnx_give(c, 0, (tanh_form ? sl_gelu_tanh_at : sl_gelu_at)(c->at, slp_onnx_tensor(c, 0)));
+	slp_onnx_set_output(c, 0, (tanh_form ? sl_gelu_tanh_at : sl_gelu_at)(c->at, slp_onnx_tensor(c, 0)));
 }
 
 void slp_onnx_import_swish(struct slp_onnx_call *c)
 {
 	double alpha = slp_onnx_attr_float(c, "alpha", 1);
 	sl_tensor *x = slp_onnx_tensor(c, 0);
-	slp_onnx_give(c, 0,
-	              alpha == 1 ? sl_silu_at(c->at, x)
-	                         : sl_mul_at(c->at, x, sl_sigmoid_at(c->at, sl_mul_scalar_at(c->at, x, alpha))));
+	slp_onnx_set_output(c, 0,
+	                    alpha == 1 ? sl_silu_at(c->at, x)
+	                               : sl_mul_at(c->at, x, sl_sigmoid_at(c->at, sl_mul_scalar_at(c->at, x, alpha))));
 }

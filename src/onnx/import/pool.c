@@ -173,11 +173,11 @@ void slp_onnx_import_pool(struct slp_onnx_call *c)
 	}
 	if (is_plain(c, x, &w, o)) {
 		x = slp_onnx_as_image(c, x);
-		slp_onnx_give_image(c, x ? pooled(c, x, &w, o) : NULL, w.axes);
+		slp_onnx_set_output_image(c, x ? pooled(c, x, &w, o) : NULL, w.axes);
 	} else {
 		sl_tensor *places = NULL;
-		slp_onnx_give(c, 0, folded(c, x, &w, o, c->nout > 1 ? &places : NULL));
-		if (c->nout > 1 && !c->failed) slp_onnx_give(c, 1, places);
+		slp_onnx_set_output(c, 0, folded(c, x, &w, o, c->nout > 1 ? &places : NULL));
+		if (c->nout > 1 && !c->failed) slp_onnx_set_output(c, 1, places);
 	}
 }
 
@@ -210,7 +210,7 @@ void slp_onnx_import_max_unpool(struct slp_onnx_call *c)
 	t = t ? sl_reshape_at(c->at, t, y) : NULL;
 	for (int i = 0; i < n && n == y.ndim && t; i++) /* places are those without this */
 		if (sizes[i] > y.dim[i]) t = sl_pad_at(c->at, t, i, 0, sizes[i] - y.dim[i], (struct sl_pad_opts){0});
-	slp_onnx_give(c, 0, t);
+	slp_onnx_set_output(c, 0, t);
 }
 
 void slp_onnx_import_global_pool(struct slp_onnx_call *c)
@@ -221,16 +221,17 @@ void slp_onnx_import_global_pool(struct slp_onnx_call *c)
 	if (c->failed) return;
 	sl_tensor *t = slp_onnx_tensor(c, 0);
 	if (x.ndim == 4) {
-		slp_onnx_give(c, 0,
-		              sl_pool2d_at(c->at, t,
-		                           (struct sl_pool2d_opts){.type = mean ? SL_POOL_AVG : SL_POOL_MAX,
-		                                                   .global = true}));
+		slp_onnx_set_output(c, 0,
+		                    sl_pool2d_at(c->at, t,
+		                                 (struct sl_pool2d_opts){.type = mean ? SL_POOL_AVG : SL_POOL_MAX,
+		                                                         .global = true}));
 		return;
 	}
 	for (int i = 2; i < x.ndim; i++) axes[n++] = i;
 	if (!n) slp_onnx_call_fail(c, SL_ESHAPE, "the input has %d axes, at least 3 needed", x.ndim);
 	else
-		slp_onnx_give(c, 0,
-		              (mean ? sl_mean_at : sl_max_at)(
-		                      c->at, t, (struct sl_reduce_opts){.axes = axes, .naxes = n, .keepdims = true}));
+		slp_onnx_set_output(
+		        c, 0,
+		        (mean ? sl_mean_at : sl_max_at)(
+		                c->at, t, (struct sl_reduce_opts){.axes = axes, .naxes = n, .keepdims = true}));
 }

@@ -107,7 +107,7 @@ void slp_onnx_import_quantize(struct slp_onnx_call *c)
 	int64_t axis = slp_onnx_attr_int(c, "axis", 1), block = slp_onnx_attr_int(c, "block_size", 0),
 	        type = slp_onnx_attr_int(c, "output_dtype", 0);
 	struct range r = type && !slp_onnx_has(c, 2) ? range_of(c, (int)type) : range_of_zero(c, 2);
-	if (!c->failed) slp_onnx_give_value(c, 0, quantised(c, c->in[0], 1, 2, axis, block, r));
+	if (!c->failed) slp_onnx_set_output_value(c, 0, quantised(c, c->in[0], 1, 2, axis, block, r));
 }
 
 void slp_onnx_import_dequantize(struct slp_onnx_call *c)
@@ -118,7 +118,7 @@ void slp_onnx_import_dequantize(struct slp_onnx_call *c)
 	if (c->failed) return;
 	struct slp_onnx_value y =
 	        dequantised(c, 0, 1, 2, slp_onnx_attr_int(c, "axis", 1), slp_onnx_attr_int(c, "block_size", 0));
-	if (!c->failed) slp_onnx_give_value(c, 0, slp_onnx_cast(c, y, dtype));
+	if (!c->failed) slp_onnx_set_output_value(c, 0, slp_onnx_cast(c, y, dtype));
 }
 
 /* Scale and zero point of what a run computes: its extremes and 0 are at the ends of a byte. */
@@ -133,9 +133,9 @@ void slp_onnx_import_dynamic_quantize(struct slp_onnx_call *c)
 	scale = sl_add_at(at, scale, sl_eq_at(at, high, low)); /* 1 if there are only zeros */
 	sl_tensor *zero = sl_round_at(at, sl_clip_at(at, sl_neg_at(at, sl_div_at(at, low, scale)), 0, 255));
 	sl_tensor *y = sl_add_at(at, sl_round_at(at, sl_div_at(at, x, scale)), zero);
-	slp_onnx_give(c, 0, sl_cast_at(at, sl_clip_at(at, y, 0, 255), SL_UINT8));
-	slp_onnx_give(c, 1, scale);
-	slp_onnx_give(c, 2, sl_cast_at(at, zero, SL_UINT8));
+	slp_onnx_set_output(c, 0, sl_cast_at(at, sl_clip_at(at, y, 0, 255), SL_UINT8));
+	slp_onnx_set_output(c, 1, scale);
+	slp_onnx_set_output(c, 2, sl_cast_at(at, zero, SL_UINT8));
 }
 
 /* ---- products ---------------------------------------------------------------------------------------------------- */
@@ -181,7 +181,7 @@ static struct slp_onnx_value product(struct slp_onnx_call *c, const struct produ
 static void give_whole(struct slp_onnx_call *c, const struct product *p)
 {
 	struct slp_onnx_value y = product(c, p);
-	if (!c->failed) slp_onnx_give_value(c, 0, slp_onnx_cast(c, y, SL_INT32));
+	if (!c->failed) slp_onnx_set_output_value(c, 0, slp_onnx_cast(c, y, SL_INT32));
 }
 
 /* What a whole number of the product stands for, over what one of the result does. */
@@ -208,7 +208,7 @@ static void give_scaled(struct slp_onnx_call *c, const struct product *p, double
 	if (!c->failed) y = slp_onnx_binary(c, "Mul", slp_onnx_cast(c, y, SL_FLOAT32), step);
 	if (!c->failed && slp_onnx_has(c, p->scale))
 		y = rounded(c, y, p->zero, p->out_axis, 0, range_of_zero(c, p->zero));
-	if (!c->failed) slp_onnx_give_value(c, 0, y);
+	if (!c->failed) slp_onnx_set_output_value(c, 0, y);
 }
 
 void slp_onnx_import_conv_integer(struct slp_onnx_call *c)
@@ -284,5 +284,6 @@ void slp_onnx_import_qlinear(struct slp_onnx_call *c)
 	if (c->failed) return;
 	inner.op->import(&inner);
 	c->failed |= inner.failed;
-	if (!c->failed) slp_onnx_give_value(c, 0, quantised(c, y, scale, scale + 1, 1, 0, range_of_zero(c, scale + 1)));
+	if (!c->failed)
+		slp_onnx_set_output_value(c, 0, quantised(c, y, scale, scale + 1, 1, 0, range_of_zero(c, scale + 1)));
 }

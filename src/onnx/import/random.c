@@ -23,7 +23,7 @@ static void give_random(struct slp_onnx_call *c, sl_shape shape, enum sl_dtype o
 	if (!c->failed && !slp_is_float(dtype)) slp_onnx_call_fail(c, SL_EDTYPE, "makes floats");
 	if (c->failed) return;
 	sl_tensor *t = (normal ? sl_normal_at : sl_uniform_at)(c->at, shape, a, b, make);
-	slp_onnx_give(c, 0, dtype == made ? t : sl_cast_at(c->at, t, dtype));
+	slp_onnx_set_output(c, 0, dtype == made ? t : sl_cast_at(c->at, t, dtype));
 }
 
 void slp_onnx_import_random(struct slp_onnx_call *c)
@@ -46,7 +46,7 @@ void slp_onnx_import_bernoulli(struct slp_onnx_call *c)
 	enum sl_dtype dtype = asked(c, slp_onnx_dtype(&c->in[0]));
 	sl_tensor *p = slp_onnx_tensor(c, 0);
 	if (p && sl_tensor_dtype(p) != SL_FLOAT64) p = sl_cast_at(c->at, p, SL_FLOAT32);
-	if (!c->failed) slp_onnx_give(c, 0, p ? sl_cast_at(c->at, sl_bernoulli_at(c->at, p), dtype) : NULL);
+	if (!c->failed) slp_onnx_set_output(c, 0, p ? sl_cast_at(c->at, sl_bernoulli_at(c->at, p), dtype) : NULL);
 }
 
 /* Its input has the logarithms of what is drawn by. */
@@ -59,5 +59,6 @@ void slp_onnx_import_multinomial(struct slp_onnx_call *c)
 		c->failed = true;
 		return;
 	}
-	slp_onnx_give(c, 0, sl_cast_at(c->at, sl_multinomial_at(c->at, sl_softmax_at(c->at, p, -1), count), dtype));
+	slp_onnx_set_output(c, 0,
+	                    sl_cast_at(c->at, sl_multinomial_at(c->at, sl_softmax_at(c->at, p, -1), count), dtype));
 }

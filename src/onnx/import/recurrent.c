@@ -225,7 +225,7 @@ static void give_joined(struct slp_onnx_call *c, int i, sl_tensor *const *list, 
 	if (y && batch_first)
 		y = sl_transpose_at(c->at, y,
 		                    (struct sl_reduce_opts){.axes = axis ? sequence : state, .naxes = axis ? 4 : 3});
-	slp_onnx_give(c, i, y);
+	slp_onnx_set_output(c, i, y);
 }
 
 /* Initial states (batch, directions, units) as where the batch is not the first axis. */

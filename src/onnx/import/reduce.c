@@ -48,7 +48,7 @@ void slp_onnx_import_matmul(struct slp_onnx_call *c)
 	bool whole = !slp_is_float(dtype);
 	if (whole) a = sl_cast_at(c->at, a, SL_FLOAT64), b = sl_cast_at(c->at, b, SL_FLOAT64);
 	sl_tensor *y = a && b ? product(c, a, b) : NULL;
-	slp_onnx_give(c, 0, whole ? sl_cast_at(c->at, y, dtype) : y);
+	slp_onnx_set_output(c, 0, whole ? sl_cast_at(c->at, y, dtype) : y);
 }
 
 void slp_onnx_import_gemm(struct slp_onnx_call *c)
@@ -63,13 +63,13 @@ void slp_onnx_import_gemm(struct slp_onnx_call *c)
 	}
 	bool fits = bias && s.ndim == 1 && s.dim[0] == w.dim[tb ? 0 : 1];
 	if (!ta && alpha == 1 && beta == 1 && (fits || !bias)) {
-		slp_onnx_give(c, 0, sl_linear_at(c->at, a, b, bias, (struct sl_linear_opts){.tw = tb}));
+		slp_onnx_set_output(c, 0, sl_linear_at(c->at, a, b, bias, (struct sl_linear_opts){.tw = tb}));
 		return;
 	}
 	sl_tensor *y = sl_dot_at(c->at, a, b, (struct sl_dot_opts){.ta = ta, .tb = tb});
 	if (alpha != 1) y = sl_mul_scalar_at(c->at, y, alpha);
 	if (bias && beta != 1) bias = sl_mul_scalar_at(c->at, bias, beta);
-	slp_onnx_give(c, 0, bias ? sl_add_at(c->at, y, bias) : y);
+	slp_onnx_set_output(c, 0, bias ? sl_add_at(c->at, y, bias) : y);
 }
 
 /* Of integers as their products of matrices are. */
@@ -94,7 +94,7 @@ void slp_onnx_import_einsum(struct slp_onnx_call *c)
 	bool whole = !slp_is_float(dtype);
 	for (int i = 0; whole && i < c->nin; i++) in[i] = sl_cast_at(c->at, in[i], SL_FLOAT64);
 	sl_tensor *y = sl_einsum_at(c->at, text, in, c->nin);
-	slp_onnx_give(c, 0, whole ? sl_cast_at(c->at, y, dtype) : y);
+	slp_onnx_set_output(c, 0, whole ? sl_cast_at(c->at, y, dtype) : y);
 }
 
 /* ---- reductions -------------------------------------------------------------------------------------------------- */
@@ -172,7 +172,7 @@ static void reduce_whole(struct slp_onnx_call *c, const struct reduction *r, con
 	struct slp_onnx_known *to = slp_onnx_known_new(c->made, k->dtype, y);
 	for (int64_t i = 0; to && i < sl_shape_size(k->shape); i++)
 		to->v[0].i = i ? r->whole(to->v[0].i, k->v[i].i) : k->v[0].i;
-	slp_onnx_give_value(c, 0, (struct slp_onnx_value){.known = to});
+	slp_onnx_set_output_value(c, 0, (struct slp_onnx_value){.known = to});
 }
 
 /* What shapes are computed from: sums, products, the largest and smallest of what is known. */
@@ -196,7 +196,7 @@ static bool reduce_known(struct slp_onnx_call *c, const struct reduction *r, con
 	}
 	struct slp_onnx_known *to = slp_onnx_known_new(c->made, k->dtype, y);
 	if (to) slp_onnx_known_put(to, 0, r->reduce == sl_mean_at ? v / (double)n : v);
-	slp_onnx_give_value(c, 0, (struct slp_onnx_value){.known = to});
+	slp_onnx_set_output_value(c, 0, (struct slp_onnx_value){.known = to});
 	return true;
 }
 
@@ -208,7 +208,7 @@ void slp_onnx_import_reduce(struct slp_onnx_call *c)
 	sl_shape x = slp_onnx_shape(c, 0), y;
 	while (strcmp(r->name, c->op->name)) r++;
 	if (c->failed || !axes_of(c, x, gone, &y)) {
-		if (!c->failed) slp_onnx_give_value(c, 0, c->in[0]);
+		if (!c->failed) slp_onnx_set_output_value(c, 0, c->in[0]);
 		return;
 	}
 	if (c->in[0].known && reduce_known(c, r, c->in[0].known, y)) return;
@@ -216,7 +216,7 @@ void slp_onnx_import_reduce(struct slp_onnx_call *c)
 		if (gone[i]) axes[n++] = i;
 	struct sl_reduce_opts o = {.axes = axes, .naxes = n, .keepdims = true};
 	sl_tensor *t = reduced(c, r, slp_onnx_tensor(c, 0), o);
-	slp_onnx_give(c, 0, t ? sl_reshape_at(c->at, t, y) : NULL);
+	slp_onnx_set_output(c, 0, t ? sl_reshape_at(c->at, t, y) : NULL);
 }
 
 /* What is ordered the other way round, without equals becoming any; a second time, it is what it was. */
@@ -239,7 +239,7 @@ void slp_onnx_import_argmax(struct slp_onnx_call *c)
 	if (c->op->name[3] == 'M' && c->op->name[4] == 'i') t = turned(c, t);
 	sl_tensor *y = sl_cast_at(c->at, sl_argmax_at(c->at, t, axis), SL_INT64);
 	x.dim[axis] = 1;
-	slp_onnx_give(c, 0, y && keep ? sl_reshape_at(c->at, y, x) : y);
+	slp_onnx_set_output(c, 0, y && keep ? sl_reshape_at(c->at, y, x) : y);
 }
 
 /* ---- order ------------------------------------------------------------------------------------------------------- */
@@ -254,7 +254,7 @@ void slp_onnx_import_cumsum(struct slp_onnx_call *c)
 	if (reverse) x = sl_flip_at(c->at, x, o);
 	sl_tensor *y = sl_cumsum_at(c->at, x, axis);
 	if (exclusive) y = sl_sub_at(c->at, y, x);
-	slp_onnx_give(c, 0, reverse ? sl_flip_at(c->at, y, o) : y);
+	slp_onnx_set_output(c, 0, reverse ? sl_flip_at(c->at, y, o) : y);
 }
 
 void slp_onnx_import_topk(struct slp_onnx_call *c)
@@ -265,6 +265,6 @@ void slp_onnx_import_topk(struct slp_onnx_call *c)
 	if (c->failed) return;
 	sl_tensor *x = slp_onnx_tensor(c, 0), *places = NULL;
 	sl_tensor *y = sl_topk_at(c->at, largest ? x : turned(c, x), k, axis, &places);
-	slp_onnx_give(c, 0, y && !largest ? turned(c, y) : y);
-	if (y && c->nout > 1) slp_onnx_give(c, 1, sl_cast_at(c->at, places, SL_INT64));
+	slp_onnx_set_output(c, 0, y && !largest ? turned(c, y) : y);
+	if (y && c->nout > 1) slp_onnx_set_output(c, 1, sl_cast_at(c->at, places, SL_INT64));
 }

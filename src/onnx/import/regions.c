@@ -146,5 +146,5 @@ void slp_onnx_import_roi_align(struct slp_onnx_call *c)
 	if (columns) columns = sl_reshape_at(at, columns, SL_SHAPE(x.regions, 1, x.parts, x.size));
 	t = t && rows ? sl_matmul_at(at, rows, t, (struct sl_dot_opts){0}) : NULL;
 	t = t && columns ? sl_matmul_at(at, t, columns, (struct sl_dot_opts){.tb = true}) : NULL;
-	slp_onnx_give(c, 0, t && dtype != wide ? sl_cast_at(at, t, dtype) : t);
+	slp_onnx_set_output(c, 0, t && dtype != wide ? sl_cast_at(at, t, dtype) : t);
 }

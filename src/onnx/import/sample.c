@@ -197,7 +197,7 @@ void slp_onnx_import_grid_sample(struct slp_onnx_call *c)
 	t = t && grid ? sampled(c, &s, t, grid) : NULL;
 	if (t && dtype != wide) t = sl_cast_at(c->at, t, dtype);
 	t = t ? sl_reshape_at(c->at, t, y) : NULL;
-	if (t) slp_onnx_give_value(c, 0, slp_onnx_axis_moved(c, (struct slp_onnx_value){.t = t}, y.ndim - 1, 1));
+	if (t) slp_onnx_set_output_value(c, 0, slp_onnx_axis_moved(c, (struct slp_onnx_value){.t = t}, y.ndim - 1, 1));
 	else c->failed = true;
 }
 
@@ -243,5 +243,5 @@ void slp_onnx_import_affine_grid(struct slp_onnx_call *c)
 	t = theta ? sl_linear_at(c->at, t, theta, NULL, (struct sl_linear_opts){.tw = true}) : NULL;
 	t = t ? sl_reshape_at(c->at, t, SL_SHAPE(-1, s.dim[0], axes)) : NULL;
 	t = t ? sl_transpose_at(c->at, t, (struct sl_reduce_opts){SL_AXES(1, 0, 2)}) : NULL;
-	slp_onnx_give(c, 0, t ? sl_reshape_at(c->at, t, y) : NULL);
+	slp_onnx_set_output(c, 0, t ? sl_reshape_at(c->at, t, y) : NULL);
 }

@@ -19,7 +19,7 @@ static struct slp_onnx_sequence *sequence_new(struct slp_onnx_call *c, const str
 
 static void give_sequence(struct slp_onnx_call *c, const struct slp_onnx_sequence *s)
 {
-	slp_onnx_give_value(c, 0, (struct slp_onnx_value){.sequence = s});
+	slp_onnx_set_output_value(c, 0, (struct slp_onnx_value){.sequence = s});
 }
 
 static const struct slp_onnx_sequence *sequence_in(struct slp_onnx_call *c, int i)
@@ -87,7 +87,7 @@ void slp_onnx_import_sequence_at(struct slp_onnx_call *c)
 {
 	const struct slp_onnx_sequence *all = sequence_in(c, 0);
 	int64_t at = all ? place_in(c, 1, all->count, false) : 0;
-	if (!c->failed) slp_onnx_give_value(c, 0, until(all, at)->last);
+	if (!c->failed) slp_onnx_set_output_value(c, 0, until(all, at)->last);
 }
 
 void slp_onnx_import_sequence_length(struct slp_onnx_call *c)
@@ -96,7 +96,7 @@ void slp_onnx_import_sequence_length(struct slp_onnx_call *c)
 	if (!all) return;
 	struct slp_onnx_value v = slp_onnx_list_value(c, SL_INT64, &all->count, 1);
 	if (v.known) v = slp_onnx_reshaped(c, v, SL_SCALAR);
-	slp_onnx_give_value(c, 0, v);
+	slp_onnx_set_output_value(c, 0, v);
 }
 
 void slp_onnx_import_concat_from_sequence(struct slp_onnx_call *c)
@@ -110,7 +110,7 @@ void slp_onnx_import_concat_from_sequence(struct slp_onnx_call *c)
 	for (int64_t i = n - 1; i >= 0 && !c->failed; i--, s = s->before)
 		list[i] = rows ? slp_onnx_with_axis(c, s->last, axis) : s->last;
 	int at = c->failed ? 0 : slp_onnx_axis(c, axis, slp_onnx_shape_of(c, list[0]).ndim);
-	if (!c->failed) slp_onnx_give_value(c, 0, slp_onnx_joined(c, list, (int)n, at));
+	if (!c->failed) slp_onnx_set_output_value(c, 0, slp_onnx_joined(c, list, (int)n, at));
 	free(list);
 }
 
@@ -136,7 +136,7 @@ void slp_onnx_import_split_to_sequence(struct slp_onnx_call *c)
 		struct slp_onnx_value v =
 		        c->failed ? c->in[0] : slp_onnx_sliced(c, c->in[0], axis, begin, begin + size, 1);
 		if (!keep && !c->failed) v = slp_onnx_reshaped(c, v, y);
-		if (!slp_onnx_is_there(v)) c->failed = true; /* and recorded */
+		if (!slp_onnx_present(v)) c->failed = true; /* and recorded */
 		s = c->failed ? s : sequence_new(c, s, v);
 	}
 	if (!c->failed) give_sequence(c, s);
@@ -183,7 +183,7 @@ static void map_all(struct slp_onnx_call *c, struct map *m, int64_t count)
 		SL_SCOPE
 			ok = map_place(c, m, place);
 	for (int i = 0; i < c->nout && ok && !c->failed; i++)
-		slp_onnx_give_value(c, i, (struct slp_onnx_value){.sequence = m->lists[i]});
+		slp_onnx_set_output_value(c, i, (struct slp_onnx_value){.sequence = m->lists[i]});
 }
 
 void slp_onnx_import_sequence_map(struct slp_onnx_call *c)

@@ -15,7 +15,8 @@ void slp_onnx_import_shape(struct slp_onnx_call *c)
 	if (end < 0) end = end < -n ? 0 : end + n;
 	if (end > n) end = n;
 	if (begin > end) begin = end;
-	if (!c->failed) slp_onnx_give_value(c, 0, slp_onnx_list_value(c, SL_INT64, s.dim + begin, (int)(end - begin)));
+	if (!c->failed)
+		slp_onnx_set_output_value(c, 0, slp_onnx_list_value(c, SL_INT64, s.dim + begin, (int)(end - begin)));
 }
 
 void slp_onnx_import_size(struct slp_onnx_call *c)
@@ -23,7 +24,7 @@ void slp_onnx_import_size(struct slp_onnx_call *c)
 	int64_t n = sl_shape_size(slp_onnx_shape(c, 0));
 	if (c->failed) return;
 	struct slp_onnx_value v = slp_onnx_list_value(c, SL_INT64, &n, 1);
-	if (v.known) slp_onnx_give_value(c, 0, slp_onnx_reshaped(c, v, SL_SCALAR));
+	if (v.known) slp_onnx_set_output_value(c, 0, slp_onnx_reshaped(c, v, SL_SCALAR));
 }
 
 /* A tensor is the graph's, as initializers are: here are numbers alone. */
@@ -42,7 +43,7 @@ void slp_onnx_import_constant(struct slp_onnx_call *c)
 		if (f || fs) k->v[e].f = f ? f->f : fs->floats[e];
 		else k->v[e].i = i ? i->i : is->ints[e];
 	}
-	slp_onnx_give_value(c, 0, (struct slp_onnx_value){.known = k});
+	slp_onnx_set_output_value(c, 0, (struct slp_onnx_value){.known = k});
 }
 
 /* The shape that input i says; a shape that is too large is an error. */
@@ -81,7 +82,7 @@ void slp_onnx_import_constant_of_shape(struct slp_onnx_call *c)
 	if (!v) c->failed = true; /* and recorded */
 	if (c->failed) return;
 	if (sl_shape_size(v->shape) != 1) slp_onnx_call_fail(c, SL_EFORMAT, "attribute value must be one number");
-	else slp_onnx_give_value(c, 0, filled(c, shape, v));
+	else slp_onnx_set_output_value(c, 0, filled(c, shape, v));
 }
 
 /* How many int64 there are from start to limit, which is not among them; -1: too many. */
@@ -107,11 +108,11 @@ static void whole_range(struct slp_onnx_call *c)
 		                   (long long)by);
 	else if (n > SLP_ONNX_KNOWN_MAX && slp_onnx_known_is_double(c->in[0].known) &&
 	         slp_onnx_known_is_double(c->in[1].known))
-		slp_onnx_give(c, 0, sl_arange_at(c->at, (double)from, (double)to, (double)by, make));
+		slp_onnx_set_output(c, 0, sl_arange_at(c->at, (double)from, (double)to, (double)by, make));
 	else {
 		struct slp_onnx_known *k = slp_onnx_known_new(c->made, SL_INT64, SL_SHAPE(n));
 		for (int64_t i = 0; k && i < n; i++) k->v[i].i = (int64_t)((uint64_t)from + (uint64_t)i * (uint64_t)by);
-		slp_onnx_give_value(c, 0, (struct slp_onnx_value){.known = k});
+		slp_onnx_set_output_value(c, 0, (struct slp_onnx_value){.known = k});
 	}
 }
 
@@ -129,14 +130,14 @@ void slp_onnx_import_range(struct slp_onnx_call *c)
 	enum sl_dtype dtype = slp_onnx_dtype(&c->in[0]);
 	sl_shape shape = SL_SHAPE(n > 0 ? (int64_t)n : 0);
 	if (!slp_onnx_is_few(shape)) {
-		slp_onnx_give(
+		slp_onnx_set_output(
 		        c, 0,
 		        sl_arange_at(c->at, start, limit, delta, (struct sl_make){dtype, sl_tensor_device(c->beside)}));
 		return;
 	}
 	struct slp_onnx_known *k = slp_onnx_known_new(c->made, dtype, shape);
 	for (int64_t i = 0; k && i < shape.dim[0]; i++) slp_onnx_known_put(k, i, start + (double)i * delta);
-	slp_onnx_give_value(c, 0, (struct slp_onnx_value){.known = k});
+	slp_onnx_set_output_value(c, 0, (struct slp_onnx_value){.known = k});
 }
 
 /* ---- another shape ----------------------------------------------------------------------------------------------- */
@@ -163,7 +164,7 @@ void slp_onnx_import_reshape(struct slp_onnx_call *c)
 	sl_shape x = slp_onnx_shape(c, 0), y = shape_in(c, 1, "shape");
 	if (c->failed) return;
 	y = completed(c, x, y);
-	if (!c->failed) slp_onnx_give_value(c, 0, slp_onnx_reshaped(c, c->in[0], y));
+	if (!c->failed) slp_onnx_set_output_value(c, 0, slp_onnx_reshaped(c, c->in[0], y));
 }
 
 void slp_onnx_import_flatten(struct slp_onnx_call *c)
@@ -173,7 +174,7 @@ void slp_onnx_import_flatten(struct slp_onnx_call *c)
 	if (axis < 0) axis += x.ndim;
 	if (axis < 0 || axis > x.ndim) slp_onnx_call_fail(c, SL_ESHAPE, "axis %lld does not exist", (long long)axis);
 	for (int i = 0; i < x.ndim; i++) y.dim[i >= axis] *= x.dim[i];
-	if (!c->failed) slp_onnx_give_value(c, 0, slp_onnx_reshaped(c, c->in[0], y));
+	if (!c->failed) slp_onnx_set_output_value(c, 0, slp_onnx_reshaped(c, c->in[0], y));
 }
 
 void slp_onnx_import_squeeze(struct slp_onnx_call *c)
@@ -189,7 +190,7 @@ void slp_onnx_import_squeeze(struct slp_onnx_call *c)
 			slp_onnx_call_fail(c, SL_ESHAPE, "axis %d has size %lld", i, (long long)x.dim[i]);
 		if (!goes) y.dim[y.ndim++] = x.dim[i];
 	}
-	if (!c->failed) slp_onnx_give_value(c, 0, slp_onnx_reshaped(c, c->in[0], y));
+	if (!c->failed) slp_onnx_set_output_value(c, 0, slp_onnx_reshaped(c, c->in[0], y));
 }
 
 void slp_onnx_import_unsqueeze(struct slp_onnx_call *c)
@@ -206,7 +207,7 @@ void slp_onnx_import_unsqueeze(struct slp_onnx_call *c)
 		new[axis] = true;
 	}
 	for (int i = 0, k = 0; i < y.ndim && !c->failed; i++) y.dim[i] = new[i] ? 1 : x.dim[k++];
-	if (!c->failed) slp_onnx_give_value(c, 0, slp_onnx_reshaped(c, c->in[0], y));
+	if (!c->failed) slp_onnx_set_output_value(c, 0, slp_onnx_reshaped(c, c->in[0], y));
 }
 
 /* ---- moving ------------------------------------------------------------------------------------------------------ */
@@ -224,13 +225,13 @@ void slp_onnx_import_transpose(struct slp_onnx_call *c)
 			slp_onnx_call_fail(c, SL_EFORMAT, "attribute perm names axis %d twice", axes[i]);
 		seen[axes[i]] = true;
 	}
-	if (!c->failed) slp_onnx_give_value(c, 0, slp_onnx_transposed(c, c->in[0], axes));
+	if (!c->failed) slp_onnx_set_output_value(c, 0, slp_onnx_transposed(c, c->in[0], axes));
 }
 
 void slp_onnx_import_expand(struct slp_onnx_call *c)
 {
 	sl_shape y = shape_in(c, 1, NULL);
-	if (!c->failed) slp_onnx_give_value(c, 0, slp_onnx_broadcast(c, c->in[0], y));
+	if (!c->failed) slp_onnx_set_output_value(c, 0, slp_onnx_broadcast(c, c->in[0], y));
 }
 
 void slp_onnx_import_tile(struct slp_onnx_call *c)
@@ -248,7 +249,7 @@ void slp_onnx_import_tile(struct slp_onnx_call *c)
 		else v = (struct slp_onnx_value){.t = sl_tile_at(c->at, slp_onnx_as_tensor(c, v), i, times[i])};
 		if (!v.t && !v.known) c->failed = true;
 	}
-	if (!c->failed) slp_onnx_give_value(c, 0, v);
+	if (!c->failed) slp_onnx_set_output_value(c, 0, v);
 }
 
 void slp_onnx_import_concat(struct slp_onnx_call *c)
@@ -256,7 +257,7 @@ void slp_onnx_import_concat(struct slp_onnx_call *c)
 	int axis = slp_onnx_axis(c, slp_onnx_attr_int(c, "axis", 1), slp_onnx_shape(c, 0).ndim);
 	for (int i = 0; i < c->nin; i++)
 		if (!slp_onnx_has(c, i)) slp_onnx_call_fail(c, SL_EFORMAT, "has no input %d", i);
-	if (!c->failed) slp_onnx_give_value(c, 0, slp_onnx_joined(c, c->in, c->nin, axis));
+	if (!c->failed) slp_onnx_set_output_value(c, 0, slp_onnx_joined(c, c->in, c->nin, axis));
 }
 
 /* Sizes of the parts: given, or equal, with a smaller last one.  The last results may be unused. */
@@ -280,7 +281,7 @@ void slp_onnx_import_split(struct slp_onnx_call *c)
 		slp_onnx_call_fail(c, SL_ESHAPE, "its sizes do not fit axis %d of %lld, or %d results", axis,
 		                   (long long)x.dim[axis], parts);
 	for (int i = 0; i < c->nout && !c->failed; begin += sizes[i++])
-		slp_onnx_give_value(c, i, slp_onnx_sliced(c, c->in[0], axis, begin, begin + sizes[i], 1));
+		slp_onnx_set_output_value(c, i, slp_onnx_sliced(c, c->in[0], axis, begin, begin + sizes[i], 1));
 }
 
 void slp_onnx_import_slice(struct slp_onnx_call *c)
@@ -299,11 +300,11 @@ void slp_onnx_import_slice(struct slp_onnx_call *c)
 		v = slp_onnx_sliced(c, v, axis, begin[i], end[i], s < 0 ? 1 : steps[i]);
 		if (!v.t && !v.known) c->failed = true;
 	}
-	if (!c->failed) slp_onnx_give_value(c, 0, v);
+	if (!c->failed) slp_onnx_set_output_value(c, 0, v);
 }
 
 void slp_onnx_import_gather(struct slp_onnx_call *c)
 {
 	int axis = slp_onnx_axis(c, slp_onnx_attr_int(c, "axis", 0), slp_onnx_shape(c, 0).ndim);
-	if (!c->failed) slp_onnx_give_value(c, 0, slp_onnx_gathered(c, c->in[0], c->in[1], axis));
+	if (!c->failed) slp_onnx_set_output_value(c, 0, slp_onnx_gathered(c, c->in[0], c->in[1], axis));
 }

@@ -91,11 +91,11 @@ sl_tensor *slp_onnx_as_image(struct slp_onnx_call *c, sl_tensor *t)
 	return s.ndim == 3 ? sl_reshape_at(c->at, t, SL_SHAPE(s.dim[0], s.dim[1], 1, s.dim[2])) : t;
 }
 
-void slp_onnx_give_image(struct slp_onnx_call *c, sl_tensor *y, int axes)
+void slp_onnx_set_output_image(struct slp_onnx_call *c, sl_tensor *y, int axes)
 {
 	sl_shape s = y ? sl_tensor_shape(y) : SL_SCALAR;
 	if (y && axes == 1) y = sl_reshape_at(c->at, y, SL_SHAPE(s.dim[0], s.dim[1], s.dim[3]));
-	slp_onnx_give(c, 0, y);
+	slp_onnx_set_output(c, 0, y);
 }
 
 void slp_onnx_window_pairs(const struct slp_onnx_window *w, int stride[2], int dilation[2], int pad[2])

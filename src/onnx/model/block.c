@@ -66,7 +66,7 @@ static bool load(struct slp_onnx_run *r, int name)
 {
 	const struct slp_onnx_name *n = &r->b->model.names[name];
 	struct slp_onnx_value *v = &r->values[name];
-	if (slp_onnx_is_there(*v) || n->node >= 0 || (!n->known && !n->param && n->input < 0)) return true;
+	if (slp_onnx_present(*v) || n->node >= 0 || (!n->known && !n->param && n->input < 0)) return true;
 	if (n->known) v->known = r->copies[name] ? r->copies[name] : (r->copies[name] = copy_of(r, n->known));
 	else if (n->input >= 0) v->t = input_of(r, n->input);
 	else
@@ -187,7 +187,7 @@ static bool take_results(struct slp_onnx_call *c, const struct slp_onnx_graph *g
 	struct slp_onnx_run *r = c->run;
 	for (int i = 0; i < g->noutputs; i++) {
 		if (!load(r, g->outputs[i])) return false;
-		if (!slp_onnx_is_there(r->values[g->outputs[i]]))
+		if (!slp_onnx_present(r->values[g->outputs[i]]))
 			slp_onnx_call_fail(c, SL_EUNSUPPORTED,
 			                   "\"%.100s\" is not computed by the supported part of its node",
 			                   r->b->model.names[g->outputs[i]].name);

@@ -42,7 +42,7 @@ struct slp_onnx_sequence {
 	int64_t count;
 };
 
-static inline bool slp_onnx_is_there(struct slp_onnx_value v)
+static inline bool slp_onnx_present(struct slp_onnx_value v)
 {
 	return v.t || v.known || v.sequence;
 }
@@ -100,7 +100,7 @@ int slp_onnx_attr_ints(struct slp_onnx_call *c, const char *name, int64_t *v, in
 
 static inline bool slp_onnx_has(const struct slp_onnx_call *c, int i)
 {
-	return i < c->nin && slp_onnx_is_there(c->in[i]);
+	return i < c->nin && slp_onnx_present(c->in[i]);
 }
 /* Input i as a tensor; NULL if it is missing, or after an error. */
 sl_tensor *slp_onnx_tensor(struct slp_onnx_call *c, int i);
@@ -121,14 +121,14 @@ int slp_onnx_file_type(const struct slp_onnx_call *c, int i);
 /* An axis from the start; 0 after an error. */
 int slp_onnx_axis(struct slp_onnx_call *c, int64_t axis, int ndim);
 
-static inline void slp_onnx_give(struct slp_onnx_call *c, int i, sl_tensor *t)
+static inline void slp_onnx_set_output(struct slp_onnx_call *c, int i, sl_tensor *t)
 {
 	if (!t) c->failed = true; /* and recorded */
 	if (i < c->nout) c->out[i].t = t;
 }
-static inline void slp_onnx_give_value(struct slp_onnx_call *c, int i, struct slp_onnx_value v)
+static inline void slp_onnx_set_output_value(struct slp_onnx_call *c, int i, struct slp_onnx_value v)
 {
-	if (!slp_onnx_is_there(v)) c->failed = true; /* and recorded */
+	if (!slp_onnx_present(v)) c->failed = true; /* and recorded */
 	if (i < c->nout) c->out[i] = v;
 }
 
