@@ -383,36 +383,44 @@ static struct slp_onnx_value whole_number(struct slp_onnx_call *c, int64_t v)
 	return (struct slp_onnx_value){.known = k};
 }
 
-/* Whole numbers that lose what a type of 8 or 16 bits does not hold, as processors do it; other types do not change
- * them. */
-static struct slp_onnx_value narrowed(struct slp_onnx_call *c, struct slp_onnx_value v, int type)
+struct slp_onnx_value slp_onnx_wrapped(struct slp_onnx_call *c, struct slp_onnx_value v, int type)
 {
 	static const struct {
 		int type, bits;
 		bool sign;
-	} narrow[] = {{2, 8, false}, {3, 8, true}, {4, 16, false}, {5, 16, true}};
+	} narrow[] = {{2, 8, false}, {3, 8, true}, {4, 16, false}, {5, 16, true}, {6, 32, true}, {12, 32, false}};
+	enum { COUNT = sizeof narrow / sizeof *narrow };
 	enum sl_dtype from = slp_onnx_dtype(&v);
-	size_t i = 0;
-	while (i < 4 && narrow[i].type != type) i++;
-	if (i == 4 || slp_is_float(from) || from == SL_BOOL || (from == SL_UINT8 && type != 3)) return v;
+	int i = 0, had = slp_onnx_type_of(&v);
+	while (i < COUNT && narrow[i].type != type) i++;
+	bool fits = had == type || (had == 2 && type != 3) || (had == 3 && (type == 5 || type == 6)) ||
+	            (had == 4 && (type == 6 || type == 12)) || (had == 5 && type == 6);
+	if (i == COUNT || slp_is_float(from) || from == SL_BOOL || (fits && from != SL_INT64)) return v;
 	struct slp_onnx_value half = whole_number(c, narrow[i].sign ? INT64_C(1) << (narrow[i].bits - 1) : 0);
 	v = slp_onnx_binary(c, "Add", slp_onnx_cast(c, v, SL_INT64), half);
 	if (!c->failed) v = whole_mod(c, v, whole_number(c, INT64_C(1) << narrow[i].bits), false);
 	return slp_onnx_present(v) ? slp_onnx_binary(c, "Sub", v, half) : v;
 }
 
+static void cast_to(struct slp_onnx_call *c, int type)
+{
+	enum sl_dtype dtype = slp_onnx_dtype_numbered(type);
+	if (dtype == SL_DTYPE_DEFAULT) {
+		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "data type %d is not supported", type);
+		return;
+	}
+	struct slp_onnx_value y = slp_onnx_wrapped(c, c->in[0], type);
+	if (!c->failed) y = slp_onnx_cast(c, y, dtype);
+	y.type = type;
+	slp_onnx_set_output_value(c, 0, y);
+}
+
 void slp_onnx_import_cast(struct slp_onnx_call *c)
 {
-	enum sl_dtype dtype = slp_onnx_dtype_numbered((int)slp_onnx_attr_int(c, "to", 0));
-	if (dtype == SL_DTYPE_DEFAULT)
-		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "data type %lld is not supported",
-		                   (long long)slp_onnx_attr_int(c, "to", 0));
-	else
-		slp_onnx_set_output_value(
-		        c, 0, slp_onnx_cast(c, narrowed(c, c->in[0], (int)slp_onnx_attr_int(c, "to", 0)), dtype));
+	cast_to(c, slp_onnx_attr_small(c, "to", 0, 0, INT16_MAX));
 }
 
 void slp_onnx_import_cast_like(struct slp_onnx_call *c)
 {
-	slp_onnx_set_output_value(c, 0, slp_onnx_cast(c, c->in[0], slp_onnx_dtype(&c->in[1])));
+	cast_to(c, slp_onnx_type_of(&c->in[1]));
 }

@@ -1,13 +1,13 @@
-/* ONNX operators, computed: normalisation, softmax, activations with numbers. */
+/* ONNX operators, computed: normalisation, softmax, dropout. */
 #include <float.h>
 #include <math.h>
 
 #include "onnx/model/call.h"
 
-/* ONNX takes 0 as it is, our functions for the default. */
+/* ONNX takes 0 as it is, our functions for the default; onnxruntime's "Skip…" have a default of their own. */
 static double epsilon(struct slp_onnx_call *c)
 {
-	double v = slp_onnx_attr_float(c, "epsilon", 1e-5);
+	double v = slp_onnx_attr_float(c, "epsilon", strncmp(c->op->name, "Skip", 4) ? 1e-5 : 1e-12);
 	return v == 0 ? DBL_MIN : v;
 }
 
@@ -51,13 +51,25 @@ static sl_shape last_axes(struct slp_onnx_call *c, int64_t otherwise, int64_t *n
 	return x;
 }
 
+/* The mean over the last axes, and one over the standard deviation, with axes of one element for those. */
+static void set_statistics(struct slp_onnx_call *c, sl_tensor *x, sl_shape whole, int axis, double eps)
+{
+	int last = sl_tensor_shape(x).ndim - 1;
+	struct sl_reduce_opts o = {.axes = &last, .naxes = 1, .keepdims = true};
+	for (int i = axis; i < whole.ndim; i++) whole.dim[i] = 1;
+	sl_tensor *mean = sl_mean_at(c->at, x, o), *centred = mean ? sl_sub_at(c->at, x, mean) : NULL;
+	sl_tensor *variance = centred ? sl_mean_at(c->at, sl_square_at(c->at, centred), o) : NULL;
+	sl_tensor *scale = variance ? sl_rsqrt_at(c->at, sl_add_scalar_at(c->at, variance, eps)) : NULL;
+	slp_onnx_set_output(c, 1, scale ? sl_reshape_at(c->at, mean, whole) : NULL);
+	if (c->nout > 2 && !c->failed) slp_onnx_set_output(c, 2, sl_reshape_at(c->at, scale, whole));
+}
+
 void slp_onnx_import_layer_norm(struct slp_onnx_call *c)
 {
 	struct sl_layer_norm_opts o = {.eps = epsilon(c)};
 	sl_shape whole = slp_onnx_shape(c, 0), flat;
 	int64_t n;
 	flat = last_axes(c, -1, &n);
-	if (c->nout > 1) slp_onnx_call_fail(c, SL_EUNSUPPORTED, "only its first result is supported");
 	if (c->failed) return;
 	sl_tensor *x = slp_onnx_tensor(c, 0), *scale = slp_onnx_tensor(c, 1), *bias = slp_onnx_tensor(c, 2);
 	if (scale && sl_tensor_size(scale) != n) {
@@ -70,6 +82,7 @@ void slp_onnx_import_layer_norm(struct slp_onnx_call *c)
 	scale = sl_reshape_at(c->at, scale, SL_SHAPE(n)), bias = sl_reshape_at(c->at, bias, SL_SHAPE(n));
 	sl_tensor *y = x && scale && bias ? sl_layer_norm_at(c->at, x, scale, bias, o) : NULL;
 	slp_onnx_set_output(c, 0, y && flat.ndim != whole.ndim ? sl_reshape_at(c->at, y, whole) : y);
+	if (c->nout > 1 && !c->failed) set_statistics(c, x, whole, flat.ndim - 1, o.eps);
 }
 
 /* One number a group until operator set 20, then one a channel. */
@@ -107,7 +120,9 @@ void slp_onnx_import_lp_norm(struct slp_onnx_call *c)
 	sl_tensor *x = slp_onnx_tensor(c, 0);
 	if (c->failed) return;
 	sl_tensor *norm = p == 2 ? sl_norm_at(c->at, x, o) : sl_sum_at(c->at, sl_abs_at(c->at, x), o);
-	slp_onnx_set_output(c, 0, sl_div_at(c->at, x, norm));
+	sl_tensor *nothing = norm ? sl_eq_scalar_at(c->at, norm, 0) : NULL; /* zeros stay zeros */
+	norm = nothing ? sl_add_at(c->at, norm, nothing) : NULL;
+	slp_onnx_set_output(c, 0, norm ? sl_div_at(c->at, x, norm) : NULL);
 }
 
 void slp_onnx_import_mean_variance(struct slp_onnx_call *c)
@@ -161,7 +176,28 @@ void slp_onnx_import_softmax(struct slp_onnx_call *c)
 	slp_onnx_set_output(c, 0, sl_reshape_at(c->at, softmax(c->at, sl_reshape_at(c->at, t, flat), 1), x));
 }
 
-/* ---- activations ------------------------------------------------------------------------------------------------- */
+/* 1 where the first of the largest is, 0 elsewhere; until operator set 12 over all axes from the given one on, as one. */
+void slp_onnx_import_hardmax(struct slp_onnx_call *c)
+{
+	bool old = c->opset < 13;
+	sl_shape x = slp_onnx_shape(c, 0), flat = {.ndim = 2, .dim = {1, 1}};
+	int axis = slp_onnx_axis(c, slp_onnx_attr_int(c, "axis", old ? 1 : -1), x.ndim);
+	if (c->failed) return;
+	for (int i = 0; i < x.ndim; i++) flat.dim[i >= axis] *= x.dim[i];
+	struct slp_onnx_value v = c->in[0];
+	if (old) v = slp_onnx_reshaped(c, v, flat);
+	else v = slp_onnx_axis_moved(c, v, axis, x.ndim - 1);
+	sl_tensor *t = slp_onnx_present(v) ? slp_onnx_as_tensor(c, v) : NULL;
+	int last = old ? 1 : x.ndim - 1;
+	t = t ? sl_one_hot_at(c->at, sl_cast_at(c->at, sl_argmax_at(c->at, t, last), SL_INT32),
+	                      sl_tensor_shape(t).dim[last], (struct sl_make){.dtype = sl_tensor_dtype(t)})
+	      : NULL;
+	v = (struct slp_onnx_value){.t = t};
+	if (t) v = old ? slp_onnx_reshaped(c, v, x) : slp_onnx_axis_moved(c, v, x.ndim - 1, axis);
+	slp_onnx_set_output_value(c, 0, v);
+}
+
+/* ---- dropout ----------------------------------------------------------------------------------------------------- */
 
 void slp_onnx_import_dropout(struct slp_onnx_call *c)
 {
@@ -180,70 +216,4 @@ void slp_onnx_import_dropout(struct slp_onnx_call *c)
 void slp_onnx_import_identity(struct slp_onnx_call *c)
 {
 	slp_onnx_set_output_value(c, 0, c->in[0]);
-}
-
-static sl_tensor *between(struct slp_onnx_call *c, sl_tensor *x, double low, double high)
-{
-	return sl_minimum_scalar_at(c->at, sl_maximum_scalar_at(c->at, x, low), high);
-}
-
-void slp_onnx_import_hard_sigmoid(struct slp_onnx_call *c)
-{
-	double alpha = slp_onnx_attr_float(c, "alpha", 0.2), beta = slp_onnx_attr_float(c, "beta", 0.5);
-	sl_tensor *x = slp_onnx_tensor(c, 0);
-	slp_onnx_set_output(c, 0, between(c, sl_add_scalar_at(c->at, sl_mul_scalar_at(c->at, x, alpha), beta), 0, 1));
-}
-
-void slp_onnx_import_elu(struct slp_onnx_call *c)
-{
-	slp_onnx_set_output(c, 0, sl_elu_at(c->at, slp_onnx_tensor(c, 0), slp_onnx_attr_float(c, "alpha", 1)));
-}
-
-/* alpha (exp(x / alpha) - 1) below 0. */
-void slp_onnx_import_celu(struct slp_onnx_call *c)
-{
-	double alpha = slp_onnx_attr_float(c, "alpha", 1);
-	sl_tensor *x = sl_div_scalar_at(c->at, slp_onnx_tensor(c, 0), alpha);
-	slp_onnx_set_output(c, 0, sl_mul_scalar_at(c->at, sl_elu_at(c->at, x, 1), alpha));
-}
-
-void slp_onnx_import_selu(struct slp_onnx_call *c)
-{
-	double alpha = slp_onnx_attr_float(c, "alpha", 1.6732632423543772),
-	       gamma = slp_onnx_attr_float(c, "gamma", 1.0507009873554805);
-	slp_onnx_set_output(c, 0, sl_mul_scalar_at(c->at, sl_elu_at(c->at, slp_onnx_tensor(c, 0), alpha), gamma));
-}
-
-void slp_onnx_import_leaky_relu(struct slp_onnx_call *c)
-{
-	slp_onnx_set_output(c, 0,
-	                    sl_leaky_relu_at(c->at, slp_onnx_tensor(c, 0), slp_onnx_attr_float(c, "alpha", 0.01)));
-}
-
-void slp_onnx_import_thresholded_relu(struct slp_onnx_call *c)
-{
-	sl_tensor *x = slp_onnx_tensor(c, 0), *over = sl_gt_scalar_at(c->at, x, slp_onnx_attr_float(c, "alpha", 1));
-	slp_onnx_set_output(c, 0, over ? sl_mul_at(c->at, x, over) : NULL);
-}
-
-void slp_onnx_import_prelu(struct slp_onnx_call *c)
-{
-	sl_tensor *x = slp_onnx_tensor(c, 0), *slope = slp_onnx_tensor(c, 1);
-	sl_tensor *under = slope ? sl_mul_at(c->at, sl_minimum_scalar_at(c->at, x, 0), slope) : NULL;
-	slp_onnx_set_output(c, 0, under ? sl_add_at(c->at, sl_relu_at(c->at, x), under) : NULL);
-}
-
-void slp_onnx_import_gelu(struct slp_onnx_call *c)
-{
-	bool tanh_form = slp_onnx_attr_is(c, "approximate", "none", "tanh");
-	slp_onnx_set_output(c, 0, (tanh_form ? sl_gelu_tanh_at : sl_gelu_at)(c->at, slp_onnx_tensor(c, 0)));
-}
-
-void slp_onnx_import_swish(struct slp_onnx_call *c)
-{
-	double alpha = slp_onnx_attr_float(c, "alpha", 1);
-	sl_tensor *x = slp_onnx_tensor(c, 0);
-	slp_onnx_set_output(c, 0,
-	                    alpha == 1 ? sl_silu_at(c->at, x)
-	                               : sl_mul_at(c->at, x, sl_sigmoid_at(c->at, sl_mul_scalar_at(c->at, x, alpha))));
 }

@@ -181,6 +181,57 @@ void slp_onnx_import_pool(struct slp_onnx_call *c)
 	}
 }
 
+/* ---- norms ------------------------------------------------------------------------------------------------------- */
+
+/* Sums over windows axis by axis; what lies outside the image is 0. */
+static sl_tensor *sum_of_windows(struct slp_onnx_call *c, sl_tensor *x, const struct slp_onnx_window *w, bool ceil)
+{
+	for (int i = w->axes - 1; i >= 0 && x && !c->failed; i--) {
+		struct fold f;
+		if (!plan_fold(c, w, i, ceil, &f)) return NULL;
+		x = sl_pad_at(c->at, x, f.axis, f.before, f.after, (struct sl_pad_opts){0});
+		sl_tensor *sum = x ? kth(c, x, &f, 0) : NULL;
+		for (int64_t k = 1; k < f.kernel && sum; k++) sum = sl_add_at(c->at, sum, kth(c, x, &f, k));
+		x = sum;
+	}
+	return x;
+}
+
+static sl_tensor *to_power(struct slp_onnx_call *c, sl_tensor *x, int p)
+{
+	x = x ? sl_abs_at(c->at, x) : NULL;
+	return !x || p == 1 ? x : p == 2 ? sl_square_at(c->at, x) : sl_pow_scalar_at(c->at, x, p);
+}
+
+void slp_onnx_import_lp_pool(struct slp_onnx_call *c)
+{
+	bool ceil = slp_onnx_attr_int(c, "ceil_mode", 0) != 0;
+	struct slp_onnx_window w;
+	int p = slp_onnx_attr_small(c, "p", 2, 1, INT16_MAX);
+	if (!slp_onnx_window_read(c, slp_onnx_shape(c, 0), NULL, &w)) return;
+	sl_tensor *x = to_power(c, slp_onnx_tensor(c, 0), p);
+	if (!x || c->failed) {
+		c->failed = true;
+		return;
+	}
+	x = sum_of_windows(c, x, &w, ceil);
+	slp_onnx_set_output(c, 0, x && p != 1 ? sl_pow_scalar_at(c->at, x, 1.0 / p) : x);
+}
+
+void slp_onnx_import_global_lp_pool(struct slp_onnx_call *c)
+{
+	int p = slp_onnx_attr_small(c, "p", 2, 1, INT16_MAX), axes[SL_MAX_NDIM], n = 0;
+	sl_shape s = slp_onnx_shape(c, 0);
+	sl_tensor *x = to_power(c, slp_onnx_tensor(c, 0), p);
+	for (int i = 2; i < s.ndim; i++) axes[n++] = i;
+	if (!c->failed && !n) slp_onnx_call_fail(c, SL_ESHAPE, "the input has %d axes, at least 3 needed", s.ndim);
+	if (c->failed) return;
+	x = x ? sl_sum_at(c->at, x, (struct sl_reduce_opts){.axes = axes, .naxes = n, .keepdims = true}) : NULL;
+	slp_onnx_set_output(c, 0, x && p != 1 ? sl_pow_scalar_at(c->at, x, 1.0 / p) : x);
+}
+
+/* ---- unpooling --------------------------------------------------------------------------------------------------- */
+
 /* The values of windows where their places say, 0 elsewhere.  Overlapping windows may have one place, and one value. */
 void slp_onnx_import_max_unpool(struct slp_onnx_call *c)
 {

@@ -232,12 +232,13 @@ void slp_onnx_import_argmax(struct slp_onnx_call *c)
 	bool keep = slp_onnx_attr_int(c, "keepdims", 1) != 0;
 	sl_shape x = slp_onnx_shape(c, 0);
 	int axis = slp_onnx_axis(c, slp_onnx_attr_int(c, "axis", 0), x.ndim);
-	if (slp_onnx_attr_int(c, "select_last_index", 0))
-		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "select_last_index is not supported");
+	bool last = slp_onnx_attr_int(c, "select_last_index", 0) != 0;
 	if (c->failed) return;
 	sl_tensor *t = slp_onnx_tensor(c, 0);
 	if (c->op->name[3] == 'M' && c->op->name[4] == 'i') t = turned(c, t);
-	sl_tensor *y = sl_cast_at(c->at, sl_argmax_at(c->at, t, axis), SL_INT64);
+	if (last) t = t ? sl_flip_at(c->at, t, (struct sl_reduce_opts){.axes = &axis, .naxes = 1}) : NULL;
+	sl_tensor *y = t ? sl_cast_at(c->at, sl_argmax_at(c->at, t, axis), SL_INT64) : NULL;
+	if (last) y = y ? sl_rsub_scalar_at(c->at, y, (double)(x.dim[axis] - 1)) : NULL;
 	x.dim[axis] = 1;
 	slp_onnx_set_output(c, 0, y && keep ? sl_reshape_at(c->at, y, x) : y);
 }
@@ -255,6 +256,26 @@ void slp_onnx_import_cumsum(struct slp_onnx_call *c)
 	sl_tensor *y = sl_cumsum_at(c->at, x, axis);
 	if (exclusive) y = sl_sub_at(c->at, y, x);
 	slp_onnx_set_output(c, 0, reverse ? sl_flip_at(c->at, y, o) : y);
+}
+
+/* Each element times the one `step` before it, for steps of 1, 2, 4, …: products of all before. */
+void slp_onnx_import_cumprod(struct slp_onnx_call *c)
+{
+	bool exclusive = slp_onnx_attr_int(c, "exclusive", 0) != 0, reverse = slp_onnx_attr_int(c, "reverse", 0) != 0;
+	sl_shape s = slp_onnx_shape(c, 0);
+	int axis = slp_onnx_axis(c, (int64_t)slp_onnx_number_in(c, 1, NULL, 0), s.ndim);
+	if (c->failed) return;
+	struct sl_reduce_opts o = {.axes = &axis, .naxes = 1};
+	struct sl_pad_opts ones = {.value = 1};
+	int64_t n = s.dim[axis];
+	sl_tensor *y = slp_onnx_tensor(c, 0);
+	if (reverse && y) y = sl_flip_at(c->at, y, o);
+	if (exclusive && y && n) y = sl_slice_at(c->at, sl_pad_at(c->at, y, axis, 1, 0, ones), axis, 0, n, 1);
+	for (int64_t step = 1; step < n && y; step *= 2) {
+		sl_tensor *before = sl_pad_at(c->at, sl_slice_at(c->at, y, axis, 0, n - step, 1), axis, step, 0, ones);
+		y = before ? sl_mul_at(c->at, y, before) : NULL;
+	}
+	slp_onnx_set_output(c, 0, reverse && y ? sl_flip_at(c->at, y, o) : y);
 }
 
 void slp_onnx_import_topk(struct slp_onnx_call *c)

@@ -308,3 +308,78 @@ void slp_onnx_import_gather(struct slp_onnx_call *c)
 	int axis = slp_onnx_axis(c, slp_onnx_attr_int(c, "axis", 0), slp_onnx_shape(c, 0).ndim);
 	if (!c->failed) slp_onnx_set_output_value(c, 0, slp_onnx_gathered(c, c->in[0], c->in[1], axis));
 }
+
+/* ---- crops and reversals ----------------------------------------------------------------------------------------- */
+
+/* To this size, the same much off or on at both ends; the odd one goes to the end of a border, to the start of a cut. */
+static struct slp_onnx_value centred(struct slp_onnx_call *c, struct slp_onnx_value v, int axis, int64_t size)
+{
+	sl_shape s = slp_onnx_shape_of(c, v);
+	if (c->failed) return v;
+	int64_t n = s.dim[axis], more = size - n, before = more / 2;
+	if (more < 0) {
+		before = (n - size) / 2;
+		return slp_onnx_sliced(c, v, axis, before, before + size, 1);
+	}
+	sl_tensor *t = more ? slp_onnx_as_tensor(c, v) : NULL;
+	if (!more) return v;
+	return (struct slp_onnx_value){
+	        .t = t ? sl_pad_at(c->at, t, axis, before, more - before, (struct sl_pad_opts){0}) : NULL};
+}
+
+void slp_onnx_import_center_crop_pad(struct slp_onnx_call *c)
+{
+	int64_t sizes[SL_MAX_NDIM], axes[SL_MAX_NDIM];
+	int ndim = slp_onnx_shape(c, 0).ndim, n = slp_onnx_ints_in(c, 1, NULL, sizes, SL_MAX_NDIM),
+	    m = slp_onnx_attr_ints(c, "axes", axes, SL_MAX_NDIM);
+	struct slp_onnx_value v = c->in[0];
+	if (!c->failed && n != (m < 0 ? ndim : m))
+		slp_onnx_call_fail(c, SL_ESHAPE, "%d sizes are given for %d axes", n, m < 0 ? ndim : m);
+	for (int i = 0; i < n && !c->failed; i++) {
+		int axis = slp_onnx_axis(c, m < 0 ? i : axes[i], ndim);
+		if (!c->failed && (sizes[i] < 0 || sizes[i] > INT32_MAX))
+			slp_onnx_call_fail(c, SL_ESHAPE, "axis %d cannot get %lld elements", axis, (long long)sizes[i]);
+		if (!c->failed) v = centred(c, v, axis, sizes[i]);
+		if (!slp_onnx_present(v)) c->failed = true;
+	}
+	if (!c->failed) slp_onnx_set_output_value(c, 0, v);
+}
+
+/* Where each element of a sequence comes from: time (length, 1), lengths (1, batch); behind its end it stays. */
+static sl_tensor *reversed_places(struct slp_onnx_call *c, sl_tensor *lengths, int64_t time, int64_t batch)
+{
+	struct sl_make make = {SL_INT64, sl_tensor_device(lengths)};
+	sl_tensor *i = sl_arange_at(c->at, 0, (double)time, 1, make);
+	i = i ? sl_reshape_at(c->at, i, SL_SHAPE(time, 1)) : NULL;
+	lengths = sl_reshape_at(c->at, sl_cast_at(c->at, lengths, SL_INT64), SL_SHAPE(1, batch));
+	sl_tensor *last = i && lengths ? sl_sub_scalar_at(c->at, lengths, 1) : NULL;
+	sl_tensor *turned = last ? sl_sub_at(c->at, last, i) : NULL;
+	sl_tensor *within = turned ? sl_ge_scalar_at(c->at, turned, 0) : NULL;
+	return within ? sl_where_at(c->at, within, turned, i) : NULL;
+}
+
+void slp_onnx_import_reverse_sequence(struct slp_onnx_call *c)
+{
+	int time = slp_onnx_attr_small(c, "time_axis", 0, 0, 1), batch = slp_onnx_attr_small(c, "batch_axis", 1, 0, 1);
+	sl_shape s = slp_onnx_shape(c, 0);
+	if (!c->failed && (time == batch || s.ndim < 2))
+		slp_onnx_call_fail(c, SL_ESHAPE, "time_axis %d, batch_axis %d of %d axes", time, batch, s.ndim);
+	sl_tensor *x = c->failed ? NULL : slp_onnx_tensor(c, 0), *lengths = x ? slp_onnx_tensor(c, 1) : NULL;
+	if (!lengths || sl_tensor_size(lengths) != s.dim[batch]) {
+		slp_onnx_call_fail(c, SL_ESHAPE, "as many lengths are needed as there are sequences");
+		return;
+	}
+	int64_t n = s.dim[time], m = s.dim[batch];
+	int swap[] = {1, 0, 2};
+	struct sl_reduce_opts o = {.axes = swap, .naxes = 3};
+	sl_tensor *from = reversed_places(c, lengths, n, m);
+	x = sl_reshape_at(c->at, x, SL_SHAPE(s.dim[0], s.dim[1], -1));
+	if (time == 1 && x) x = sl_transpose_at(c->at, x, o);
+	int64_t inner = x ? sl_tensor_shape(x).dim[2] : 1;
+	from = from && x
+	               ? sl_broadcast_to_at(c->at, sl_reshape_at(c->at, from, SL_SHAPE(n, m, 1)), SL_SHAPE(n, m, inner))
+	               : NULL;
+	x = from ? sl_take_along_at(c->at, x, sl_cast_at(c->at, from, SL_INT32), 0) : NULL;
+	if (time == 1 && x) x = sl_transpose_at(c->at, x, o);
+	slp_onnx_set_output(c, 0, x ? sl_reshape_at(c->at, x, s) : NULL);
+}

@@ -4,9 +4,8 @@
 #include "onnx/model/call.h"
 
 static const struct slp_onnx_op table[] = {
-#define OP(onnx, name, min, max, known) {#onnx, slp_onnx_import_##name, min, max, known},
+#define OP(onnx, name, min, max, known, attributes, ...) {#onnx, slp_onnx_import_##name, min, max, known, attributes},
 #include "onnx/operators.def"
-#undef OP
 };
 
 const struct slp_onnx_op *slp_onnx_op_find(const char *name)

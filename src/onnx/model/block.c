@@ -72,6 +72,7 @@ static bool load(struct slp_onnx_run *r, int name)
 	else
 		SL_SCOPE
 			v->t = sl_retain(sl_param_use_at(slp_forward_call_site(), n->param, r->given[0]));
+	v->type = n->input >= 0 ? slp_onnx_declared_number(&r->b->model, n->input) : n->tensor->data_type;
 	return v->t || v->known;
 }
 
@@ -97,7 +98,9 @@ static bool run_node(struct slp_onnx_run *r, const struct slp_onnx_node *n)
 		if (!load(r, n->in[i])) return false;
 		c.in[i] = r->values[n->in[i]];
 	}
-	n->op->import(&c);
+	bool widened = slp_onnx_widen(&c);
+	if (!c.failed) n->op->import(&c);
+	if (!c.failed) slp_onnx_set_types(&c, widened);
 	for (int i = 0; i < n->nout && !c.failed; i++) {
 		if (n->out[i] < 0) continue;
 		sl_retain(c.out[i].t);

@@ -32,6 +32,7 @@ struct slp_onnx_value {
 	sl_tensor *t;
 	struct slp_onnx_known *known;
 	const struct slp_onnx_sequence *sequence;
+	int type; /* the number of its type in the format, which tensors may lack; 0: that of the data type */
 };
 
 /* A list of values: its last one, behind those of another list; count 0: none.  It holds the tensor of its value. */
@@ -74,8 +75,9 @@ typedef void slp_onnx_import(struct slp_onnx_call *c);
 struct slp_onnx_op {
 	const char *name;
 	slp_onnx_import *import;
-	int min, max;   /* inputs; max -1: any number */
-	unsigned known; /* inputs that must be known: they are not parameters */
+	int min, max;           /* inputs; max -1: any number */
+	unsigned known;         /* inputs that must be known: they are not parameters */
+	const char *attributes; /* names, with blanks between them */
 };
 const struct slp_onnx_op *slp_onnx_op_find(const char *name); /* NULL: there is none */
 
@@ -121,6 +123,11 @@ int slp_onnx_file_type(const struct slp_onnx_call *c, int i);
 /* An axis from the start; 0 after an error. */
 int slp_onnx_axis(struct slp_onnx_call *c, int64_t axis, int ndim);
 
+/* Whether anything takes result i. */
+static inline bool slp_onnx_wants(const struct slp_onnx_call *c, int i)
+{
+	return i < c->nout && c->node->output[i][0];
+}
 static inline void slp_onnx_set_output(struct slp_onnx_call *c, int i, sl_tensor *t)
 {
 	if (!t) c->failed = true; /* and recorded */
@@ -184,6 +191,17 @@ struct slp_onnx_value slp_onnx_list_value(struct slp_onnx_call *c, enum sl_dtype
 /* The same axes with others at the front; -1 for the axis moved. */
 struct slp_onnx_value slp_onnx_axis_moved(struct slp_onnx_call *c, struct slp_onnx_value v, int from, int to);
 
+/* ---- integers: types that tensors lack are wider here, and what does not fit wraps (integers.c) ------------------- */
+
+/* Makes the inputs int64 where the operator computes integers that may not fit their type; true if it does. */
+bool slp_onnx_widen(struct slp_onnx_call *c);
+/* Gives the results their types, and cuts them to that type if the inputs were widened. */
+void slp_onnx_set_types(struct slp_onnx_call *c, bool widened);
+/* The number of a value's type in the format. */
+int slp_onnx_type_of(const struct slp_onnx_value *v);
+/* An integer without the bits that the type of this number lacks, in two's complement (import/elementwise.c). */
+struct slp_onnx_value slp_onnx_wrapped(struct slp_onnx_call *c, struct slp_onnx_value v, int type);
+
 /* What an operator of two inputs computes: "Add", "Mul", ...  Nothing, and the call has failed, after an error. */
 struct slp_onnx_value slp_onnx_binary(struct slp_onnx_call *c, const char *operator, struct slp_onnx_value a,
                                       struct slp_onnx_value b);
@@ -196,6 +214,5 @@ sl_tensor *slp_onnx_indices(struct slp_onnx_call *c, struct slp_onnx_value v, in
 /* slp_onnx_import_NAME for each line of the table. */
 #define OP(onnx, name, ...) slp_onnx_import slp_onnx_import_##name;
 #include "onnx/operators.def"
-#undef OP
 
 #endif

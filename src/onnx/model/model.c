@@ -34,6 +34,9 @@ static bool unpack(struct slp_onnx_parsing *p)
 		m->opset = o->version < 0 || o->version > INT16_MAX ? -1 : (int)o->version;
 	}
 	if (m->opset >= FIRST_OPSET && m->opset <= LAST_OPSET) return true;
+	if (m->opset == 0)
+		return fail(p, SL_EFORMAT,
+		            "does not say which operator set it uses: opset_import has no entry for ai.onnx");
 	return fail(p, SL_EUNSUPPORTED, "needs operator set %d; %d to %d are supported", m->opset, FIRST_OPSET,
 	            LAST_OPSET);
 }
@@ -165,7 +168,7 @@ static bool find_named_results(struct slp_onnx_parsing *p, const char *const *na
 	return true;
 }
 
-/* All that the model gives, in its order, but for lists, and for those that are more than a block gives. */
+/* All that the model gives, in its order, but for lists. */
 static bool find_results(struct slp_onnx_parsing *p, const struct sl_import_onnx_opts *o)
 {
 	const SlpOnnx__GraphProto *g = p->m->graphs->proto;
@@ -173,7 +176,11 @@ static bool find_results(struct slp_onnx_parsing *p, const struct sl_import_onnx
 	if (o->output) return find_named_results(p, &o->output, 1);
 	if (o->noutputs) return find_named_results(p, o->outputs, o->noutputs);
 	if (!g->n_output) return fail(p, SL_EFORMAT, "has no result");
-	for (size_t i = 0; i < g->n_output && p->m->nresults < SL_MAX_RESULTS; i++) {
+	if (g->n_output > SL_MAX_RESULTS)
+		return fail(p, SL_EUNSUPPORTED,
+		            "has %zu results, a block gives at most %d: choose some with SL_OUTPUTS", g->n_output,
+		            SL_MAX_RESULTS);
+	for (size_t i = 0; i < g->n_output; i++) {
 		const SlpOnnx__ValueInfoProto *v = g->output[i];
 		if (i && v->type && !v->type->tensor_type) continue;
 		if (!v->name || slp_onnx_name_find(p, 0, v->name) < 0 || !add_result(p, v->name))
@@ -255,6 +262,39 @@ static bool report_unknown(struct slp_onnx_parsing *p)
 	                          operators > 1 ? "s are" : " is", text, advice);
 }
 
+static bool is_among(const char *name, const char *list)
+{
+	size_t n = strlen(name);
+	for (const char *at = list; n && (at = strstr(at, name)); at += n)
+		if ((at == list || at[-1] == ' ') && (!at[n] || at[n] == ' ')) return true;
+	return false;
+}
+
+/* An attribute that the operator lacks means something that Starling does not know. */
+static bool check_attributes(struct slp_onnx_parsing *p, const struct slp_onnx_node *n)
+{
+	for (size_t i = 0; i < n->proto->n_attribute; i++) {
+		const char *name = n->proto->attribute[i]->name;
+		if (name && !is_among(name, n->op->attributes))
+			return fail(p, SL_EFORMAT,
+			            "node \"%.100s\" has the attribute \"%.60s\", which %.60s does not take",
+			            slp_onnx_node_name(n->proto), name, n->op->name);
+	}
+	return true;
+}
+
+static bool check_inputs(struct slp_onnx_parsing *p, const struct slp_onnx_node *n)
+{
+	if (n->nin < n->op->min || (n->op->max >= 0 && n->nin > n->op->max))
+		return fail(p, SL_EFORMAT, "node \"%.100s\" (%.60s) has %d inputs, it must have %d to %d",
+		            slp_onnx_node_name(n->proto), n->op->name, n->nin, n->op->min, n->op->max);
+	for (int k = 0; k < n->nin; k++)
+		if (n->in[k] < 0 && k < n->op->min)
+			return fail(p, SL_EFORMAT, "node \"%.100s\" (%.60s) lacks input %d",
+			            slp_onnx_node_name(n->proto), n->op->name, k);
+	return true;
+}
+
 static bool find_operators(struct slp_onnx_parsing *p)
 {
 	struct slp_onnx_model *m = p->m;
@@ -264,13 +304,7 @@ static bool find_operators(struct slp_onnx_parsing *p)
 		bool standard = !domain || !domain[0] || !strcmp(domain, "ai.onnx") || !strcmp(domain, "com.microsoft");
 		n->op = standard ? slp_onnx_op_find(n->proto->op_type) : NULL;
 		if (!n->needed || !n->op) continue;
-		if (n->nin < n->op->min || (n->op->max >= 0 && n->nin > n->op->max))
-			return fail(p, SL_EFORMAT, "node \"%.100s\" (%.60s) has %d inputs, it must have %d to %d",
-			            slp_onnx_node_name(n->proto), n->op->name, n->nin, n->op->min, n->op->max);
-		for (int k = 0; k < n->nin; k++)
-			if (n->in[k] < 0 && k < n->op->min)
-				return fail(p, SL_EFORMAT, "node \"%.100s\" (%.60s) lacks input %d",
-				            slp_onnx_node_name(n->proto), n->op->name, k);
+		if (!check_inputs(p, n) || !check_attributes(p, n)) return false;
 		for (int k = 0; k < n->nin; k++)
 			if (n->in[k] >= 0 && (k > 31 || !(n->op->known >> k & 1))) m->names[n->in[k]].as_tensor = true;
 	}
@@ -310,13 +344,24 @@ struct slp_type slp_onnx_declared_type(const SlpOnnx__ValueInfoProto *v)
 	return type;
 }
 
-struct slp_type slp_onnx_declared(const struct slp_onnx_model *m, int input)
+static const SlpOnnx__ValueInfoProto *input_info(const struct slp_onnx_model *m, int input)
 {
 	const SlpOnnx__GraphProto *g = m->proto->graph;
 	const char *name = m->names[m->inputs[input]].name;
 	size_t i = 0;
 	while (strcmp(g->input[i]->name, name)) i++;
-	return slp_onnx_declared_type(g->input[i]);
+	return g->input[i];
+}
+
+struct slp_type slp_onnx_declared(const struct slp_onnx_model *m, int input)
+{
+	return slp_onnx_declared_type(input_info(m, input));
+}
+
+int slp_onnx_declared_number(const struct slp_onnx_model *m, int input)
+{
+	const SlpOnnx__ValueInfoProto *v = input_info(m, input);
+	return v->type && v->type->tensor_type ? v->type->tensor_type->elem_type : 0;
 }
 
 enum sl_dtype slp_onnx_result_dtype(const struct slp_onnx_model *m, int result)
@@ -330,6 +375,19 @@ enum sl_dtype slp_onnx_result_dtype(const struct slp_onnx_model *m, int result)
 	return SL_DTYPE_DEFAULT;
 }
 
+/* Tensors have fewer axes than the format allows. */
+static bool check_axes(struct slp_onnx_parsing *p)
+{
+	for (int i = 0; i < p->m->ninputs; i++) {
+		const SlpOnnx__ValueInfoProto *v = input_info(p->m, i);
+		const SlpOnnx__TypeProto__Tensor *t = v->type ? v->type->tensor_type : NULL;
+		if (t && t->shape && t->shape->n_dim > SL_MAX_NDIM)
+			return fail(p, SL_EUNSUPPORTED, "input \"%.100s\" has %zu axes, tensors have at most %d",
+			            v->name, t->shape->n_dim, SL_MAX_NDIM);
+	}
+	return true;
+}
+
 bool slp_onnx_model_parse(struct slp_file *f, struct slp_onnx_model *m, const struct sl_import_onnx_opts *opts)
 {
 	struct slp_onnx_parsing p = {.f = f, .m = m};
@@ -337,7 +395,7 @@ bool slp_onnx_model_parse(struct slp_file *f, struct slp_onnx_model *m, const st
 	          find_results(&p, opts);
 	for (int i = 0; ok && i < m->nresults; i++) use_as_tensor(m, m->results[i]);
 	if (ok) mark_needed(m, m->graphs);
-	ok = ok && find_operators(&p) && order_inputs(&p, opts->inputs, opts->ninputs);
+	ok = ok && check_axes(&p) && find_operators(&p) && order_inputs(&p, opts->inputs, opts->ninputs);
 	free(p.sorted);
 	return ok;
 }

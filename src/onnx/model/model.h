@@ -61,6 +61,8 @@ bool slp_onnx_model_parse(struct slp_file *f, struct slp_onnx_model *m, const st
 void slp_onnx_model_free(struct slp_onnx_model *m);
 /* What the file says of an input; its shape has -1 where it is open, ndim -1: nothing is said. */
 struct slp_type slp_onnx_declared(const struct slp_onnx_model *m, int input);
+/* The number of an input's type in the format; 0: nothing is said. */
+int slp_onnx_declared_number(const struct slp_onnx_model *m, int input);
 /* The same of any value; NULL: nothing. */
 struct slp_type slp_onnx_declared_type(const SlpOnnx__ValueInfoProto *v);
 /* And of the data type of a result; SL_DTYPE_DEFAULT: nothing. */

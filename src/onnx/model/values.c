@@ -83,7 +83,8 @@ struct slp_onnx_value slp_onnx_sliced(struct slp_onnx_call *c, struct slp_onnx_v
 	int64_t steps[SL_MAX_NDIM], n = c->failed ? 0 : y.dim[axis];
 	if (step == 0 || step == INT64_MIN) slp_onnx_call_fail(c, SL_EFORMAT, "a step of %lld", (long long)step);
 	if (c->failed) return nothing;
-	begin = step > 0 ? cut(begin, n, 0, n) : cut(begin, n, -1, n - 1);
+	if (n == 0) return v;
+	begin = step > 0 ? cut(begin, n, 0, n) : cut(begin, n, 0, n - 1);
 	end = step > 0 ? cut(end, n, 0, n) : cut(end, n, -1, n - 1);
 	int64_t length = step > 0 ? end - begin : begin - end, stride = step > 0 ? step : -step;
 	int64_t count = length > 0 ? (length - 1) / stride + 1 : 0;
