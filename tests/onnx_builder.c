@@ -4,7 +4,7 @@
 #include <string.h>
 #include <starling.h>
 
-#include "interop/import.h"
+#include "onnx/read.h"
 #include "onnx_builder.h"
 
 void slp_model_begin(struct slp_model *m, int opset)

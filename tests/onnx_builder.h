@@ -6,7 +6,7 @@
 
 #include <starling.h>
 
-#include "src/interop/onnx.pb-c.h"
+#include "src/onnx/onnx.pb-c.h"
 
 enum { SLP_MODEL_MOST = 12, SLP_MODEL_ENDS = 6 };
 

@@ -9,7 +9,7 @@
 #include "check.h"
 #include "config.h"
 #include "folder.h"
-#include "interop/import.h"
+#include "mxnet/import.h"
 #include "io_networks.h"
 #include "starling/io.h"
 

@@ -7,7 +7,7 @@
 
 #include "check.h"
 #include "folder.h"
-#include "interop/import.h"
+#include "onnx/read.h"
 
 #ifdef HAVE_ONNX
 #include "io/params.h"

@@ -6,7 +6,7 @@
 #include "starling/autograd.h"
 #include "tensor/tensor.h"
 
-enum { SLP_TAPE_OUTPUTS = 16 }; /* of a recorded call, at most */
+enum { SLP_TAPE_OUTPUTS = 256 }; /* of a recorded call, at most */
 
 /* A recorded call.  It lives as long as a tensor that came from it, directly or through others. */
 struct slp_node {

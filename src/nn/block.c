@@ -293,7 +293,7 @@ bool slp_block_run(const char *at, sl_block *block, sl_tensor *const *in, int ni
 	sl_scope scope = {NULL, 0, 0};
 	sl_scope_open(&scope);
 	call_site = at;
-	*results = (struct slp_results){.count = 1};
+	results->count = 1;
 	further = results;
 	slp_cache_enter(block);
 	results->t[0] = sl_retain(block->forward(block, in, nin));

@@ -116,7 +116,7 @@ SL_API sl_tensor *sl_forward_at(const char *at, sl_block *block, sl_tensor *cons
 	sl_forward_at(SL_HERE, block, SL_ARRAY(sl_tensor *, __VA_ARGS__), SL_COUNT_(sl_tensor *, __VA_ARGS__))
 
 /* Several results: forward returns the first, and passes the others to sl_also, in their order. */
-enum { SL_MAX_RESULTS = 16 };
+enum { SL_MAX_RESULTS = 256 };
 SL_API enum sl_status sl_also_at(const char *at, sl_tensor *result);
 #define sl_also(result) sl_also_at(SL_HERE, result)
 SL_API enum sl_status sl_forward_all_at(const char *at, sl_block *block, sl_tensor *const *in, int nin, sl_tensor **out,

@@ -5,7 +5,7 @@
 
 #include "fuzz.h"
 #include "graph/graph.h"
-#include "interop/import.h"
+#include "onnx/read.h"
 
 static const sl_shape inputs[] = {{4, {2, 2, 5, 5}}, {2, {2, 6}}, {3, {1, 4, 6}}};
 enum { MAX_INPUTS = 4 };

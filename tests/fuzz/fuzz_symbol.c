@@ -5,7 +5,7 @@
 
 #include "fuzz.h"
 #include "graph/graph.h"
-#include "interop/import.h"
+#include "mxnet/import.h"
 
 /* Parameters by name, and the shapes of inputs, by turns. */
 static char *names[] = {"w", "b", "k", "c", "g", "e"};

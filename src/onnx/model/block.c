@@ -1,0 +1,444 @@
+/* Importing ONNX models: a block that computes the graph, node by node, with our operations. */
+#include <stdlib.h>
+
+#include "onnx/model/model.h"
+#include "op.h"
+#include "starling/io.h"
+#include "starling/ops.h"
+
+struct imported {
+	sl_block base;
+	struct slp_onnx_model model;
+};
+
+/* ---- forward ---------------------------------------------------------------------------------------------------- */
+
+/* Values of a run, by name: held until their last use. */
+struct slp_onnx_run {
+	struct imported *b;
+	sl_tensor *const *given;
+	struct slp_onnx_value *values, *arguments; /* arguments of a node, at each depth */
+	struct slp_onnx_known **copies;            /* by names: of what the model knows */
+	int *uses;                                 /* that are still to come */
+	int unrolled;                              /* nodes within nodes that were computed */
+	struct slp_onnx_known *made;
+	struct slp_onnx_sequence *sequences;
+};
+
+static void drop(struct slp_onnx_run *r, int name)
+{
+	slp_onnx_drop(&r->values[name]);
+}
+
+/* A run has its own: tensors that are made of it belong to the run, too. */
+static struct slp_onnx_known *copy_of(struct slp_onnx_run *r, const struct slp_onnx_known *k)
+{
+	struct slp_onnx_known *y = slp_onnx_known_new(&r->made, k->dtype, k->shape);
+	size_t n = (size_t)sl_shape_size(k->shape);
+	if (y && n) memcpy(y->v, k->v, n * sizeof *y->v);
+	return y;
+}
+
+/* An input as the model declares it: whole numbers of another width, or floats, are converted. */
+static sl_tensor *input_of(struct slp_onnx_run *r, int input)
+{
+	const char *at = slp_forward_call_site(), *name = r->b->model.names[r->b->model.inputs[input]].name;
+	struct slp_type wanted = slp_onnx_declared(&r->b->model, input);
+	sl_tensor *x = r->given[input];
+	sl_shape s = sl_tensor_shape(x);
+	char got[128], declared[128];
+	bool fits = wanted.shape.ndim < 0 || s.ndim < 0 || s.ndim == wanted.shape.ndim;
+	for (int i = 0; fits && s.ndim >= 0 && i < wanted.shape.ndim; i++)
+		fits = wanted.shape.dim[i] < 0 || s.dim[i] < 0 || s.dim[i] == wanted.shape.dim[i];
+	if (!fits)
+		return slp_call_fail(at, "sl_forward", SL_ESHAPE, "input \"%.100s\" has shape %s, the model takes %s",
+		                     name, sl_shape_string(s, got), sl_shape_string(wanted.shape, declared));
+	if (wanted.dtype == SL_DTYPE_DEFAULT) wanted.dtype = sl_tensor_dtype(x);
+	if (slp_is_float(wanted.dtype) != slp_is_float(sl_tensor_dtype(x)))
+		return slp_call_fail(at, "sl_forward", SL_EDTYPE, "input \"%.100s\" is %s, the model takes %s", name,
+		                     sl_dtype_name(sl_tensor_dtype(x)), sl_dtype_name(wanted.dtype));
+	sl_tensor *y = NULL;
+	if (wanted.dtype == sl_tensor_dtype(x)) return sl_retain(x);
+	SL_SCOPE
+		y = sl_retain(sl_cast_at(at, x, wanted.dtype));
+	return y;
+}
+
+/* What stands in the file, or was given, when the first node takes it. */
+static bool load(struct slp_onnx_run *r, int name)
+{
+	const struct slp_onnx_name *n = &r->b->model.names[name];
+	struct slp_onnx_value *v = &r->values[name];
+	if (slp_onnx_present(*v) || n->node >= 0 || (!n->known && !n->param && n->input < 0)) return true;
+	if (n->known) v->known = r->copies[name] ? r->copies[name] : (r->copies[name] = copy_of(r, n->known));
+	else if (n->input >= 0) v->t = input_of(r, n->input);
+	else
+		SL_SCOPE
+			v->t = sl_retain(sl_param_use_at(slp_forward_call_site(), n->param, r->given[0]));
+	v->type = n->input >= 0 ? slp_onnx_declared_number(&r->b->model, n->input) : n->tensor->data_type;
+	return v->t || v->known;
+}
+
+static bool run_node(struct slp_onnx_run *r, const struct slp_onnx_node *n)
+{
+	struct slp_onnx_model *m = &r->b->model;
+	struct slp_onnx_call c = {.at = n->at,
+	                          .node = n->proto,
+	                          .op = n->op,
+	                          .opset = m->opset,
+	                          .in = r->arguments + (size_t)m->graphs[n->graph].depth * (size_t)m->most,
+	                          .nin = n->nin,
+	                          .nout = n->nout,
+	                          .made = &r->made,
+	                          .sequences = &r->sequences,
+	                          .run = r,
+	                          .within = n,
+	                          .beside = r->given[0]};
+	c.out = c.in + n->nin;
+	memset(c.in, 0, (size_t)(n->nin + n->nout) * sizeof *c.in);
+	for (int i = 0; i < n->nin; i++) {
+		if (n->in[i] < 0) continue;
+		if (!load(r, n->in[i])) return false;
+		c.in[i] = r->values[n->in[i]];
+	}
+	bool widened = slp_onnx_widen(&c);
+	if (!c.failed) n->op->import(&c);
+	if (!c.failed) slp_onnx_set_types(&c, widened);
+	for (int i = 0; i < n->nout && !c.failed; i++) {
+		if (n->out[i] < 0) continue;
+		sl_retain(c.out[i].t);
+		r->values[n->out[i]] = c.out[i];
+	}
+	return !c.failed;
+}
+
+/* Values of graphs around the node's are held until those are done. */
+static void count_down(struct slp_onnx_run *r, const struct slp_onnx_node *n, int name)
+{
+	if (name >= 0 && r->b->model.names[name].graph == n->graph && --r->uses[name] <= 0) drop(r, name);
+}
+
+static bool run_and_release(struct slp_onnx_run *r, const struct slp_onnx_node *n)
+{
+	bool ok = false;
+	SL_SCOPE
+		ok = run_node(r, n);
+	for (int i = 0; ok && i < n->nin; i++) count_down(r, n, n->in[i]);
+	for (int i = 0; ok && i < n->nout; i++)
+		if (n->out[i] >= 0 && !r->uses[n->out[i]]) drop(r, n->out[i]);
+	return ok;
+}
+
+static bool run_graph(struct slp_onnx_run *r, const struct slp_onnx_graph *g)
+{
+	const struct slp_onnx_model *m = &r->b->model;
+	bool ok = true;
+	for (int i = g->first_name; i < g->first_name + g->nnames; i++) r->uses[i] = m->names[i].uses;
+	for (int i = g->first_node; i < g->first_node + g->nnodes && ok; i++)
+		if (m->nodes[i].needed) ok = run_and_release(r, &m->nodes[i]);
+	return ok;
+}
+
+static void drop_graph(struct slp_onnx_run *r, const struct slp_onnx_graph *g)
+{
+	for (int i = g->first_name; i < g->first_name + g->nnames; i++) drop(r, i);
+}
+
+/* ---- graphs within nodes ---------------------------------------------------------------------------------------- */
+
+int slp_onnx_graph_named(struct slp_onnx_call *c, const char *attribute)
+{
+	const struct slp_onnx_model *m = &c->run->b->model;
+	int owner = (int)(c->within - m->nodes);
+	for (int i = c->within->graphs; i && i < m->ngraphs && m->graphs[i].owner == owner; i++)
+		if (m->graphs[i].attribute && !strcmp(m->graphs[i].attribute, attribute)) return i;
+	slp_onnx_call_fail(c, SL_EFORMAT, "lacks the graph %s", attribute);
+	return -1;
+}
+
+int slp_onnx_graph_inputs(const struct slp_onnx_call *c, int graph)
+{
+	return (int)c->run->b->model.graphs[graph].proto->n_input;
+}
+
+int slp_onnx_graph_outputs(const struct slp_onnx_call *c, int graph)
+{
+	return c->run->b->model.graphs[graph].noutputs;
+}
+
+struct slp_type slp_onnx_graph_type(const struct slp_onnx_call *c, int graph, int output)
+{
+	return slp_onnx_declared_type(c->run->b->model.graphs[graph].proto->output[output]);
+}
+
+int slp_onnx_file_type(const struct slp_onnx_call *c, int i)
+{
+	const struct slp_onnx_model *m = &c->run->b->model;
+	int name = i < c->within->nin ? c->within->in[i] : -1;
+	return name >= 0 && m->names[name].tensor ? m->names[name].tensor->data_type : 0;
+}
+
+/* A loop within a loop may go round very often: what becomes of it has to fit into memory. */
+static bool count_unrolled(struct slp_onnx_call *c, const struct slp_onnx_graph *g)
+{
+	enum { MOST = 200000 };
+	c->run->unrolled += g->nnodes + 1;
+	if (c->run->unrolled > MOST)
+		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "unrolled, the model has more than %d nodes", MOST);
+	return !c->failed;
+}
+
+static bool take_results(struct slp_onnx_call *c, const struct slp_onnx_graph *g, struct slp_onnx_value *out)
+{
+	struct slp_onnx_run *r = c->run;
+	for (int i = 0; i < g->noutputs; i++) {
+		if (!load(r, g->outputs[i])) return false;
+		if (!slp_onnx_present(r->values[g->outputs[i]]))
+			slp_onnx_call_fail(c, SL_EUNSUPPORTED,
+			                   "\"%.100s\" is not computed by the supported part of its node",
+			                   r->b->model.names[g->outputs[i]].name);
+		if (c->failed) return false;
+		out[i] = r->values[g->outputs[i]];
+		sl_retain(out[i].t);
+	}
+	return true;
+}
+
+bool slp_onnx_graph_run(struct slp_onnx_call *c, int graph, const struct slp_onnx_value *in, struct slp_onnx_value *out)
+{
+	struct slp_onnx_run *r = c->run;
+	const struct slp_onnx_graph *g = &r->b->model.graphs[graph];
+	if (!count_unrolled(c, g)) return false;
+	for (int i = 0; i < (int)g->proto->n_input; i++) {
+		r->values[g->first_input + i] = in[i];
+		sl_retain(in[i].t);
+	}
+	if (!run_graph(r, g) || !take_results(c, g, out)) c->failed = true; /* and recorded */
+	for (int i = 0; c->failed && i < g->noutputs; i++) slp_onnx_drop(&out[i]);
+	drop_graph(r, g);
+	return !c->failed;
+}
+
+/* ---- the whole model -------------------------------------------------------------------------------------------- */
+
+static sl_tensor *result_of(struct slp_onnx_run *r, int i)
+{
+	struct slp_onnx_model *m = &r->b->model;
+	struct slp_onnx_call c = {.at = slp_forward_call_site(), .made = &r->made, .beside = r->given[0]};
+	int name = m->results[i];
+	if (!load(r, name)) return NULL;
+	sl_tensor *y = slp_onnx_as_tensor(&c, r->values[name]);
+	if (!y && sl_error() == SL_OK)
+		slp_call_fail(c.at, "sl_forward", SL_EUNSUPPORTED,
+		              "\"%.100s\" is not computed by the supported part of its node", m->names[name].name);
+	enum sl_dtype declared = slp_onnx_result_dtype(m, i);
+	if (y && declared != SL_DTYPE_DEFAULT && declared != sl_tensor_dtype(y)) y = sl_cast_at(c.at, y, declared);
+	return sl_retain(y);
+}
+
+static void forget_sequences(struct slp_onnx_sequence *s)
+{
+	for (struct slp_onnx_sequence *next; s; s = next) {
+		next = s->next;
+		sl_release(s->last.t);
+		free(s);
+	}
+}
+
+/* The first result; the others are the block's further ones. */
+static sl_tensor *take_all(struct slp_onnx_run *r)
+{
+	sl_tensor *y[SL_MAX_RESULTS];
+	int count = r->b->model.nresults, n = 0;
+	bool ok = true;
+	SL_SCOPE
+		while (n < count && (y[n] = result_of(r, n))) n++;
+	for (int i = 1; n == count && i < n && ok; i++) ok = sl_also_at(slp_forward_call_site(), y[i]) == SL_OK;
+	for (int i = ok && n == count ? 1 : 0; i < n; i++) sl_release(y[i]);
+	return ok && n == count ? y[0] : NULL;
+}
+
+static sl_tensor *run_all(struct slp_onnx_run *r)
+{
+	const struct slp_onnx_graph *g = r->b->model.graphs;
+	sl_tensor *y = run_graph(r, g) ? take_all(r) : NULL;
+	drop_graph(r, g);
+	slp_onnx_known_free(r->made);
+	forget_sequences(r->sequences);
+	return slp_scope_add(y);
+}
+
+static sl_tensor *forward(sl_block *self, sl_tensor *const *in, int nin)
+{
+	struct imported *b = (struct imported *)self;
+	const struct slp_onnx_model *m = &b->model;
+	if (nin != m->ninputs)
+		return slp_call_fail(slp_forward_call_site(), "sl_forward", SL_EINVAL, "%s takes %d inputs, got %d",
+		                     sl_block_name(self), m->ninputs, nin);
+	size_t names = (size_t)m->nnames + 1, arguments = (size_t)m->most * (size_t)(m->depth + 1);
+	struct slp_onnx_run r = {.b = b,
+	                         .given = in,
+	                         .values = slp_calloc(names + arguments, sizeof *r.values),
+	                         .copies = slp_calloc(names, sizeof *r.copies),
+	                         .uses = slp_calloc(names, sizeof *r.uses)};
+	sl_tensor *y = NULL;
+	if (r.values) r.arguments = r.values + names;
+	if (r.values && r.copies && r.uses) y = run_all(&r);
+	free(r.values);
+	free(r.copies);
+	free(r.uses);
+	return y;
+}
+
+static void destroy(sl_block *self)
+{
+	struct imported *b = (struct imported *)self;
+	slp_onnx_model_free(&b->model);
+	free(b);
+}
+
+/* ---- parameters -------------------------------------------------------------------------------------------------- */
+
+struct import {
+	struct slp_file *f;
+	struct imported *b;
+};
+
+/* Numbers that shapes may be made of, and that operations may take as such; weights are parameters. */
+static bool is_known(const struct slp_onnx_name *n, const struct slp_onnx_data *d)
+{
+	bool is_float = slp_is_float(slp_elements[d->element].dtype);
+	return slp_onnx_is_few(d->shape) && (!is_float || !n->initializer || !n->as_tensor || d->shape.ndim == 0);
+}
+
+/* Running statistics are not trained. */
+static bool is_statistic(const struct slp_onnx_model *m, int name)
+{
+	for (int i = 0; i < m->nnodes; i++) {
+		const struct slp_onnx_node *n = &m->nodes[i];
+		if (n->needed && n->nin == 5 && !strcmp(n->op->name, "BatchNormalization") &&
+		    (n->in[3] == name || n->in[4] == name))
+			return true;
+	}
+	return false;
+}
+
+static bool is_one_of(const char *name, const char *const *list)
+{
+	while (*list && strcmp(name, *list)) list++;
+	return *list != NULL;
+}
+
+/* Whether what an operator takes there is no weight: a first state, a factor, a limit.  What is added, and slopes, may
+ * well be learned, even a single number. */
+static bool takes_constant(const char *op, int input, bool single)
+{
+	static const char *const layers[] = {"LSTM", "GRU", "RNN", NULL};
+	static const char *const arithmetic[] = {"Mul",
+	                                         "Div",
+	                                         "Pow",
+	                                         "Mod",
+	                                         "Max",
+	                                         "Min",
+	                                         "Clip",
+	                                         "Where",
+	                                         "Equal",
+	                                         "Less",
+	                                         "Greater",
+	                                         "LessOrEqual",
+	                                         "GreaterOrEqual",
+	                                         NULL};
+	if (is_one_of(op, layers)) return input == 5 || input == 6;
+	return single && (is_one_of(op, arithmetic) || (!strcmp(op, "Sub") && input == 0));
+}
+
+/* Exporters write constants of a program beside its parameters: what all nodes take as such. */
+static bool is_constant(const struct slp_onnx_model *m, int name, bool single)
+{
+	bool used = false;
+	for (int i = 0; i < m->nnodes; i++) {
+		const struct slp_onnx_node *n = &m->nodes[i];
+		for (int k = 0; n->needed && k < n->nin; k++) {
+			if (n->in[k] != name) continue;
+			if (!takes_constant(n->op->name, k, single)) return false;
+			used = true;
+		}
+	}
+	return used;
+}
+
+/* Under ONNX' own name, which may hold what names of ours must not. */
+static sl_param *make_param(struct import *im, const char *name, sl_shape shape, struct sl_param_opts opts)
+{
+	char *ours = slp_strdup(name);
+	for (char *p = ours; p && *p; p++)
+		if (*p == '.') *p = '_';
+	sl_param *param = ours ? sl_block_param_at(im->f->at, &im->b->base, ours, shape, opts) : NULL;
+	char *full = param ? slp_strdup(name) : NULL;
+	free(ours);
+	if (!full) return NULL; /* the block has it */
+	free(param->full_name);
+	param->full_name = full;
+	return param;
+}
+
+static bool take_param(struct import *im, int i, const struct slp_onnx_data *d)
+{
+	struct slp_onnx_name *n = &im->b->model.names[i];
+	sl_tensor *t = slp_elements_tensor(im->f, n->name, d->element, d->shape, d->data);
+	if (!t) return false;
+	bool fixed = !n->initializer || !slp_is_float(sl_tensor_dtype(t)) || is_statistic(&im->b->model, i) ||
+	             is_constant(&im->b->model, i, sl_tensor_size(t) == 1);
+	char *name = n->graph ? slp_format("graph%d.%s", n->graph, n->name) : slp_strdup(n->name);
+	struct sl_param_opts opts = {.dtype = sl_tensor_dtype(t), .no_grad = fixed};
+	n->param = name ? make_param(im, name, d->shape, opts) : NULL;
+	free(name);
+	bool ok = n->param && sl_param_set_at(im->f->at, n->param, t) == SL_OK;
+	sl_release(t);
+	return ok;
+}
+
+/* What was taken over need not stay in memory twice. */
+static void forget(SlpOnnx__TensorProto *t)
+{
+	free(t->raw_data.data);
+	free(t->float_data);
+	t->raw_data = (ProtobufCBinaryData){0, NULL};
+	t->float_data = NULL;
+	t->n_float_data = 0;
+}
+
+static bool bind(struct import *im)
+{
+	struct slp_onnx_model *m = &im->b->model;
+	bool ok = true;
+	for (int i = 0; i < m->nnames && ok; i++) {
+		struct slp_onnx_name *n = &m->names[i];
+		struct slp_onnx_data d = {0};
+		if (!n->tensor || !n->uses) continue;
+		ok = slp_onnx_data_read(im->f, n->tensor, &d);
+		if (ok && is_known(n, &d)) {
+			n->known = slp_onnx_known_from(&m->known, &d);
+			ok = n->known != NULL;
+		} else if (ok) {
+			ok = take_param(im, i, &d);
+		}
+		free(d.owned);
+		forget((SlpOnnx__TensorProto *)n->tensor);
+	}
+	return ok;
+}
+
+/* ---- the call ---------------------------------------------------------------------------------------------------- */
+
+sl_block *slp_import_onnx_parse(struct slp_file *f, struct sl_import_onnx_opts opts)
+{
+	struct import im = {.f = f, .b = slp_calloc(1, sizeof *im.b)};
+	if (!im.b || slp_block_setup(f->at, &im.b->base, "Import", "import", forward, destroy) != SL_OK) {
+		free(im.b);
+		return slp_call_fail(f->at, f->function, SL_ENOMEM, "no memory for a block");
+	}
+	if (slp_onnx_model_parse(f, &im.b->model, &opts) && bind(&im)) return &im.b->base;
+	sl_block_free(&im.b->base);
+	return NULL;
+}

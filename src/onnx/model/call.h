@@ -1,0 +1,220 @@
+/* What the files that read and compute ONNX models share: values, nodes, attributes. */
+#ifndef SLP_ONNX_IMPORT_H
+#define SLP_ONNX_IMPORT_H
+
+#include <string.h>
+
+#include "onnx/read.h"
+#include "nn/nn.h"
+#include "src/onnx/onnx.pb-c.h"
+#include "op.h"
+#include "src/interop/onnx.pb-c.h"
+
+/* ---- values ------------------------------------------------------------------------------------------------------ */
+
+union slp_onnx_element {
+	int64_t i; /* of integers and bools */
+	double f;
+};
+
+/* Few elements that are known while the network is built: shapes, axes, limits, and what is computed from them. */
+struct slp_onnx_known {
+	struct slp_onnx_known *next; /* of those that one run, or the file, made */
+	sl_tensor *made;             /* the same as a tensor; NULL: not asked for yet */
+	enum sl_dtype dtype;
+	sl_shape shape;
+	union slp_onnx_element v[];
+};
+enum { SLP_ONNX_KNOWN_MAX = 4096 }; /* elements; others are tensors */
+
+struct slp_onnx_sequence;
+
+/* One of them, or none: an optional input that is missing. */
+struct slp_onnx_value {
+	sl_tensor *t;
+	struct slp_onnx_known *known;
+	const struct slp_onnx_sequence *sequence;
+	int type; /* the number of its type in the format, which tensors may lack; 0: that of the data type */
+};
+
+/* A list of values: its last one, behind those of another list; count 0: none.  It holds the tensor of its value. */
+struct slp_onnx_sequence {
+	struct slp_onnx_sequence *next; /* of those that one run made */
+	const struct slp_onnx_sequence *before;
+	struct slp_onnx_value last;
+	int64_t count;
+};
+
+static inline bool slp_onnx_present(struct slp_onnx_value v)
+{
+	return v.t || v.known || v.sequence;
+}
+
+/* ---- nodes ------------------------------------------------------------------------------------------------------- */
+
+struct slp_onnx_op;
+struct slp_onnx_node;
+struct slp_onnx_run;
+
+/* One node being computed. */
+struct slp_onnx_call {
+	const char *at; /* "FILE, node NAME" */
+	const SlpOnnx__NodeProto *node;
+	const struct slp_onnx_op *op;
+	int opset;
+	struct slp_onnx_value *in, *out;
+	int nin, nout;
+	struct slp_onnx_known **made; /* a list: what is known belongs to it */
+	struct slp_onnx_sequence **sequences;
+	struct slp_onnx_run *run; /* and its node, for graphs within it */
+	const struct slp_onnx_node *within;
+	sl_tensor *beside; /* new tensors are made on its device */
+	bool failed;
+};
+
+typedef void slp_onnx_import(struct slp_onnx_call *c);
+
+struct slp_onnx_op {
+	const char *name;
+	slp_onnx_import *import;
+	int min, max;           /* inputs; max -1: any number */
+	unsigned known;         /* inputs that must be known: they are not parameters */
+	const char *attributes; /* names, with blanks between them */
+};
+const struct slp_onnx_op *slp_onnx_op_find(const char *name); /* NULL: there is none */
+
+/* Records "… at FILE, node NAME: OPERATOR: …", once. */
+void slp_onnx_call_fail(struct slp_onnx_call *c, enum sl_status status, const char *format, ...)
+        __attribute__((format(printf, 3, 4)));
+
+/* ---- attributes: the value of one, or its default; those of another kind are recorded ---------------------------- */
+
+const SlpOnnx__AttributeProto *slp_onnx_attr(const struct slp_onnx_call *c, const char *name);
+int64_t slp_onnx_attr_int(struct slp_onnx_call *c, const char *name, int64_t otherwise);
+/* Within bounds, which fit an int. */
+int slp_onnx_attr_small(struct slp_onnx_call *c, const char *name, int otherwise, int low, int high);
+double slp_onnx_attr_float(struct slp_onnx_call *c, const char *name, double otherwise);
+bool slp_onnx_attr_is(struct slp_onnx_call *c, const char *name, const char *otherwise, const char *value);
+/* The text, cut to what fits. */
+const char *slp_onnx_attr_text(struct slp_onnx_call *c, const char *name, const char *otherwise, char text[64]);
+/* At most `max` numbers; how many, -1 if it is missing. */
+int slp_onnx_attr_ints(struct slp_onnx_call *c, const char *name, int64_t *v, int max);
+
+/* ---- inputs and results ------------------------------------------------------------------------------------------ */
+
+static inline bool slp_onnx_has(const struct slp_onnx_call *c, int i)
+{
+	return i < c->nin && slp_onnx_present(c->in[i]);
+}
+/* Input i as a tensor; NULL if it is missing, or after an error. */
+sl_tensor *slp_onnx_tensor(struct slp_onnx_call *c, int i);
+sl_tensor *slp_onnx_as_tensor(struct slp_onnx_call *c, struct slp_onnx_value v);
+/* Input i, which must be known. */
+const struct slp_onnx_known *slp_onnx_known_in(struct slp_onnx_call *c, int i);
+/* Numbers of input i, or of the attribute where the operator had one once: at most `max`; how many, -1: neither is
+ * there. */
+int slp_onnx_ints_in(struct slp_onnx_call *c, int i, const char *attribute, int64_t *v, int max);
+/* The number of input i, or of the attribute where it had one once, or this. */
+double slp_onnx_number_in(struct slp_onnx_call *c, int i, const char *attribute, double otherwise);
+/* The shape of input i, which must be known. */
+sl_shape slp_onnx_shape(struct slp_onnx_call *c, int i);
+sl_shape slp_onnx_shape_of(struct slp_onnx_call *c, struct slp_onnx_value v);
+enum sl_dtype slp_onnx_dtype(const struct slp_onnx_value *v);
+/* The number of the type that input i has in the file; 0: a run computes it (onnx/model/block.c). */
+int slp_onnx_file_type(const struct slp_onnx_call *c, int i);
+/* An axis from the start; 0 after an error. */
+int slp_onnx_axis(struct slp_onnx_call *c, int64_t axis, int ndim);
+
+/* Whether anything takes result i. */
+static inline bool slp_onnx_wants(const struct slp_onnx_call *c, int i)
+{
+	return i < c->nout && c->node->output[i][0];
+}
+static inline void slp_onnx_set_output(struct slp_onnx_call *c, int i, sl_tensor *t)
+{
+	if (!t) c->failed = true; /* and recorded */
+	if (i < c->nout) c->out[i].t = t;
+}
+static inline void slp_onnx_set_output_value(struct slp_onnx_call *c, int i, struct slp_onnx_value v)
+{
+	if (!slp_onnx_present(v)) c->failed = true; /* and recorded */
+	if (i < c->nout) c->out[i] = v;
+}
+
+/* ---- graphs within nodes (onnx/model/block.c) -------------------------------------------------------------------------- */
+
+/* The graph of this attribute; -1 after an error. */
+int slp_onnx_graph_named(struct slp_onnx_call *c, const char *attribute);
+int slp_onnx_graph_inputs(const struct slp_onnx_call *c, int graph);
+int slp_onnx_graph_outputs(const struct slp_onnx_call *c, int graph);
+/* What the graph declares of a result: its shape has -1 where it is open, ndim -1: nothing is said. */
+struct slp_type slp_onnx_graph_type(const struct slp_onnx_call *c, int graph, int output);
+/* Computes a graph of these values; what it gives is the caller's, who drops it.  False after an error. */
+bool slp_onnx_graph_run(struct slp_onnx_call *c, int graph, const struct slp_onnx_value *in,
+                        struct slp_onnx_value *out);
+
+static inline void slp_onnx_drop(struct slp_onnx_value *v)
+{
+	sl_release(v->t);
+	*v = (struct slp_onnx_value){0};
+}
+
+/* ---- what is known (onnx/model/known.c) -------------------------------------------------------------------------------- */
+
+/* Zeroed; NULL with an error recorded. */
+struct slp_onnx_known *slp_onnx_known_new(struct slp_onnx_known **list, enum sl_dtype dtype, sl_shape shape);
+void slp_onnx_known_free(struct slp_onnx_known *list);
+double slp_onnx_known_number(const struct slp_onnx_known *k, int64_t i);
+/* Whether a double holds what is known, one number, and what operations with a number make of it. */
+bool slp_onnx_known_is_double(const struct slp_onnx_known *k);
+void slp_onnx_known_put(struct slp_onnx_known *k, int64_t i, double v);
+/* The values of a small tensor of the file (onnx/model/tensors.c); NULL after an error. */
+struct slp_onnx_known *slp_onnx_known_of(struct slp_onnx_call *c, const SlpOnnx__TensorProto *t);
+/* Whether results of this shape are kept as numbers, if what they are made of is. */
+bool slp_onnx_is_few(sl_shape shape);
+/* Elements of k: with these steps, in elements, along each axis of the result, from the first on. */
+struct slp_onnx_known *slp_onnx_known_strided(struct slp_onnx_call *c, const struct slp_onnx_known *k, sl_shape shape,
+                                              int64_t first, const int64_t *steps);
+
+/* ---- functions of values: of what is known while it is few, else of tensors (onnx/model/values.c) ---------------------- */
+
+struct slp_onnx_value slp_onnx_reshaped(struct slp_onnx_call *c, struct slp_onnx_value v, sl_shape shape);
+/* With a new axis of one element at this place. */
+struct slp_onnx_value slp_onnx_with_axis(struct slp_onnx_call *c, struct slp_onnx_value v, int64_t axis);
+struct slp_onnx_value slp_onnx_transposed(struct slp_onnx_call *c, struct slp_onnx_value v, const int *axes);
+struct slp_onnx_value slp_onnx_sliced(struct slp_onnx_call *c, struct slp_onnx_value v, int axis, int64_t begin,
+                                      int64_t end, int64_t step);
+struct slp_onnx_value slp_onnx_broadcast(struct slp_onnx_call *c, struct slp_onnx_value v, sl_shape shape);
+struct slp_onnx_value slp_onnx_joined(struct slp_onnx_call *c, const struct slp_onnx_value *list, int count, int axis);
+struct slp_onnx_value slp_onnx_gathered(struct slp_onnx_call *c, struct slp_onnx_value v, struct slp_onnx_value indices,
+                                        int axis);
+struct slp_onnx_value slp_onnx_cast(struct slp_onnx_call *c, struct slp_onnx_value v, enum sl_dtype dtype);
+struct slp_onnx_value slp_onnx_list_value(struct slp_onnx_call *c, enum sl_dtype dtype, const int64_t *v, int n);
+/* The same axes with others at the front; -1 for the axis moved. */
+struct slp_onnx_value slp_onnx_axis_moved(struct slp_onnx_call *c, struct slp_onnx_value v, int from, int to);
+
+/* ---- integers: types that tensors lack are wider here, and what does not fit wraps (integers.c) ------------------- */
+
+/* Makes the inputs int64 where the operator computes integers that may not fit their type; true if it does. */
+bool slp_onnx_widen(struct slp_onnx_call *c);
+/* Gives the results their types, and cuts them to that type if the inputs were widened. */
+void slp_onnx_set_types(struct slp_onnx_call *c, bool widened);
+/* The number of a value's type in the format. */
+int slp_onnx_type_of(const struct slp_onnx_value *v);
+/* An integer without the bits that the type of this number lacks, in two's complement (import/elementwise.c). */
+struct slp_onnx_value slp_onnx_wrapped(struct slp_onnx_call *c, struct slp_onnx_value v, int type);
+
+/* What an operator of two inputs computes: "Add", "Mul", ...  Nothing, and the call has failed, after an error. */
+struct slp_onnx_value slp_onnx_binary(struct slp_onnx_call *c, const char *operator, struct slp_onnx_value a,
+                                      struct slp_onnx_value b);
+
+/* The data type of this number in the format; SL_DTYPE_DEFAULT: none of ours. */
+enum sl_dtype slp_onnx_dtype_numbered(int number);
+/* Indices from 0 on as int32, whatever they count from; n is what they may reach. */
+sl_tensor *slp_onnx_indices(struct slp_onnx_call *c, struct slp_onnx_value v, int64_t n);
+
+/* slp_onnx_import_NAME for each line of the table. */
+#define OP(onnx, name, ...) slp_onnx_import slp_onnx_import_##name;
+#include "onnx/operators.def"
+
+#endif

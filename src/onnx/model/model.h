@@ -1,0 +1,96 @@
+/* ONNX models in memory: the graph of a file, with names looked up and checked, and the block that computes it. */
+#ifndef SLP_ONNX_MODEL_H
+#define SLP_ONNX_MODEL_H
+
+#include "onnx/model/tensors.h"
+#include "op.h"
+#include "starling/io.h"
+
+/* ---- the graph (onnx/model/model.c) ------------------------------------------------------------------------------------ */
+
+/* A value that nodes name: where it is from, and how often it is taken. */
+struct slp_onnx_name {
+	const char *name;
+	const SlpOnnx__TensorProto *tensor; /* an initializer, or of a node Constant; NULL: none */
+	int graph;                          /* where it has its name */
+	int input;                          /* which one of the block's, or -1 */
+	int node;                           /* that computes it, or -1 */
+	int uses;                           /* by nodes that are needed, and by the results */
+	bool as_tensor;                     /* some node does not need to know it */
+	bool initializer;                   /* tensor is one */
+	struct slp_onnx_known *known;
+	sl_param *param;
+};
+
+struct slp_onnx_node {
+	const SlpOnnx__NodeProto *proto;
+	const struct slp_onnx_op *op;
+	const char *at; /* "FILE, node NAME" */
+	int *in, *out;  /* names; -1: left out */
+	int nin, nout;
+	int graph;  /* that it is in */
+	int graphs; /* the first one within it; 0: there is none */
+	bool needed;
+};
+
+/* The model's graph, or one within a node: its nodes and names lie next to each other. */
+struct slp_onnx_graph {
+	SlpOnnx__GraphProto *proto;
+	const char *attribute;     /* of the node */
+	int parent, owner, depth;  /* the graph, and the node of it, that this one is within; -1: none */
+	int first_node, nnodes;    /* of the model's */
+	int first_name, nnames;    /* initializers, inputs, and what nodes compute */
+	int first_input, noutputs; /* inputs are names in a row */
+	int *outputs;              /* names, of graphs within nodes */
+};
+
+struct slp_onnx_model {
+	SlpOnnx__ModelProto *proto;
+	struct slp_onnx_graph *graphs; /* the first is the model's; those within a node lie next to each other */
+	int ngraphs, depth;
+	struct slp_onnx_name *names;
+	struct slp_onnx_node *nodes;
+	int *arguments;                    /* of all nodes, and results of graphs within nodes */
+	int nnames, nnodes, ninputs, most; /* most: inputs and outputs of one node */
+	int *inputs;                       /* names, as the block takes them */
+	int results[SL_MAX_RESULTS], nresults;
+	int opset;
+	struct slp_onnx_known *known;
+};
+
+/* Takes a file apart, checks names and operators.  The model must be freed, whatever is returned. */
+bool slp_onnx_model_parse(struct slp_file *f, struct slp_onnx_model *m, const struct sl_import_onnx_opts *opts);
+void slp_onnx_model_free(struct slp_onnx_model *m);
+/* What the file says of an input; its shape has -1 where it is open, ndim -1: nothing is said. */
+struct slp_type slp_onnx_declared(const struct slp_onnx_model *m, int input);
+/* The number of an input's type in the format; 0: nothing is said. */
+int slp_onnx_declared_number(const struct slp_onnx_model *m, int input);
+/* The same of any value; NULL: nothing. */
+struct slp_type slp_onnx_declared_type(const SlpOnnx__ValueInfoProto *v);
+/* And of the data type of a result; SL_DTYPE_DEFAULT: nothing. */
+enum sl_dtype slp_onnx_result_dtype(const struct slp_onnx_model *m, int result);
+
+/* ---- what a file is being turned into (onnx/model/graphs.c) ------------------------------------------------------------ */
+
+struct slp_onnx_parsing {
+	struct slp_file *f;
+	struct slp_onnx_model *m;
+	int *sorted; /* names in order, for looking them up; the first nsorted of them */
+	int nsorted;
+};
+bool slp_onnx_graphs_unpack(struct slp_onnx_parsing *p);
+bool slp_onnx_names_add(struct slp_onnx_parsing *p);
+/* A name that a graph sees: its own, or one of those around it; -1: there is none. */
+int slp_onnx_name_find(const struct slp_onnx_parsing *p, int graph, const char *name);
+/* The value of a node Constant that has a tensor; NULL otherwise. */
+const SlpOnnx__TensorProto *slp_onnx_constant(const SlpOnnx__NodeProto *n);
+extern ProtobufCAllocator slp_onnx_allocator;
+
+/* A node's own name, or that of its first output. */
+static inline const char *slp_onnx_node_name(const SlpOnnx__NodeProto *n)
+{
+	if (n->name && n->name[0]) return n->name;
+	return n->n_output && n->output[0] ? n->output[0] : "?";
+}
+
+#endif

@@ -1,0 +1,11 @@
+/* Importing ONNX models from memory, for tests that feed it anything. */
+#ifndef SLP_ONNX_READ_H
+#define SLP_ONNX_READ_H
+
+#include "io/file.h"
+#include "starling/io.h"
+
+/* sl_import_onnx of a file in memory. */
+sl_block *slp_import_onnx_parse(struct slp_file *file, struct sl_import_onnx_opts opts);
+
+#endif
