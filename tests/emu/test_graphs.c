@@ -11,7 +11,7 @@
 
 #include "check.h"
 #include "emulated.h"
-#include "networks.h"
+#include "driver/networks.h"
 #include "runtime/task/execute.h"
 #include "tensor/tensor.h"
 

@@ -7,7 +7,7 @@
 
 #include "check.h"
 #include "emulated.h"
-#include "networks.h"
+#include "driver/networks.h"
 
 enum { STEPS = 3, ROWS = 4, SIZE = 16 };
 

@@ -8,7 +8,7 @@
 
 #include "check.h"
 #include "emulated.h"
-#include "networks.h"
+#include "driver/networks.h"
 #include "nn/nn.h"
 #include "runtime/task/buffer.h"
 #include "train/train.h"

@@ -6,7 +6,7 @@
 
 #include "check.h"
 #include "emulated.h"
-#include "networks.h"
+#include "driver/networks.h"
 
 enum { STEPS = 5, ROWS = 2, SIZE = 28 };
 
