@@ -239,7 +239,7 @@ enum sl_status slp_optimizer_update(const struct slp_optimizer_call *c)
  * .schedule, .loss_scaling, .average and .shard_state are for trainers and have no effect here.  Errors as those of
  * sl_sgd_update; SL_EINVAL, too, for a setting that is wrong, or that the optimiser does not have.
  *
- *     sl_optimizer_update(sl_sgd(.lr = 0.1, .momentum = 0.9), step, 1.0 / batch_size, params, grads, means, NULL, count); */
+ *     sl_optimizer_update(sl_lion(.lr = 1e-4), step, 1.0 / batch_size, params, grads, means, NULL, count); */
 enum sl_status sl_optimizer_update_at(const char *at, struct sl_optimizer optimizer, int64_t step, double rescale,
                                       sl_tensor *const *params, sl_tensor *const *grads, sl_tensor *const *first,
                                       sl_tensor *const *second, int count)

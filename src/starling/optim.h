@@ -15,7 +15,8 @@ extern "C" {
 	X(SL_SGD, sgd)                                                                                                 \
 	X(SL_ADAM, adam)                                                                                               \
 	X(SL_ADAMW, adamw)                                                                                             \
-	X(SL_RMSPROP, rmsprop)
+	X(SL_RMSPROP, rmsprop)                                                                                         \
+	X(SL_LION, lion)
 
 enum sl_optimizer_kind {
 #define X(kind, name) kind,
@@ -29,6 +30,7 @@ enum sl_optimizer_kind {
 #define sl_adam(...) SL_OPTIMIZER(SL_ADAM, __VA_ARGS__)
 #define sl_adamw(...) SL_OPTIMIZER(SL_ADAMW, __VA_ARGS__)
 #define sl_rmsprop(...) SL_OPTIMIZER(SL_RMSPROP, __VA_ARGS__)
+#define sl_lion(...) SL_OPTIMIZER(SL_LION, __VA_ARGS__)
 
 /* Settings of optimisers beside the learning rate, with what they may be: SHARE, in [0, 1); AMOUNT, a number that is
  * not negative; LIMIT, a positive number; AVERAGE, in (0, 1); FLAG, a truth value.  GIVEN(type, field, range, x): 0 is a
