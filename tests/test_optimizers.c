@@ -197,7 +197,7 @@ static void test_update(void)
 		CHECK_STATUS(sl_optimizer_update(sl_lion(.momentum = 0.5), 1, 1, &w, &w, &w, NULL, 1), SL_EINVAL,
 		             "momentum");
 		sl_error_clear();
-		CHECK_STATUS(sl_optimizer_update(sl_adam(), 0, 1, &w, &w, &w, &w, 1), SL_EINVAL, "step is 0");
+		CHECK_STATUS(sl_optimizer_update(sl_nadam(), 0, 1, &w, &w, &w, &w, 1), SL_EINVAL, "step is 0");
 		sl_error_clear();
 	}
 	CHECK(sl_optimizer_states(NULL) == -1 && isnan(sl_optimizer_lr(NULL)));
@@ -255,18 +255,33 @@ static void test_nan(void)
 		}
 }
 
+/* NAdam's momentum after very many steps, when nothing is left of the product, and with odd settings: finite steps. */
+static void test_late(void)
+{
+	const struct sl_optimizer settings[] = {sl_nadam(),
+	                                        sl_nadam(.beta1 = 0),
+	                                        sl_nadam(.momentum_decay = 0),
+	                                        sl_nadam(.beta1 = 0.9999999, .momentum_decay = 0.0122),
+	                                        sl_nadam(.momentum_decay = 1e6),
+	                                        sl_adam(.beta2 = 0.9999999)};
+	for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+		for (int64_t step = 1; step < INT64_C(10000000000); step *= 100)
+			SL_SCOPE {
+				sl_tensor *w = sl_ones(SL_SHAPE(3)), *g = sl_ones(SL_SHAPE(3)),
+				          *m = sl_ones(SL_SHAPE(3)), *v = sl_ones(SL_SHAPE(3));
+				CHECK_OK(sl_optimizer_update(settings[i], step, 1, &w, &g, &m, &v, 1));
+				double sum = sl_item(sl_sum(w));
+				CHECK_SAYING(isfinite(sum) && sum < 3, "%zu, step %lld: %g", i, (long long)step, sum);
+			}
+}
+
 static const struct slp_test tests[] = {
-        {"list", test_list},
-        {"names in files", test_names},
-        {"known values", test_known},
-        {"narrow types", test_narrow},
-        {"resuming", test_resume},
-        {"settings", test_settings},
-        {"defaults", test_defaults},
-        {"without a trainer", test_update},
-        {"Lion", test_lion},
-        {"NaN", test_nan},
-        {0},
+        {"list", test_list},          {"names in files", test_names},
+        {"known values", test_known}, {"narrow types", test_narrow},
+        {"resuming", test_resume},    {"settings", test_settings},
+        {"defaults", test_defaults},  {"without a trainer", test_update},
+        {"Lion", test_lion},          {"NaN", test_nan},
+        {"late steps", test_late},    {0},
 };
 
 static void before(void)

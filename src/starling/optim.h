@@ -16,7 +16,8 @@ extern "C" {
 	X(SL_ADAM, adam)                                                                                               \
 	X(SL_ADAMW, adamw)                                                                                             \
 	X(SL_RMSPROP, rmsprop)                                                                                         \
-	X(SL_LION, lion)
+	X(SL_LION, lion)                                                                                               \
+	X(SL_NADAM, nadam)
 
 enum sl_optimizer_kind {
 #define X(kind, name) kind,
@@ -31,6 +32,7 @@ enum sl_optimizer_kind {
 #define sl_adamw(...) SL_OPTIMIZER(SL_ADAMW, __VA_ARGS__)
 #define sl_rmsprop(...) SL_OPTIMIZER(SL_RMSPROP, __VA_ARGS__)
 #define sl_lion(...) SL_OPTIMIZER(SL_LION, __VA_ARGS__)
+#define sl_nadam(...) SL_OPTIMIZER(SL_NADAM, __VA_ARGS__)
 
 /* Settings of optimisers beside the learning rate, with what they may be: SHARE, in [0, 1); AMOUNT, a number that is
  * not negative; LIMIT, a positive number; AVERAGE, in (0, 1); FLAG, a truth value.  GIVEN(type, field, range, x): 0 is a
@@ -42,6 +44,7 @@ enum sl_optimizer_kind {
  * beta1, beta2    factors of the old running means, of the gradient and of its square
  * alpha           factor of the old running mean of the squares
  * eps             added to the divisor
+ * momentum_decay  how fast the momentum of NAdam grows
  * weight_decay    part of a parameter that decays
  * clip_norm       limit of the L2 norm of all gradients together
  * clip_value      limit of each element of a gradient
@@ -53,6 +56,7 @@ enum sl_optimizer_kind {
 	GIVEN(double, beta2, SHARE, x)                                                                                 \
 	GIVEN(double, alpha, SHARE, x)                                                                                 \
 	GIVEN(double, eps, AMOUNT, x)                                                                                  \
+	GIVEN(double, momentum_decay, AMOUNT, x)                                                                       \
 	PLAIN(double, weight_decay, AMOUNT, x)                                                                         \
 	GIVEN(double, clip_norm, LIMIT, x)                                                                             \
 	GIVEN(double, clip_value, LIMIT, x)                                                                            \
