@@ -2,6 +2,8 @@
 #ifndef SLP_OP_LIST_H
 #define SLP_OP_LIST_H
 
+#include <starling/optim.h>
+
 #include "op.h"
 
 #ifdef __cplusplus

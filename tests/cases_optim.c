@@ -1,4 +1,4 @@
-/* Cases of the optimisers' steps.  Known values, and that many parameters are walked rightly, are in test_optim.c. */
+/* Cases of the optimisers' steps: those that all have (optimizers.def), and those of single ones.  Known values, and that many parameters are walked rightly, are in test_optim.c. */
 #include "optim/optim.h"
 
 #include "cases.h"
@@ -18,7 +18,15 @@
 #define CLIP(norm) (&(const struct slp_optim_attrs){.rescale = .5, .clip_norm = norm})
 #define RMSPROP(...) RMSPROP_EPS(.1, __VA_ARGS__)
 
+/* Attributes of any optimiser: its own have their defaults. */
+#define ANY(...) (&(const union {struct slp_optim_counted_attrs a; char all[SLP_MAX_ATTRS];}){.a = {.lr = .1, .weight_decay = .01, .rescale = .5, __VA_ARGS__}})
+#define UNCOUNTED(...) ANY(__VA_ARGS__)
+#define COUNTED(...) ANY(.step = 3, __VA_ARGS__)
+
 /* A parameter and what belongs to it, for each of the operations. */
+#define PARAM_2(...) R(__VA_ARGS__), R(__VA_ARGS__)
+#define PARAM_3(...) R(__VA_ARGS__), R(__VA_ARGS__), P(__VA_ARGS__)
+#define PARAM_4(...) R(__VA_ARGS__), R(__VA_ARGS__), P(__VA_ARGS__), P(__VA_ARGS__)
 #define PARAM_average PARAM_sgd
 #define PARAM_sgd(...) R(__VA_ARGS__), R(__VA_ARGS__)
 #define PARAM_sgd_momentum(...) R(__VA_ARGS__), R(__VA_ARGS__), R(__VA_ARGS__)
@@ -28,21 +36,24 @@
 
 #define CASE(name, what, a, count, ...) .op = #name, .label = what, .attrs = a, .nin = count, .in = {__VA_ARGS__}, .no_grad = true
 #define WRONG(name, what, status, a, count, ...) {CASE(name, what, a, count, __VA_ARGS__), .reject = status}
-#define STEPS(name, period, ATTRS) \
-	{CASE(name, "two parameters", ATTRS(), 2 * period, PARAM_##name(3), PARAM_##name(5, 7))}, \
-	{CASE(name, "large and small", ATTRS(), 3 * period, PARAM_##name(70001), PARAM_##name(1), PARAM_##name(301, 307))}, \
-	{CASE(name, "clipped by norm", ATTRS(.clip_norm = 2), 3 * period, PARAM_##name(9), PARAM_##name(0), PARAM_##name(2, 65))}, \
-	{CASE(name, "clipped by norm, large", ATTRS(.clip_norm = 30), 2 * period, PARAM_##name(70001), PARAM_##name(301, 307))}, \
-	{CASE(name, "norm below the limit", ATTRS(.clip_norm = 1e4), period, PARAM_##name(100))}, \
-	{CASE(name, "clipped by value", ATTRS(.clip_value = .75), 2 * period, PARAM_##name(3), PARAM_##name(129))}, \
-	{CASE(name, "clipped both ways", ATTRS(.clip_norm = 9, .clip_value = .5), period, PARAM_##name(129))}, \
-	{CASE(name, "nothing", ATTRS(.clip_norm = 1), period, PARAM_##name(0))}, \
+#define STEPS(name, period, ATTRS) STEPS_OF(name, period, ATTRS, PARAM_##name)
+#define OPTIMIZER(kind, name, period, attrs, ...) STEPS_OF(name, period, attrs, PARAM_##period), \
+	{CASE(name, "a rate of its own", attrs(.lr_scale = .25), 2 * period, PARAM_##period(3), PARAM_##period(5, 7))},
+#define STEPS_OF(name, period, ATTRS, PARAM) \
+	{CASE(name, "two parameters", ATTRS(), 2 * period, PARAM(3), PARAM(5, 7))}, \
+	{CASE(name, "large and small", ATTRS(), 3 * period, PARAM(70001), PARAM(1), PARAM(301, 307))}, \
+	{CASE(name, "clipped by norm", ATTRS(.clip_norm = 2), 3 * period, PARAM(9), PARAM(0), PARAM(2, 65))}, \
+	{CASE(name, "clipped by norm, large", ATTRS(.clip_norm = 30), 2 * period, PARAM(70001), PARAM(301, 307))}, \
+	{CASE(name, "norm below the limit", ATTRS(.clip_norm = 1e4), period, PARAM(100))}, \
+	{CASE(name, "clipped by value", ATTRS(.clip_value = .75), 2 * period, PARAM(3), PARAM(129))}, \
+	{CASE(name, "clipped both ways", ATTRS(.clip_norm = 9, .clip_value = .5), period, PARAM(129))}, \
+	{CASE(name, "nothing", ATTRS(.clip_norm = 1), period, PARAM(0))}, \
 	WRONG(name, "gradient of another shape", SL_ESHAPE, ATTRS(), period, R(3), R(3, 1), R(3), R(3)), \
 	WRONG(name, "integers", SL_EDTYPE, ATTRS(), period, I(3), I(3), I(3), I(3)), \
 	WRONG(name, "data types differ", SL_EDTYPE, ATTRS(), period, R(3), I(3), R(3), R(3)), \
 	WRONG(name, "one too many", SL_EINVAL, ATTRS(), period + 1, R(3), R(3), R(3), R(3), R(3)), \
-	WRONG(name, "negative clip_norm", SL_EINVAL, ATTRS(.clip_norm = -1), period, PARAM_##name(3)), \
-	WRONG(name, "negative clip_value", SL_EINVAL, ATTRS(.clip_value = -1), period, PARAM_##name(3))
+	WRONG(name, "negative clip_norm", SL_EINVAL, ATTRS(.clip_norm = -1), period, PARAM(3)), \
+	WRONG(name, "negative clip_value", SL_EINVAL, ATTRS(.clip_value = -1), period, PARAM(3))
 
 const struct slp_case slp_cases_optim[] = {
 	STEPS(sgd, 2, SGD),
@@ -78,5 +89,6 @@ const struct slp_case slp_cases_optim[] = {
 	{CASE(rmsprop, "alpha 0.5", RMSPROP(.alpha = .5), 3, PARAM_rmsprop(100))},
 	WRONG(rmsprop, "alpha above 1", SL_EINVAL, RMSPROP(.alpha = 1.5), 3, PARAM_rmsprop(3)),
 	WRONG(rmsprop, "negative eps", SL_EINVAL, RMSPROP_EPS(-1), 3, PARAM_rmsprop(3)),
+#include "optimizers.def"
 	{0},
 };

@@ -10,6 +10,7 @@
 #include <starling.h>
 
 #include "check.h"
+#include "optimizer.h"
 #include "options.h"
 
 #ifdef HAVE_CONFIG_H
@@ -223,14 +224,21 @@ static double optimizer(struct sl_optimizer o, enum sl_optimizer_kind kind)
 	if (kind != SL_SGD) o.lr = 0.5;
 	return train(o, NULL, false, 1);
 }
-static double optimizer_eps(struct sl_optimizer o)
-{
-	o.kind = SL_ADAM;
-	return train(o, NULL, false, 1000000000);
-}
 static double average(struct sl_optimizer o)
 {
 	return train(o, NULL, o.average > 0 || o.average < 0, 1);
+}
+/* In the first optimiser that has it; gradients are so small for eps that it matters. */
+static double hyperparameter(struct sl_optimizer o, enum slp_hyperparameter which)
+{
+	enum sl_optimizer_kind kind = SL_SGD;
+	if (which == SLP_HYPER_average) return average(o);
+	for (int k = slp_optimizer_count; k-- > 0;)
+		for (int i = 0; i < slp_optimizers[k]->noptions; i++)
+			if (slp_optimizers[k]->options[i].which == which) kind = (enum sl_optimizer_kind)k;
+	o.kind = kind;
+	if (kind != SL_SGD) o.lr = which == SLP_HYPER_eps ? 0.001 : 0.5;
+	return train(o, NULL, false, which == SLP_HYPER_eps ? 1000000000 : 1);
 }
 static double scaling_start(struct sl_loss_scaling o)
 {
@@ -344,6 +352,9 @@ static double loader(struct sl_loader_opts o)
 	return n;
 }
 
+#define HYPER_ROW(type, field, range, X) X(sl_optimizer, field, hyperparameter, SLP_HYPER_##field)
+#define NO_ROW(type, field, range, X)
+
 /* X(structure, field, function of the structure, further arguments). */
 /* clang-format off */
 #define ROWS(X)                                                                                                        \
@@ -367,10 +378,7 @@ static double loader(struct sl_loader_opts o)
 	X(sl_schedule, factor, schedule, SL_STEPS) X(sl_schedule, power, schedule, SL_POLYNOMIAL)                      \
 	X(sl_loss_scaling, start, scaling_start) X(sl_loss_scaling, growth, scaling) X(sl_loss_scaling, backoff, scaling)    \
 	X(sl_loss_scaling, every, scaling)                                                                             \
-	X(sl_optimizer, lr, optimizer, SL_SGD) X(sl_optimizer, beta1, optimizer, SL_ADAM)                              \
-	X(sl_optimizer, beta2, optimizer, SL_ADAMW) X(sl_optimizer, alpha, optimizer, SL_RMSPROP)                      \
-	X(sl_optimizer, eps, optimizer_eps) X(sl_optimizer, clip_norm, optimizer, SL_SGD)                         \
-	X(sl_optimizer, clip_value, optimizer, SL_SGD) X(sl_optimizer, average, average)                     \
+	X(sl_optimizer, lr, optimizer, SL_SGD) SL_HYPERPARAMETER_LIST(HYPER_ROW, NO_ROW, X)                            \
 	X(sl_group_opts, lr_scale, group_scale) X(sl_group_opts, weight_decay, group_decay) X(sl_step_opts, accumulate, step)      \
 	X(sl_csv_opts, label, csv_set) X(sl_images_opts, channels, image_set)                                          \
 	X(sl_tokens_opts, stride, token_set) X(sl_tokens_opts, bytes, token_set)                                       \

@@ -47,7 +47,8 @@ static enum sl_status cpu(const struct slp_kernel *k)
 }
 
 SLP_OPTIM_OP(average, "moving averages: averages, parameters in turn", "average param ...", 2, SLP_IN(0),
-             struct slp_average_attrs, .infer = infer, .rows = SLP_FLOAT_ROWS_OF(ref, cpu, slp_cuda_average));
+             struct slp_average_attrs, attr_table, .infer = infer, .ref = ref,
+             .rows = SLP_FLOAT_ROWS_OF(ref, cpu, slp_cuda_average));
 
 enum sl_status slp_average_update(const char *at, sl_tensor *const *averages, sl_tensor *const *params, int count,
                                   double keep)

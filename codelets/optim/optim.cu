@@ -68,75 +68,7 @@ template <class T> __global__ void put_scale(T *to, const double *scale)
 	if (threadIdx.x == 0) *to = (T)*scale;
 }
 
-/* ---- rules ------------------------------------------------------------------------------------------------------ */
-
-template <class T> struct sgd_rule {
-	T lr, decay, momentum;
-	bool nesterov;
-	static __host__ sgd_rule of(const slp_kernel *k)
-	{
-		const slp_sgd_attrs *a = (const slp_sgd_attrs *)k->attrs;
-		return {(T)slp_optim_lr((const slp_optim_attrs *)k->attrs), (T)a->weight_decay, (T)a->momentum,
-		        a->nesterov};
-	}
-	__device__ void operator()(T g, T *w, T *m, T *) const
-	{
-		g += decay * *w;
-		T d = g;
-		if (m) {
-			*m = d = momentum * *m + g;
-			if (nesterov) d = g + momentum * d;
-		}
-		*w -= lr * d;
-	}
-};
-
-template <class T> struct adam_rule {
-	T beta1, rest1, beta2, rest2, keep, decay, rate, deviation, eps;
-	static __host__ adam_rule of(const slp_kernel *k)
-	{
-		const slp_adam_attrs *a = (const slp_adam_attrs *)k->attrs;
-		double step = slp_adam_number(a), lr = slp_optim_lr((const slp_optim_attrs *)k->attrs);
-		return {(T)a->beta1,
-		        (T)(1 - a->beta1),
-		        (T)a->beta2,
-		        (T)(1 - a->beta2),
-		        (T)(a->decoupled ? 1 - lr * a->weight_decay : 1),
-		        (T)(a->decoupled ? 0 : a->weight_decay),
-		        (T)(lr / (1 - pow(a->beta1, step))),
-		        (T)(1 / sqrt(1 - pow(a->beta2, step))),
-		        (T)a->eps};
-	}
-	__device__ void operator()(T g, T *w, T *m, T *v) const
-	{
-		g += decay * *w;
-		*m = beta1 * *m + rest1 * g;
-		*v = beta2 * *v + rest2 * g * g;
-		*w = keep * *w - rate * *m / (deviation * sqrt(*v) + eps);
-	}
-};
-
-template <class T> struct rmsprop_rule {
-	T lr, decay, alpha, rest, eps, momentum;
-	static __host__ rmsprop_rule of(const slp_kernel *k)
-	{
-		const slp_rmsprop_attrs *a = (const slp_rmsprop_attrs *)k->attrs;
-		return {(T)slp_optim_lr((const slp_optim_attrs *)k->attrs),
-		        (T)a->weight_decay,
-		        (T)a->alpha,
-		        (T)(1 - a->alpha),
-		        (T)a->eps,
-		        (T)a->momentum};
-	}
-	__device__ void operator()(T g, T *w, T *s, T *m) const
-	{
-		g += decay * *w;
-		*s = alpha * *s + rest * g * g;
-		T d = g / (sqrt(*s) + eps);
-		if (m) *m = d = momentum * *m + d;
-		*w -= lr * d;
-	}
-};
+/* ---- moving averages -------------------------------------------------------------------------------------------- */
 
 /* The "gradient" is what is averaged. */
 template <class T> struct average_rule {
@@ -236,21 +168,9 @@ template <template <class> class RULE> static sl_status dispatch(const slp_kerne
 	return slp_launched(k);
 }
 
-extern "C" sl_status slp_cuda_sgd(const slp_kernel *k)
-{
-	return dispatch<sgd_rule>(k);
-}
-
-extern "C" sl_status slp_cuda_adam(const slp_kernel *k)
-{
-	sl_status status = slp_adam_check_step(k);
-	return status ? status : dispatch<adam_rule>(k);
-}
-
-extern "C" sl_status slp_cuda_rmsprop(const slp_kernel *k)
-{
-	return dispatch<rmsprop_rule>(k);
-}
+/* The rules of SL_OPTIMIZER_LIST, and their kernels; made from the list by make. */
+#include "optim/rule.h"
+#include "codelets/optim/rules.inc"
 
 extern "C" sl_status slp_cuda_clip_scale(const slp_kernel *k)
 {

@@ -1,12 +1,12 @@
 /* What the optimisers share.  An optimiser's operation takes the tensors of all parameters in turn: a parameter, its
- * gradient, then its state; of each element it makes a step by a rule (sgd.c, adam.c, rmsprop.c, average.c;
- * optim.cu). */
+ * gradient, then its state; of each element it makes a step by a rule (rules/NAME.h; average.c). */
 #ifndef SLP_OPTIM_H
 #define SLP_OPTIM_H
 
 #include <math.h>
 
 #include "op_list.h"
+#include "optimizer.h"
 #include "options.h"
 
 #ifdef __cplusplus
@@ -26,17 +26,25 @@ struct slp_sgd_attrs {
 	double momentum;
 	bool nesterov;
 };
-struct slp_adam_attrs {
-	SLP_OPTIM_ATTRS
-	double beta1, beta2, eps;
+/* Of optimisers whose steps are counted: the number of this one, from 1; of these, the steps that left the parameters
+ * alone. */
+#define SLP_OPTIM_COUNTED_ATTRS                                                                                        \
+	SLP_OPTIM_ATTRS                                                                                                \
 	int64_t step, skipped;
-	bool decoupled;
+struct slp_optim_counted_attrs {
+	SLP_OPTIM_COUNTED_ATTRS
 };
 /* The number of the parameters' own step. */
-static inline double slp_adam_number(const struct slp_adam_attrs *a)
+static inline double slp_optim_number(const void *attrs)
 {
+	const struct slp_optim_counted_attrs *a = (const struct slp_optim_counted_attrs *)attrs;
 	return (double)(a->step - a->skipped);
 }
+struct slp_adam_attrs { /* and AdamW's */
+	SLP_OPTIM_COUNTED_ATTRS
+	double beta1, beta2, eps;
+	bool decoupled;
+};
 struct slp_rmsprop_attrs {
 	SLP_OPTIM_ATTRS
 	double alpha, eps, momentum;
@@ -54,10 +62,16 @@ struct slp_average_attrs {
 	        SLP_ATTR(type, clip_norm, SLP_DOUBLE, 1, "most that the norm of all gradients may be; 0: any"),        \
 	        SLP_ATTR_VALUE(type, clip_value, SLP_DOUBLE, 1, "most that an element of a gradient may be; 0: any"),  \
 	        SLP_ATTR_DEFAULTED(type, lr_scale, "factor of the learning rate; 0 means 1")
+#define SLP_OPTIM_COUNTED_ROWS(type)                                                                                   \
+	SLP_ATTR_VALUE(type, step, SLP_INT64, 1, "number of this step, from 1"),                                       \
+	        SLP_ATTR_VALUE(type, skipped, SLP_INT64, 1, "of these, steps that left the parameters alone")
 
 /* ---- rules of the operations ------------------------------------------------------------------------------------ */
 
 enum sl_status slp_optim_infer(struct slp_infer *c);
+/* For an optimiser's operation: gives options their defaults, and checks them. */
+struct slp_optimizer;
+enum sl_status slp_optim_infer_options(struct slp_infer *c, const struct slp_optimizer *optimizer);
 /* SL_EINVAL naming it unless the value is finite and not below 0. */
 enum sl_status slp_optim_figure(struct slp_infer *c, const char *name, double value);
 double slp_optim_flops(const struct slp_infer *c);
@@ -72,8 +86,9 @@ static inline double slp_optim_scale(const struct slp_optim_attrs *a, double squ
 }
 
 /* The learning rate of these parameters. */
-static inline double slp_optim_lr(const struct slp_optim_attrs *a)
+static inline double slp_optim_lr(const void *attrs)
 {
+	const struct slp_optim_attrs *a = (const struct slp_optim_attrs *)attrs;
 	return a->lr * slp_or(a->lr_scale, 1);
 }
 
@@ -106,9 +121,10 @@ static inline __attribute__((always_inline)) float slp_optim_clipped(const struc
 	return g < -c->limit ? -c->limit : g;
 }
 
-enum sl_status slp_adam_check_step(const struct slp_kernel *k); /* Adam's steps are counted from 1 */
+/* SL_EINVAL unless the parameters' own steps count from 1: the number may have changed since infer saw it. */
+enum sl_status slp_optim_check_number(const struct slp_kernel *k);
 
-#define SLP_OPTIM_OP(op_name, text, inputs, count, written, type, ...)                                                 \
+#define SLP_OPTIM_OP(op_name, text, inputs, count, written, type, attrs, ...)                                          \
 	const struct sl_op slp_op_##op_name = {                                                                        \
 	        .name = #op_name,                                                                                      \
 	        .doc = text,                                                                                           \
@@ -116,14 +132,13 @@ enum sl_status slp_adam_check_step(const struct slp_kernel *k); /* Adam's steps 
 	        .nin_min = count,                                                                                      \
 	        .nin_max = SLP_MANY,                                                                                   \
 	        .nout = 0,                                                                                             \
-	        .attr_table = attr_table,                                                                              \
+	        .attr_table = attrs,                                                                                   \
 	        .attrs_size = sizeof(type),                                                                            \
 	        .mutates = written,                                                                                    \
 	        .period = count,                                                                                       \
 	        .flops = slp_optim_flops,                                                                              \
 	        .bytes = slp_optim_bytes,                                                                              \
 	        .scratch = slp_optim_scratch,                                                                          \
-	        .ref = ref,                                                                                            \
 	        __VA_ARGS__,                                                                                           \
 	}
 

@@ -1,5 +1,6 @@
 """Defaults of options: the lists SL_DEFAULTS_… of the public headers, for the signatures of functions and for starling._core.options."""
 import re
+import subprocess
 
 UNSET = object()  # the default depends on other things: None in Python
 
@@ -35,13 +36,15 @@ def _fields(struct, lists):
     return fields
 
 
-def read(include):
-    """{structure: {field: default}} of the headers in a folder."""
-    lists = {}
-    for header in sorted(include.glob("*.h")):
-        text = header.read_text().replace("\\\n", " ")
-        lists.update(re.findall(r"#define SL_DEFAULTS_(\w+)\(X\)(.*)", text))
-    return {struct: _fields(struct, lists) for struct in lists}
+def read(include, compiler="cc"):
+    """{structure: {field: default}} of the headers in a folder: what the preprocessor makes of the lists, with X as it is."""
+    names = sorted({n for header in include.glob("*.h") for n in re.findall(r"#define SL_DEFAULTS_(\w+)\(X\)", header.read_text())})
+    kept = "#undef SL_UNSET\n#undef SL_UNSET_INT\n#undef SL_FILLED_\n#undef X\n"
+    lists = "".join(f"SLPY_LIST {n} SL_DEFAULTS_{n}(X)\n" for n in names)
+    command = [*compiler.split(), "-E", "-P", f"-I{include.parent}", "-x", "c", "-"]
+    text = subprocess.run(command, input=f"#include <starling.h>\n{kept}{lists}", check=True, capture_output=True, text=True).stdout
+    found = dict(part.split(None, 1) if " " in part.strip() else (part.strip(), "") for part in text.split("SLPY_LIST ")[1:])
+    return {struct: _fields(struct, found) for struct in names}
 
 
 def _written(value, kind):

@@ -86,7 +86,7 @@ class Headers:
     def __init__(self, include, compiler="cc", names=_NAMES):
         self.text = preprocess(include, compiler, names)
         self.functions, self.structs, self.enums = {}, {}, {}
-        self.defaults = defaults.read(pathlib.Path(include) / "starling")
+        self.defaults = defaults.read(pathlib.Path(include) / "starling", compiler)
         marked = preprocess(include, compiler, names, [f"-DSL_OPTIONAL={_OPTIONAL}"])
         for node in c_parser.CParser().parse(_STANDARD + marked).ext:
             self._read(node)

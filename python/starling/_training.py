@@ -4,10 +4,11 @@ from ._blocks import Block, loss_function, loss_of_all
 from ._core import NULL, check, choice, ffi, here, lib, options, owned, pointer, raise_error, text_of, wrong
 from ._tensor import Tensor, array, device_of, wrap, wait_interruptibly
 
-_optimizers = {"sgd": lib.SL_SGD, "adam": lib.SL_ADAM, "adamw": lib.SL_ADAMW, "rmsprop": lib.SL_RMSPROP}
+OPTIMIZERS = {ffi.string(lib.sl_optimizer_name(kind)).decode(): kind for kind in sorted(ffi.typeof("enum sl_optimizer_kind").elements)}
 _schedules = {"constant": lib.SL_CONSTANT, "steps": lib.SL_STEPS, "cosine": lib.SL_COSINE, "polynomial": lib.SL_POLYNOMIAL}
 _reductions = {"mean": lib.SL_REDUCTION_MEAN, "sum": lib.SL_REDUCTION_SUM}
 _settings = [name for name, _ in ffi.typeof("struct sl_optimizer").fields if name not in ("kind", "schedule", "as_written")]
+SETTINGS = [name for name in _settings if name not in ("lr", "weight_decay", "clip_norm", "clip_value", "average", "loss_scaling", "shard_state")]
 _of_kind = {lib.SL_CONSTANT: (), lib.SL_STEPS: ("every", "factor"), lib.SL_COSINE: ("total", "final_lr"), lib.SL_POLYNOMIAL: ("total", "final_lr", "power")}
 _terms = [name for name, _ in ffi.typeof("struct sl_schedule").fields if name not in ("kind", "as_written")]
 
@@ -45,7 +46,7 @@ class Trainer(_core.Settled):
     _settings = (*_settings, "schedule")
 
     def __init__(self, block, optimizer="sgd", *, schedule=None, **settings):
-        c = {"kind": choice(_optimizers, optimizer, "optimizer"), **_only(settings, _settings, f"optimizer {optimizer!r}")}
+        c = {"kind": choice(OPTIMIZERS, optimizer, "optimizer"), **_only(settings, _settings, f"optimizer {optimizer!r}")}
         if schedule is not None:
             if not isinstance(schedule, Schedule):
                 raise wrong("schedule", schedule, "starling.Schedule(…)")

@@ -344,7 +344,7 @@ class Errors(unittest.TestCase):
         for call, wanted in (
             (lambda: net(sl.ones((2, 4))), "forward at /.*test_native.py:[0-9]+: .* the input needs"),
             (lambda: sl.nn.Conv2d(3, kernel=0), "^nn.Conv2d at .*: kernel must be given"),
-            (lambda: sl.Trainer(net, "adam", beta1=1.5), "^Trainer at .*: momentum, beta1, beta2 and alpha must be in"),
+            (lambda: sl.Trainer(net, "adam", beta1=1.5), "^Trainer at .*: beta1 must be in"),
             (lambda: sl.add(x, sl.ones((2, 3), dtype="float64")), "with astype|float64"),
             (lambda: x.backward(), "^backward at .*under starling.record"),
             (lambda: x.item(), "^item at "),

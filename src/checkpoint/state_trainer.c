@@ -6,21 +6,9 @@
 #include <string.h>
 
 #include "checkpoint/state.h"
-#include "starling/checkpoint.h"
+#include "optimizer.h"
 #include "train/train.h"
 
-/* What must be as it was: programs of whole steps have these numbers in them. */
-#define SAME(X)                                                                                                        \
-	X(momentum)                                                                                                    \
-	X(nesterov)                                                                                                    \
-	X(beta1)                                                                                                       \
-	X(beta2)                                                                                                       \
-	X(alpha)                                                                                                       \
-	X(eps)                                                                                                         \
-	X(weight_decay)                                                                                                \
-	X(clip_norm)                                                                                                   \
-	X(clip_value)                                                                                                  \
-	X(average)
 #define SCHEDULE(X)                                                                                                    \
 	X(kind, integer)                                                                                               \
 	X(warmup, integer)                                                                                             \
@@ -29,9 +17,6 @@
 	X(total, integer)                                                                                              \
 	X(final_lr, real)                                                                                              \
 	X(power, real)
-
-static const char *const kinds[] = {
-        [SL_SGD] = "sgd", [SL_ADAM] = "adam", [SL_ADAMW] = "adamw", [SL_RMSPROP] = "rmsprop"};
 
 bool slp_state_has_trainer(const struct sl_checkpoint_opts *o)
 {
@@ -217,13 +202,12 @@ bool slp_state_save_trainer(struct slp_state *s, json_t *figures)
 {
 	const struct sl_optimizer *o = slp_trainer_optimizer(s->opts->trainer);
 	if (slp_trainer_is_averaged(s->at, s->function, s->opts->trainer)) return false;
-	json_object_set_new(figures, "optimizer", json_string(kinds[o->kind]));
+	json_object_set_new(figures, "optimizer", json_string(sl_optimizer_name(o->kind)));
 	json_object_set_new(figures, "lr", json_real(o->lr));
 	json_object_set_new(figures, "steps", json_integer(sl_trainer_steps(s->opts->trainer)));
 	save_skipped(s->opts->trainer, figures);
-#define X(name) json_object_set_new(figures, #name, json_real(o->name));
-	SAME(X)
-#undef X
+	for (enum slp_hyperparameter i = 0; i < SLP_HYPERPARAMETERS; i++)
+		json_object_set_new(figures, slp_hyperparameters[i].name, json_real(slp_hyperparameter(o, i)));
 	json_object_set_new(figures, "schedule", schedule_json(&o->schedule));
 	int64_t rows;
 	json_object_set_new(figures, "gathered", json_integer(slp_trainer_gathered(s->opts->trainer, &rows)));
@@ -250,14 +234,14 @@ static struct sl_schedule schedule_from(const json_t *figures)
 void slp_state_check_trainer(struct slp_state *s, const json_t *figures)
 {
 	const struct sl_optimizer *o = slp_trainer_optimizer(s->opts->trainer);
-	const char *kind = json_string_value(json_object_get(figures, "optimizer"));
+	const char *kind = json_string_value(json_object_get(figures, "optimizer")), *mine = sl_optimizer_name(o->kind);
 	struct sl_schedule schedule = schedule_from(figures);
 	double lr = json_number_value(json_object_get(figures, "lr"));
-	if (!kind || strcmp(kind, kinds[o->kind]))
-		slp_state_differs(s, "optimiser: %s in the file, %s here", kind ? kind : "none", kinds[o->kind]);
-#define X(name) slp_state_check_number(s, figures, kinds[o->kind], #name, o->name);
-	SAME(X)
-#undef X
+	if (!kind || strcmp(kind, mine))
+		slp_state_differs(s, "optimiser: %s in the file, %s here", kind ? kind : "none", mine);
+	/* Programs of whole steps have these numbers in them. */
+	for (enum slp_hyperparameter i = 0; i < SLP_HYPERPARAMETERS; i++)
+		slp_state_check_number(s, figures, mine, slp_hyperparameters[i].name, slp_hyperparameter(o, i));
 	if (!(lr >= 0 && isfinite(lr)) || slp_state_integer(figures, "steps") < 0 || slp_schedule_wrong(&schedule))
 		slp_state_differs(s, "learning rate, steps or schedule are invalid");
 	if (!are_skipped(s->opts->trainer, figures))

@@ -13,6 +13,7 @@
 
 #include <starling/autograd.h>
 #include <starling/graph.h>
+#include <starling/optim.h>
 #include <starling/options.h>
 
 #pragma GCC system_header
@@ -340,7 +341,6 @@ SL_API const sl_plan *sl_block_plan(const sl_block *block, int i);
 
 /* ---- optimisers and training ------------------------------------------------------------------------------------ */
 
-enum sl_optimizer_kind { SL_SGD, SL_ADAM, SL_ADAMW, SL_RMSPROP };
 /* The learning rate at a step: start at lr, warm up linearly, then … */
 enum sl_schedule_kind { SL_CONSTANT, SL_STEPS, SL_COSINE, SL_POLYNOMIAL };
 struct sl_schedule {
@@ -362,34 +362,34 @@ struct sl_loss_scaling {
 	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
 #define SL_DEFAULTS_sl_loss_scaling(X) X(start, SL_UNSET) X(growth, 2) X(backoff, 0.5) X(every, 2000)
-/* In brackets: defaults. */
+/* An optimiser with its settings; optim.h says what they are, doc/training.md which optimiser has which, and their
+ * defaults. */
+#define SL_GIVEN_FIELD_(type, field, range, x) type field SL_IS_(SL_UNSET);
+#define SL_PLAIN_FIELD_(type, field, range, x) type field;
 struct sl_optimizer {
 	enum sl_optimizer_kind kind;
-	double lr SL_IS_(SL_UNSET); /* [SGD 0.01, others 0.001] */
-	double momentum;            /* SGD, RMSProp */
-	bool nesterov;
-	double beta1 SL_IS_(SL_UNSET), beta2 SL_IS_(SL_UNSET); /* Adam [0.9, 0.999] */
-	double alpha SL_IS_(SL_UNSET);                         /* RMSProp [0.99] */
-	double eps SL_IS_(SL_UNSET);                           /* Adam, RMSProp [1e-8] */
-	double weight_decay;
-	double clip_norm SL_IS_(SL_UNSET), clip_value
-	        SL_IS_(SL_UNSET);        /* limits of the gradients, of all together and of each [none] */
-	double average SL_IS_(SL_UNSET); /* factor of the old moving averages in a step [no averages] */
+	double lr SL_IS_(SL_UNSET); /* by default the optimiser's own */
+	SL_HYPERPARAMETER_LIST(SL_GIVEN_FIELD_, SL_PLAIN_FIELD_, )
 	struct sl_schedule schedule;
 	struct sl_loss_scaling loss_scaling;
 	bool shard_state; /* each of several processes keeps what the optimiser does of some of the parameters */
 	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
+#define SL_GIVEN_DEFAULT_(type, field, range, X) X(field, SL_UNSET)
+#define SL_PLAIN_DEFAULT_(type, field, range, X)
 /* clang-format off */
 #define SL_DEFAULTS_sl_optimizer(X)                                                                                    \
-	X(lr, SL_UNSET) X(beta1, SL_UNSET) X(beta2, SL_UNSET) X(alpha, SL_UNSET) X(eps, SL_UNSET)                      \
-	X(clip_norm, SL_UNSET) X(clip_value, SL_UNSET) X(average, SL_UNSET)                                            \
+	X(lr, SL_UNSET) SL_HYPERPARAMETER_LIST(SL_GIVEN_DEFAULT_, SL_PLAIN_DEFAULT_, X)                                \
 	X(schedule, SL_FILLED_(sl_schedule)) X(loss_scaling, SL_FILLED_(sl_loss_scaling))
 /* clang-format on */
-#define sl_sgd(...) SL_OPTIONS(sl_optimizer, .kind = SL_SGD, __VA_ARGS__)
-#define sl_adam(...) SL_OPTIONS(sl_optimizer, .kind = SL_ADAM, __VA_ARGS__)
-#define sl_adamw(...) SL_OPTIONS(sl_optimizer, .kind = SL_ADAMW, __VA_ARGS__)
-#define sl_rmsprop(...) SL_OPTIONS(sl_optimizer, .kind = SL_RMSPROP, __VA_ARGS__)
+
+SL_API enum sl_status sl_optimizer_update_at(const char *at, struct sl_optimizer optimizer, int64_t step,
+                                             double rescale, sl_tensor *const *params, sl_tensor *const *grads,
+                                             sl_tensor *const *first, sl_tensor *const *second, int count);
+#define sl_optimizer_update(optimizer, step, rescale, params, grads, first, second, count)                             \
+	sl_optimizer_update_at(SL_HERE, optimizer, step, rescale, params, grads, first, second, count)
+SL_API int sl_optimizer_states(const struct sl_optimizer *optimizer);
+SL_API double sl_optimizer_lr(const struct sl_optimizer *optimizer);
 
 /* Updates the parameters of a block. */
 typedef struct sl_trainer sl_trainer;

@@ -9,6 +9,7 @@
 #include "graph/graph.h"
 #include "io/crc32c.h"
 #include "number.h"
+#include "optimizer.h"
 #include "runtime/engine.h"
 #include "train/data_parallel.h"
 #include "train/train.h"
@@ -53,16 +54,6 @@ static void describe_optimizer(FILE *f, const struct sl_optimizer *o)
 		double value;
 	} numbers[] = {{"optimiser", o->kind},
 	               {"learning rate", o->lr},
-	               {"momentum", o->momentum},
-	               {"nesterov", o->nesterov},
-	               {"beta1", o->beta1},
-	               {"beta2", o->beta2},
-	               {"alpha", o->alpha},
-	               {"eps", o->eps},
-	               {"weight decay", o->weight_decay},
-	               {"clip_norm", o->clip_norm},
-	               {"clip_value", o->clip_value},
-	               {"average", o->average},
 	               {"shard_state", o->shard_state},
 	               {"schedule", o->schedule.kind},
 	               {"warm-up", (double)o->schedule.warmup},
@@ -76,6 +67,8 @@ static void describe_optimizer(FILE *f, const struct sl_optimizer *o)
 	               {"steps until it grows", (double)o->loss_scaling.every}};
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
 		slp_fprintf(f, "%s: %.17g\n", numbers[i].name, numbers[i].value);
+	for (enum slp_hyperparameter i = 0; i < SLP_HYPERPARAMETERS; i++)
+		slp_fprintf(f, "%s: %.17g\n", slp_hyperparameters[i].name, slp_hyperparameter(o, i));
 }
 
 static void describe_param(FILE *f, const sl_trainer *t, int i, const char *path)

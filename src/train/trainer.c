@@ -4,6 +4,7 @@
 
 #include "autograd/autograd.h"
 #include "dist/dist.h"
+#include "optimizer.h"
 #include "options.h"
 #include "runtime/gate.h"
 #include "runtime/observe/fxt.h"
@@ -14,62 +15,19 @@
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */
 
-static const char *const state_names[][SLP_TRAINER_MASTER] = {
-        [SL_SGD] = {"momentum"},
-        [SL_ADAM] = {"mean", "var"},
-        [SL_ADAMW] = {"mean", "var"},
-        [SL_RMSPROP] = {"square", "momentum"},
-};
-
-static int states_of(const struct sl_optimizer *o)
-{
-	if (o->kind == SL_SGD) return o->momentum != 0;
-	if (o->kind == SL_RMSPROP) return 1 + (o->momentum != 0);
-	return 2;
-}
-
-static bool is_share(double x)
-{
-	return x >= 0 && x < 1;
-}
-
 static bool is_amount(double x)
 {
 	return x >= 0 && isfinite(x);
 }
 
-/* Of gradients; not given: none. */
-static bool is_limit(double x)
+/* What is wrong with the settings, in `text`; false: nothing. */
+static bool wrong_optimizer(const struct sl_optimizer *o, char text[256])
 {
-	return (x > 0 && isfinite(x)) || !slp_was_given(x);
-}
-
-/* An option that is given, and that this optimiser does not have. */
-static const char *foreign_option(const struct sl_optimizer *o)
-{
-	bool adam = o->kind == SL_ADAM || o->kind == SL_ADAMW;
-	if (adam && o->momentum != 0) return ".momentum is for SGD and RMSProp; Adam has .beta1";
-	if (!adam && (slp_was_given(o->beta1) || slp_was_given(o->beta2)))
-		return ".beta1 and .beta2 are for Adam; others have .momentum";
-	if (o->kind != SL_RMSPROP && slp_was_given(o->alpha)) return ".alpha is for RMSProp";
-	return o->kind == SL_SGD && slp_was_given(o->eps) ? "SGD has no .eps" : NULL;
-}
-
-static const char *wrong_optimizer(const struct sl_optimizer *o)
-{
-	if ((unsigned)o->kind > SL_RMSPROP) return "there is no such optimiser";
-	if (!is_amount(o->lr)) return ".lr must be a number that is not negative";
-	if (!is_share(o->momentum) || !is_share(o->beta1) || !is_share(o->beta2) || !is_share(o->alpha))
-		return ".momentum, .beta1, .beta2 and .alpha must be in [0, 1)";
-	if (o->nesterov && (o->kind != SL_SGD || o->momentum == 0)) return ".nesterov needs SGD with a momentum";
-	if (!is_amount(o->eps) || !is_amount(o->weight_decay)) return ".eps and .weight_decay must not be negative";
-	if (!is_limit(o->clip_norm) || !is_limit(o->clip_value))
-		return ".clip_norm and .clip_value must be positive; leave them out for no limit";
-	if (!is_share(o->average) || (o->average == 0 && slp_was_given(o->average)))
-		return ".average must be in (0, 1); leave it out for no averages";
-	const char *wrong = foreign_option(o);
-	if (!wrong) wrong = slp_scaling_wrong(&o->loss_scaling);
-	return wrong ? wrong : slp_schedule_wrong(&o->schedule);
+	if (slp_optimizer_wrong(o, text)) return true;
+	const char *wrong = slp_scaling_wrong(&o->loss_scaling);
+	if (!wrong) wrong = slp_schedule_wrong(&o->schedule);
+	if (wrong) snprintf(text, 256, "%s", wrong);
+	return wrong != NULL;
 }
 
 /* The block's parameters, those without a gradient left out. */
@@ -87,7 +45,7 @@ static bool find_params(const char *at, sl_trainer *t)
 
 static bool make_states(sl_trainer *t)
 {
-	t->nstates = states_of(&t->optimizer);
+	t->nstates = sl_optimizer_states(&t->optimizer);
 	t->owners = slp_calloc((size_t)t->count, sizeof *t->owners);
 	t->buckets = slp_calloc((size_t)t->count, sizeof *t->buckets);
 	t->versions = slp_calloc((size_t)t->count, sizeof *t->versions);
@@ -125,12 +83,12 @@ sl_trainer *sl_trainer_new_at(const char *at, sl_block *block, struct sl_optimiz
 {
 	SLP_CALL("sl_trainer_new", at);
 	if (!SLP_OPTIONS(sl_optimizer, at, "sl_trainer_new", &optimizer)) return NULL;
-	const char *wrong = wrong_optimizer(&optimizer);
-	if (wrong) return slp_call_fail(at, "sl_trainer_new", SL_EINVAL, "%s", wrong);
+	char wrong[256];
+	if (wrong_optimizer(&optimizer, wrong)) return slp_call_fail(at, "sl_trainer_new", SL_EINVAL, "%s", wrong);
 	sl_trainer *t = slp_calloc(1, sizeof *t);
 	if (!t) return slp_call_fail(at, "sl_trainer_new", SL_ENOMEM, "no memory for a trainer");
 	t->optimizer = optimizer;
-	t->optimizer.lr = slp_or(optimizer.lr, optimizer.kind == SL_SGD ? 0.01 : 0.001) + 0.0;
+	t->optimizer.lr = slp_or(optimizer.lr, slp_optimizer_of(&optimizer)->lr) + 0.0;
 	slp_scaling_begin(t);
 	t->block = sl_block_retain(block);
 	bool found = find_params(at, t);
@@ -205,7 +163,7 @@ const char *slp_trainer_state_name(const sl_trainer *trainer, int which)
 	static const char *const others[] = {
 	        [SLP_TRAINER_MASTER] = "master", [SLP_TRAINER_AVERAGE] = "average", [SLP_TRAINER_SUM] = "sum"};
 	int slot = slp_trainer_slot(trainer, which);
-	if (which < trainer->nstates) return state_names[trainer->optimizer.kind][which];
+	if (which < trainer->nstates) return slp_optimizer_of(&trainer->optimizer)->states[which];
 	return slot < SLP_TRAINER_STATES ? others[slot] : NULL;
 }
 

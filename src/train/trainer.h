@@ -3,11 +3,11 @@
 #define SLP_TRAINER_H
 
 #include "nn/nn.h"
-#include "starling/nn.h"
+#include "optimizer.h"
 
-/* What a trainer keeps of each parameter.  The optimiser has two at most; the master, in float32, is that of a
+/* What a trainer keeps of each parameter.  The optimiser's states come first; the master, in float32, is that of a
  * parameter in a half type; the sum is that of gradients of micro-batches. */
-enum { SLP_TRAINER_MASTER = 2, SLP_TRAINER_AVERAGE, SLP_TRAINER_SUM, SLP_TRAINER_STATES };
+enum { SLP_TRAINER_MASTER = SLP_OPTIMIZER_STATES, SLP_TRAINER_AVERAGE, SLP_TRAINER_SUM, SLP_TRAINER_STATES };
 
 /* What parameters may differ by. */
 struct slp_group {
@@ -55,10 +55,10 @@ static inline int slp_trainer_slot(const sl_trainer *t, int which)
 	return which < t->nstates ? which : SLP_TRAINER_MASTER + which - t->nstates;
 }
 
-/* Whether one operation can update both parameters: Adam's depends on how often they were updated. */
+/* Whether one operation can update both parameters: some optimisers' depends on how often they were updated. */
 static inline bool slp_trainer_alike(const sl_trainer *t, int a, int b)
 {
-	bool counts = t->optimizer.kind == SL_ADAM || t->optimizer.kind == SL_ADAMW;
+	bool counts = slp_optimizer_of(&t->optimizer)->counts;
 	return slp_group_equal(t->groups[a], t->groups[b]) && (!counts || t->skipped[a] == t->skipped[b]);
 }
 

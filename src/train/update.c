@@ -4,11 +4,11 @@
 #include <stdlib.h>
 
 #include "op_inner.h"
+#include "optimizer.h"
 #include "runtime/fault.h"
 #include "runtime/memory/admission.h"
 #include "runtime/observe/fxt.h"
 #include "runtime/task/priority.h"
-#include "starling/ops.h"
 #include "train/train.h"
 #include "train/trainer.h"
 
@@ -24,67 +24,26 @@ struct update {
 
 /* ---- one operation ----------------------------------------------------------------------------------------------- */
 
-static enum sl_status sgd(const char *at, const sl_trainer *t, const struct update *u, struct slp_hyper h,
-                          struct slp_group g)
-{
-	const struct sl_optimizer *o = &t->optimizer;
-	return sl_sgd_update_at(at, u->params, u->grads, o->momentum != 0 ? u->states[0] : NULL, u->count,
-	                        (struct sl_sgd_opts){.lr = h.lr,
-	                                             .momentum = o->momentum,
-	                                             .nesterov = o->nesterov,
-	                                             .weight_decay = g.weight_decay,
-	                                             .rescale = h.rescale,
-	                                             .clip_norm = u->clip_norm,
-	                                             .clip_value = o->clip_value,
-	                                             .lr_scale = g.lr_scale});
-}
-
-static enum sl_status rmsprop(const char *at, const sl_trainer *t, const struct update *u, struct slp_hyper h,
-                              struct slp_group g)
-{
-	const struct sl_optimizer *o = &t->optimizer;
-	return sl_rmsprop_update_at(at, u->params, u->grads, u->states[0], o->momentum != 0 ? u->states[1] : NULL,
-	                            u->count,
-	                            (struct sl_rmsprop_opts){.lr = h.lr,
-	                                                     .alpha = o->alpha,
-	                                                     .eps = o->eps,
-	                                                     .momentum = o->momentum,
-	                                                     .weight_decay = g.weight_decay,
-	                                                     .rescale = h.rescale,
-	                                                     .clip_norm = u->clip_norm,
-	                                                     .clip_value = o->clip_value,
-	                                                     .lr_scale = g.lr_scale});
-}
-
-static enum sl_status adam(const char *at, const sl_trainer *t, const struct update *u, struct slp_hyper h,
-                           struct slp_group g)
-{
-	const struct sl_optimizer *o = &t->optimizer;
-	return sl_adam_update_at(at, u->params, u->grads, u->states[0], u->states[1], u->count,
-	                         (struct sl_adam_opts){.lr = h.lr,
-	                                               .beta1 = o->beta1,
-	                                               .beta2 = o->beta2,
-	                                               .eps = o->eps,
-	                                               .weight_decay = g.weight_decay,
-	                                               .decoupled = o->kind == SL_ADAMW,
-	                                               .rescale = h.rescale,
-	                                               .clip_norm = u->clip_norm,
-	                                               .clip_value = o->clip_value,
-	                                               .step = h.step,
-	                                               .lr_scale = g.lr_scale,
-	                                               .skipped = t->skipped[u->numbers[0]]});
-}
-
-/* All are alike. */
+/* All parameters share one group. */
 static enum sl_status call(const char *at, const sl_trainer *t, const struct update *u, struct slp_hyper h)
 {
 	if (!u->count) return SL_OK;
-	static enum sl_status (*const rules[])(const char *, const sl_trainer *, const struct update *,
-	                                       struct slp_hyper, struct slp_group) = {
-	        [SL_SGD] = sgd, [SL_ADAM] = adam, [SL_ADAMW] = adam, [SL_RMSPROP] = rmsprop};
-	struct slp_group g = t->groups[u->numbers[0]];
-	if (g.lr_scale == 1) g.lr_scale = 0; /* as it is printed in programs */
-	enum sl_status s = rules[t->optimizer.kind](at, t, u, h, g);
+	const struct slp_group g = t->groups[u->numbers[0]];
+	struct slp_optimizer_call c = {.at = at,
+	                               .function = "sl_trainer",
+	                               .optimizer = &t->optimizer,
+	                               .lr = h.lr,
+	                               .lr_scale = g.lr_scale,
+	                               .weight_decay = g.weight_decay,
+	                               .rescale = h.rescale,
+	                               .clip_norm = u->clip_norm,
+	                               .step = h.step,
+	                               .skipped = t->skipped[u->numbers[0]],
+	                               .count = u->count,
+	                               .params = u->params,
+	                               .grads = u->grads};
+	for (int i = 0; i < t->nstates; i++) c.states[i] = u->states[i];
+	enum sl_status s = slp_optimizer_update(&c);
 	if (s != SL_OK || t->optimizer.average == 0) return s;
 	return slp_average_update(at, u->states[SLP_TRAINER_AVERAGE], u->params, u->count, t->optimizer.average);
 }

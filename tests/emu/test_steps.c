@@ -7,8 +7,8 @@
 #include <starling.h>
 
 #include "check.h"
-#include "emulated.h"
 #include "driver/networks.h"
+#include "emulated.h"
 #include "nn/nn.h"
 #include "runtime/task/buffer.h"
 #include "train/train.h"

@@ -1,13 +1,15 @@
 """mx.optimizer: how parameters are updated by their gradients, by the rules of MXNet 1.9.1.
 
-SGD, NAG, Adam and AdamW are the engine's, one call for all parameters with the same rates.  The others are made of operations, one
-parameter at a time.
+SGD, NAG, Adam, AdamW, and the engine's optimisers that MXNet does not have (Lion), are one call of the engine for all parameters
+with the same rates.  The others are made of operations, one parameter at a time.
 """
 import math
 import pickle
 
 from .. import _ops as ops
+from .._core import NULL, check, ffi, here, lib, options
 from .._tensor import Tensor, borrow
+from .._training import OPTIMIZERS, SETTINGS
 from ._array import NDArray
 from ._signed import as_mxnet as _as_mxnet
 from .unsupported import missing, not_here
@@ -489,6 +491,31 @@ class SGLD(_AlwaysClips):
         lr, wd, _ = self._begin(index)
         noise = ops.normal(weight.shape, 0, math.sqrt(lr), device=weight.device)
         weight[:] = weight - (self._given(grad) + weight * wd) * (lr / 2) + noise
+
+
+class _OfEngine(_Together):
+    """An optimiser of the engine that MXNet 1.9.1 does not have; its own settings are those of starling.Trainer."""
+
+    def __init__(self, learning_rate=None, **kwargs):
+        self._own = {name: kwargs.pop(name) for name in SETTINGS if name in kwargs}
+        given = options("sl_optimizer", kind=self._kind, **self._own)
+        super().__init__(learning_rate=lib.sl_optimizer_lr(ffi.addressof(given)) if learning_rate is None else learning_rate, **kwargs)
+        self._states = lib.sl_optimizer_states(ffi.addressof(given))
+
+    def create_state(self, index, weight):
+        return [weight.zeros_like() for _ in range(self._states)]
+
+    def _update_alike(self, lr, wd, t, weights, grads, states):
+        given = options("sl_optimizer", kind=self._kind, lr=lr, weight_decay=wd, clip_value=self.clip_gradient or None, **self._own)
+        tensors = [ffi.new("sl_tensor *[]", [each._p for each in list_]) for list_ in (weights, grads, *zip(*states))]
+        tensors += [NULL] * (4 - len(tensors))
+        check(lib.sl_optimizer_update_at(here(), given, t, self.rescale_grad, *tensors, len(weights)))
+
+
+for _name, _kind in OPTIMIZERS.items():
+    if _name not in _classes:
+        _class = type(_name.capitalize(), (_OfEngine,), {"_kind": _kind, "__module__": __name__, "__doc__": f"The engine's {_name}."})
+        globals()[_class.__name__] = register(_class)
 
 
 class Updater:

@@ -1,0 +1,119 @@
+/* Steps of SGD, Adam, AdamW and RMSProp as functions; trainers make theirs by descriptors (optimizers.c). */
+#include "op_list.h"
+#include "optim.h"
+#include "options.h"
+#include "starling/ops.h"
+
+/* One step of stochastic gradient descent, in place, with  g = clip(rescale grad) + weight_decay param: without
+ * momentum  param -= lr g;  with it  m = momentum m + g,  param -= lr m;  with opts.nesterov param -= lr (g + momentum
+ * m)  (all as torch.optim.SGD).
+ *
+ * With opts.clip_norm, gradients are first scaled down so that the L2 norm of all of them together, after rescale, is
+ * at most that; with opts.clip_value, each element is then limited to ±clip_value.  Both come before the decay, as
+ * torch.nn.utils.clip_grad_norm_ and clip_grad_value_ before the optimiser would do (which add 1e-6 to the norm).  A
+ * norm that is NaN makes all parameters NaN.  With opts.lr_scale, lr is multiplied by that.
+ *
+ * Parameters of one device that follow each other are updated by a single operation; with clip_norm all must be on one
+ * device.  Nothing is recorded.  A parameter, its gradient and its momentum have one shape; all have one dtype,
+ * float32 or float64.  momenta, zero at first, is needed with a momentum and NULL without.  The arrays of `count`
+ * tensors stay the caller's.  SL_EINVAL: something is NULL (or momenta is not), opts.nesterov without a momentum, a
+ * figure that is negative (but rescale) or not finite; SL_ESHAPE, SL_EDTYPE, SL_EDEVICE: tensors do not fit each
+ * other; the message names the parameter by its index.
+ *
+ * 	sl_sgd_update(params, grads, NULL, count, .lr = 0.1, .rescale = 1.0 / batch_size); */
+enum sl_status sl_sgd_update_at(const char *at, sl_tensor *const *params, sl_tensor *const *grads,
+                                sl_tensor *const *momenta, int count, struct sl_sgd_opts opts)
+{
+	if (!SLP_OPTIONS(sl_sgd_opts, at, "sl_sgd_update", &opts)) return SL_EINVAL;
+	bool plain = opts.momentum == 0;
+	const struct slp_sgd_attrs attrs = {.lr = opts.lr,
+	                                    .momentum = opts.momentum,
+	                                    .weight_decay = opts.weight_decay,
+	                                    .rescale = opts.rescale,
+	                                    .nesterov = opts.nesterov,
+	                                    .clip_norm = opts.clip_norm,
+	                                    .clip_value = opts.clip_value,
+	                                    .lr_scale = opts.lr_scale};
+	if (plain && (momenta || opts.nesterov))
+		return slp_call_fail(at, "sl_sgd_update", SL_EINVAL, "%s, but momentum is 0",
+		                     momenta ? "momenta are given" : "nesterov is set"),
+		       SL_EINVAL;
+	return slp_optim_update(&(struct slp_optim_call){at,
+	                                                 "sl_sgd_update",
+	                                                 plain ? &slp_op_sgd : &slp_op_sgd_momentum,
+	                                                 &attrs,
+	                                                 count,
+	                                                 {params, grads, momenta},
+	                                                 {"params", "grads", "momenta"}});
+}
+
+/* One step of Adam, in place; with opts.decoupled, of AdamW: the decay then takes lr weight_decay of each parameter
+ * instead of adding weight_decay times the parameter to its gradient.  As torch.optim.Adam and AdamW; D. P. Kingma,
+ * J. Ba, ICLR 2015; I. Loshchilov, F. Hutter, ICLR 2019.
+ *
+ * means and vars are the running means of the gradients and of their squares, zero at first.  opts.step is the number
+ * of this step, from 1: it makes up for that zero; of these, opts.skipped have left the parameters alone.  clip_norm,
+ * clip_value and all else, the errors too, as in sl_sgd_update; also SL_EINVAL: step below 1, a beta outside [0, 1), a
+ * negative eps.
+ *
+ *	for (int64_t step = 1; step <= steps; step++) {
+ *		...
+ *		sl_adam_update(params, grads, means, vars, count, .lr = 1e-3, .step = step);
+ *	} */
+enum sl_status sl_adam_update_at(const char *at, sl_tensor *const *params, sl_tensor *const *grads,
+                                 sl_tensor *const *means, sl_tensor *const *vars, int count, struct sl_adam_opts opts)
+{
+	if (!SLP_OPTIONS(sl_adam_opts, at, "sl_adam_update", &opts)) return SL_EINVAL;
+	const struct slp_adam_attrs attrs = {.lr = opts.lr,
+	                                     .beta1 = opts.beta1,
+	                                     .beta2 = opts.beta2,
+	                                     .eps = opts.eps,
+	                                     .weight_decay = opts.weight_decay,
+	                                     .decoupled = opts.decoupled,
+	                                     .rescale = opts.rescale,
+	                                     .clip_norm = opts.clip_norm,
+	                                     .clip_value = opts.clip_value,
+	                                     .lr_scale = opts.lr_scale,
+	                                     .step = opts.step,
+	                                     .skipped = opts.skipped};
+	return slp_optim_update(&(struct slp_optim_call){at,
+	                                                 "sl_adam_update",
+	                                                 &slp_op_adam,
+	                                                 &attrs,
+	                                                 count,
+	                                                 {params, grads, means, vars},
+	                                                 {"params", "grads", "means", "vars"}});
+}
+
+/* One step of RMSProp, in place, as torch.optim.RMSprop (not centred) makes it; T. Tieleman, G. Hinton, 2012.  squares
+ * are the running means of the squared gradients, zero at first; momenta, zero at first, is needed with opts.momentum
+ * and NULL without.  clip_norm, clip_value and all else, the errors too, as in sl_sgd_update; also SL_EINVAL: alpha
+ * outside 0 to 1, a negative eps.
+ *
+ *	sl_rmsprop_update(params, grads, squares, NULL, count, .lr = 1e-3, .clip_norm = 1); */
+enum sl_status sl_rmsprop_update_at(const char *at, sl_tensor *const *params, sl_tensor *const *grads,
+                                    sl_tensor *const *squares, sl_tensor *const *momenta, int count,
+                                    struct sl_rmsprop_opts opts)
+{
+	if (!SLP_OPTIONS(sl_rmsprop_opts, at, "sl_rmsprop_update", &opts)) return SL_EINVAL;
+	bool plain = opts.momentum == 0;
+	const struct slp_rmsprop_attrs attrs = {.lr = opts.lr,
+	                                        .alpha = opts.alpha,
+	                                        .eps = opts.eps,
+	                                        .momentum = opts.momentum,
+	                                        .weight_decay = opts.weight_decay,
+	                                        .rescale = opts.rescale,
+	                                        .clip_norm = opts.clip_norm,
+	                                        .clip_value = opts.clip_value,
+	                                        .lr_scale = opts.lr_scale};
+	if (plain && momenta)
+		return slp_call_fail(at, "sl_rmsprop_update", SL_EINVAL, "momenta are given, but momentum is 0"),
+		       SL_EINVAL;
+	return slp_optim_update(&(struct slp_optim_call){at,
+	                                                 "sl_rmsprop_update",
+	                                                 plain ? &slp_op_rmsprop : &slp_op_rmsprop_momentum,
+	                                                 &attrs,
+	                                                 count,
+	                                                 {params, grads, squares, momenta},
+	                                                 {"params", "grads", "squares", "momenta"}});
+}
