@@ -87,7 +87,6 @@ extern bool (*slp_before_recording)(const char *at, sl_block *block);
 bool slp_block_results(const char *at, sl_block *block, sl_tensor *const *in, int nin, struct slp_results *results);
 /* The same without a look at whether the block is recomputed, and without its hook. */
 bool slp_block_run(const char *at, sl_block *block, sl_tensor *const *in, int nin, struct slp_results *results);
-sl_tensor *slp_block_forward(const char *at, sl_block *block, sl_tensor *const *in, int nin); /* the first of them */
 /* Where the program called the block whose forward runs: what layers pass on to operations. */
 const char *slp_forward_call_site(void);
 /* Changes it; returns what it was. */
@@ -160,7 +159,7 @@ bool slp_params_prefix(sl_param *const *params, int n, const char *prefix);
 /* Whether the parameter may be used on a device; records an error if not. */
 bool slp_param_allows(const char *at, const char *function, const sl_param *param, sl_device device);
 
-/* The shard that this thread computes; sl_step_run_shards counts them. */
+/* The shard that this thread computes; sl_step_run counts them. */
 extern _Thread_local int slp_shard;
 /* As sl_param_use, for what forward writes in training (running statistics): shards after the first get a tensor of
  * their own, whose values are never read, so that none waits for another. */
