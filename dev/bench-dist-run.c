@@ -27,7 +27,7 @@ static double backward; /* seconds of the last one */
 
 static void compiled(void)
 {
-	if (ngpus) sl_step_run_shards(program, ngpus, xs, ys, NULL, NULL);
+	if (ngpus) sl_step_run(program, .in = xs, .targets = ys, .shards = ngpus);
 	else sl_step_run(program, x, y, NULL);
 }
 

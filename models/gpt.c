@@ -44,9 +44,9 @@ static const struct argp_option argp_options[] = {
         {"width", KEY_WIDTH, "N", 0, "Numbers for each byte, a multiple of the heads (default: 128)", 2},
         {"context", KEY_CONTEXT, "N", 0, "Number of bytes that a prediction sees (default: 64)", 2},
         {"words", KEY_WORDS, "N", 0,
-         "Size of the vocabulary; with another one than 256, what is written are numbers (default: 256, bytes)", 2},
+         "Size of the vocabulary; with another one than 256, prompt and text are numbers (default: 256, bytes)", 2},
         {"prompt-tokens", KEY_TOKENS, "LIST", 0,
-         "The prompt as numbers below the vocabulary's size, separated by commas; what is written are numbers, too", 3},
+         "The prompt as numbers below the vocabulary's size, separated by commas; the text is numbers, too", 3},
         {"no-cache", KEY_NO_CACHE, NULL, 0,
          "For each word, compute the whole context again instead of the last word alone: slower, and the same to "
          "rounding",
@@ -56,7 +56,8 @@ static const struct argp_option argp_options[] = {
          "its "
          "shapes say how large it is, and heads are 64 wide without --heads",
          4},
-        {"scores", KEY_SCORES, "FILE", 0, "Write the scores of what may follow the prompt to this .npy file", 4},
+        {"scores", KEY_SCORES, "FILE", 0, "Write the scores of all words that may follow the prompt to this .npy file",
+         4},
         {0},
 };
 
@@ -70,7 +71,7 @@ static void parse_tokens(struct argp_state *state, const char *text, struct opti
 		char *end;
 		long n = strtol(p, &end, 10);
 		if (end == p || (*end && *end != ',') || n < 0 || n > INT32_MAX)
-			argp_error(state, "--prompt-tokens: '%s' is no list of numbers separated by commas", text);
+			argp_error(state, "--prompt-tokens: '%s' is not a list of numbers separated by commas", text);
 		o->tokens[o->ntokens++] = (int32_t)n;
 		if (!*(p = end)) break;
 	}
@@ -78,7 +79,8 @@ static void parse_tokens(struct argp_state *state, const char *text, struct opti
 
 static void complete(struct argp_state *state, struct options *o)
 {
-	if (o->params && o->sized) argp_error(state, "--params: the file says how large the network is");
+	if (o->params && o->sized)
+		argp_error(state, "--params: the file determines the size of the network, options cannot");
 	if (o->params && o->language.load) argp_error(state, "--load and --params: give one");
 	if (!o->params && !o->size.heads) o->size.heads = 4;
 	if (!o->params && o->size.width % o->size.heads) argp_error(state, "--width must be a multiple of --heads");

@@ -1,7 +1,7 @@
 /* Parameters of a GPT in safetensors, as Hugging Face's transformers and nanoGPT name them.
  *
- * Both have the names of OpenAI's programs.  Hugging Face's matrices are (inputs, outputs), its GELU is that by way of
- * tanh; nanoGPT has PyTorch's (outputs, inputs), the exact GELU, and may leave biases out. */
+ * Both use the names of OpenAI's programs.  Hugging Face's matrices are (inputs, outputs), and it approximates GELU by
+ * tanh; nanoGPT's are (outputs, inputs), as PyTorch's, its GELU is exact, and biases are optional. */
 #include "gpt_params.h"
 
 #include <stdlib.h>
@@ -46,8 +46,8 @@ static bool find_heads(const char *path, struct net_gpt_size *size)
 {
 	if (!size->heads && size->width % HEAD == 0) size->heads = (int)(size->width / HEAD);
 	if (!size->heads)
-		drv_error("%s: the width is %lld, which is not made of heads of 64: --heads says how many there are",
-		          path, (long long)size->width);
+		drv_error("%s: the width, %lld, is not a multiple of 64: give the number of heads with --heads", path,
+		          (long long)size->width);
 	else if (size->width % size->heads)
 		drv_error("%s: %d heads do not divide the width, %lld", path, size->heads, (long long)size->width);
 	return size->heads && size->width % size->heads == 0;
@@ -63,7 +63,7 @@ bool gpt_params_size(const char *path, struct net_gpt_size *size)
 	bool fits = turned || (matrices && s.inner.dim[0] == 4 * width && s.inner.dim[1] == width);
 	if (!fits || s.layers > 64) {
 		char text[3][128];
-		drv_error("%s: this is no GPT-2 of at most 64 layers: wte.weight is %s, wpe.weight %s, "
+		drv_error("%s: this is not a GPT-2 of at most 64 layers: wte.weight is %s, wpe.weight %s, "
 		          "h.0.mlp.c_fc.weight %s; (words, width), (context, width), (width, 4 width) or its transpose "
 		          "needed",
 		          path, s.words.ndim ? sl_shape_string(s.words, text[0]) : "not there",

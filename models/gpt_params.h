@@ -4,8 +4,8 @@
 
 #include "driver/networks.h"
 
-/* What network the file is of: sets size, but for the heads: these are 64 wide where size->heads is 0.  False with an
- * error. */
+/* Reads the size of the network in the file, except the number of heads: where size->heads is 0, heads are 64 wide.  False
+ * with an error. */
 bool gpt_params_size(const char *path, struct net_gpt_size *size);
 /* Loads them into a net_gpt of that size. */
 bool gpt_params_load(sl_block *net, const char *path, const struct net_gpt_size *size);

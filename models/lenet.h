@@ -1,4 +1,4 @@
-/* LeNet from scratch: what its training and its command line know of each other. */
+/* LeNet from scratch: parameters, training, and the parts that --demo shows. */
 #ifndef MODELS_LENET_H
 #define MODELS_LENET_H
 

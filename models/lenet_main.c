@@ -1,4 +1,4 @@
-/* The command line of the LeNet driver: options, a show of the parts. */
+/* The command line of the LeNet driver, and --demo. */
 #include <starling/dist.h>
 
 #include "driver/block_training.h"

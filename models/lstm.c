@@ -1,7 +1,7 @@
 /* A language model with LSTM layers, of bytes or words, trained in whole steps; it writes more of the text.
  *
  * W. Zaremba, I. Sutskever, O. Vinyals, "Recurrent neural network regularization", 2014: dropout between layers, and
- * backpropagation through some steps of a text that is read on and on, with the state that the last step left. */
+ * truncated backpropagation through time: each step continues the text with the state of the last one. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,9 +29,11 @@ static const struct argp_option argp_options[] = {
         {"layers", KEY_LAYERS, "N", 0, "Number of layers (default: 2)", 2},
         {"width", KEY_WIDTH, "N", 0, "Numbers for each byte or word (default: 128)", 2},
         {"hidden", KEY_HIDDEN, "N", 0, "Numbers in the state of each layer (default: 256)", 2},
-        {"steps", KEY_STEPS, "N", 0, "Number of bytes or words that a gradient reaches back (default: 35)", 2},
-        {"dropout", KEY_DROPOUT, "P", 0, "Part of the numbers between layers that is left out (default: 0.2)", 2},
-        {"clip", KEY_CLIP, "X", 0, "Limit of the norm of all gradients together (default: 5)", 2},
+        {"steps", KEY_STEPS, "N", 0, "Bytes or words in a step; gradients reach back to its beginning (default: 35)",
+         2},
+        {"dropout", KEY_DROPOUT, "P", 0, "Dropout between layers: the share of numbers that becomes 0 (default: 0.2)",
+         2},
+        {"clip", KEY_CLIP, "X", 0, "Clip the norm of all gradients together to X (default: 5)", 2},
         {0},
 };
 
@@ -196,7 +198,7 @@ static bool make(struct drv_language *l)
 	l->trainer = sl_trainer_new(l->net, sl_adam(.lr = l->o->lr, .clip_norm = o->clip,
 	                                            .schedule = drv_language_schedule(l->o),
 	                                            .loss_scaling = drv_loss_scaling(&l->o->precision)));
-	m->step = l->trainer ? sl_step_compile_all(l->net, loss, NULL, l->trainer) : NULL;
+	m->step = l->trainer ? sl_step_compile(l->net, NULL, l->trainer, .loss_of_all = loss) : NULL;
 	if (!m->step || sl_hybridize(l->net) != SL_OK || !set_states(m, l->tensors, NULL, l->o->batch)) return false;
 	if (!l->o->iterations) return true;
 	if (!cut_text(m)) return false;
@@ -211,7 +213,7 @@ static sl_tensor *step(struct drv_language *l)
 	if (!drv_language_batch(l, &b)) return NULL;
 	if (!b.index && !set_states(m, l->tensors, NULL, l->o->batch)) return NULL; /* the text begins again */
 	sl_tensor *in[] = {b.x, l->tensors[0], l->tensors[1]}, *out[3];
-	sl_tensor *losses = sl_step_run_all(m->step, in, 3, &b.y, 1, out, 3);
+	sl_tensor *losses = sl_step_run(m->step, .in = in, .nin = 3, .targets = &b.y, .out = out, .nout = 3);
 	return losses && set_states(m, l->tensors, out + 1, 0) ? losses : NULL;
 }
 

@@ -1,6 +1,6 @@
-/* A perceptron of five layers, 784–512–512–512–512–10, trained on Fashion-MNIST: a network whose calls are so small
- * that what a call costs decides.  It runs imperatively, hybridised, or with each step as one program: compare the
- * times and the tasks a batch takes. */
+/* A perceptron of five layers, 784–512–512–512–512–10, trained on Fashion-MNIST: operations so small that the
+ * price of a call dominates.  It runs imperatively, hybridised, or with each step as one program: compare the times and
+ * the tasks of a batch. */
 #include "driver/block_training.h"
 #include "driver/networks.h"
 

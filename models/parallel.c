@@ -261,7 +261,7 @@ enum { KEY_SIZE = 0x200, KEY_REPEAT, KEY_PRODUCTS };
 
 static const struct argp_option options[] = {
         {"size", KEY_SIZE, "N", 0, "Rows and columns of matrices on CPUs; on GPUs three times that (default: 2000)", 1},
-        {"products", KEY_PRODUCTS, "N", 0, "Products in a row (default: 10)", 1},
+        {"products", KEY_PRODUCTS, "N", 0, "Products in sequence (default: 10)", 1},
         {"repeat", KEY_REPEAT, "N", 0, "Tiny products (default: 10000)", 1},
         {0},
 };
@@ -276,7 +276,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_REPEAT: o->repeat = drv_int(state, "--repeat", arg, 1, 1000000000); return 0;
 	case ARGP_KEY_END:
 		if (o->common.ndevices && o->common.ndevices != 2)
-			argp_error(state, "--device: two devices, such as cpu:0,gpu:0");
+			argp_error(state, "--device: name two devices, such as cpu:0,gpu:0");
 		return 0;
 	default: return ARGP_ERR_UNKNOWN;
 	}

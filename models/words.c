@@ -1,4 +1,4 @@
-/* A text as numbers: of its bytes, or of its most frequent words. */
+/* A text as a sequence of numbers: its bytes, or its most frequent words. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* A text as numbers: of its bytes, or of its most frequent words. */
+/* A text as a sequence of numbers: its bytes, or its most frequent words. */
 #ifndef MODELS_WORDS_H
 #define MODELS_WORDS_H
 
@@ -8,8 +8,8 @@
 struct words {
 	int32_t *all; /* the text */
 	int64_t count;
-	int vocabulary; /* they are below it */
-	/* Of words; NULL of bytes. */
+	int vocabulary; /* numbers are below it */
+	/* The words; NULL if the numbers are bytes. */
 	char *buffer;
 	struct words_entry {
 		const char *text;

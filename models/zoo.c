@@ -53,14 +53,14 @@ static void complete(struct argp_state *state, const struct options *o)
 	if (o->image && !o->how.params) argp_error(state, "--image: needs --params FILE");
 	if (o->labels && !o->image) argp_error(state, "--labels: needs --image FILE");
 	if (o->data.size && o->data.size < o->network->smallest)
-		argp_error(state, "--size: %s takes images of %d x %d at least", o->network->name, o->network->smallest,
+		argp_error(state, "--size: %s takes images of at least %d x %d", o->network->name, o->network->smallest,
 		           o->network->smallest);
 }
 
 static void choose(struct argp_state *state, struct options *o, const char *name)
 {
 	o->network = zoo_find(name);
-	if (!o->network) argp_error(state, "--network: there is no \"%s\"; --list names those there are", name);
+	if (!o->network) argp_error(state, "--network: there is no \"%s\"; --list prints all names", name);
 }
 
 static error_t parse_files(int key, char *arg, struct options *o)

@@ -1,4 +1,4 @@
-/* What the networks of the zoo are made of.  Children have the names that Gluon gives them, for files of parameters. */
+/* Blocks of the zoo's networks.  Children have the names of Gluon's, so that files of parameters fit. */
 #include <stdlib.h>
 
 #include "zoo_blocks.h"

@@ -1,4 +1,4 @@
-/* What the networks of the zoo are made of: layers as rows of tables, and blocks that Gluon's zoo has. */
+/* Building blocks of the zoo's networks: layers as rows of tables, and blocks as in Gluon's zoo. */
 #ifndef MODELS_ZOO_BLOCKS_H
 #define MODELS_ZOO_BLOCKS_H
 
@@ -7,7 +7,7 @@
 enum zoo_kind {
 	ZOO_END, /* of a sequence, of branches, of the table */
 	ZOO_SEQUENCE,
-	ZOO_BRANCHES, /* their results become one, channel after channel */
+	ZOO_BRANCHES, /* their results are concatenated along the channels */
 	ZOO_CONV,
 	ZOO_NORM,
 	ZOO_RELU,

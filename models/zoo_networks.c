@@ -1,4 +1,4 @@
-/* The networks of the zoo: a row each, and the rules that make families of them. */
+/* The networks of the zoo: a row each, and the functions that build families of them. */
 #include <string.h>
 
 #include "zoo_networks.h"

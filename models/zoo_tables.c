@@ -1,4 +1,4 @@
-/* Networks of the zoo that are tables of layers and follow no rule. */
+/* Networks of the zoo that are written as tables of layers. */
 #include "zoo_tables.h"
 
 #define SEQUENCE                                                                                                       \

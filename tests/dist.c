@@ -252,7 +252,7 @@ static bool make_step(int step, sl_block *net, sl_trainer *trainer, sl_step *pro
 	SL_AUTOCAST(cast_to())
 	{
 		if (shards == 1) ok = sl_step_run(program, x[0], y[0], NULL) != NULL;
-		else ok = sl_step_run_shards(program, shards, x, y, NULL, NULL) == SL_OK;
+		else ok = sl_step_run(program, .in = x, .targets = y, .shards = shards) != NULL;
 	}
 	return ok;
 }

@@ -24,7 +24,7 @@ done
 run 2 "$mlp" --mode=lazy
 complains 'must be eager, hybrid or step'
 run 2 "$mlp" --dtype=fp8
-complains 'none of fp32, tf32, bf16, fp16'
+complains 'must be fp32, tf32, bf16 or fp16'
 run 2 "$lenet" --dtype=fp16
 complains 'scales losses, which --hybrid has'
 run 2 "$lenet" --device cpu:0,cpu:1 --batch-size 255
@@ -205,7 +205,7 @@ for dtype in bf16 fp16; do
   contains "$tmp/async.json" "\"dtype\": \"$dtype\""
 done
 run 2 "$async" --dtype fp8
-complains 'none of fp32, tf32, bf16, fp16'
+complains 'must be fp32, tf32, bf16 or fp16'
 
 echo "--- hybrid"
 run 0 "$hybrid" --repeat 50 --output "$tmp" --json "$tmp/hybrid.json"

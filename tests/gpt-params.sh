@@ -26,7 +26,7 @@ done
 
 echo "--- mistakes"
 run 1 models/gpt --iterations 0 --generate 1 --params "$tmp/plain.safetensors"
-complains 'the width is 12, which is not made of heads of 64: --heads'
+complains 'the width, 12, is not a multiple of 64: give the number of heads with --heads'
 run 1 models/gpt --iterations 0 --generate 1 --params "$tmp/plain.safetensors" --heads 5
 complains '5 heads do not divide the width, 12'
 run 1 "${gpt[@]}" --params "$tmp/plain.safetensors" --prompt-tokens 23 --generate 1
@@ -39,7 +39,7 @@ run 2 models/gpt --prompt-tokens 1,,2
 complains "'1,,2' is no list"
 run 0 "${gpt[@]}" --words 23 --width 12 --prompt-tokens 1 --scores "$tmp/scores.npy" --save "$tmp/own.safetensors"
 run 1 "${gpt[@]}" --params "$tmp/own.safetensors" --prompt-tokens 1 --generate 1
-complains 'this is no GPT-2 of at most 64 layers: wte.weight is not there'
+complains 'this is not a GPT-2 of at most 64 layers: wte.weight is not there'
 # A matrix that is as in the other layout: both names are in the message.
 sed 's/"h.1.attn.c_attn.weight": {"dtype": "F32", "shape": \[12, 36\]/"h.1.attn.c_attn.weight": {"dtype": "F32", "shape": [36, 12]/' \
   "$tmp/plain.safetensors" >"$tmp/turned.safetensors"

@@ -28,7 +28,7 @@ learns_in fp16 60 0.05
 
 echo "--- mistakes"
 run 2 models/gpt --dtype fp8
-complains '"fp8" is none of fp32, tf32, bf16, fp16'
+complains '"fp8" must be fp32, tf32, bf16 or fp16'
 run 2 models/gpt --width 10 --heads 4
 complains 'multiple of --heads'
 run 2 models/gpt --resume

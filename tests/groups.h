@@ -81,7 +81,7 @@ static void part(struct run *r, enum sl_dtype dtype, int begin, int end)
 		if (r->way == SHARDS || r->way == MICRO_SHARDS) {
 			CHECK_OK(sl_split_and_load(x, devices, 2, xs));
 			CHECK_OK(sl_split_and_load(y, devices, 2, ys));
-			CHECK_OK(sl_step_run_shards(r->step, 2, xs, ys, NULL, NULL));
+			CHECK(sl_step_run(r->step, .in = xs, .targets = ys, .shards = 2) != NULL);
 		} else if (r->step) {
 			CHECK_SAYING(sl_step_run(r->step, x, y, NULL) != NULL, "%s", sl_error_message());
 		} else {

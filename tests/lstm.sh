@@ -31,7 +31,7 @@ values "$tmp/json" perplexity | awk '{ exit !($1 < 1.07) }' || fail "perplexity 
 
 echo "--- mistakes"
 run 2 models/lstm --dtype fp8
-complains '"fp8" is none of fp32, tf32, bf16, fp16'
+complains '"fp8" must be fp32, tf32, bf16 or fp16'
 run 2 models/lstm --dropout 1
 complains -- '--dropout'
 run 2 models/lstm --resume

@@ -122,7 +122,8 @@ static double course(enum how how, int ndevices)
 		for (int round = 0; round < 5; round++) {
 			sl_seed(100 + (uint64_t)round);
 			if (how == STEPS) {
-				CHECK_OK(sl_step_run_shards(step, 4, xs, ys, losses, NULL));
+				CHECK(sl_step_run(step, .in = xs, .targets = ys, .losses = losses, .shards = 4) !=
+				      NULL);
 				continue;
 			}
 			SL_RECORD

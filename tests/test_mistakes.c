@@ -214,7 +214,7 @@ static void test_steps(void)
 		sl_tensor *x = sl_ones(SL_SHAPE(4, 3)), *y = sl_ones(SL_SHAPE(4, 2));
 		check_inputs(steps[0], x, y);
 		CHECK_NULL(sl_step_run(steps[1], x, y, NULL), SL_EINVAL, "loss function returned NULL");
-		CHECK_NULL(sl_step_run_all(steps[2], &x, 1, &y, 1, NULL, 0), SL_ESTATE, "sl_step_run_all", "weight");
+		CHECK_NULL(sl_step_run_all(steps[2], &x, 1, &y, 1, NULL, 0), SL_ESTATE, "sl_step_run", "weight");
 	}
 	for (int i = 0; i < 3; i++) sl_step_free(steps[i]);
 	sl_trainer_free(trainer);

@@ -168,7 +168,7 @@ static void make_step(const struct course *c, struct shard_step *s, sl_tensor *x
 	CHECK_OK(sl_split_and_load(x, s->where, c->shards, xs));
 	CHECK_OK(sl_split_and_load(y, s->where, c->shards, ys));
 	if (c->how == STEPS) {
-		CHECK_OK(sl_step_run_shards(s->step, c->shards, xs, ys, losses, NULL));
+		CHECK(sl_step_run(s->step, .in = xs, .targets = ys, .losses = losses, .shards = c->shards) != NULL);
 		return;
 	}
 	SL_RECORD
@@ -344,10 +344,10 @@ static void check_steps(sl_block *net, sl_trainer *t, sl_tensor *x)
 	sl_tensor *xs[2], *ys[2], *held = sl_rows(sl_block_find(net, "2.weight")->data, 0, 1);
 	CHECK_OK(sl_split_and_load(x, teams, 2, xs));
 	CHECK_OK(sl_split_and_load(sl_zeros(SL_SHAPE(4), .dtype = SL_INT32), teams, 2, ys));
-	CHECK_OK(sl_step_run_shards(step, 2, xs, ys, NULL, NULL));
+	CHECK(sl_step_run(step, .in = xs, .targets = ys, .shards = 2) != NULL);
 	check_together(net, held);
 	check_mended(net);
-	CHECK_OK(sl_step_run_shards(step, 2, xs, ys, NULL, NULL));
+	CHECK(sl_step_run(step, .in = xs, .targets = ys, .shards = 2) != NULL);
 	CHECK_OK(sl_wait_all());
 	sl_step_free(step);
 }

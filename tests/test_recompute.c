@@ -59,7 +59,7 @@ static void step_in_shards(sl_step *step, sl_tensor *x, sl_tensor *t)
 	int64_t n = sl_tensor_shape(x).dim[0];
 	sl_tensor *xs[] = {sl_rows(x, 0, n / 2), sl_rows(x, n / 2, n)},
 	          *ts[] = {sl_rows(t, 0, n / 2), sl_rows(t, n / 2, n)};
-	CHECK_OK(sl_step_run_shards(step, 2, xs, ts, NULL, NULL));
+	CHECK(sl_step_run(step, .in = xs, .targets = ts, .shards = 2) != NULL);
 }
 
 static void train(sl_block *net, const struct slp_network *n, enum way way, unsigned off)

@@ -217,7 +217,7 @@ static void step_once(sl_block *net, int k, int n)
 		if (n == 1) {
 			CHECK(sl_step_run(step, x, t, NULL) != NULL);
 		} else if (n == 2) {
-			CHECK_OK(sl_step_run_shards(step, 2, xs, ts, NULL, NULL));
+			CHECK(sl_step_run(step, .in = xs, .targets = ts, .shards = 2) != NULL);
 		} else {
 			SL_RECORD
 				l = reductions[k].loss(SL_HERE, sl_forward(net, x), t);
@@ -324,7 +324,8 @@ static void two_by_hand(sl_block *net, sl_trainer *trainer, double weight, int s
 /* As one batch, or cut into two shards. */
 static void two_compiled(sl_block *net, sl_trainer *trainer, double weight, int steps, int n, unsigned off)
 {
-	sl_step *step = sl_step_compile_all(net, two_losses, &weight, trainer, .passes_off = off);
+	sl_step *step =
+	        sl_step_compile(net, NULL, trainer, .loss_of_all = two_losses, .context = &weight, .passes_off = off);
 	for (int i = 0; i < steps; i++)
 		SL_SCOPE {
 			sl_tensor *in[2], *targets[2], *out[4] = {NULL}, *losses[2], *a[4], *b[4];
@@ -335,12 +336,14 @@ static void two_compiled(sl_block *net, sl_trainer *trainer, double weight, int 
 					b[2 * s + k] = sl_rows(targets[k], s ? FIRST : 0, s ? ROWS : FIRST);
 				}
 			if (n == 1) {
-				CHECK_OK(sl_step_prepare_all(step, in, 2, targets, 2));
-				losses[0] = sl_step_run_all(step, in, 2, targets, 2, out, 2);
+				CHECK_OK(sl_step_prepare(step, .in = in, .nin = 2, .targets = targets, .ntargets = 2));
+				losses[0] = sl_step_run(step, .in = in, .nin = 2, .targets = targets, .ntargets = 2,
+				                        .out = out, .nout = 2);
 				CHECK(losses[0] && sl_tensor_size(losses[0]) == ROWS &&
 				      sl_tensor_size(out[1]) == 3 * ROWS);
 			} else {
-				CHECK_OK(sl_step_run_all_shards(step, 2, a, 2, b, 2, losses, out, 2));
+				CHECK(sl_step_run(step, .in = a, .nin = 2, .targets = b, .ntargets = 2, .out = out,
+				                  .nout = 2, .losses = losses, .shards = 2) != NULL);
 				CHECK(sl_tensor_size(losses[1]) == ROWS - FIRST &&
 				      sl_tensor_size(out[3]) == 3 * (ROWS - FIRST));
 			}
@@ -385,7 +388,7 @@ static void test_several_differences(void)
 	double weight = 0.7, before[6], after[6], at[6], h = 1e-5;
 	sl_block *net = two_new(SL_FLOAT64);
 	sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 1));
-	sl_step *step = sl_step_compile_all(net, two_losses, &weight, trainer);
+	sl_step *step = sl_step_compile(net, NULL, trainer, .loss_of_all = two_losses, .context = &weight);
 	sl_param *param = sl_block_find(net, "right.weight");
 	SL_SCOPE {
 		sl_tensor *in[2], *targets[2], *p = sl_param_data(param);
@@ -403,11 +406,33 @@ static void test_several_differences(void)
 		}
 		CHECK_OK(sl_param_set(param, sl_from(before, SL_SHAPE(3, 2), .dtype = SL_FLOAT64)));
 		two_batch(in, targets, SL_FLOAT64);
-		CHECK(sl_step_run_all(step, in, 2, targets, 2, NULL, 0) != NULL);
+		CHECK(sl_step_run(step, .in = in, .nin = 2, .targets = targets, .ntargets = 2) != NULL);
 		CHECK_OK(sl_read(sl_param_data(param), after, sizeof after));
 		for (int i = 0; i < 6; i++)
 			CHECK_SAYING(fabs(before[i] - after[i] - slope[i]) < 1e-8, "element %d: %g, %g by differences",
 			             i, before[i] - after[i], slope[i]);
+	}
+	sl_step_free(step);
+	sl_trainer_free(trainer);
+	sl_block_free(net);
+}
+
+/* The names of the release before: the same steps. */
+static void test_old_names(void)
+{
+	double weight = 1;
+	sl_block *net = two_new(SL_FLOAT32);
+	sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 0));
+	sl_step *step = sl_step_compile_all(net, two_losses, &weight, trainer, .passes_off = 0);
+	SL_SCOPE {
+		sl_tensor *in[2], *targets[2], *out[4], *losses[2];
+		two_batch(in, targets, SL_FLOAT32);
+		CHECK_OK(sl_step_prepare_all(step, in, 2, targets, 2));
+		sl_tensor *loss = sl_step_run_all(step, in, 2, targets, 2, out, 2);
+		CHECK_OK(sl_step_run_all_shards(step, 1, in, 2, targets, 2, losses, out + 2, 2));
+		CHECK(loss && sl_item(sl_sum(loss)) == sl_item(sl_sum(losses[0])));
+		for (int i = 0; i < 2; i++) CHECK(sl_item(sl_sum(out[i])) == sl_item(sl_sum(out[2 + i])));
+		CHECK(sl_trainer_steps(trainer) == 2);
 	}
 	sl_step_free(step);
 	sl_trainer_free(trainer);
@@ -419,7 +444,7 @@ static void test_several_mistakes(void)
 	double weight = 1;
 	sl_block *net = two_new(SL_FLOAT32);
 	sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 1));
-	sl_step *step = sl_step_compile_all(net, two_losses, &weight, trainer),
+	sl_step *step = sl_step_compile(net, NULL, trainer, .loss_of_all = two_losses, .context = &weight),
 	        *one = sl_step_compile(net, sl_l2_loss_at, trainer);
 	SL_SCOPE {
 		sl_tensor *in[2], *targets[2], *out[3];
@@ -437,8 +462,18 @@ static void test_several_mistakes(void)
 		sl_error_clear();
 		CHECK_STATUS(sl_step_run_all_shards(step, INT_MIN, in, 2, targets, 2, NULL, out, 4), SL_EINVAL);
 		sl_error_clear();
+		CHECK_NULL(sl_step_run(one, in[0], targets[0], .in = in), SL_EINVAL, "not", ".in");
+		CHECK_NULL(sl_step_run(one, in[0], targets[0], .shards = 2), SL_EINVAL, "shards");
+		CHECK_NULL(sl_step_run(one, in[0], targets[0], out, .nout = 1), SL_EINVAL, ".output");
+		CHECK_NULL(sl_step_run(one, in[0]), SL_EINVAL, "target 0 is NULL");
+		CHECK_NULL(sl_step_run(one, .in = in), SL_EINVAL, "one target, but 0");
+		CHECK_NULL(sl_step_compile(net, sl_l2_loss_at, trainer, .loss_of_all = two_losses), SL_EINVAL,
+		           "not both");
+		CHECK_STATUS(sl_step_prepare(one, .in = in, .nin = 2, .targets = targets, .shards = 1), SL_EUNSUPPORTED,
+		             "shards");
+		sl_error_clear();
 		CHECK(sl_trainer_steps(trainer) == 0);
-		CHECK(sl_step_run_all(one, in, 2, targets, 1, NULL, 0) != NULL);
+		CHECK(sl_step_run(one, .in = in, .nin = 2, .targets = targets) != NULL);
 	}
 	sl_step_free(step);
 	sl_step_free(one);
@@ -449,6 +484,7 @@ static void test_several_mistakes(void)
 static const struct slp_test steps[] = {
         {"several inputs, results and targets", test_several},
         {"by central differences", test_several_differences},
+        {"old names", test_old_names},
         {"mistakes with several", test_several_mistakes},
         {"same bits without fusion", test_steps_same_bits},
         {"same to rounding", test_steps_to_rounding},

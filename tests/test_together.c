@@ -160,7 +160,9 @@ static void train(const char *sched, bool synchronised, int shards, double *curv
 		CHECK_OK(sl_split_and_load(x, where, shards, xs, .uneven = true));
 		CHECK_OK(sl_split_and_load(y, where, shards, ys, .uneven = true));
 		for (int round = 0; round < ROUNDS; round++) {
-			if (shards > 1) CHECK_OK(sl_step_run_shards(step, shards, xs, ys, losses, NULL));
+			if (shards > 1)
+				CHECK(sl_step_run(step, .in = xs, .targets = ys, .losses = losses, .shards = shards) !=
+				      NULL);
 			else losses[0] = sl_step_run(step, x, y, NULL);
 			curve[round] = 0;
 			for (int i = 0; i < shards; i++) curve[round] += sl_item(sl_sum(losses[i]));
@@ -263,7 +265,7 @@ static void test_refused(void)
 		CHECK_OK(sl_split_and_load(x, teams, 2, xs, .uneven = true));
 		SL_RECORD {
 			CHECK_NULL(sl_forward(net, xs[0]), SL_ESTATE, "synchronised", "sl_forward_shards",
-			           "sl_step_run_shards");
+			           "sl_step_run");
 			CHECK_MISTAKE(sl_forward_shards(net, 0, xs, ys), SL_EINVAL, "no shard");
 			CHECK_MISTAKE(sl_forward_shards(NULL, 2, xs, ys), SL_EINVAL, "block is NULL");
 			CHECK_MISTAKE(sl_forward_shards(net, 2, ((sl_tensor *[]){xs[0], NULL}), ys), SL_EINVAL,

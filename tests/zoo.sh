@@ -15,7 +15,7 @@ complains 'there is no "lenet"'
 run 2 "$zoo" --image cat.jpg
 complains '--image: needs --params'
 run 2 "$zoo" --network vgg11 --size 31
-complains 'vgg11 takes images of 32 x 32'
+complains 'vgg11 takes images of at least 32 x 32'
 run 1 "$zoo" --data "$tmp/nowhere"
 complains "$tmp/nowhere"
 

@@ -1,5 +1,5 @@
-/* Dividing the cores of this machine among processes: whole cores, in hwloc's order, in which neighbours share caches and
- * memory; the system's numbers of hardware threads often are not in that order. */
+/* Divides the cores of this machine among processes: whole cores, in hwloc's order, in which neighbours share caches and
+ * memory.  The system's numbers of hardware threads often have another order. */
 #include "launch_cores.h"
 
 #include <hwloc.h>

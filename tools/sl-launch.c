@@ -1,4 +1,4 @@
-/* Starts a program as several processes on this machine that train together, and stays until all have ended. */
+/* sl-launch: starts several processes of a program, which train together, and waits for all. */
 #include <argp.h>
 #include <arpa/inet.h>
 #include <errno.h>
@@ -190,7 +190,7 @@ static struct guard start_guard(void)
 
 static void tell_guard(struct guard g, pid_t id)
 {
-	if (g.fd >= 0 && write(g.fd, &id, sizeof id) < 0) complain("the process that looks after this one");
+	if (g.fd >= 0 && write(g.fd, &id, sizeof id) < 0) complain("the guard process");
 }
 
 static void end_guard(struct guard g)

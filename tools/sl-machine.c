@@ -1,5 +1,5 @@
-/* Describes the machine that it runs on, for sl-simulate: rates of products, convolutions and memory, prices of calls
- * and tasks, speed of links, as measured now. */
+/* sl-machine: measures this machine for sl-simulate: rates of products, convolutions and memory, times of calls and
+ * tasks, speeds of links. */
 #include <argp.h>
 #include <errno.h>
 #include <math.h>

@@ -1,5 +1,5 @@
-/* sl-plot: compares training runs, from the JSON files that the drivers write: loss and accuracy over epochs and over
- * seconds, as a table and as pictures. */
+/* sl-plot: compares training runs by the JSON files of drivers: loss and accuracy over epochs and over seconds, as a table
+ * and as plots. */
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>

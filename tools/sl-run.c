@@ -1,5 +1,4 @@
-/* sl-run: runs a network that was exported (by sl_export, by MXNet, or as ONNX) on arrays in files, without any
- * code. */
+/* sl-run: runs an exported network (by sl_export, by MXNet, or ONNX) on arrays in files. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -176,7 +175,7 @@ static void split_outputs(struct argp_state *state, struct options *o)
 		o->outputs[i] = eq + 1;
 	}
 	if (o->noutputs > 1 && o->nresults < o->noutputs)
-		argp_error(state, "several outputs are those of an ONNX model, each with its name: --output NAME=FILE");
+		argp_error(state, "several outputs need an ONNX model and their names: --output NAME=FILE");
 	if (o->nresults && o->node) argp_error(state, "--node and names of outputs exclude each other");
 }
 

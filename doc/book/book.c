@@ -45,7 +45,7 @@ static int teams(const struct options *o)
 	return most + 1;
 }
 
-/* Reads the command line over what the options say, and starts Starling with the devices that are named. */
+/* Overrides the options by the command line, and starts Starling with the given devices. */
 bool prepare(int argc, char **argv, struct options *o)
 {
 	argp_parse(&(struct argp){.options = keys, .parser = parse}, argc, argv, 0, NULL, o);

@@ -1,4 +1,4 @@
-/* What the programs of the book share: their end, and the command line of those that train. */
+/* Shared by the programs of the book: their end, and the command line of programs that train. */
 #ifndef BOOK_H
 #define BOOK_H
 

@@ -28,7 +28,7 @@ static void train_batch(sl_step *step, const struct options *o, sl_tensor *x, sl
 	sl_tensor *xs[MAX_DEVICES], *ys[MAX_DEVICES], *losses[MAX_DEVICES];
 	sl_split_and_load(x, o->devices, o->n, xs, .uneven = true);
 	sl_split_and_load(y, o->devices, o->n, ys, .uneven = true);
-	sl_step_run_shards(step, o->n, xs, ys, losses, NULL);
+	sl_step_run(step, .in = xs, .targets = ys, .losses = losses, .shards = o->n);
 }
 
 /* ---- epochs ----------------------------------------------------------------------------------------------------- */

@@ -34,7 +34,7 @@ static void step(struct training *t, sl_tensor **xs, sl_tensor **ys)
 {
 	sl_tensor *losses[N];
 	if (t->step) {
-		sl_step_run_shards(t->step, N, xs, ys, losses, NULL);
+		sl_step_run(t->step, .in = xs, .targets = ys, .losses = losses, .shards = N);
 		return;
 	}
 	SL_RECORD

@@ -1,4 +1,4 @@
-/* Training a network made of blocks: eager, hybridised, or in whole steps; on one device, or in shards. */
+/* Trains a network of blocks: eager, hybridised, or in whole steps; on one device, or in shards. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,7 +98,8 @@ struct shards {
 static void make_shard_steps(struct drv_block_training *b, struct shards *s, int64_t rows)
 {
 	if (b->step) {
-		sl_step_run_shards(b->step, s->count, s->x, s->y, s->losses, s->outputs);
+		sl_step_run(b->step, .output = s->outputs, .in = s->x, .targets = s->y, .losses = s->losses,
+		            .shards = s->count);
 		return;
 	}
 	SL_RECORD {

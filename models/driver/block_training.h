@@ -1,10 +1,10 @@
-/* Training a network made of blocks, on one device or in shards on several. */
+/* Trains a network of blocks on one device, or in shards on several. */
 #ifndef MODELS_DRIVER_BLOCK_TRAINING_H
 #define MODELS_DRIVER_BLOCK_TRAINING_H
 
 #include "training.h"
 
-/* How a network of blocks is trained: imperatively; with forward and backward compiled; or each step as one program. */
+/* Modes: call by call; forward and backward compiled; each step as one program. */
 #define DRV_MODES(X)                                                                                                   \
 	X(EAGER, "eager", "call by call")                                                                              \
 	X(HYBRID, "hybrid", "forward and backward as programs")                                                        \
@@ -26,7 +26,7 @@ struct drv_block_training {
 	enum drv_mode mode;
 	int shards;    /* of a batch; 0: one a device */
 	bool by_speed; /* rows in proportion to the devices' measured speed */
-	/* What training makes of it. */
+	/* Set by training. */
 	sl_block *net;
 	sl_trainer *trainer;
 	sl_step *step;

@@ -1,4 +1,4 @@
-/* Options of drivers for checkpoints: where to write them, and whether to continue from one. */
+/* Options for checkpoints, of all drivers: the folder, the interval, and --resume. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

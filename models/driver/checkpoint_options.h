@@ -1,5 +1,4 @@
-/* Checkpoints of all drivers: where they are written, whether a run continues from one, and how a failed one is
- * reported. */
+/* Options for checkpoints, of all drivers: the folder, the interval, --resume; reports of failed writes. */
 #ifndef MODELS_DRIVER_CHECKPOINT_OPTIONS_H
 #define MODELS_DRIVER_CHECKPOINT_OPTIONS_H
 
@@ -13,15 +12,15 @@ struct drv_checkpoint_options {
 	double every;
 	int keep;
 	const char *health;    /* --health; NULL: none */
-	bool resume, if_there; /* go on with the newest one; begin if there is none */
+	bool resume, if_there; /* continue from the newest one; start anew if there is none */
 };
 
-/* The parsers, which are handed a struct drv_checkpoint_options: without --every, and with it. */
+/* Parsers that fill a struct drv_checkpoint_options: without --every, and with it. */
 extern const struct argp drv_checkpoint_folder_argp, drv_checkpoint_argp;
 
 bool drv_checkpoint_ready(const struct drv_checkpoint_options *o);
 bool drv_checkpoint_written(enum sl_status s);
-/* Whether the checkpoint with this note was written by this program, in this type; says why not. */
+/* Whether this program wrote the checkpoint with this note, in this type; reports the difference. */
 bool drv_checkpoint_is_of(const char *path, const json_t *note, const char *program, const struct drv_precision *here);
 
 #endif

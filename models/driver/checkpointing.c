@@ -7,9 +7,9 @@
 
 #include "training.h"
 
-/* ---- what a checkpoint is made of -------------------------------------------------------------------------------- */
+/* ---- the contents of a checkpoint -------------------------------------------------------------------------------- */
 
-/* X(field, JSON's type) for what is kept of an epoch. */
+/* X(field, JSON's type) for the figures of an epoch. */
 #define EPOCH(X)                                                                                                       \
 	X(images, integer)                                                                                             \
 	X(batches, integer)                                                                                            \

@@ -1,4 +1,4 @@
-/* What every driver does: read its command line, start and stop the engine, print, stop on signals. */
+/* The command line of every driver, start and stop of the engine, messages, signals. */
 #include <errno.h>
 #include <math.h>
 #include <signal.h>

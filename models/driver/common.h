@@ -1,4 +1,4 @@
-/* What the drivers share: command lines, start and stop, progress, results for machines and as pictures. */
+/* Command lines, start and stop, progress, JSON and plots, for all drivers. */
 #ifndef MODELS_DRIVER_COMMON_H
 #define MODELS_DRIVER_COMMON_H
 
@@ -7,9 +7,8 @@
 
 #include <starling.h>
 
-/* Exit statuses.  SIGINT, SIGTERM, SIGHUP, SIGPIPE and SIGXCPU let the current batch end, then results are written and
- * the driver ends as a shell expects of an interrupted program: with 128 and the signal's number.  A second one ends it
- * at once. */
+/* Exit statuses.  After SIGINT, SIGTERM, SIGHUP, SIGPIPE or SIGXCPU, the driver completes the current batch, writes
+ * results, and exits with 128 plus the signal's number, as shells expect.  A second signal ends it at once. */
 enum { DRV_OK = 0, DRV_ERROR = 1, DRV_USAGE = 2, DRV_INTERRUPTED = 128 };
 #define DRV_INTERRUPTED_STATUS                                                                                         \
 	"130 after SIGINT, 143 after SIGTERM, 129 after SIGHUP, 141 after SIGPIPE, 152 after SIGXCPU"
@@ -26,7 +25,7 @@ struct drv_options {
 	bool quiet, stats;
 };
 
-/* What a network computes in. */
+/* The types that a network computes in. */
 struct drv_precision {
 	enum sl_dtype dtype; /* of products: SL_FLOAT32, or autocast to a half type */
 	enum sl_tf32 tf32;   /* of float32 products on GPUs */
@@ -34,8 +33,8 @@ struct drv_precision {
 
 /* ---- the command line: common.c --------------------------------------------------------------------------------- */
 
-/* The parser of the options above; a driver names it as the first of its argp's children and hands it a struct
- * drv_options at ARGP_KEY_INIT. */
+/* The parser of the options above: the first child of a driver's argp, which gives it a struct drv_options at
+ * ARGP_KEY_INIT. */
 extern const struct argp drv_argp;
 
 void drv_parse(const struct argp *argp, int argc, char **argv, void *input);
@@ -67,17 +66,17 @@ bool drv_file_end(sl_file *file, const char *path);
 
 enum { DRV_MOST_AHEAD = 32 };
 struct drv_pace {
-	sl_tensor *values[DRV_MOST_AHEAD]; /* of steps issued and not known to be computed */
+	sl_tensor *values[DRV_MOST_AHEAD]; /* of steps that may still be in flight */
 	int64_t issued, computed;
-	double last, mean; /* when the last one was seen to be, and seconds between them lately */
+	double last, mean; /* when the last one was found complete; mean seconds between recent ones */
 };
 void drv_pace(struct drv_pace *p, sl_tensor *value);
 void drv_pace_end(struct drv_pace *p);
 
-/* ---- what is computed in: precision.c ---------------------------------------------------------------------------- */
+/* ---- types of products: precision.c ------------------------------------------------------------------------------- */
 
 #define DRV_DTYPE_HELP                                                                                                 \
-	"What products are computed in: fp32, tf32 (on GPUs, as fast as they can), bf16 or fp16 (with loss scaling); " \
+	"Type of products: fp32, tf32 (on GPUs), bf16 or fp16 (with loss scaling); "                                   \
 	"parameters, sums and losses are float32 (default: fp32"
 void drv_precision_parse(struct argp_state *state, const char *text, struct drv_precision *p);
 const char *drv_precision_name(const struct drv_precision *p); /* "bf16" */
@@ -89,7 +88,7 @@ void drv_precision_print(const struct drv_options *options, const struct drv_pre
 
 struct drv_progress {
 	char label[32];
-	int64_t total; /* images, or whatever is counted */
+	int64_t total; /* images, or other units */
 	double start, drawn;
 	bool on, colour;
 };
@@ -111,7 +110,7 @@ int drv_finish(const struct drv_options *options, json_t *results, bool ok);
 
 /* ---- pictures: plot.c ------------------------------------------------------------------------------------------- */
 
-/* Points (x[i], y[i]); those that are not finite are left out. */
+/* Points (x[i], y[i]); points that are not finite are left out. */
 struct drv_curve {
 	const char *name;
 	const double *x, *y;
@@ -122,7 +121,7 @@ struct drv_curve {
 struct drv_panel {
 	const char *title, *xlabel;
 	double first, last; /* of the x axis */
-	bool counted;       /* along it: no marks between whole numbers */
+	bool counted;       /* x is a count: no marks between whole numbers */
 	const struct drv_curve *curves;
 	int count;
 };

@@ -1,12 +1,12 @@
-/* A training driver as one of several processes: each rank takes its rows of every batch, rank 0 speaks and writes, and
- * all stop at the same step. */
+/* Training drivers in several processes: each rank trains on its rows of every batch, rank 0 prints and writes, and all
+ * ranks stop at the same step. */
 #include <stdlib.h>
 
 #include <starling/dist.h>
 
 #include "training.h"
 
-/* Where sl_init is to find the others, unless the environment says so already. */
+/* Sets SL_DIST for sl_init, unless the environment has it. */
 bool drv_distributed_ask(bool distributed)
 {
 	if (!distributed || !setenv("SL_DIST", "tcp", 0)) return true;
@@ -34,11 +34,11 @@ bool drv_distributed_ready(struct drv_options *common, struct drv_train_options 
 {
 	if (sl_dist_size() == 1) return true;
 	if (o->checkpoint.folder && o->checkpoint.unit == DRV_EVERY_SECONDS) {
-		drv_error("--every: seconds are not the same in all processes; count steps or epochs");
+		drv_error("--every: seconds differ between processes; give steps or epochs");
 		return false;
 	}
 	if (!drv_distributed_split(common, &o->batch_size)) return false;
-	if (sl_dist_rank()) o->plot = o->log = o->watch = o->tensorboard = NULL;
+	if (sl_dist_rank()) o->plot = o->log = o->tensorboard = NULL;
 	return true;
 }
 

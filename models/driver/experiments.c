@@ -1,4 +1,4 @@
-/* Experiments one after the other: which ones, what they measure, their results. */
+/* Runs the experiments of a driver: the chosen ones, their measurements, their results. */
 #include <stdarg.h>
 #include <string.h>
 

@@ -1,17 +1,17 @@
-/* Drivers that are a row of experiments: all of them run, or those named on the command line. */
+/* Drivers that consist of experiments: all run, or the ones that the command line names. */
 #ifndef MODELS_DRIVER_EXPERIMENTS_H
 #define MODELS_DRIVER_EXPERIMENTS_H
 
 #include "common.h"
 
-/* A measurement under way: who reads the lines, the object for --json, when it began. */
+/* A measurement in progress. */
 struct drv_bench {
 	const struct drv_options *common;
 	const struct drv_precision *precision;
 	const void *options; /* the driver's own */
 	json_t *results;
 	double start;
-	bool failed; /* beyond what sl_error knows of */
+	bool failed; /* for other reasons than sl_error's */
 };
 
 struct drv_experiment {
@@ -19,7 +19,7 @@ struct drv_experiment {
 	void (*run)(struct drv_bench *b);
 };
 
-/* The experiments of a driver, and what was chosen of them. */
+/* The experiments of a driver, and the chosen ones. */
 struct drv_experiments {
 	const char *program;
 	const struct drv_experiment *list;
@@ -29,7 +29,7 @@ struct drv_experiments {
 	struct drv_precision precision; /* --dtype: they run under autocast to it */
 };
 
-/* The parsers that such a driver's argp names as its children; at ARGP_KEY_INIT it calls drv_experiments_init. */
+/* Parsers: the children of such a driver's argp, which calls drv_experiments_init at ARGP_KEY_INIT. */
 extern const struct argp_child drv_experiments_children[];
 
 void drv_experiments_init(struct argp_state *state, struct drv_experiments *e);

@@ -1,5 +1,5 @@
-/* --health: what a run says of itself while it runs.  A thread writes the file, so that it tells of a run that does not go
- * on, too: then it is new, but seconds_since_step grows. */
+/* --health: writes the state of a run to a file.  A thread writes it, also if the run is stuck: then the file is new, and
+ * seconds_since_step grows. */
 #include "health.h"
 
 #include <math.h>
@@ -48,11 +48,11 @@ static double per_second(int64_t now, int64_t before, double seconds)
 #define NUMBERS(X)                                                                                                     \
 	X(uptime_seconds, "Seconds since the start", now - health.began)                                               \
 	X(step, "Training steps so far", (double)health.steps)                                                         \
-	X(steps_per_second, "Steps a second lately", per_second(health.steps, health.was, seconds))                    \
-	X(samples_per_second, "Images or bytes a second lately",                                                       \
+	X(steps_per_second, "Steps a second, recently", per_second(health.steps, health.was, seconds))                 \
+	X(samples_per_second, "Images or bytes a second, recently",                                                    \
 	  per_second(health.samples, health.samples_was, seconds))                                                     \
 	X(seconds_since_step, "Seconds since the last step", now - health.stepped)                                     \
-	X(loss, "Loss, as it was seen last", health.loss)                                                              \
+	X(loss, "Most recent loss", health.loss)                                                                       \
 	X(tensor_bytes, "Bytes held by tensors and pools", (double)stats.bytes)                                        \
 	X(resident_bytes, "Main memory of the process", resident_bytes())                                              \
 	X(pending_tasks, "Tasks in flight", (double)stats.pending_tasks)                                               \

@@ -1,5 +1,5 @@
-/* --health: a file that says how a run is doing, for supervisors and monitoring; written anew every ten seconds, in JSON,
- * or as Prometheus reads it if its name ends in .prom.  All do nothing unless drv_health_begin was given a path. */
+/* --health: a file with the state of a run, for supervisors and monitoring, replaced every ten seconds: JSON, or
+ * Prometheus' text format if its name ends in .prom.  The functions do nothing unless drv_health_begin got a path. */
 #ifndef MODELS_DRIVER_HEALTH_H
 #define MODELS_DRIVER_HEALTH_H
 
@@ -7,14 +7,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Writes the file for the first time; false after saying why not. */
+/* Writes the file for the first time; false after reporting an error. */
 bool drv_health_begin(const char *path);
-/* The run has done so many steps; the last one was of so many samples (images, bytes). */
+/* Counts a step: steps so far, samples (images, bytes) of this one. */
 void drv_health_step(int64_t steps, int64_t samples);
 void drv_health_loss(double loss);
 void drv_health_checkpoint(bool written);
 void drv_health_error(const char *format, va_list args);
-/* Writes the file for the last time, with the state that the exit status means; false after saying why not. */
+/* Writes the file for the last time, with the state that corresponds to the exit status; false after reporting an error. */
 bool drv_health_end(int status);
 
 #endif

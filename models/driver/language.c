@@ -1,4 +1,4 @@
-/* Drivers that learn a text and write more of it: what they share. */
+/* The common part of language models' drivers: options, training, checkpoints, generating text. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

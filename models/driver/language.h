@@ -1,5 +1,5 @@
-/* Drivers that learn a text and write more of it: options, training, checkpoints, writing.  A driver says what a step
- * is, and how it scores what may come next. */
+/* The common part of language models' drivers: options, training, checkpoints, generating text.  A driver provides a
+ * training step and the scores of the next word. */
 #ifndef MODELS_DRIVER_LANGUAGE_H
 #define MODELS_DRIVER_LANGUAGE_H
 
@@ -18,11 +18,10 @@ struct drv_language_options {
 	struct drv_checkpoint_options checkpoint;
 };
 
-/* The parsers that such a driver's argp names as its children.  They are handed a struct drv_options and a struct
- * drv_language_options. */
+/* Parsers: the children of such a driver's argp.  They fill a struct drv_options and a struct drv_language_options. */
 extern const struct argp_child drv_language_children[];
 #define DRV_DEFAULT_TEXT "/usr/share/common-licenses/GPL-3"
-/* What both structures begin with; a driver may change it. */
+/* The defaults; a driver may change them. */
 #define DRV_LANGUAGE_DEFAULTS                                                                                          \
 	{                                                                                                              \
 		.text = DRV_DEFAULT_TEXT, .prompt = "\n", .batch = 12, .iterations = 2000, .every = 250, .lr = 1e-3,   \
@@ -36,24 +35,24 @@ extern const struct argp_child drv_language_children[];
 enum { DRV_LANGUAGE_TENSORS = 4 };
 
 struct drv_language {
-	/* What the driver says.  All that return bool or a pointer give false or NULL after an error. */
+	/* Set by the driver.  Functions return false or NULL after an error. */
 	const char *program, *unit; /* "bytes" */
 	const struct drv_options *common;
 	const struct drv_language_options *o;
 	void *model;
 	int64_t per_step;                     /* units */
-	bool perplexity;                      /* is printed, too */
+	bool perplexity;                      /* print it, too */
 	bool (*make)(struct drv_language *l); /* net and trainer; data and loader only if there is something to learn */
 	sl_tensor *(*step)(struct drv_language *l); /* the losses of a training step */
 	double (*held_out)(struct drv_language *l); /* mean loss on the text that is held out */
 	bool (*learnt)(struct drv_language *l);     /* or NULL: between learning and writing */
 	int32_t *(*read)(struct drv_language *l, const char *prompt, int64_t *count); /* as words; free() them */
-	/* How probable each word is after these ones: logarithms, whatever their sum. */
+	/* Scores of each word as the next one: logarithms of probabilities, not normalised. */
 	sl_tensor *(*scores)(struct drv_language *l, const int32_t *words, int64_t count);
 	void (*print)(struct drv_language *l, int32_t word);
-	bool by_words; /* the prompt is printed like what is written, not as it was given */
+	bool by_words; /* print the prompt as the generated words are printed, not as it was given */
 	void (*stop)(struct drv_language *l);
-	/* What a checkpoint keeps beside the trainer and the loader; rows along axis 1. */
+	/* Tensors that a checkpoint has beside the trainer and the loader; rows along axis 1. */
 	const char *names[DRV_LANGUAGE_TENSORS];
 	sl_tensor *tensors[DRV_LANGUAGE_TENSORS];
 	int ntensors;
@@ -61,7 +60,7 @@ struct drv_language {
 	sl_block *net;
 	sl_trainer *trainer;
 	sl_loader *loader;
-	/* What training makes of it. */
+	/* Set by training. */
 	sl_tensor *loss; /* the last step's */
 	int64_t done;    /* steps */
 	double lr;       /* the highest of the schedule, */
@@ -70,17 +69,17 @@ struct drv_language {
 	struct drv_stops stops;
 	struct drv_pace pace;
 	json_t *losses;
-	/* What writing makes of it. */
+	/* Set by generating text. */
 	int64_t written; /* words */
-	double took[2];  /* seconds: the first word, for which programs are made, and all others */
+	double took[2];  /* seconds: the first word, with compiling, and all others */
 };
 
-/* Starts the engine, and learns what this rank is to do; false after an error. */
+/* Starts the engine, and sets this rank's part; false after an error. */
 bool drv_language_start(struct drv_options *common, struct drv_language_options *o);
 int drv_language_run(struct drv_language *l);
-/* Shares what a loader reads among the ranks; NULL stays. */
+/* Shares the samples of a loader among the ranks; NULL if it is NULL. */
 sl_loader *drv_language_share(sl_loader *loader);
-/* The learning rate's way: up in 100 steps, then down to a tenth. */
+/* The learning rate's schedule: up in 100 steps, then down to a tenth. */
 struct sl_schedule drv_language_schedule(const struct drv_language_options *o);
 /* For drivers whose words are bytes. */
 int32_t *drv_language_bytes(struct drv_language *l, const char *prompt, int64_t *count);

@@ -1,4 +1,4 @@
-/* Points of a training run while it runs, and who gets them: the page (watch.c), TensorBoard (tensorboard.c). */
+/* Figures of a training run while it runs, and of the machine: points about once a second, written for TensorBoard. */
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
@@ -6,6 +6,8 @@
 
 #include "health.h"
 #include "training.h"
+
+static const double INTERVAL = 1; /* seconds between two points */
 
 /* ---- the machine ------------------------------------------------------------------------------------------------- */
 
@@ -59,15 +61,7 @@ static void see_machine(struct drv_live *live, struct drv_point *p, double secon
 
 static bool wanted(const struct drv_training *t)
 {
-	return t->options->watch || t->options->tensorboard || t->options->checkpoint.health;
-}
-
-static void thin(struct drv_live *live)
-{
-	if (live->count < DRV_POINTS) return;
-	live->count /= 2;
-	for (int i = 0; i < live->count; i++) live->points[i] = live->points[2 * i + 1];
-	live->interval *= 2;
+	return t->options->tensorboard || t->options->checkpoint.health;
 }
 
 static double images_of_epochs(const struct drv_training *t)
@@ -79,7 +73,7 @@ static double images_of_epochs(const struct drv_training *t)
 
 bool drv_live_due(const struct drv_training *t)
 {
-	return wanted(t) && !t->live.failed && drv_now() - t->live.asked >= t->live.interval / 4;
+	return wanted(t) && !t->live.failed && drv_now() - t->live.asked >= INTERVAL / 4;
 }
 
 /* X(tag, value) for a scalar of a point p. */
@@ -138,19 +132,14 @@ static void add_point(struct drv_training *t, struct drv_point p, double images,
 	see_machine(live, &p, seconds);
 	live->seen = now;
 	live->images = images;
-	thin(live);
-	live->points[live->count++] = p;
 	log_point(t, &p, steps);
 }
 
 void drv_live_point(struct drv_training *t, double loss, int64_t images, int64_t steps)
 {
 	drv_health_loss(loss);
-	if (drv_now() - t->live.seen < t->live.interval) return;
-	double part = (double)images / (double)sl_loader_samples(t->train_set);
-	add_point(t, (struct drv_point){.epoch = (double)t->done + part, .loss = loss},
-	          images_of_epochs(t) + (double)images, steps);
-	if (t->options->watch && !drv_watch_write(t, true)) t->live.failed = true;
+	if (drv_now() - t->live.seen < INTERVAL) return;
+	add_point(t, (struct drv_point){.loss = loss}, images_of_epochs(t) + (double)images, steps);
 }
 
 /* ---- when -------------------------------------------------------------------------------------------------------- */
@@ -159,9 +148,8 @@ bool drv_live_begin(struct drv_training *t)
 {
 	struct drv_live *live = &t->live;
 	struct drv_point nothing;
-	*live = (struct drv_live){.interval = 1, .asked = drv_now(), .seen = drv_now(), .images = images_of_epochs(t)};
+	*live = (struct drv_live){.asked = drv_now(), .seen = drv_now(), .images = images_of_epochs(t)};
 	see_machine(live, &nothing, 0);
-	if (t->options->watch && !drv_watch_write(t, true)) return false;
 	if (t->options->tensorboard) live->events = drv_tensorboard_open(t->options->tensorboard);
 	return live->events || !t->options->tensorboard;
 }
@@ -172,15 +160,14 @@ bool drv_live_epoch(struct drv_training *t)
 	const struct drv_epoch *e = &t->epochs[t->done - 1];
 	if (!wanted(t)) return true;
 	drv_health_loss(e->loss);
-	add_point(t, (struct drv_point){(double)t->done, e->loss, (double)e->images / e->seconds, 0, 0, 0, 0},
+	add_point(t, (struct drv_point){.loss = e->loss, .images_per_second = (double)e->images / e->seconds},
 	          images_of_epochs(t), t->steps);
-	if (t->live.failed || !log_epoch(t, e)) return false;
-	return !t->options->watch || drv_watch_write(t, true);
+	return !t->live.failed && log_epoch(t, e);
 }
 
 bool drv_live_end(struct drv_training *t)
 {
 	bool ok = !t->live.events || fclose(t->live.events) == 0 || tell_failure(t);
 	t->live.events = NULL;
-	return (!t->options->watch || drv_watch_write(t, false)) && ok;
+	return ok;
 }

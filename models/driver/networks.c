@@ -1,4 +1,4 @@
-/* The networks of drivers and benchmarks, from blocks. */
+/* Networks of blocks that drivers, benchmarks and tests share. */
 #include <stdlib.h>
 
 #include "networks.h"

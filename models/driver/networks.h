@@ -1,4 +1,4 @@
-/* The networks of drivers and benchmarks, from blocks.  Each is new, without values yet, and the caller's. */
+/* Networks of blocks that drivers, benchmarks and tests share.  The caller owns them; they have no values yet. */
 #ifndef MODELS_DRIVER_NETWORKS_H
 #define MODELS_DRIVER_NETWORKS_H
 

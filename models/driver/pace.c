@@ -1,14 +1,14 @@
-/* Pace: a run is about a second ahead of what is computed, and no more, so that it can end soon after an interruption. */
+/* Limits run-ahead to about a second, so that a run ends soon after an interruption. */
 #include "common.h"
 
-/* Steps that a second has room for, as fast as they were lately: one at least. */
+/* Steps that take about a second, at the recent speed: at least one. */
 static int64_t room(const struct drv_pace *p)
 {
 	double steps = p->mean > 0 ? 1 / p->mean : 1;
 	return steps < DRV_MOST_AHEAD - 1 ? 1 + (int64_t)steps : DRV_MOST_AHEAD;
 }
 
-/* Errors stay pending, for who looks at them. */
+/* Leaves errors pending for the caller. */
 static void wait_for(sl_tensor *value)
 {
 	char text[2048];

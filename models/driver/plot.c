@@ -1,4 +1,4 @@
-/* Pictures of curves, drawn by gnuplot: into files, as text, in a window. */
+/* Plots of curves, by gnuplot: in files, as text, in a window. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>

@@ -1,10 +1,10 @@
-/* --dtype of the drivers: what products are computed in, by autocast.  Parameters are float32. */
+/* --dtype of the drivers: the type of products, by autocast.  Parameters are float32. */
 #include <string.h>
 
 #include "common.h"
 
 static const struct {
-	const char *name, *products; /* as it is called here, and what it makes of them */
+	const char *name, *products; /* the option's value, and what it prints */
 	enum sl_dtype dtype;
 	enum sl_tf32 tf32;
 	double rounding;
@@ -18,7 +18,7 @@ void drv_precision_parse(struct argp_state *state, const char *text, struct drv_
 {
 	int i = 0;
 	while (i < COUNT && strcmp(text, precisions[i].name)) i++;
-	if (i == COUNT) argp_error(state, "--dtype: \"%s\" is none of fp32, tf32, bf16, fp16", text);
+	if (i == COUNT) argp_error(state, "--dtype: \"%s\" must be fp32, tf32, bf16 or fp16", text);
 	p->dtype = precisions[i].dtype;
 	p->tf32 = precisions[i].tf32;
 }

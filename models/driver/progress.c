@@ -1,4 +1,4 @@
-/* The line that shows, on a terminal, how far an epoch is. */
+/* The progress of an epoch, as a line on a terminal. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>

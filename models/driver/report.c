@@ -1,4 +1,4 @@
-/* Results as JSON, for machines. */
+/* Results as JSON. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>

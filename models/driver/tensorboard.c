@@ -1,5 +1,5 @@
 /* Event files as TensorBoard reads them: records (length, data, their masked CRC-32C) of protocol buffers
- * (tensorflow.Event with a Summary of one scalar).  The few fields that are needed are written by hand. */
+ * (tensorflow.Event with a Summary of one scalar).  Only a few fields are needed. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -78,7 +78,7 @@ static uint32_t masked(const unsigned char *data, size_t size)
 	return (c >> 15 | c << 17) + 0xa282ead8u;
 }
 
-/* Is in the file when this returns: TensorBoard reads while training goes on. */
+/* The record is in the file when this returns: TensorBoard reads it during training. */
 static bool put_record(FILE *events, const struct message *event)
 {
 	struct message head = {.size = 0}, tail = {.size = 0};
@@ -99,7 +99,7 @@ static double wall_time(void)
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
-/* Makes the folder, and those that it is in; says why not. */
+/* Makes the folder and its parents; false after reporting an error. */
 bool drv_tensorboard_folder(const char *folder)
 {
 	char path[4096];
@@ -117,7 +117,7 @@ bool drv_tensorboard_folder(const char *folder)
 	return false;
 }
 
-/* A new file in the folder, begun; NULL after an error, which it says. */
+/* Creates an event file in the folder, with its first record; NULL after reporting an error. */
 FILE *drv_tensorboard_open(const char *folder)
 {
 	static const char version[] = "brain.Event:2";

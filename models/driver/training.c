@@ -1,4 +1,5 @@
-/* Training on Fashion-MNIST: the options, the data, the loop over epochs and its progress. */
+/* Training on images: options, data, the loop over epochs and its progress. */
+#include <errno.h>
 #include <stdlib.h>
 
 #include <starling/dist.h>
@@ -35,8 +36,7 @@ static const struct argp_option options[] = {
         {"plot", KEY_PLOT, "FILE", 0,
          "Draw loss and accuracy after each epoch, with gnuplot: FILE.svg or FILE.png; - as text; window", 20},
         {"log", KEY_LOG, "FILE.csv", 0, "Write a line of figures after each epoch", 20},
-        {"watch", KEY_WATCH, "FILE.html", 0,
-         "Write a page of curves and machine use, about once a second; a browser that shows it reloads it", 20},
+        {"watch", KEY_WATCH, "FILE", OPTION_HIDDEN, NULL, 20}, /* until the release after 0.2 */
         {"tensorboard", KEY_TENSORBOARD, "DIR", 0, "Write event files into DIR, for TensorBoard", 20},
         {0},
 };
@@ -69,14 +69,17 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		o->plot = arg;
 		return 0;
 	case KEY_LOG: o->log = arg; return 0;
-	case KEY_WATCH: o->watch = arg; return 0;
+	case KEY_WATCH:
+		argp_error(state,
+		           "--watch no longer exists: --tensorboard=DIR shows the same curves while training runs");
+		return EINVAL;
 	case KEY_TENSORBOARD: o->tensorboard = arg; return 0;
 	default: return ARGP_ERR_UNKNOWN;
 	}
 }
 
 static const struct argp_child train_children[] = {{&drv_checkpoint_argp, 0, NULL, 0}, {0}};
-/* Drivers have learning rates of their own. */
+/* Each driver has its own default learning rate. */
 static char *help(int key, const char *text, void *input)
 {
 	const struct drv_train_options *o = input;
@@ -89,12 +92,11 @@ static const struct argp train_argp = {
         .options = options, .parser = parse_option, .children = train_children, .help_filter = help};
 const struct argp_child drv_train_children[] = {{&drv_argp, 0, NULL, 0}, {&train_argp, 0, NULL, 0}, {0}};
 
-/* Starts the engine if all that was asked for can be done; says why not. */
+/* Checks the options and starts the engine; false after reporting an error. */
 bool drv_train_ready(struct drv_options *common, struct drv_train_options *o)
 {
 	if (o->plot && !drv_plot_ready(o->plot)) return false;
 	if (o->log && !drv_writable(o->log)) return false;
-	if (o->watch && !drv_writable(o->watch)) return false;
 	if (o->tensorboard && !drv_tensorboard_folder(o->tensorboard)) return false;
 	common->tf32 = o->precision.tf32;
 	if (!drv_distributed_ask(o->distributed) || !drv_start(common) || !drv_distributed_ready(common, o))

@@ -1,4 +1,4 @@
-/* What training reports: curves that grow, a line of figures an epoch, results for machines. */
+/* Reports of training: plots, a line of figures for each epoch, JSON. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -6,7 +6,7 @@ import textwrap
 
 from defaults import UNSET
 
-HAND_MADE = {"compared", "recurrent", "topk", "from", "adopt", "copy_to", "grad", "forward", "param_use", "param_data", "param_grad", "var", "step_run", "step_run_all", "cache_forward", "load_npy"}
+HAND_MADE = {"compared", "recurrent", "topk", "from", "adopt", "copy_to", "grad", "forward", "param_use", "param_data", "param_grad", "var", "step_run", "cache_forward", "load_npy"}
 _OPERATORS = """add radd iadd sub rsub isub mul rmul imul truediv rtruediv itruediv pow rpow ipow matmul rmatmul
     floordiv rfloordiv ifloordiv mod rmod imod lt le gt ge and rand iand or ror ior xor rxor ixor"""
 _LAYERS_BY_HAND = {"sequential", "lambda", "block_add", "import", "block_child", "block_retain"}

@@ -115,6 +115,14 @@ class _WholeStep(_core.Settled):
         self._p = owned(p, lib.sl_step_free, loss, block, trainer)
         self._refer(block=block, trainer=trainer)
 
+    def _run(self, **batch):
+        return lib.sl_step_run_at(here(), self._p, ffi.new("struct sl_step_batch *", batch)[0])
+
+    def _on_shards(self, n, inputs, nin, targets, ntargets, losses):
+        first = self._run(**{"in": inputs}, nin=nin or -1, targets=targets if ntargets else NULL, ntargets=ntargets, losses=losses, shards=n or -1)
+        if first == NULL:
+            check(lib.sl_error())
+
 
 class Step(_WholeStep):
     """A whole training step as one compiled program: forward, loss, backward, update.
@@ -135,22 +143,19 @@ class Step(_WholeStep):
 
     def __call__(self, x, target):
         """Trains on a batch; returns the losses."""
-        return wrap(lib.sl_step_run_at(here(), self._p, pointer("x", x, Tensor), pointer("target", target, Tensor), NULL), type(x))
+        return wrap(self._run(x=pointer("x", x, Tensor), target=pointer("target", target, Tensor)), type(x))
 
     def with_output(self, x, target):
         """Trains on a batch; returns the losses and the output of the network."""
         output = ffi.new("sl_tensor **")
-        losses = wrap(lib.sl_step_run_at(here(), self._p, x._p, target._p, output), type(x))
+        losses = wrap(self._run(x=x._p, target=target._p, output=output), type(x))
         return losses, wrap(output[0], type(x))
 
     def on_shards(self, xs, targets):
         """Trains on a batch that was split (split_and_load); returns the losses of each shard."""
         n = len(xs)
-        x, t = ffi.new("sl_tensor *[]", [a._p for a in xs]), ffi.new("sl_tensor *[]", [a._p for a in targets])
-        losses, outputs = ffi.new("sl_tensor *[]", n), ffi.new("sl_tensor *[]", n)
-        check(lib.sl_step_run_shards_at(here(), self._p, n, x, t, losses, outputs))
-        for i in range(n):
-            wrap(outputs[i], Tensor)
+        losses = ffi.new("sl_tensor *[]", n)
+        self._on_shards(n, ffi.new("sl_tensor *[]", [a._p for a in xs]), 1, ffi.new("sl_tensor *[]", [a._p for a in targets]), 1, losses)
         return [wrap(losses[i], type(xs[i])) for i in range(n)]
 
 
@@ -170,12 +175,13 @@ class StepAll(_WholeStep):
         opts = _step_opts(reduction, accumulate, passes_off, buckets, bucket_axis)
         c_block, c_trainer = pointer("block", block, Block), pointer("trainer", trainer, Trainer)
         called = loss_of_all(loss, block)
-        self._compiled(lib.sl_step_compile_all_at(here(), c_block, called, NULL, c_trainer, opts), called, block, trainer)
+        opts.loss_of_all = called
+        self._compiled(lib.sl_step_compile_at(here(), c_block, NULL, c_trainer, opts), called, block, trainer)
 
     def __call__(self, inputs, targets):
         """Trains on a batch; returns the losses."""
         x, y = _tensors("input", inputs), _tensors("target", targets)
-        return wrap(lib.sl_step_run_all_at(here(), self._p, x, len(x), y, len(y), NULL, 0), Tensor)
+        return wrap(self._run(**{"in": x}, nin=len(x) or -1, targets=y if len(y) else NULL, ntargets=len(y)), Tensor)
 
     def on_shards(self, inputs, targets):
         """Trains on a batch that was split, given as a list for each shard; returns the losses of each shard."""
@@ -184,7 +190,7 @@ class StepAll(_WholeStep):
             raise _core.ShapeError("each shard has the same number of inputs, and of targets")
         all_x, all_y = ffi.new("sl_tensor *[]", [t for s in x for t in s]), ffi.new("sl_tensor *[]", [t for s in y for t in s])
         losses = ffi.new("sl_tensor *[]", len(x))
-        check(lib.sl_step_run_all_shards_at(here(), self._p, len(x), all_x, len(x[0]), all_y, len(y[0]), losses, NULL, 0))
+        self._on_shards(len(x), all_x, len(x[0]), all_y, len(y[0]), losses)
         return [wrap(losses[i], Tensor) for i in range(len(x))]
 
 

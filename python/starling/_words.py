@@ -7,8 +7,8 @@ _NAMES = {
     "accuracy_new": "Accuracy", "adopt": "from_numpy", "backward": "backward", "block_find": "find", "block_param": "param",
     "cache_new": "Cache", "cast": "astype", "checkpoint_open": "checkpoint.load", "checkpoint_restore": "checkpoint.load", "clone": "copy", "copy_": "copy_",
     "from": "array", "import": "load", "import_onnx": "load", "init": "start", "loader_new": "data.Loader", "loader_next": "data.Loader",
-    "mean_new": "Mean", "param_fit": "forward", "read": "numpy", "step_compile": "Step", "step_compile_all": "StepAll", "step_run": "Step",
-    "step_run_all": "StepAll", "topk_new": "TopK", "trainer_new": "Trainer",
+    "mean_new": "Mean", "param_fit": "forward", "read": "numpy", "step_compile": "Step", "step_run": "Step",
+    "topk_new": "TopK", "trainer_new": "Trainer",
 }  # fmt: skip
 _CLASSES = {"block": "Block", "cache": "Cache", "checkpoint": "checkpoint", "dataset": "Dataset", "metric": "Metric", "param": "Parameter", "trainer": "Trainer"}
 _SCOPES = {"SL_RECORD": "starling.record()", "SL_PAUSE": "starling.pause()"}

@@ -160,7 +160,6 @@ sl_plan *slp_plan_new_grouped(const char *at, const char *what, sl_graph *graph,
 		slp_plan_no_memory();
 		return NULL;
 	}
-	atomic_init(&p->refs, 1);
 	p->graph = graph;
 	p->device = opts.device;
 	p->layout.group = group;
@@ -211,16 +210,10 @@ struct sl_plan_info sl_plan_info(const sl_plan *plan)
 	return plan ? plan->info : (struct sl_plan_info){0};
 }
 
-sl_plan *slp_plan_retain(sl_plan *plan)
-{
-	atomic_fetch_add(&plan->refs, 1);
-	return plan;
-}
-
 /* Frees a plan; runs under way still complete.  NULL is ignored. */
 void sl_plan_free(sl_plan *p)
 {
-	if (!p || atomic_fetch_sub(&p->refs, 1) != 1) return;
+	if (!p) return;
 	for (int i = 0; p->units && i < p->layout.nunits; i++) {
 		slp_code_release(p->units[i].code);
 		free(p->units[i].locations);

@@ -75,7 +75,6 @@ struct slp_unit {
 };
 
 struct sl_plan {
-	atomic_int refs;
 	sl_graph *graph;
 	sl_device device;
 	struct slp_layout layout;
@@ -110,7 +109,6 @@ sl_plan *slp_plan_new(const char *at, const char *what, sl_graph *graph, struct 
 /* The same, with groups of outputs (struct slp_layout). */
 sl_plan *slp_plan_new_grouped(const char *at, const char *what, sl_graph *graph, struct sl_compile_opts opts,
                               const int *group);
-sl_plan *slp_plan_retain(sl_plan *plan);
 
 /* plan_run.c */
 /* Another value for all attributes of a name, in one run. */

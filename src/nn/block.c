@@ -317,12 +317,6 @@ bool slp_block_results(const char *at, sl_block *block, sl_tensor *const *in, in
 	return ok;
 }
 
-sl_tensor *slp_block_forward(const char *at, sl_block *block, sl_tensor *const *in, int nin)
-{
-	struct slp_results results;
-	return slp_block_results(at, block, in, nin, &results) ? results.t[0] : NULL;
-}
-
 static bool all_concrete(sl_tensor *const *in, int nin)
 {
 	for (int i = 0; i < nin; i++)

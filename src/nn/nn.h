@@ -87,7 +87,7 @@ void **slp_list_with(void **list, int count, void *item);
 /* block.c */
 /* What this thread's forward pass is part of. */
 struct slp_forward {
-	int shard;           /* that it computes; sl_step_run_shards counts them */
+	int shard;           /* that it computes; sl_step_run counts them */
 	bool sizes_vary;     /* programs are compared for several sizes: layers make the same calls for all of them */
 	bool batch_is_whole; /* a whole batch is traced: synchronised layers have nothing to wait for */
 	bool batch_is_local; /* this process's shards are the whole batch, though there are several processes */
@@ -119,7 +119,6 @@ extern bool (*slp_before_recording)(const char *at, sl_block *block);
 bool slp_block_results(const char *at, sl_block *block, sl_tensor *const *in, int nin, struct slp_results *results);
 /* The same without a look at whether the block is recomputed, and without its hook. */
 bool slp_block_run(const char *at, sl_block *block, sl_tensor *const *in, int nin, struct slp_results *results);
-sl_tensor *slp_block_forward(const char *at, sl_block *block, sl_tensor *const *in, int nin); /* the first of them */
 /* Where the program called the block whose forward runs: what layers pass on to operations. */
 const char *slp_forward_call_site(void);
 /* Changes it; returns what it was. */

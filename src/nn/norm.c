@@ -58,8 +58,8 @@ static sl_tensor *batch_norm_forward(sl_block *self, sl_tensor *const *in, int n
 		return slp_call_fail(
 		        at, "sl_forward", SL_ESTATE,
 		        "%s is synchronised over the shards of a batch, and one input may not be all of them: train "
-		        "with sl_forward_shards (a whole batch is one shard), sl_step_run or sl_step_run_shards, "
-		        "and do not hybridise the blocks around it",
+		        "with sl_forward_shards (a whole batch is one shard) or sl_step_run, and do not hybridise the "
+		        "blocks around it",
 		        sl_block_name(self));
 	if (!use_all(at, b->params, 2, x, p) || !use_statistics(at, b->params + 2, x, p + 2)) return NULL;
 	return sl_batch_norm_at(at, x, p[0], p[1], p[2], p[3],

@@ -244,7 +244,7 @@ SL_API sl_block *sl_conv2d_layer_at(const char *at, int64_t channels, struct sl_
 struct sl_batch_norm_layer_opts {
 	double eps SL_IS_(1e-5), momentum SL_IS_(0.9); /* as in sl_batch_norm */
 	bool no_scale, no_center;                      /* gamma stays 1, beta 0 */
-	bool synchronised; /* over all shards of a batch: sl_forward_shards, sl_step_run_shards */
+	bool synchronised;                             /* over all shards of a batch: sl_forward_shards, sl_step_run */
 	int64_t in_channels;
 	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
@@ -442,6 +442,8 @@ typedef struct sl_step sl_step;
 /* What a whole step minimises if the loss is several numbers: one for each row, or one for each of its tokens. */
 enum sl_reduction { SL_REDUCTION_MEAN, SL_REDUCTION_SUM };
 struct sl_step_opts {
+	sl_loss_of_all *loss_of_all; /* instead of loss: of all results and targets */
+	void *context;               /* that it is called with */
 	unsigned passes_off;
 	enum sl_reduction reduction;  /* [SL_REDUCTION_MEAN] */
 	int accumulate SL_IS_(1);     /* so many runs, of a micro-batch each, make a step of the trainer */
@@ -453,38 +455,48 @@ SL_API sl_step *sl_step_compile_at(const char *at, sl_block *net, sl_loss *loss,
                                    struct sl_step_opts opts);
 #define sl_step_compile(net, loss, trainer, ...)                                                                       \
 	sl_step_compile_at(SL_HERE, net, loss, trainer, SL_OPTIONS(sl_step_opts, __VA_ARGS__))
-/* Returns the losses of the batch; *output (if not NULL) gets the output of the network. */
-SL_API sl_tensor *sl_step_run_at(const char *at, sl_step *step, sl_tensor *x, sl_tensor *target,
-                                 sl_tensor **SL_OPTIONAL output);
-#define sl_step_run(step, x, target, output) sl_step_run_at(SL_HERE, step, x, target, output)
-SL_API enum sl_status sl_step_run_shards_at(const char *at, sl_step *step, int n, sl_tensor *const *x,
-                                            sl_tensor *const *targets, sl_tensor **SL_OPTIONAL losses,
-                                            sl_tensor **SL_OPTIONAL outputs);
-#define sl_step_run_shards(step, n, x, targets, losses, outputs)                                                       \
-	sl_step_run_shards_at(SL_HERE, step, n, x, targets, losses, outputs)
-SL_API enum sl_status sl_step_prepare_at(const char *at, sl_step *step, sl_tensor *x, sl_tensor *target);
-#define sl_step_prepare(step, x, target) sl_step_prepare_at(SL_HERE, step, x, target)
-/* The same for networks of several inputs or results, and any loss. */
-SL_API sl_step *sl_step_compile_all_at(const char *at, sl_block *net, sl_loss_of_all *loss, void *SL_OPTIONAL context,
-                                       sl_trainer *trainer, struct sl_step_opts opts);
-#define sl_step_compile_all(net, loss, context, trainer, ...)                                                          \
-	sl_step_compile_all_at(SL_HERE, net, loss, context, trainer, SL_OPTIONS(sl_step_opts, __VA_ARGS__))
-SL_API sl_tensor *sl_step_run_all_at(const char *at, sl_step *step, sl_tensor *const *in, int nin,
-                                     sl_tensor *const *targets, int ntargets, sl_tensor **SL_OPTIONAL out, int nout);
-#define sl_step_run_all(step, in, nin, targets, ntargets, out, nout)                                                   \
-	sl_step_run_all_at(SL_HERE, step, in, nin, targets, ntargets, out, nout)
-SL_API enum sl_status sl_step_run_all_shards_at(const char *at, sl_step *step, int n, sl_tensor *const *in, int nin,
-                                                sl_tensor *const *targets, int ntargets, sl_tensor **losses,
-                                                sl_tensor **SL_OPTIONAL out, int nout);
-#define sl_step_run_all_shards(step, n, in, nin, targets, ntargets, losses, out, nout)                                 \
-	sl_step_run_all_shards_at(SL_HERE, step, n, in, nin, targets, ntargets, losses, out, nout)
-SL_API enum sl_status sl_step_prepare_all_at(const char *at, sl_step *step, sl_tensor *const *in, int nin,
-                                             sl_tensor *const *targets, int ntargets);
-#define sl_step_prepare_all(step, in, nin, targets, ntargets)                                                          \
-	sl_step_prepare_all_at(SL_HERE, step, in, nin, targets, ntargets)
+/* A batch for a whole step, and where its results go; a call writes x, target, output, or fields by name. */
+struct sl_step_batch {
+	sl_tensor *x, *target;     /* of a network with one input, and a loss with one target */
+	sl_tensor **output;        /* NULL, or gets the first result of the network, of each shard */
+	sl_tensor *const *in;      /* instead of x: nin inputs, of each shard */
+	int nin;                   /* [1] */
+	sl_tensor *const *targets; /* instead of target: ntargets, of each shard; NULL: none */
+	int ntargets;              /* [1] */
+	sl_tensor **out;           /* instead of output: gets the first nout results, of each shard */
+	int nout;
+	sl_tensor **losses; /* NULL, or gets the losses of each shard */
+	int shards;         /* into which the batch is split; 0: it is not */
+};
+SL_API sl_tensor *sl_step_run_at(const char *at, sl_step *step, struct sl_step_batch batch);
+#define sl_step_run(step, ...) sl_step_run_at(SL_HERE, step, SL_PARTLY_((struct sl_step_batch){__VA_ARGS__}))
+SL_API enum sl_status sl_step_prepare_at(const char *at, sl_step *step, struct sl_step_batch batch);
+#define sl_step_prepare(step, ...) sl_step_prepare_at(SL_HERE, step, SL_PARTLY_((struct sl_step_batch){__VA_ARGS__}))
 SL_API struct sl_plan_info sl_step_info(const sl_step *step);
 SL_API const sl_graph *sl_step_graph(const sl_step *step);
 SL_API void sl_step_free(sl_step *SL_OPTIONAL step);
+
+/* The names that steps had before sl_step_batch; they go with the release after 0.2. */
+#define sl_step_compile_all(net_, loss_, context_, trainer_, ...)                                                      \
+	sl_step_compile(net_, NULL, trainer_, .loss_of_all = loss_, .context = context_, __VA_ARGS__)
+#define SL_STEP_ALL_(in_, nin_, targets_, ntargets_)                                                                   \
+	.in = in_, .nin = __extension__((nin_) ?: -1), .targets = (ntargets_) ? (sl_tensor *const *)(targets_) : NULL, \
+	.ntargets = ntargets_
+#define SL_STEP_SHARDS_(losses_, n_) .losses = losses_, .shards = __extension__((n_) ?: -1)
+#define sl_step_run_all(step_, in_, nin_, targets_, ntargets_, out_, nout_)                                            \
+	sl_step_run(step_, SL_STEP_ALL_(in_, nin_, targets_, ntargets_), .out = out_, .nout = nout_)
+#define sl_step_run_all_shards(step_, n_, in_, nin_, targets_, ntargets_, losses_, out_, nout_)                        \
+	(sl_step_run(step_, SL_STEP_ALL_(in_, nin_, targets_, ntargets_), .out = out_, .nout = nout_,                  \
+	             SL_STEP_SHARDS_(losses_, n_))                                                                     \
+	         ? SL_OK                                                                                               \
+	         : sl_error())
+#define sl_step_run_shards(step_, n_, x_, targets_, losses_, outputs_)                                                 \
+	(sl_step_run(step_, .output = outputs_, .in = x_, .nin = 1, .targets = targets_, .ntargets = 1,                \
+	             SL_STEP_SHARDS_(losses_, n_))                                                                     \
+	         ? SL_OK                                                                                               \
+	         : sl_error())
+#define sl_step_prepare_all(step_, in_, nin_, targets_, ntargets_)                                                     \
+	sl_step_prepare(step_, SL_STEP_ALL_(in_, nin_, targets_, ntargets_))
 
 /* ---- several devices -------------------------------------------------------------------------------------------- */
 

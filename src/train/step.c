@@ -12,52 +12,26 @@
 
 enum { MAX_PLANS = 64 };
 
-/* Checks what all ways to compile a step are given; takes a reference to net. */
-static sl_step *step_new(const char *at, const char *function, struct sl_step step)
-{
-	if (!step.net || !(step.loss || step.loss_of_all) || !step.trainer) {
-		if (sl_error() == SL_OK) slp_call_fail(at, function, SL_EINVAL, "an argument is NULL");
-		return NULL;
-	}
-	if ((unsigned)step.opts.reduction > SL_REDUCTION_SUM)
-		return slp_call_fail(at, function, SL_EINVAL, "%d is not a reduction", (int)step.opts.reduction);
-	if (!slp_buckets_usable(at, function, &step.opts.buckets)) return NULL;
-	if (step.opts.accumulate == 0) step.opts.accumulate = 1; /* as 1 */
-	if (!SLP_OPTIONS(sl_step_opts, at, function, &step.opts)) return NULL;
-	if (step.opts.accumulate < 0) return slp_call_fail(at, function, SL_EINVAL, ".accumulate must not be negative");
-	sl_step *s = slp_calloc(1, sizeof *s);
-	if (!s) return slp_call_fail(at, function, SL_ENOMEM, "no memory for a step");
-	*s = step;
-	sl_block_retain(s->net);
-	return s;
-}
-
 /* A training step of a network as one program: sl_step_run computes the network's output, the losses and the gradients,
  * and updates the trainer's parameters, in as few tasks as there are workers to share them.  It is compiled at the
- * first run for a batch's shape.  The gradients themselves are not kept: sl_param_grad does not see them, and
- * inputs get none.  loss is the
- * function behind one of the macros: sl_softmax_cross_entropy_at.  The parameters are updated by the gradient of the
- * mean of all losses, whether there is one a row, several (one a token), or one for the batch; of their sum with
- * .reduction = SL_REDUCTION_SUM.  The step keeps the network; the trainer must outlive it, and its learning rate and
- * schedule count at each run.  Parameters in half types are updated behind the program.  With .accumulate = n, each run
- * takes a micro-batch, whose gradients are kept, and each n-th one makes a step of the trainer by their sum, as if
- * their rows had been one batch: checkpoints in between keep it.  An error of that step drops what was kept.  With
+ * first run for a batch's shape.  The gradients themselves are not kept: sl_param_grad does not see them, and inputs get
+ * none.  loss is the function behind one of the macros: sl_softmax_cross_entropy_at.  The parameters are updated by the
+ * gradient of the mean of all losses, whether there is one a row, several (one a token), or one for the batch; of their
+ * sum with .reduction = SL_REDUCTION_SUM.  The step keeps the network; the trainer must outlive it, and its learning
+ * rate and schedule count at each run.  Parameters in half types are updated behind the program.  With .accumulate = n,
+ * each run takes a micro-batch, whose gradients are kept, and each n-th one makes a step of the trainer by their sum, as
+ * if their rows had been one batch: checkpoints in between keep it.  An error of that step drops what was kept.  With
  * .buckets, batches of many sizes share a few programs; losses of what is filled in do not count (doc/hybrid.md).  Free
- * it with sl_step_free.  SL_EINVAL: NULL, no such reduction, or a negative .accumulate.
+ * it with sl_step_free.
+ *
+ * For networks with several inputs or results (sl_also), any number of targets, and any loss, loss is NULL, and
+ * .loss_of_all a function that is called with .context, all results of the network and all targets of a batch, when the
+ * program is traced; it returns the losses.  It may be any operations on them, on parameters, and on constants that do
+ * not change.  The context must outlive the step.  SL_EINVAL: NULL, two losses, no such reduction, or a negative
+ * .accumulate.
  *
  *     sl_step *step = sl_step_compile(net, sl_softmax_cross_entropy_at, trainer);
- *     while (next(&x, &y)) sl_step_run(step, x, y, NULL); */
-sl_step *sl_step_compile_at(const char *at, sl_block *net, sl_loss *loss, sl_trainer *trainer, struct sl_step_opts opts)
-{
-	SLP_CALL("sl_step_compile", at);
-	return step_new(at, "sl_step_compile",
-	                (struct sl_step){.net = net, .loss = loss, .trainer = trainer, .opts = opts});
-}
-
-/* As sl_step_compile, for networks with several inputs or results (sl_also), any number of targets, and any loss: a
- * function that is called with the context, all results of the network and all targets of a batch, when the program is
- * traced, and gives the losses, as above.  It may be any operations on them, on parameters, and on constants that do
- * not change. The context must outlive the step.
+ *     while (next(&x, &y)) sl_step_run(step, x, y);
  *
  *     static sl_tensor *loss(void *context, sl_tensor *const *out, int nout, sl_tensor *const *targets, int ntargets)
  *     {
@@ -65,16 +39,33 @@ sl_step *sl_step_compile_at(const char *at, sl_block *net, sl_loss *loss, sl_tra
  *             return sl_add(place, sl_mul_scalar(kind, *(double *)context));
  *     }
  *     ...
- *     sl_step *step = sl_step_compile_all(net, loss, &weight, trainer);
+ *     sl_step *step = sl_step_compile(net, NULL, trainer, .loss_of_all = loss, .context = &weight);
  *     sl_tensor *in[] = {image, text}, *targets[] = {box, label};
- *     sl_step_run_all(step, in, 2, targets, 2, NULL, 0); */
-sl_step *sl_step_compile_all_at(const char *at, sl_block *net, sl_loss_of_all *loss, void *context, sl_trainer *trainer,
-                                struct sl_step_opts opts)
+ *     sl_step_run(step, .in = in, .nin = 2, .targets = targets, .ntargets = 2); */
+sl_step *sl_step_compile_at(const char *at, sl_block *net, sl_loss *loss, sl_trainer *trainer, struct sl_step_opts opts)
 {
-	SLP_CALL("sl_step_compile_all", at);
-	return step_new(at, "sl_step_compile_all",
-	                (struct sl_step){
-	                        .net = net, .loss_of_all = loss, .context = context, .trainer = trainer, .opts = opts});
+	SLP_CALL("sl_step_compile", at);
+	if (!net || !(loss || opts.loss_of_all) || !trainer) {
+		if (sl_error() == SL_OK) slp_call_fail(at, "sl_step_compile", SL_EINVAL, "an argument is NULL");
+		return NULL;
+	}
+	if (loss && opts.loss_of_all)
+		return slp_call_fail(at, "sl_step_compile", SL_EINVAL, "give a loss or .loss_of_all, not both");
+	if ((unsigned)opts.reduction > SL_REDUCTION_SUM)
+		return slp_call_fail(at, "sl_step_compile", SL_EINVAL, "%d is not a reduction", (int)opts.reduction);
+	if (!slp_buckets_usable(at, "sl_step_compile", &opts.buckets)) return NULL;
+	if (opts.accumulate == 0) opts.accumulate = 1; /* as 1 */
+	if (!SLP_OPTIONS(sl_step_opts, at, "sl_step_compile", &opts)) return NULL;
+	if (opts.accumulate < 0)
+		return slp_call_fail(at, "sl_step_compile", SL_EINVAL, ".accumulate must not be negative");
+	sl_step *s = slp_calloc(1, sizeof *s);
+	if (!s) return slp_call_fail(at, "sl_step_compile", SL_ENOMEM, "no memory for a step");
+	s->net = net;
+	s->loss = loss;
+	s->trainer = trainer;
+	s->opts = opts;
+	sl_block_retain(net);
+	return s;
 }
 
 static void compiled_free(struct slp_compiled *c)
@@ -186,7 +177,8 @@ static int trace_gradients(const char *at, const sl_step *step, const struct slp
 sl_tensor *slp_step_loss(const char *at, const sl_step *step, sl_tensor *const *out, int nout,
                          sl_tensor *const *targets, int ntargets)
 {
-	if (step->loss_of_all) return step->loss_of_all(step->context, out, nout, targets, ntargets);
+	const struct sl_step_opts *o = &step->opts;
+	if (o->loss_of_all) return o->loss_of_all(o->context, out, nout, targets, ntargets);
 	return step->loss(at, out[0], targets[0]);
 }
 

@@ -21,10 +21,8 @@ struct slp_compiled {
 
 struct sl_step {
 	struct slp_guard guard;
-	sl_block *net;               /* held */
-	sl_loss *loss;               /* of one result and one target; NULL: the other one */
-	sl_loss_of_all *loss_of_all; /* is given the context, which is the caller's */
-	void *context;
+	sl_block *net;       /* held */
+	sl_loss *loss;       /* of one result and one target; NULL: that of the options */
 	sl_trainer *trainer; /* the caller's */
 	struct sl_step_opts opts;
 	struct slp_compiled *plans; /* the newest first */
@@ -37,12 +35,14 @@ struct slp_step_run {
 	const char *at, *function;
 	sl_step *step;
 	int n;                   /* shards */
+	bool split;              /* into n shards, even if n is 1 */
 	sl_tensor *const *batch; /* of each shard: the network's inputs, then the targets */
 	int nin, ntargets;       /* of a shard */
 	const struct slp_filling
 	        *filling;          /* of each shard, whose batch ends with a mask then; NULL: nothing is filled up */
-	sl_tensor **losses, **out; /* of each shard: the losses, nout results; NULL: not wanted */
+	sl_tensor **losses, **out; /* of each shard: the losses, nout results; NULL: not requested */
 	int nout;
+	sl_tensor *first;  /* the losses of the first shard, which the call returns */
 	sl_tensor **owned; /* the batch, if it must be freed */
 };
 static inline sl_tensor *const *slp_step_shard(const struct slp_step_run *r, int i)
@@ -69,7 +69,7 @@ sl_tensor *slp_step_loss(const char *at, const sl_step *step, sl_tensor *const *
 
 /* step_filling.c */
 /* Runs go on batches that are filled up to the buckets of the step, if it has any. */
-bool slp_step_filled(const struct slp_step_run *r, bool (*go)(const struct slp_step_run *));
+bool slp_step_filled(struct slp_step_run *r, bool (*go)(struct slp_step_run *));
 /* The rows of a shard, before it was filled up. */
 int64_t slp_step_rows(const struct slp_step_run *r, int shard);
 /* The losses and results of a program without what was filled in; false after an error. */
@@ -78,9 +78,11 @@ bool slp_step_cut(const struct slp_step_run *r, int shard, const struct slp_comp
 sl_tensor *slp_step_mask(const char *at, const struct slp_follows *follows, sl_tensor *mask, sl_tensor *losses,
                          sl_tensor *weights);
 
-/* step_shards.c: runs with the update behind the programs; false after an error */
-bool slp_step_run_shards(const struct slp_step_run *r);
-/* Nothing has come of it yet. */
-void slp_step_clear(const struct slp_step_run *r);
+/* step_run.c: hands the losses and the results of a shard over to the caller; tensors that were not requested belong to
+ * the scope, or are released. */
+void slp_step_give(struct slp_step_run *r, int shard, sl_tensor *losses, sl_tensor *const *results, int nresults);
+
+/* step_shards.c: runs with the update after the programs; false after an error */
+bool slp_step_run_shards(struct slp_step_run *r);
 
 #endif

@@ -76,7 +76,7 @@ static bool choose(const struct slp_step_run *from, struct slp_filling *filling,
 	return true;
 }
 
-bool slp_step_filled(const struct slp_step_run *from, bool (*go)(const struct slp_step_run *))
+bool slp_step_filled(struct slp_step_run *from, bool (*go)(struct slp_step_run *))
 {
 	if (!from->step->opts.buckets.sizes[0]) return go(from);
 	size_t n = (size_t)from->n, each = (size_t)(from->nin + from->ntargets) + 1;
@@ -89,6 +89,7 @@ bool slp_step_filled(const struct slp_step_run *from, bool (*go)(const struct sl
 	r.filling = filling;
 	for (int i = 0; ok && any && i < r.n; i++) ok = fill_shard(from, &r, i);
 	ok = ok && go(any ? &r : from);
+	if (any) from->first = r.first;
 	for (size_t i = 0; r.owned && i < n * each; i++) sl_release(r.owned[i]);
 	free(r.owned);
 	free(filling);

@@ -24,7 +24,7 @@ static bool is_whole(const sl_step *step)
 	return step->opts.accumulate <= 1 && !slp_trainer_rounds(step->trainer) && !slp_trainer_scales(step->trainer);
 }
 
-/* Whether the step is one, and can take so many tensors. */
+/* Whether the step is there, and takes so many tensors. */
 static bool fits(const struct slp_step_run *r)
 {
 	if (!r->step) {
@@ -35,7 +35,7 @@ static bool fits(const struct slp_step_run *r)
 		              : r->nin < 1 || !r->batch ? "input"
 		              : r->nout > 0 && !r->out  ? "room for the results"
 		                                        : "such number of targets or results");
-	} else if (!r->step->loss_of_all && r->ntargets != 1) {
+	} else if (!r->step->opts.loss_of_all && r->ntargets != 1) {
 		slp_call_fail(r->at, r->function, SL_EINVAL, "the loss takes one target, but %d are given",
 		              r->ntargets);
 	} else {
@@ -44,42 +44,122 @@ static bool fits(const struct slp_step_run *r)
 	return false;
 }
 
-static bool compile(const struct slp_step_run *r)
+/* ---- a batch ----------------------------------------------------------------------------------------------------- */
+
+enum { FEW = 8 };
+
+/* Clears the caller's results. */
+static void clear_results(const struct slp_step_run *r)
+{
+	for (int i = 0; r->losses && i < r->n; i++) r->losses[i] = NULL;
+	int64_t all = r->out && r->n > 0 ? (int64_t)r->n * r->nout : 0; /* they have not been checked yet */
+	for (int64_t i = 0; i < all; i++) r->out[i] = NULL;
+}
+
+/* Makes arrays of one of x, target and output; false: one thing was given in two ways. */
+static bool as_arrays(const struct slp_step_run *r, struct sl_step_batch *b)
+{
+	bool arrays = b->in || b->nin || b->targets || b->ntargets;
+	const char *twice = arrays          ? b->x || b->target ? "x and target, or .in and .targets, not both" : NULL
+	                    : b->shards > 1 ? ".in and .targets of several shards, not x and target"
+	                                    : NULL;
+	if (b->output && (b->out || b->nout)) twice = ".output or .out, not both";
+	if (twice) return slp_call_fail(r->at, r->function, SL_EINVAL, "give %s", twice) != NULL;
+	if (!arrays) {
+		b->in = &b->x;
+		b->targets = &b->target;
+	}
+	if (b->in && !b->nin) b->nin = 1;
+	if (b->targets && !b->ntargets) b->ntargets = 1;
+	if (b->output) {
+		b->out = b->output;
+		b->nout = 1;
+	}
+	return true;
+}
+
+/* Joins the inputs and targets of all shards in r->batch: in few, or in memory that the caller frees, r->owned. */
+static bool join(struct slp_step_run *r, const struct sl_step_batch *b, sl_tensor **few)
+{
+	if (r->ntargets > 0 && !b->targets)
+		return slp_call_fail(r->at, r->function, SL_EINVAL, "the array of targets is NULL") != NULL;
+	size_t nin = (size_t)r->nin, n = (size_t)r->n, each = nin + (size_t)r->ntargets;
+	sl_tensor **batch = each <= FEW && n * each <= FEW ? few : (r->owned = slp_calloc(n, each * sizeof *batch));
+	if (!batch) return slp_call_fail(r->at, r->function, SL_ENOMEM, "no memory for a step") != NULL;
+	for (size_t i = 0; i < n; i++) {
+		memcpy(batch + i * each, b->in + i * nin, nin * sizeof *batch);
+		if (each > nin)
+			memcpy(batch + i * each + nin, b->targets + i * (each - nin), (each - nin) * sizeof *batch);
+	}
+	r->batch = batch;
+	return true;
+}
+
+/* The run that a call asks for; false with an error. */
+static bool take(struct slp_step_run *r, struct sl_step_batch *b, sl_tensor **few)
+{
+	bool once = as_arrays(r, b);
+	r->n = b->shards ? b->shards : 1;
+	r->split = b->shards != 0;
+	r->batch = b->in; /* to see whether there is one */
+	r->nin = b->nin;
+	r->ntargets = b->ntargets;
+	r->losses = b->losses;
+	r->out = b->out;
+	r->nout = b->nout;
+	clear_results(r);
+	return once && fits(r) && join(r, b, few);
+}
+
+/* ---- programs ---------------------------------------------------------------------------------------------------- */
+
+static bool compile(struct slp_step_run *r)
 {
 	return slp_step_plan(r, 0, slp_step_is_alone(r->step) && is_whole(r->step)) != NULL;
 }
 
-static enum sl_status prepare(const struct slp_step_run *r)
+static bool prepare(struct slp_step_run *r)
 {
-	if (!fits(r)) return sl_error();
-	SLP_GUARD(&r->step->guard, r->at, r->function, sl_error());
-	if (!slp_step_is_alone(r->step) && slp_block_synchronised(r->step->net)) return SL_OK; /* there is no program */
-	return slp_step_filled(r, compile) ? SL_OK : sl_error();
+	SLP_GUARD(&r->step->guard, r->at, r->function, false);
+	if (!slp_step_is_alone(r->step) && slp_block_synchronised(r->step->net)) return true; /* there is no program */
+	return slp_step_filled(r, compile);
 }
 
-/* Compiles the step for batches like x with their targets, without making one: then the first sl_step_run takes no
- * longer than others, and sl_step_info and sl_step_graph describe the compiled program.  Errors are those of
- * sl_step_run.
+/* Compiles the step for batches like this one, without making a step: then the first sl_step_run takes no longer than
+ * others, and sl_step_info and sl_step_graph describe the compiled program.  Results are not computed.  SL_EUNSUPPORTED:
+ * a batch that is split into shards; other errors are those of sl_step_run.
  *
  *     if (sl_step_prepare(step, x, y) == SL_OK) printf("%.1f ms\n", 1e3 * sl_step_info(step).seconds); */
-enum sl_status sl_step_prepare_at(const char *at, sl_step *step, sl_tensor *x, sl_tensor *target)
+enum sl_status sl_step_prepare_at(const char *at, sl_step *step, struct sl_step_batch batch)
 {
 	SLP_CALL("sl_step_prepare", at);
-	sl_tensor *batch[2] = {x, target};
-	return prepare(&(struct slp_step_run){at, "sl_step_prepare", step, 1, batch, 1, 1, NULL, NULL, NULL, 0, NULL});
+	sl_tensor *few[FEW];
+	struct slp_step_run r = {.at = at, .function = "sl_step_prepare", .step = step};
+	batch.output = batch.losses = batch.out = NULL;
+	batch.nout = 0;
+	bool ok = take(&r, &batch, few);
+	if (ok && r.split) {
+		slp_call_fail(at, r.function, SL_EUNSUPPORTED, "a batch in shards cannot be prepared");
+		ok = false;
+	}
+	ok = ok && prepare(&r);
+	free(r.owned);
+	return ok ? SL_OK : sl_error();
 }
 
-/* Results that were not requested belong to the scope, or are released. */
-static void hand_over(const struct slp_step_run *r, sl_tensor *const *heads, int nresults)
+void slp_step_give(struct slp_step_run *r, int shard, sl_tensor *losses, sl_tensor *const *results, int nresults)
 {
-	*r->losses = heads[0];
-	for (int i = 0; i < nresults; i++)
-		if (r->out && i < r->nout) r->out[i] = heads[1 + i];
-		else if (!slp_scope_is_open()) sl_release(heads[1 + i]);
+	bool scope = slp_scope_is_open();
+	if (shard == 0) r->first = losses;
+	if (r->losses) r->losses[shard] = losses;
+	else if (shard > 0 && !scope) sl_release(losses);
+	for (int k = 0; k < nresults; k++)
+		if (r->out && k < r->nout) r->out[shard * r->nout + k] = results[k];
+		else if (!scope) sl_release(results[k]);
 }
 
 /* One program with the update. */
-static bool run_whole(const struct slp_step_run *r)
+static bool run_whole(struct slp_step_run *r)
 {
 	sl_tensor *heads[1 + SL_MAX_RESULTS];
 	const struct slp_compiled *c = slp_step_plan(r, 0, true);
@@ -93,133 +173,54 @@ static bool run_whole(const struct slp_step_run *r)
 		return false;
 	slp_fxt_step_done();
 	if (!slp_step_cut(r, 0, c, heads)) return false;
-	hand_over(r, heads, c->nresults);
+	slp_step_give(r, 0, heads[0], heads + 1, c->nresults);
 	return true;
 }
 
-static sl_tensor *run(const struct slp_step_run *r)
+static bool run(struct slp_step_run *r)
 {
 	sl_step *step = r->step;
-	slp_step_clear(r);
-	if (!fits(r)) return NULL;
-	SLP_GUARD(&step->guard, r->at, r->function, NULL);
+	SLP_GUARD(&step->guard, r->at, r->function, false);
 	if (slp_trainer_is_averaged(r->at, r->function, step->trainer) ||
 	    !slp_trainer_has_all(r->at, r->function, step->trainer))
-		return NULL;
-	bool whole = is_whole(step) && slp_step_is_alone(step);
-	return (whole ? slp_step_filled(r, run_whole) : slp_step_run_shards(r)) ? *r->losses : NULL;
+		return false;
+	bool whole = !r->split && is_whole(step) && slp_step_is_alone(step);
+	return whole ? slp_step_filled(r, run_whole) : slp_step_run_shards(r);
 }
 
-/* Makes one step on a batch x with its targets, and returns at once.  Returns the losses, as the loss function returned
- * them, and the output of the network in *output, if output is not NULL: new tensors.  NULL after a mistake, and
- * nothing was updated: SL_ESTATE, forward cannot be traced, or the loss does not depend on a parameter; else those of
- * the operations; SL_EUNSUPPORTED: x or the target has a gradient attached, which a step does not compute (SL_RECORD,
- * sl_backward and sl_trainer_step do).  A mistake that is found only when the program runs, as an index that is out of
- * range, has spoilt the parameters of that step: to wait for the loss is too late.  Look at such inputs before, or go
- * on from the last checkpoint.  Where several processes train together (dist.h), the batch is this one's part, as many
- * rows in all of them, and the gradients are summed over them: see sl_trainer_step. */
-sl_tensor *sl_step_run_at(const char *at, sl_step *step, sl_tensor *x, sl_tensor *target, sl_tensor **output)
-{
-	SLP_CALL("sl_step_run", at);
-	sl_tensor *batch[2] = {x, target}, *losses = NULL;
-	return run(&(struct slp_step_run){at, "sl_step_run", step, 1, batch, 1, 1, NULL, &losses, output,
-	                                  output != NULL, NULL});
-}
-
-/* ---- several inputs and targets ---------------------------------------------------------------------------------- */
-
-/* Puts the arrays of all shards together, in r->batch, which the caller frees.  False with an error. */
-static bool join(struct slp_step_run *r, sl_tensor *const *in, sl_tensor *const *targets)
-{
-	r->batch = in; /* to see whether there is one */
-	slp_step_clear(r);
-	if (!fits(r)) return false;
-	if (r->ntargets > 0 && !targets)
-		return slp_call_fail(r->at, r->function, SL_EINVAL, "the array of targets is NULL") != NULL;
-	size_t nin = (size_t)r->nin, each = nin + (size_t)r->ntargets;
-	r->batch = NULL;
-	sl_tensor **batch = slp_malloc((size_t)r->n * each * sizeof *batch);
-	if (!batch) return slp_call_fail(r->at, r->function, SL_ENOMEM, "no memory for a step") != NULL;
-	for (size_t i = 0; i < (size_t)r->n; i++) {
-		memcpy(batch + i * each, in + i * nin, nin * sizeof *batch);
-		if (each > nin)
-			memcpy(batch + i * each + nin, targets + i * (each - nin), (each - nin) * sizeof *batch);
-	}
-	r->batch = r->owned = batch;
-	return true;
-}
-
-/* sl_step_prepare for several inputs and targets. */
-enum sl_status sl_step_prepare_all_at(const char *at, sl_step *step, sl_tensor *const *in, int nin,
-                                      sl_tensor *const *targets, int ntargets)
-{
-	SLP_CALL("sl_step_prepare_all", at);
-	struct slp_step_run r = {at, "sl_step_prepare_all", step, 1, NULL, nin, ntargets, NULL, NULL, NULL, 0, NULL};
-	enum sl_status s = join(&r, in, targets) ? prepare(&r) : sl_error();
-	free(r.owned);
-	return s;
-}
-
-/* sl_step_run for a network of nin inputs, with ntargets targets (none is possible): returns the losses, and in out the
- * first nout results of the network (out may be NULL if nout is 0).  The batch has as many rows as the first input.
- * NULL after a mistake, those of sl_step_run, and SL_EINVAL: there is no input, or the network has fewer results. */
-sl_tensor *sl_step_run_all_at(const char *at, sl_step *step, sl_tensor *const *in, int nin, sl_tensor *const *targets,
-                              int ntargets, sl_tensor **out, int nout)
-{
-	SLP_CALL("sl_step_run_all", at);
-	sl_tensor *losses = NULL;
-	struct slp_step_run r = {at, "sl_step_run_all", step, 1, NULL, nin, ntargets, NULL, &losses, out, nout, NULL};
-	if (join(&r, in, targets)) run(&r);
-	free(r.owned);
-	return losses;
-}
-
-static bool run_cut(const struct slp_step_run *r)
-{
-	SLP_GUARD(&r->step->guard, r->at, r->function, false);
-	return !slp_trainer_is_averaged(r->at, r->function, r->step->trainer) && slp_step_run_shards(r);
-}
-
-static enum sl_status run_shards(struct slp_step_run *r, sl_tensor *const *in, sl_tensor *const *targets)
-{
-	bool ok = join(r, in, targets) && run_cut(r);
-	free(r->owned);
-	return ok ? SL_OK : sl_error();
-}
-
-/* Makes one step on a batch that is split into n shards (sl_split_and_load), and returns at once: each shard runs on
- * the device of its rows as one program, up to the gradients by all parameters; these are added in a fixed tree on the
- * device that owns the parameter, and used there (see sl_trainer_new).  The result depends on how the batch is split,
- * not on how many devices of a kind share the shards. Shards count by their rows: the gradient is that of the whole
- * batch, whether there is a loss for each row, for each token, or each shard's mean. The network must have been
- * initialised for all of the devices. losses and outputs, if not NULL, get n tensors as sl_step_run returns them, on
- * the shards' devices.  After an error (those of sl_step_run) nothing was updated.  A network with synchronised layers
- * is run call by call instead: sl_forward_shards, sl_backward and sl_trainer_step.
+/* Makes one step on a batch and returns at once: the losses, as the loss function returned them, and in *output, if it is
+ * not NULL, the output of the network: new tensors.  A network of several inputs takes .in and .nin instead of x, a loss
+ * of several targets, or none, .targets and .ntargets; .out gets the first .nout results of the network.  The batch has
+ * as many rows as the first input.
  *
+ * A batch that is split (sl_split_and_load) has .shards: .in has the inputs of the first shard, then those of the second,
+ * and so on, .targets the targets, .out or .output the results, .losses the losses; the call returns the first shard's.
+ * Each shard runs on the device of its rows as one program, up to the gradients with respect to all parameters; these are
+ * added in a fixed tree on the device that owns the parameter, and used there (see sl_trainer_new).  The result depends on
+ * how the batch is split, not on how many devices of a kind share the shards.  Shards count by their rows: the gradient is
+ * that of the whole batch, whether there is a loss for each row, for each token, or each shard's mean.  The network must
+ * have been initialised for all of the devices.  A network with synchronised layers is run call by call instead:
+ * sl_forward_shards, sl_backward and sl_trainer_step.
+ *
+ * Returns NULL after a mistake, and nothing was updated: SL_EINVAL: no input, other numbers of targets or results than the
+ * loss and the network have; SL_ESTATE, forward cannot be traced, or the loss does not depend on a parameter;
+ * SL_EUNSUPPORTED: an input or a target has a gradient attached, which a step does not compute (SL_RECORD, sl_backward and
+ * sl_trainer_step do), or a network with synchronised layers takes several inputs; else those of the operations.  A
+ * mistake that is found only when the program runs, as an index that is out of range, has spoilt the parameters of that
+ * step: to wait for the loss is too late.  Look at such inputs before, or go on from the last checkpoint.  Where several
+ * processes train together (dist.h), the batch is this one's part, as many rows in all of them, and the gradients are
+ * summed over them: see sl_trainer_step.
+ *
+ *     sl_tensor *losses = sl_step_run(step, x, y, &output);
  *     sl_split_and_load(x, devices, 2, xs);
  *     sl_split_and_load(y, devices, 2, ys);
- *     sl_step_run_shards(step, 2, xs, ys, losses, NULL); */
-enum sl_status sl_step_run_shards_at(const char *at, sl_step *step, int n, sl_tensor *const *x,
-                                     sl_tensor *const *targets, sl_tensor **losses, sl_tensor **outputs)
+ *     sl_step_run(step, .in = xs, .targets = ys, .losses = both, .shards = 2); */
+sl_tensor *sl_step_run_at(const char *at, sl_step *step, struct sl_step_batch batch)
 {
-	SLP_CALL("sl_step_run_shards", at);
-	struct slp_step_run r = {at,      "sl_step_run_shards", step, n, NULL, 1, 1, NULL, losses,
-	                         outputs, outputs != NULL,      NULL};
-	return run_shards(&r, x, targets);
-}
-
-/* As sl_step_run_shards, for networks with several inputs or results, or other numbers of targets: in and targets have
- * those of the first shard, then those of the second, and so on; out (NULL if nout is 0) gets the first nout results of
- * each shard in the same order.  SL_EUNSUPPORTED: a network with synchronised layers that takes several inputs.
- *
- *     sl_tensor *in[4], *targets[4];   // shard 0: in[0], in[1]; shard 1: in[2], in[3]
- *     sl_step_run_all_shards(step, 2, in, 2, targets, 2, losses, NULL, 0); */
-enum sl_status sl_step_run_all_shards_at(const char *at, sl_step *step, int n, sl_tensor *const *in, int nin,
-                                         sl_tensor *const *targets, int ntargets, sl_tensor **losses, sl_tensor **out,
-                                         int nout)
-{
-	SLP_CALL("sl_step_run_all_shards", at);
-	struct slp_step_run r = {at,  "sl_step_run_all_shards", step, n, NULL, nin, ntargets, NULL, losses, out, nout,
-	                         NULL};
-	return run_shards(&r, in, targets);
+	SLP_CALL("sl_step_run", at);
+	sl_tensor *few[FEW];
+	struct slp_step_run r = {.at = at, .function = "sl_step_run", .step = step};
+	bool ok = take(&r, &batch, few) && run(&r);
+	free(r.owned);
+	return ok ? r.first : NULL;
 }

@@ -218,7 +218,7 @@ static bool update(const struct slp_step_run *r, const sl_device *owners, sl_ten
 	u.buckets = slp_trainer_buckets(step->trainer);
 	size_t count = (size_t)u.count;
 	u.list = slp_calloc(3 * count + (size_t)n, sizeof *u.list + sizeof *u.parts + sizeof *u.result);
-	if (!u.list) return slp_call_fail(at, "sl_step_run_shards", SL_ENOMEM, "no memory for a step") != NULL;
+	if (!u.list) return slp_call_fail(at, "sl_step_run", SL_ENOMEM, "no memory for a step") != NULL;
 	u.data = u.list + n;
 	u.sums = u.data + count;
 	u.single = u.sums + count;
@@ -245,15 +245,8 @@ static const sl_device *gather(const char *at, sl_step *step)
 	return ok ? owners : NULL;
 }
 
-/* What shard i has given, to the caller. */
-static void hand_over(const struct slp_step_run *r, int i, sl_tensor *losses, sl_tensor *const *results)
-{
-	if (r->losses) r->losses[i] = losses;
-	for (int k = 0; r->out && k < r->nout; k++) r->out[i * r->nout + k] = results[k];
-}
-
 /* Program by program. */
-static bool run_programs(const struct slp_step_run *r)
+static bool run_programs(struct slp_step_run *r)
 {
 	sl_tensor ***shards = slp_calloc((size_t)r->n, sizeof *shards);
 	if (!shards) return slp_call_fail(r->at, r->function, SL_ENOMEM, "no memory for a step") != NULL;
@@ -271,7 +264,7 @@ static bool run_programs(const struct slp_step_run *r)
 			if (ok) ok = update(r, owners, shards, nresults, rows);
 	slp_turn_share(false);
 	for (int i = 0; i < r->n; i++) {
-		if (ok) hand_over(r, i, shards[i][0], shards[i] + 1);
+		if (ok) slp_step_give(r, i, shards[i][0], shards[i] + 1, nresults);
 		free(shards[i]);
 	}
 	free(shards);
@@ -285,7 +278,7 @@ static bool update_eagerly(const char *at, sl_step *step, int64_t rows)
 	SLP_CHANGE();
 	size_t count = (size_t)slp_step_params(step);
 	sl_tensor **data = slp_calloc(2 * count, sizeof *data);
-	if (!data) return slp_call_fail(at, "sl_step_run_shards", SL_ENOMEM, "no memory for a step") != NULL;
+	if (!data) return slp_call_fail(at, "sl_step_run", SL_ENOMEM, "no memory for a step") != NULL;
 	sl_tensor **grads = data + count;
 	bool ok = false;
 	double scale;
@@ -308,7 +301,7 @@ static bool can_together(const struct slp_step_run *r)
 }
 
 /* The same call by call, all shards going forward layer by layer, where layers need them together. */
-static bool run_together(const struct slp_step_run *r)
+static bool run_together(struct slp_step_run *r)
 {
 	const char *at = r->at;
 	sl_step *step = r->step;
@@ -336,19 +329,12 @@ static bool run_together(const struct slp_step_run *r)
 	}
 	struct sl_backward_opts opts = {.head_grads = weights, .scale = sl_trainer_loss_scale(step->trainer)};
 	ok = ok && sl_backward_heads_at(at, heads, n, opts) == SL_OK && update_eagerly(at, step, rows);
-	for (int i = 0; ok && i < n; i++) hand_over(r, i, heads[i], &out[i]);
+	for (int i = 0; ok && i < n; i++) slp_step_give(r, i, heads[i], &out[i], 1);
 	free(heads);
 	return ok;
 }
 
-void slp_step_clear(const struct slp_step_run *r)
-{
-	for (int i = 0; r->losses && i < r->n; i++) r->losses[i] = NULL;
-	int64_t all = r->out && r->n > 0 ? (int64_t)r->n * r->nout : 0; /* they have not been checked yet */
-	for (int64_t i = 0; i < all; i++) r->out[i] = NULL;
-}
-
-bool slp_step_run_shards(const struct slp_step_run *r)
+bool slp_step_run_shards(struct slp_step_run *r)
 {
 	return slp_block_synchronised(r->step->net) ? run_together(r) : slp_step_filled(r, run_programs);
 }

@@ -103,7 +103,8 @@ static bool compute(struct run *r, const struct sl_batch *b)
 	sl_split_and_load(b->x, devices, n, p.x, .uneven = true);
 	sl_split_and_load(b->y, devices, n, p.y, .uneven = true);
 	if (sl_error() != SL_OK) return false;
-	if (r->step) sl_step_run_shards(r->step, n, p.x, p.y, p.losses, p.outputs);
+	if (r->step)
+		sl_step_run(r->step, .output = p.outputs, .in = p.x, .targets = p.y, .losses = p.losses, .shards = n);
 	else compute_eagerly(r, &p, n, sl_tensor_shape(b->x).dim[0]);
 	for (int i = 0; i < n && sl_error() == SL_OK; i++) sl_metric_add(r->loss, p.losses[i], NULL);
 	return sl_error() == SL_OK;

@@ -42,7 +42,7 @@ static void make_step(struct training *t, sl_tensor *x, sl_tensor *y, sl_tensor 
 	CHECK_OK(sl_split_and_load(x, t->where, n, xs));
 	CHECK_OK(sl_split_and_load(y, t->where, n, ys));
 	if (t->c->how == WHOLE) {
-		CHECK_OK(sl_step_run_shards(t->step, n, xs, ys, losses, NULL));
+		CHECK(sl_step_run(t->step, .in = xs, .targets = ys, .losses = losses, .shards = n) != NULL);
 		return;
 	}
 	SL_RECORD

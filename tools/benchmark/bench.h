@@ -1,4 +1,4 @@
-/* The benchmark: what a case is, what measuring it gives, and what the parts share. */
+/* The benchmark: cases, measurements, and functions that its files share. */
 #ifndef BENCH_H
 #define BENCH_H
 

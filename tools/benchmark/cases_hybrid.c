@@ -1,5 +1,5 @@
-/* Cases of compiled programs: a small network on one row, whole training steps, what they gain over calls one by one,
- * their memory, and compiling itself. */
+/* Cases of compiled programs: a small network on one row, whole training steps and their gain over single calls, their
+ * memory, and the time to compile. */
 #include "bench.h"
 #include "models/driver/networks.h"
 

@@ -1,4 +1,4 @@
-/* Cases of waiting: an operation and a wait for its result, each time; an engine that has nothing to do. */
+/* Cases of waiting: an operation and a wait for its result, repeatedly; an idle engine. */
 #include <stdlib.h>
 #include <time.h>
 

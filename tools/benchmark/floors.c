@@ -1,5 +1,5 @@
-/* What the machine can do at most: products of matrices, memory, StarPU's tasks.  Measured right before each run of a
- * case.  Each thread works for itself on a core of its own: what the best parallel code could reach. */
+/* Measures the machine's limits right before each run of a case: products of matrices, memory, StarPU's tasks.  Each
+ * thread works independently on its own core, as ideal parallel code would. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

@@ -1,5 +1,5 @@
-/* What a CUDA device can do at most: products of matrices by cuBLAS, copies within its memory, copies through the link.
- * Measured with the libraries alone, not through Starling. */
+/* Measures a CUDA device's limits with the libraries alone, not through Starling: products of matrices by cuBLAS, copies
+ * within its memory, copies through the link. */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif

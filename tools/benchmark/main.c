@@ -35,8 +35,8 @@ enum {
 static const struct argp_option options[] = {
         {"list", 'l', NULL, 0, "List the cases and end", 0},
         {"json", KEY_JSON, "FILE", 0, "Write a JSON object for each case, one a line, to FILE", 0},
-        {"peer", KEY_PEER, "PYTHON", 0, "Let this Python do the same work in PyTorch, alternating, and compare", 0},
-        {"peer-script", KEY_PEER_SCRIPT, "FILE", 0, "Another script of PyTorch's part than the installed one", 0},
+        {"peer", KEY_PEER, "PYTHON", 0, "Run the same work in PyTorch with this Python, in turn, and compare", 0},
+        {"peer-script", KEY_PEER_SCRIPT, "FILE", 0, "Script for PyTorch's part (default: the installed one)", 0},
         {"device", KEY_DEVICE, "DEVICE", 0, "Run operations on cpu (the default) or a GPU: gpu:0", 0},
         {"tf32", KEY_TF32, NULL, 0, "Let float32 products on a GPU round to TF32, in PyTorch, too", 0},
         {"runs", KEY_RUNS, "N", 0, "Measure each case so many times (default: 9)", 0},

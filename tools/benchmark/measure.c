@@ -1,5 +1,5 @@
-/* Measuring a case: a process of its own, warming up, and runs in which floor, our turn and the peer's alternate, so
- * that other work on the machine affects all of them alike. */
+/* Measures a case: in a process of its own, after warming up, in runs that alternate the floor, Starling and the peer, so
+ * that other work on the machine affects all three equally. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Results for people (a table, as text or Markdown) and for machines (JSON, one object a line). */
+/* Results as a table (text or Markdown) and as JSON (one object a line). */
 #include <jansson.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* What rows of the tables of cases are written with: units, work, kinds of cases. */
+/* Macros for rows of the tables of cases: units, work, kinds of cases. */
 #ifndef BENCH_TABLES_H
 #define BENCH_TABLES_H
 

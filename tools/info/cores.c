@@ -1,4 +1,4 @@
-/* The cores that CPU teams have, and why not more; the threads of libraries. */
+/* The cores of CPU teams, what limits their number, and the threads of libraries. */
 #include <stdio.h>
 #include <stdlib.h>
 

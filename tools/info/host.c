@@ -1,5 +1,4 @@
-/* The machine and its environment, as far as they decide how fast programs are, with hints where something is slow:
- * enough for a bug report. */
+/* The machine and its environment, for bug reports, with hints where a setting makes programs slow. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>

@@ -1,4 +1,4 @@
-/* What StarPU sees of the machine: devices, memory, links; and the settings that the engine runs with. */
+/* The machine as StarPU sees it: devices, memory, links; and the engine's settings. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /* sl-info: describes this machine and what Starling uses of it.
  *
- * It links with the whole library (libcore), not only with the exported part: only a tool needs to know how cores
- * are assigned to teams, which kernels were chosen and which operations there are. */
+ * It links with the whole library (libcore), not only with the exported part: it
+ * reports how cores are assigned to teams, which kernels were chosen, and which operations exist. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <string.h>

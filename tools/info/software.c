@@ -1,4 +1,4 @@
-/* Libraries with their versions, and the kernels that were picked for this CPU. */
+/* The versions of libraries, and the kernels that were chosen for this CPU. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Limits of a run: memory by the system's limit of data, which the library obeys, time by a thread that looks at clocks. */
+/* Limits of a run: memory by RLIMIT_DATA, which the library obeys; time by a thread that reads the clocks. */
 #include "budget.h"
 
 #include <dirent.h>

@@ -1,4 +1,4 @@
-/* What a model may cost: memory and time, so that a small file from somewhere cannot take the machine. */
+/* Limits of memory and time, so that a small file from an unknown source cannot occupy the machine. */
 #ifndef RUN_BUDGET_H
 #define RUN_BUDGET_H
 

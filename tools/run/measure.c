@@ -1,4 +1,4 @@
-/* How fast a network runs: one call after the other, from several threads, with batches of several sizes. */
+/* Measures the speed of a network: calls in sequence, from several threads, with batches of several sizes. */
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>

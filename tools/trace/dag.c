@@ -1,5 +1,5 @@
-/* The tasks of one iteration and what depends on what, for Graphviz.  A task of several layers is one node, or with its
- * layers in it. */
+/* The tasks of one iteration and their dependencies, for Graphviz.  A task of several layers is one node, or a group of its
+ * layers. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* sl-trace-report: what sl-trace asks for a summary and for Perfetto's file.  It reads what starpu_fxt_tool left. */
+/* sl-trace-report: writes sl-trace's summary, picture and Perfetto file from the output of starpu_fxt_tool. */
 #include <argp.h>
 #include <jansson.h>
 #include <stdarg.h>

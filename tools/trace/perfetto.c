@@ -1,5 +1,5 @@
 /* Writes a trace in the Trace Event Format (of Chrome, read by Perfetto): workers are tracks, tasks are slices on them
- * with what they compute and where the program called them, dependencies are arrows, memory and queues are counters. */
+ * with their operations and the program's lines, dependencies are arrows, memory and queues are counters. */
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>

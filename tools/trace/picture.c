@@ -1,6 +1,6 @@
-/* The trace as one picture (SVG): what the program waited for, what each worker ran, iterations, queues, memory.
- * Colours are those of families of operations, named in a legend.  What is narrower than a pixel is added up, so that
- * the picture stays small however many tasks there are. */
+/* The trace as one picture (SVG): the program's waits, each worker's tasks, iterations, queues, memory.  Colours stand for
+ * families of operations, named in a legend.  Tasks narrower than a pixel are added up, so that the picture stays small
+ * however many there are. */
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* The summary on the terminal: where the time went, what was waited for, how far the run was from its bounds. */
+/* The summary on the terminal: where time was spent, waits, and the run's time relative to its bounds. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Reads what tasks were: tasks.rec (by StarPU's tool) and calls.tsv (by Starling). */
+/* Reads descriptions of tasks: tasks.rec (by StarPU's tool) and calls.tsv (by Starling). */
 #include <stdlib.h>
 #include <string.h>
 

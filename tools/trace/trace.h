@@ -1,4 +1,4 @@
-/* A trace as starpu_fxt_tool left it in a folder, read for the summary and for Perfetto.  Times are in milliseconds
+/* A trace that starpu_fxt_tool wrote to a folder, for the summary, the picture and Perfetto.  Times are in milliseconds
  * since the trace began. */
 #ifndef SL_TRACE_H
 #define SL_TRACE_H
