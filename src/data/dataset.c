@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "data/dataset.h"
+#include "runtime/budget.h"
 #include "number.h"
 #include "op.h"
 #include "philox.h"
@@ -20,6 +21,12 @@ bool slp_data_fail(enum sl_status status, const char *format, ...)
 	if (c->at) slp_call_fail(c->at, c->function, status, "%s", text);
 	else slp_error_set(status, "%s", text);
 	return false;
+}
+
+bool slp_data_spend(const char *path, double operations)
+{
+	char why[256];
+	return slp_budget_spend(operations, why) || slp_data_fail(SL_ETIME, "%s: %s", path, why);
 }
 
 /* ---- making and giving up --------------------------------------------------------------------------------------- */

@@ -81,6 +81,7 @@ static bool add_node(struct slp_onnx_parsing *p, int graph, int i, int **next)
 	struct slp_onnx_model *m = p->m;
 	SlpOnnx__NodeProto *proto = m->graphs[graph].proto->node[i - m->graphs[graph].first_node];
 	struct slp_onnx_node *n = &m->nodes[i];
+	if (!slp_file_spend(p->f, 1)) return false;
 	if (!proto->op_type) return fail(p, SL_EFORMAT, "node \"%.100s\" has no operator", slp_onnx_node_name(proto));
 	*n = (struct slp_onnx_node){.proto = proto,
 	                            .in = *next,

@@ -3,6 +3,7 @@
 
 #include "interop/import.h"
 #include "op.h"
+#include "runtime/budget.h"
 
 #ifndef HAVE_ONNX
 sl_block *slp_import_onnx_parse(struct slp_file *f, struct sl_import_onnx_opts opts)
@@ -35,6 +36,7 @@ sl_block *slp_import_onnx_parse(struct slp_file *f, struct sl_import_onnx_opts o
 sl_block *sl_import_onnx_at(const char *at, const char *path, struct sl_import_onnx_opts opts)
 {
 	SLP_CALL("sl_import_onnx", at);
+	SLP_BUDGET(path);
 	struct slp_file f;
 	if (!slp_file_read(&f, at, "sl_import_onnx", path)) return NULL;
 	sl_block *block = slp_import_onnx_parse(&f, opts);

@@ -6,6 +6,7 @@
 
 #include "io/file.h"
 #include "io/regular.h"
+#include "runtime/budget.h"
 #include "runtime/uncancelled.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -32,8 +33,15 @@ bool slp_file_fail(struct slp_file *f, enum sl_status status, const char *format
 	return false;
 }
 
+bool slp_file_spend(struct slp_file *f, double operations)
+{
+	char why[256];
+	return slp_budget_spend(operations, why) || slp_file_fail(f, SL_ETIME, "%s", why);
+}
+
 static bool read_all(struct slp_file *f, FILE *file, int64_t size)
 {
+	if (!slp_file_spend(f, (double)size)) return false;
 	f->size = (size_t)size;
 	f->data = slp_malloc(f->size + 1);
 	if (!f->data) return slp_file_fail(f, SL_ENOMEM, "no memory for its %zu bytes", f->size);

@@ -9,6 +9,7 @@
 #include "io/numbered.h"
 #include "io/params.h"
 #include "nn/state.h"
+#include "runtime/budget.h"
 #include "runtime/uncancelled.h"
 #include "tensor/moment.h"
 
@@ -51,6 +52,7 @@ sl_checkpoint *slp_checkpoint_parse(struct slp_file *f)
 static sl_checkpoint *open_file(const char *at, const char *path)
 {
 	struct slp_file f;
+	SLP_BUDGET(path);
 	if (!slp_file_read(&f, at, "sl_checkpoint_open", path)) return NULL;
 	sl_checkpoint *c = slp_checkpoint_parse(&f);
 	free(f.data);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "runtime/budget.h"
 #include "runtime/room.h"
 #include "runtime/runtime.h"
 
@@ -20,7 +21,9 @@ static _Atomic size_t last_refused;
 
 static bool refused(size_t bytes)
 {
-	return told_to_fail() || (bytes >= SLP_ROOM_LARGE && !slp_room_for(bytes));
+	if (told_to_fail()) return true;
+	if (bytes >= SLP_ROOM_LARGE) return !slp_room_for(bytes);
+	return slp_budget_current && !slp_budget_has_small(bytes);
 }
 
 static void *noted(void *p, size_t bytes)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "number.h"
+#include "runtime/budget.h"
 #include "runtime/cores.h"
 #include "runtime/explain.h"
 #include "runtime/finite.h"
@@ -122,6 +123,7 @@ static enum sl_status start(const char *at, const struct sl_config *given)
 	slp_simulate_memory();
 	slp_fxt_start();
 	slp_engine.config = *c;
+	slp_budget_start(&c->untrusted);
 	slp_explain_start();
 	slp_idle_start();
 	start_watch(&settings);
@@ -257,6 +259,7 @@ static void stop(void)
 	starpu_shutdown();
 	slp_number_end(locale);
 	slp_engine.nteams = slp_engine.ngpus = slp_engine.nslaves = 0;
+	slp_budget_start(&(struct sl_untrusted){0});
 }
 
 static bool refused(const char *function, bool outermost)

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "runtime/budget.h"
 #include "runtime/groups.h"
 #include "runtime/runtime.h"
 
@@ -211,6 +212,9 @@ static struct room read_room(void)
 	r.bytes -= waiting <= 0 ? 0 : (uint64_t)waiting < r.bytes ? (uint64_t)waiting : r.bytes;
 	read_limits(&r);
 	read_starpu(&r);
+	if (slp_untrusted.bytes)
+		lower(&r, slp_untrusted.bytes, slp_budget_taken() + (waiting > 0 ? (uint64_t)waiting : 0),
+		      "sl_config.untrusted");
 	return r;
 }
 
