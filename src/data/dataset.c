@@ -5,6 +5,7 @@
 
 #include "data/dataset.h"
 #include "runtime/budget.h"
+#include "runtime/text.h"
 #include "number.h"
 #include "op.h"
 #include "philox.h"
@@ -18,6 +19,7 @@ bool slp_data_fail(enum sl_status status, const char *format, ...)
 	va_start(args, format);
 	slp_vsnprintf(text, sizeof text, format, args);
 	va_end(args);
+	slp_text_escape(text, sizeof text, false);
 	if (c->at) slp_call_fail(c->at, c->function, status, "%s", text);
 	else slp_error_set(status, "%s", text);
 	return false;

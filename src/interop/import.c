@@ -207,7 +207,7 @@ static const char *call_site_of(const char *file, const char *node)
 	char call_site[256];
 	const char *slash = strrchr(file, '/');
 	snprintf(call_site, sizeof call_site, "%s, node %s", slash ? slash + 1 : file, node);
-	return slp_text_keep(call_site, "an imported node");
+	return slp_text_keep(slp_text_escape(call_site, sizeof call_site, false), "an imported node");
 }
 
 /* Once it is known which nodes are needed, and how many values there are. */

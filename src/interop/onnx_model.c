@@ -45,7 +45,7 @@ static const char *call_site_of(const char *file, const char *node)
 	char text[256];
 	const char *slash = strrchr(file, '/');
 	snprintf(text, sizeof text, "%.100s, node %.120s", slash ? slash + 1 : file, node);
-	return slp_text_keep(text, "an imported node");
+	return slp_text_keep(slp_text_escape(text, sizeof text, false), "an imported node");
 }
 
 /* The node that takes a name for one, in the graph where the name is. */

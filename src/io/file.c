@@ -7,6 +7,7 @@
 #include "io/file.h"
 #include "io/regular.h"
 #include "runtime/budget.h"
+#include "runtime/text.h"
 #include "runtime/uncancelled.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -28,6 +29,7 @@ bool slp_file_fail(struct slp_file *f, enum sl_status status, const char *format
 	va_start(args, format);
 	vsnprintf(text, sizeof text, format, args);
 	va_end(args);
+	slp_text_escape(text, sizeof text, false);
 	if (!f->failed) slp_call_fail(f->at, f->function, status, "%s: %s", f->path, text);
 	f->failed = true;
 	return false;

@@ -112,7 +112,9 @@ enum sl_status slp_no_memory(size_t bytes)
 {
 	const struct slp_call *c = &slp_current_call;
 	char text[160];
-	slp_call_fail(c->at, c->at ? c->function : "starling", SL_ENOMEM, "%s", slp_room_text(bytes, text));
+	const char *file = slp_budget_current ? slp_budget_current->file : "";
+	slp_call_fail(c->at, c->at ? c->function : "starling", SL_ENOMEM, "%.200s%s%s", file, *file ? ": " : "",
+	              slp_room_text(bytes, text));
 	return SL_ENOMEM;
 }
 

@@ -9,6 +9,7 @@
 #include "runtime/finite.h"
 #include "runtime/fxt.h"
 #include "runtime/gate.h"
+#include "runtime/home.h"
 #include "runtime/priority.h"
 #include "runtime/processes.h"
 #include "runtime/simulate.h"
@@ -111,6 +112,7 @@ static enum sl_status start(const char *at, const struct sl_config *given)
 	if (s != SL_OK) return s;
 	slp_cores_choose();
 	if ((s = slp_starpu_start(at, &settings)) != SL_OK) {
+		slp_home_forget();
 		leave();
 		return s;
 	}
@@ -258,6 +260,7 @@ static void stop(void)
 	locale_t locale = slp_number_begin();
 	starpu_shutdown();
 	slp_number_end(locale);
+	slp_home_forget();
 	slp_engine.nteams = slp_engine.ngpus = slp_engine.nslaves = 0;
 	slp_budget_start(&(struct sl_untrusted){0});
 }
