@@ -30,7 +30,6 @@ EXTRA_DIST += \
 	python/starling/_ffi.pyi \
 	python/starling/_extra.py \
 	python/starling/_files.py \
-	python/starling/_files.py \
 	python/starling/_foreign.py \
 	python/starling/_indexing.py \
 	python/starling/_nested.py \

@@ -12,7 +12,7 @@ extern struct sl_untrusted slp_untrusted;
 struct slp_budget {
 	const char *file;
 	double since, processors; /* clocks when it began, in seconds */
-	double operations;
+	double operations, ahead; /* counted; of calls that were submitted since all were waited for */
 	size_t small; /* bytes of small requests since the memory was looked at */
 };
 extern _Thread_local struct slp_budget *slp_budget_current;
@@ -31,6 +31,8 @@ bool slp_budget_allows(double operations);
 /* The same, for an operation of a network that is about to be called, or traced. */
 struct slp_infer;
 enum sl_status slp_budget_call(const struct slp_infer *c, char why[256]);
+/* After a call was submitted: waits where much is ahead, so that what time has been taken is known. */
+void slp_budget_pace(void);
 
 /* Whether memory is left when so many bytes more, of a small request, are asked for. */
 bool slp_budget_has_small(size_t bytes);

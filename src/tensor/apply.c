@@ -358,6 +358,7 @@ static enum sl_status apply(struct call *c, const char *at, const struct sl_op *
 	if (s == SL_OK) s = check_gradient(&c->infer, in);
 	if (s == SL_OK) s = make_outputs(c, out);
 	if (s == SL_OK) s = submit(c, false);
+	if (slp_budget_current) slp_budget_pace();
 	if (s == SL_OK) s = record(c, nin, in, out);
 	for (int i = 0; i < op->nout; i++) {
 		if (s == SL_OK) slp_scope_add(out[i]);
