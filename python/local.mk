@@ -29,6 +29,7 @@ EXTRA_DIST += \
 	python/starling/_engine.py \
 	python/starling/_ffi.pyi \
 	python/starling/_extra.py \
+	python/starling/_disk.py \
 	python/starling/_files.py \
 	python/starling/_foreign.py \
 	python/starling/_indexing.py \

@@ -69,8 +69,8 @@ bool slp_shape_valid(sl_shape shape)
 	if (shape.ndim < 0 || shape.ndim > SL_MAX_NDIM) return false;
 	int64_t n = 1;
 	for (int i = 0; i < shape.ndim; i++) {
-		if (shape.dim[i] < 0) return false;
-		if (__builtin_mul_overflow(n, shape.dim[i], &n) || n > INT64_MAX / 16) return false;
+		int64_t length = shape.dim[i] ? shape.dim[i] : 1; /* of some axes the product must fit, too */
+		if (length < 0 || __builtin_mul_overflow(n, length, &n) || n > INT64_MAX / 16) return false;
 	}
 	return true;
 }

@@ -143,6 +143,16 @@ if [ -z "$sanitize" ]; then
   [ "$gpu" -le 12000000 ] || { echo "more than 12 MB for GPUs: not compressed?"; exit 1; }
 fi
 
+# Programs and libraries are hardened as configure found that they can be, and search libraries beside themselves only;
+# what they load is listed.
+if command -v readelf >/dev/null; then
+  flags=$(sed -nE 's/^S\["(SLP_HARDENING|SLP_LDFLAGS)"\]="(.*)"$/\2/p' config.status)
+  # shellcheck disable=SC2086
+  "$srcdir/tests/hardened" "$dest" "$(echo $flags)"
+fi
+sbom=$(find "$dest" -name '*.cdx.json')
+[ -n "$sbom" ] && grep -q '"libc6\|libc\.so' $sbom || { echo "no bill of materials, or an empty one: $sbom"; exit 1; }
+
 # Each program brings its completion.
 for program in "$(find "$dest" -type d -name bin)"/*; do
   name=$(basename "$program")

@@ -437,11 +437,40 @@ static void test_failed_save(void)
 	remove(path);
 }
 
+/* What a terminal would obey is printed as \xNN, ends of lines too: a name cannot pretend to be another message. */
+static void test_control_characters(void)
+{
+	static const char table[] = "1,2\n\x1b[2J\t,3\n";
+	char path[PATH_MAX];
+	SL_SCOPE
+		CHECK_NULL(LOAD_NPY("{'descr': '<\x1b[2J\n\x7f', 'fortran_order': False, 'shape': (1,)}", 0), SL_EDTYPE,
+		           "'<\\x1b[2J\\x0a\\x7f'");
+	slp_write_scratch("c.csv", table, sizeof table - 1);
+	CHECK_NULL(sl_dataset_csv(slp_scratch_path("c.csv", path)), SL_EFORMAT, "'\\x1b[2J\\x09' is not a number");
+	remove(path);
+}
+
+/* Sizes that cannot be, also where another axis is 0. */
+static void test_npy_sizes(void)
+{
+	SL_SCOPE {
+		CHECK_NULL(LOAD_NPY("{'descr': '<f4', 'fortran_order': False, 'shape': (-2,)}", 0), SL_EFORMAT,
+		           "shape");
+		CHECK_NULL(LOAD_NPY("{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387905, 4)}", 0),
+		           SL_EFORMAT, "impossible shape");
+		CHECK_NULL(
+		        LOAD_NPY("{'descr': '<f4', 'fortran_order': False, 'shape': (0, 9223372036854775807, 4)}", 0),
+		        SL_EFORMAT, "impossible shape");
+	}
+}
+
 static const struct slp_test npy_tests[] = {
         {"files of NumPy", test_npy},
         {"types and shapes", test_npy_types},
         {"conversions", test_npy_conversions},
         {"headers", test_npy_faults},
+        {"control characters", test_control_characters},
+        {"sizes", test_npy_sizes},
         {"cut", test_npy_cut},
         {NULL, NULL},
 };

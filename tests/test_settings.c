@@ -1,10 +1,12 @@
 /* Settings: seeds, environment variables, scheduling policies. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <starling.h>
 
 #include "check.h"
+#include "folder.h"
 #include "op.h"
 #include "runtime/compat.h"
 #include "runtime/engine.h"
@@ -88,8 +90,71 @@ static void test_malformed_variables(void)
 	check_variable("SL_TF32", "half", true);
 	check_variable("SL_NAN", "1", false);
 	check_variable("SL_RUNAHEAD_BYTES", "99999999999999999999999", true);
+	check_variable("SL_UNTRUSTED_BYTES", "-1", true);
+	check_variable("SL_UNTRUSTED_SECONDS", "nan", true);
+	check_variable("SL_UNTRUSTED_SECONDS", "0.5", false);
+	check_variable("SL_UNTRUSTED_OPERATIONS", "1e9x", true);
+	check_variable("SL_UNTRUSTED_OPERATIONS", "1e9", false);
 	check_variable("STARPU_NCPU", "two", true);
 	check_variable("STARPU_NCUDA", "-1", true);
+}
+
+/* What reading a file costs at most: the message names the file and the limit. */
+static void test_untrusted(void)
+{
+	char path[PATH_MAX];
+	slp_begin_plainly();
+	slp_scratch_path("x.npy", path);
+	SL_SCOPE
+		CHECK_OK(sl_save_npy(sl_zeros(SL_SHAPE(1 << 20)), path));
+	slp_end_well();
+	slp_begin((struct sl_config){.untrusted = {.bytes = 1 << 30, .seconds = 100, .operations = 1e9}});
+	SL_SCOPE
+		CHECK(sl_load_npy(path) && sl_wait_all() == SL_OK);
+	sl_shutdown();
+	slp_begin((struct sl_config){.untrusted = {.operations = 1e6}});
+	SL_SCOPE
+		CHECK_NULL(sl_load_npy(path), SL_ETIME, "x.npy", "sl_config.untrusted");
+	sl_shutdown();
+	slp_begin((struct sl_config){.untrusted = {.bytes = 1 << 20}});
+	SL_SCOPE
+		CHECK_NULL(sl_load_npy(path), SL_ENOMEM, "x.npy", "sl_config.untrusted");
+	sl_shutdown();
+	remove(path);
+	CHECK_STATUS(sl_init(&(struct sl_config){.untrusted = {.seconds = -1}}), SL_EINVAL, "untrusted");
+	sl_error_clear();
+}
+
+static const char *const places[] = {"STARPU_HOME", "XDG_CACHE_HOME", "HOME", "STARPU_PERF_MODEL_DIR", "TMPDIR"};
+enum { PLACES = sizeof places / sizeof *places, TEMPORARY = PLACES - 1 };
+
+/* Where no variable names a place for StarPU's measurements, a folder of this user's own does, as long as it runs: none
+ * that a stranger may have put where StarPU would look. */
+static void test_no_home(void)
+{
+	char *before[PLACES], folder[PATH_MAX], measured[PATH_MAX + 32];
+	struct stat s;
+	slp_scratch_path("temporary", folder);
+	CHECK(mkdir(folder, 0777) == 0);
+	for (int i = 0; i < PLACES; i++) {
+		before[i] = getenv(places[i]) ? strdup(getenv(places[i])) : NULL;
+		unsetenv(places[i]);
+	}
+	setenv(places[TEMPORARY], folder, 1);
+	CHECK_OK(sl_init(NULL));
+	const char *home = getenv("STARPU_HOME");
+	CHECK(home && !strncmp(home, folder, strlen(folder)));
+	CHECK(home && !lstat(home, &s) && S_ISDIR(s.st_mode) && s.st_uid == geteuid() && (s.st_mode & 0777) == 0700);
+	snprintf(measured, sizeof measured, "%s/.starpu/sampling", home ? home : "");
+	CHECK(access(measured, F_OK) == 0);
+	sl_shutdown();
+	CHECK(!getenv("STARPU_HOME"));
+	CHECK_SAYING(rmdir(folder) == 0, "something is left in %s", folder);
+	for (int i = 0; i < PLACES; i++) {
+		if (before[i]) setenv(places[i], before[i], 1);
+		else unsetenv(places[i]);
+		free(before[i]);
+	}
 }
 
 static void test_no_devices(void)
@@ -138,6 +203,8 @@ static void test_policy(void)
 static const struct slp_test tests[] = {
         {"seeds", test_seeds},
         {"malformed variables", test_malformed_variables},
+        {"untrusted", test_untrusted},
+        {"no home", test_no_home},
         {"no devices", test_no_devices},
         {"variables", test_variables},
 #if SLP_STARPU_1_4

@@ -343,8 +343,10 @@ static sl_block *load(const struct options *o)
 	return sl_import_at(SL_HERE, o->symbol, names, n, o->params, (struct sl_import_opts){.output = o->node});
 }
 
+/* What the engine refuses at once; drv_start passes it on.  No machine computes so many operations in the time. */
 static void limit(struct options *o)
 {
+	const double operations_a_second = 1e13;
 	int64_t bytes = run_model_bytes(o->symbol) + (is_onnx(o) ? 0 : run_file_bytes(o->params));
 	for (int i = 0; i < o->ninputs; i++) {
 		const struct input *in = &o->inputs[i];
@@ -352,7 +354,8 @@ static void limit(struct options *o)
 		                  : sl_shape_size(in->shape) * (int64_t)sl_dtype_size(in->dtype);
 	}
 	o->limits = run_budget_for(o->limits, bytes);
-	run_budget_begin(o->limits, o->symbol);
+	o->common.untrusted = (struct sl_untrusted){.bytes = (size_t)o->limits.bytes,
+	                                            .operations = operations_a_second * o->limits.seconds};
 }
 
 static int run(struct options *o)
@@ -360,7 +363,7 @@ static int run(struct options *o)
 	json_t *results = drv_json_new("sl-run", &o->common);
 	json_object_set_new(results, "mode", json_string(o->imperative ? "imperative" : "compiled"));
 	bool ok = false;
-	limit(o);
+	run_budget_begin(o->limits, o->symbol);
 	SL_SCOPE {
 		sl_block *net = load(o);
 		ok = net && run_network(o, net, results);
@@ -393,6 +396,7 @@ int main(int argc, char **argv)
 {
 	struct options o = {.plan.seconds = NAN, .limits = {.seconds = NAN, .bytes = -1}};
 	drv_parse(&argp, argc, argv, &o);
+	limit(&o);
 	int status = drv_stop(&o.common, drv_start(&o.common) ? run(&o) : DRV_ERROR);
 	free(o.made[0]);
 	free(o.made[1]);

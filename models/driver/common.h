@@ -20,7 +20,8 @@ struct drv_options {
 	sl_device devices[DRV_MAX_DEVICES];
 	int ndevices; /* 0: chosen by drv_start */
 	uint64_t seed;
-	enum sl_tf32 tf32; /* sl_config */
+	enum sl_tf32 tf32;             /* sl_config */
+	struct sl_untrusted untrusted; /* sl_config */
 	const char *json;
 	bool quiet, stats;
 };

@@ -9,10 +9,22 @@ _none = ("gpus", "cuda_graphs")
 _from_one = ("teams", "bulk", "runahead_tasks", "runahead_bytes")
 
 
+def _untrusted(limits):
+    """What files of strangers may cost, as C's structure: numbers above 0, by name; without a name there is no limit."""
+    known = [name for name, _ in ffi.typeof("struct sl_untrusted").fields]
+    for name, value in dict(limits).items():
+        if name not in known:
+            raise TypeError(f"untrusted has no limit {name!r}; it has {', '.join(known)}")
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
+            raise _core.InvalidArgument(f"untrusted: {name} is {value!r}, a number above 0 is needed")
+    return {name: int(value) if name == "bytes" else value for name, value in limits.items()}
+
+
 def init_engine(**settings):
     """Starts the engine with other than the default settings, before the first operation: teams=2, sched="dmdas", …
 
-    Without it the first operation starts the engine.
+    untrusted={"bytes": 2**30, "seconds": 10, "operations": 1e12} limits what reading a file, and running a network from it,
+    may cost.  Without it the first operation starts the engine.
     """
     kept = []
     for name, value in settings.items():
@@ -23,6 +35,8 @@ def init_engine(**settings):
                 raise _core.wrong(name, value, "a number")
             kept.append(ffi.new("char[]", value.encode()))
             settings[name] = kept[-1]
+        elif name == "untrusted":
+            settings[name] = _untrusted(value)
         elif name in _none and value == 0:
             settings[name] = -1
         elif name in _from_one and value == 0:

@@ -1,10 +1,13 @@
 """The Gluon face beside networks: functions, metrics, schedules, optimisers, files, nested inputs and results."""
+import gzip
 import json
 import os
+import resource
 import tempfile
 import unittest
 
 import numpy as np
+import starling
 from starling import mx
 from starling.mx import autograd, gluon, init, nd, sym
 from starling.mx.gluon import nn
@@ -83,6 +86,37 @@ class Functions(Case):
                     nd.load_frombuffer(whole[:n])
             self.assertRaises(OSError, lambda: nd.load(path + "x"))
             self.assertRaises(ValueError, lambda: nd.save(path, [3]))
+
+    def test_files_that_cannot_be(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path, pipe = os.path.join(folder, "arrays"), os.path.join(folder, "pipe")
+            nd.save(path, [nd.ones(2)])
+            with open(path, "rb") as file:
+                before = file.read()
+            limits = resource.getrlimit(resource.RLIMIT_FSIZE)  # as a full disk
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+            try:
+                self.assertRaises(OSError, lambda: nd.save(path, [nd.ones(10000)]))
+                self.assertRaises(OSError, lambda: (sym.var("x" * 2000) + 1).save(path))
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+            with open(path, "rb") as file:
+                self.assertEqual(file.read(), before)
+            self.assertEqual(os.listdir(folder), ["arrays"])
+            os.mkfifo(pipe)
+            for name in (pipe, "/dev/zero", folder):
+                self.assertRaises(OSError, lambda name=name: nd.load(name))
+                self.assertRaises(OSError, lambda name=name: sym.load(name))
+            with gzip.open(os.path.join(folder, "train-images.gz"), "wb") as file:  # more than its header says
+                file.write(bytes([0, 0, 8, 3, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 2]) + bytes(1 << 24))
+            with gzip.open(os.path.join(folder, "train-labels.gz"), "wb") as file:  # less
+                file.write(bytes([0, 0, 8, 1, 127, 255, 255, 255]))
+            self.assertRaises(ValueError, lambda: gluon.data.vision.MNIST(folder))
+
+    def test_limits(self):
+        for wrong in ({"bytes": -1}, {"seconds": 0}, {"operations": "many"}, {"bytes": True}):
+            self.assertRaises(ValueError, lambda wrong=wrong: starling.start(untrusted=wrong))
+        self.assertRaises(TypeError, lambda: starling.start(untrusted={"hours": 1}))
 
 
 class NumPyFace(Case):

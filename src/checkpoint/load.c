@@ -9,6 +9,7 @@
 #include "dist/dist.h"
 #include "io/numbered.h"
 #include "io/params.h"
+#include "runtime/budget.h"
 #include "op.h"
 #include "runtime/engine.h"
 #include "runtime/uncancelled.h"
@@ -54,6 +55,7 @@ sl_checkpoint *slp_checkpoint_parse(struct slp_file *f)
 static sl_checkpoint *open_file(const char *at, const char *path)
 {
 	struct slp_file f;
+	SLP_BUDGET(path);
 	if (!slp_file_read(&f, at, "sl_checkpoint_open", path)) return NULL;
 	sl_checkpoint *c = slp_checkpoint_parse(&f);
 	free(f.data);

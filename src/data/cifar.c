@@ -8,6 +8,7 @@
 #include "data/disk.h"
 #include "io/crc32c.h"
 #include "op.h"
+#include "runtime/budget.h"
 #include "starling/data.h"
 #include "starling/functions.h"
 #include "tensor/tensor.h"
@@ -99,6 +100,7 @@ static bool fill(struct cifar *c, const char *dir, enum sl_split split)
 sl_dataset *sl_dataset_cifar10_at(const char *at, const char *dir, enum sl_split split)
 {
 	SLP_CALL("sl_dataset_cifar10", at);
+	SLP_BUDGET(dir);
 	if (!slp_given(at, "sl_dataset_cifar10", "folder", dir)) return NULL;
 	if (split != SL_TRAIN && split != SL_TEST)
 		return slp_call_fail(at, "sl_dataset_cifar10", SL_EINVAL, "there is no split %d", (int)split);

@@ -7,6 +7,7 @@
 #include "data/csv.h"
 #include "number.h"
 #include "op.h"
+#include "runtime/budget.h"
 #include "options.h"
 #include "starling/data.h"
 #include "tensor/tensor.h"
@@ -262,7 +263,7 @@ static bool read_rows(struct table *t)
 		if (!slp_csv_open(&t->csv, path, t->csv.separator)) return false;
 	}
 	for (;; t->rows++) {
-		if (t->rows == t->room && !grow(t)) return false;
+		if (!slp_data_spend(path, t->columns) || (t->rows == t->room && !grow(t))) return false;
 		int got = read_line(t, true);
 		if (got < 0) return false;
 		if (!got) break;
@@ -312,6 +313,7 @@ static sl_dataset *make(struct table *t)
 sl_dataset *sl_dataset_csv_at(const char *at, const char *path, struct sl_csv_opts opts)
 {
 	SLP_CALL("sl_dataset_csv", at);
+	SLP_BUDGET(path);
 	if (!SLP_OPTIONS(sl_csv_opts, at, "sl_dataset_csv", &opts)) return NULL;
 	if (!slp_given(at, "sl_dataset_csv", "path", path)) return NULL;
 	char separator = opts.separator ? opts.separator : ',';

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "data/dataset.h"
+#include "runtime/budget.h"
+#include "runtime/text.h"
 #include "number.h"
 #include "op.h"
 #include "philox.h"
@@ -19,9 +21,16 @@ bool slp_data_fail(enum sl_status status, const char *format, ...)
 	va_start(args, format);
 	slp_vsnprintf(text, sizeof text, format, args);
 	va_end(args);
+	slp_text_escape(text, sizeof text, false);
 	if (c->at) slp_call_fail(c->at, c->function, status, "%s", text);
 	else slp_error_set(status, "%s", text);
 	return false;
+}
+
+bool slp_data_spend(const char *path, double operations)
+{
+	char why[256];
+	return slp_budget_spend(operations, why) || slp_data_fail(SL_ETIME, "%s: %s", path, why);
 }
 
 /* ---- making and giving up --------------------------------------------------------------------------------------- */

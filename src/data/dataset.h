@@ -57,5 +57,7 @@ sl_dataset *slp_dataset_part(sl_dataset *of, int64_t *numbers, int64_t count);
 /* Records a fault of the calling thread: of the program's call if there is one, else the bare text, to which the loader
  * adds whose it is.  Returns false. */
 bool slp_data_fail(enum sl_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Counts work for a file where sl_config.untrusted limits that (runtime/budget.h); false with an error recorded. */
+bool slp_data_spend(const char *path, double operations);
 
 #endif

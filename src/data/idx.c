@@ -11,6 +11,7 @@
 #include "data/idx_cache.h"
 #include "io/regular.h"
 #include "op.h"
+#include "runtime/text.h"
 
 enum { BUFFER = 1 << 16, UNSIGNED_BYTE = 0x08, HEADER = 4, MAX_EXPANSION = 1032 /* of deflate */ };
 
@@ -34,6 +35,7 @@ static bool fail(struct source *s, enum sl_status status, const char *format, ..
 	va_start(args, format);
 	vsnprintf(text, sizeof text, format, args);
 	va_end(args);
+	slp_text_escape(text, sizeof text, false);
 	if (!s->failed) slp_call_fail(s->at, s->function, status, "%s: %s", s->path, text);
 	s->failed = true;
 	return false;

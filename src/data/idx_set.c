@@ -10,6 +10,7 @@
 #include "data/idx.h"
 #include "io/crc32c.h"
 #include "op.h"
+#include "runtime/budget.h"
 #include "starling/data.h"
 #include "starling/functions.h"
 
@@ -191,6 +192,7 @@ static sl_dataset *load(const char *at, const char *function, const char *images
 sl_dataset *sl_dataset_idx_at(const char *at, const char *images, const char *labels, int classes)
 {
 	SLP_CALL("sl_dataset_idx", at);
+	SLP_BUDGET(images);
 	enum { MOST = 256 }; /* labels are bytes */
 	if (!images || !labels) return slp_call_fail(at, "sl_dataset_idx", SL_EINVAL, "a file name is NULL");
 	if (classes < 1 || classes > MOST)
@@ -229,6 +231,7 @@ static sl_dataset *no_file(const char *at, const char *dir, const char *part, co
 sl_dataset *sl_dataset_mnist_at(const char *at, const char *dir, enum sl_split split)
 {
 	SLP_CALL("sl_dataset_mnist", at);
+	SLP_BUDGET(dir);
 	enum { CLASSES = 10 };
 	char images[PATH_MAX], labels[PATH_MAX];
 	if (split != SL_TRAIN && split != SL_TEST)

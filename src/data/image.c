@@ -6,6 +6,7 @@
 #include "data/dataset.h"
 #include "data/disk.h"
 #include "data/image.h"
+#include "runtime/budget.h"
 
 int64_t slp_image_most_pixels = 1 << 28;
 
@@ -19,6 +20,7 @@ bool slp_image_room(const char *path, int64_t there, struct slp_image *image)
 	if (pixels > there)
 		return slp_data_fail(SL_EFORMAT, "%s: is too short for %lld × %lld pixels", path,
 		                     (long long)image->height, (long long)image->width);
+	if (!slp_data_spend(path, (double)pixels * image->channels)) return false;
 	image->pixels = slp_try_malloc((size_t)pixels * (size_t)image->channels);
 	return image->pixels || slp_data_fail(SL_ENOMEM, "%s: no memory for %lld × %lld pixels", path,
 	                                      (long long)image->height, (long long)image->width);
@@ -36,6 +38,7 @@ bool slp_image_read(const char *path, struct slp_image *image)
 {
 	enum { LARGEST = 1 << 29 };
 	struct slp_disk k;
+	SLP_BUDGET(path);
 	*image = (struct slp_image){0};
 	if (!slp_disk_open(&k, path)) return false;
 	bool ok = k.size <= LARGEST || slp_data_fail(SL_EFORMAT, "%s: is larger than %d bytes", path, LARGEST);

@@ -5,6 +5,8 @@
 
 #include "data/dataset.h"
 #include "data/image.h"
+#include "runtime/budget.h"
+#include "starling/base.h"
 
 #ifdef HAVE_JPEG
 
@@ -19,7 +21,8 @@ struct reading {
 	struct jpeg_error_mgr errors;
 	struct jpeg_progress_mgr progress;
 	jmp_buf back;
-	char text[JMSG_LENGTH_MAX];
+	enum sl_status status;
+	char text[JMSG_LENGTH_MAX > 256 ? JMSG_LENGTH_MAX : 256];
 };
 
 static void fail(j_common_ptr jpeg)
@@ -36,13 +39,15 @@ static void warn(j_common_ptr jpeg, int level)
 }
 
 /* A progressive image has ten scans or so.  Each goes over all coefficients, even if it has no bytes: thousands of them
- * take seconds. */
+ * take seconds. It is called for each row of blocks. */
 static void limit_scans(j_common_ptr jpeg)
 {
-	enum { MOST_SCANS = 100 };
+	enum { MOST_SCANS = 100, BLOCK = 8 };
 	struct reading *r = jpeg->client_data;
-	if (r->jpeg.input_scan_number <= MOST_SCANS) return;
-	snprintf(r->text, sizeof r->text, "it has more than %d scans", MOST_SCANS);
+	bool goes_on = slp_budget_spend((double)r->jpeg.image_width * BLOCK * r->jpeg.num_components, r->text);
+	if (goes_on && r->jpeg.input_scan_number <= MOST_SCANS) return;
+	r->status = goes_on ? SL_EFORMAT : SL_ETIME;
+	if (goes_on) snprintf(r->text, sizeof r->text, "it has more than %d scans", MOST_SCANS);
 	longjmp(r->back, 1);
 }
 
@@ -99,7 +104,7 @@ static void read_lines(struct reading *r, struct slp_image *image)
 
 bool slp_jpeg_read(const char *path, const uint8_t *bytes, size_t size, struct slp_image *image)
 {
-	struct reading r = {0};
+	struct reading r = {.status = SL_EFORMAT};
 	volatile bool ok = false;
 	r.jpeg.err = jpeg_std_error(&r.errors);
 	r.errors.error_exit = fail;
@@ -107,7 +112,8 @@ bool slp_jpeg_read(const char *path, const uint8_t *bytes, size_t size, struct s
 	r.jpeg.client_data = &r;
 	r.progress.progress_monitor = limit_scans;
 	if (setjmp(r.back)) {
-		ok = slp_data_fail(SL_EFORMAT, "%s: damaged JPEG image: %s", path, r.text);
+		ok = slp_data_fail(r.status, "%s: %s%s", path,
+		                   r.status == SL_ETIME ? "" : "damaged JPEG image: ", r.text);
 	} else {
 		jpeg_create_decompress(&r.jpeg);
 		r.jpeg.progress = &r.progress;

@@ -7,6 +7,7 @@
 #include "io/crc32c.h"
 #include "io/elements.h"
 #include "op.h"
+#include "runtime/budget.h"
 #include "starling/data.h"
 
 struct column {
@@ -119,6 +120,7 @@ static bool fill(const char *at, struct npy_set *set, const char *x, const char 
 sl_dataset *sl_dataset_npy_at(const char *at, const char *x, const char *y, struct sl_dataset_opts opts)
 {
 	SLP_CALL("sl_dataset_npy", at);
+	SLP_BUDGET(x);
 	if (!slp_given(at, "sl_dataset_npy", "path of x", x)) return NULL;
 	struct npy_set *set = slp_dataset_new(sizeof *set, &npy_source);
 	if (!set) return NULL;

@@ -61,12 +61,15 @@ static void prepare(png_structp png, png_infop info, struct slp_image *image)
 	image->channels = png_get_channels(png, info);
 }
 
-static void read_rows(png_structp png, png_infop info, const struct slp_image *image)
+static bool read_rows(png_structp png, png_infop info, const char *path, const struct slp_image *image)
 {
 	int passes = png_get_interlace_type(png, info) == PNG_INTERLACE_NONE ? 1 : PNG_INTERLACE_ADAM7_PASSES;
 	for (int pass = 0; pass < passes; pass++)
-		for (int64_t i = 0; i < image->height; i++)
+		for (int64_t i = 0; i < image->height; i++) {
+			if (!slp_data_spend(path, (double)image->width)) return false;
 			png_read_row(png, image->pixels + i * image->width * image->channels, NULL);
+		}
+	return true;
 }
 
 /* false: the source says why, or an error was recorded. */
@@ -75,8 +78,7 @@ static bool decode(png_structp png, png_infop info, const char *path, size_t siz
 	if (setjmp(png_jmpbuf(png))) return false;
 	prepare(png, info, image);
 	if (!slp_image_room(path, most_pixels(size), image)) return false;
-	read_rows(png, info, image);
-	return true;
+	return read_rows(png, info, path, image);
 }
 
 bool slp_png_read(const char *path, const uint8_t *bytes, size_t size, struct slp_image *image)

@@ -5,6 +5,7 @@
 #include "data/dataset.h"
 #include "data/disk.h"
 #include "op.h"
+#include "runtime/budget.h"
 #include "options.h"
 #include "starling/data.h"
 #include "tensor/tensor.h"
@@ -98,6 +99,7 @@ static bool fill(struct tokens *t, const char *path, struct sl_tokens_opts o)
 sl_dataset *sl_dataset_tokens_at(const char *at, const char *path, struct sl_tokens_opts opts)
 {
 	SLP_CALL("sl_dataset_tokens", at);
+	SLP_BUDGET(path);
 	if (!SLP_OPTIONS(sl_tokens_opts, at, "sl_dataset_tokens", &opts)) return NULL;
 	enum { LONGEST = 1 << 28 };
 	if (!slp_given(at, "sl_dataset_tokens", "path", path)) return NULL;

@@ -6,6 +6,8 @@
 
 #include "io/file.h"
 #include "io/regular.h"
+#include "runtime/budget.h"
+#include "runtime/text.h"
 #include "op.h"
 #include "runtime/uncancelled.h"
 #include "starling/io.h"
@@ -29,13 +31,21 @@ bool slp_file_fail(struct slp_file *f, enum sl_status status, const char *format
 	va_start(args, format);
 	vsnprintf(text, sizeof text, format, args);
 	va_end(args);
+	slp_text_escape(text, sizeof text, false);
 	if (!f->failed) slp_call_fail(f->at, f->function, status, "%s: %s", f->path, text);
 	f->failed = true;
 	return false;
 }
 
+bool slp_file_spend(struct slp_file *f, double operations)
+{
+	char why[256];
+	return slp_budget_spend(operations, why) || slp_file_fail(f, SL_ETIME, "%s", why);
+}
+
 static bool read_all(struct slp_file *f, FILE *file, int64_t size)
 {
+	if (!slp_file_spend(f, (double)size)) return false;
 	f->size = (size_t)size;
 	f->data = slp_malloc(f->size + 1);
 	if (!f->data) return slp_file_fail(f, SL_ENOMEM, "no memory for its %zu bytes", f->size);

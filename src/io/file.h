@@ -19,6 +19,8 @@ bool slp_file_read(struct slp_file *f, const char *at, const char *function, con
 /* Records "PATH: …", once; returns false. */
 bool slp_file_fail(struct slp_file *f, enum sl_status status, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
+/* Counts work for the file where sl_config.untrusted limits that (runtime/budget.h); false with an error recorded. */
+bool slp_file_spend(struct slp_file *f, double operations);
 static inline size_t slp_file_left(const struct slp_file *f)
 {
 	return f->size - f->pos;

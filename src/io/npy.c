@@ -5,6 +5,7 @@
 
 #include "ascii.h"
 #include "io/elements.h"
+#include "runtime/budget.h"
 #include "op.h"
 #include "runtime/uncancelled.h"
 #include "starling/io.h"
@@ -184,6 +185,7 @@ sl_tensor *slp_npy_parse(struct slp_file *f)
 sl_tensor *sl_load_npy_at(const char *at, const char *path)
 {
 	SLP_CALL("sl_load_npy", at);
+	SLP_BUDGET(path);
 	struct slp_file f;
 	if (!slp_file_read(&f, at, "sl_load_npy", path)) return NULL;
 	sl_tensor *t = slp_npy_parse(&f);

@@ -5,6 +5,7 @@
 
 #include "ascii.h"
 #include "io/params.h"
+#include "runtime/budget.h"
 #include "op.h"
 
 static const struct format {
@@ -74,6 +75,10 @@ static char *copy_name(const char *name, size_t length)
 bool slp_arrays_add(struct slp_file *f, struct slp_arrays *p, const char *name, uint64_t length, sl_tensor *t)
 {
 	if (!t) return false;
+	if (!slp_file_spend(f, (double)sl_tensor_size(t))) {
+		sl_release(t);
+		return false;
+	}
 	char text[80], *copy = NULL;
 	bool ok = false;
 	if (!length || memchr(name, 0, (size_t)length))
@@ -148,6 +153,7 @@ static int load(const char *at, const char *function, const char *path, char ***
 {
 	struct slp_arrays p = {.lenient = lenient};
 	struct slp_file f;
+	SLP_BUDGET(path);
 	*names = NULL;
 	*tensors = NULL;
 	if (!format_of(at, function, path) || !slp_file_read(&f, at, function, path)) return -1;

@@ -6,6 +6,7 @@
 
 #include "io/crc32c.h"
 #include "io/elements.h"
+#include "io/json.h"
 #include "io/params.h"
 #include "op.h"
 
@@ -158,7 +159,7 @@ static json_t *read_header(struct slp_file *f)
 		return NULL;
 	}
 	json_error_t e;
-	json_t *header = json_loadb(text, (size_t)length, JSON_REJECT_DUPLICATES, &e);
+	json_t *header = slp_json_read(f, text, (size_t)length, &e);
 	if (!header) slp_file_fail(f, SL_EFORMAT, "has a header that is not JSON: %s", e.text);
 	else if (!json_is_object(header)) slp_file_fail(f, SL_EFORMAT, "has a header that is not a JSON object");
 	return header;

@@ -8,18 +8,19 @@
 #include "number.h"
 #include "mxnet/mxnet.h"
 #include "nn/nn.h"
+#include "runtime/text.h"
 #include "op.h"
 
 void slp_mx_fail(struct slp_mx_call *c, enum sl_status status, const char *format, ...)
 {
-	char text[512];
+	char text[768];
 	va_list args;
 	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
+	int n = snprintf(text, sizeof text, "node \"%.100s\" (%.60s): ", c->node->name, c->node->op);
+	vsnprintf(text + n, sizeof text - (size_t)n, format, args);
 	va_end(args);
-	if (!c->failed)
-		slp_call_fail(c->at, c->function, status, "node \"%.100s\" (%.60s): %s", c->node->name, c->node->op,
-		              text);
+	slp_text_escape(text, sizeof text, false);
+	if (!c->failed) slp_call_fail(c->at, c->function, status, "%s", text);
 	c->failed = true;
 }
 

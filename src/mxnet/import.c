@@ -6,6 +6,7 @@
 #include "mxnet/mxnet.h"
 #include "io/params.h"
 #include "nn/nn.h"
+#include "runtime/budget.h"
 #include "op.h"
 #include "runtime/text.h"
 #include "starling/io.h"
@@ -22,6 +23,7 @@ struct part {
 
 struct imported {
 	sl_block base;
+	char *file;
 	struct slp_mx_symbol symbol;
 	struct part *parts;
 	struct slp_mx_value head;
@@ -91,6 +93,7 @@ static bool run_node(struct run *r, int node)
 	struct part *p = &r->b->parts[node];
 	const struct slp_mx_node *n = &r->b->symbol.nodes[node];
 	if (!p->op) return run_variable(r, node);
+	if (!slp_budget_allows(1)) return false;
 	struct slp_mx_call c = {.at = p->at,
 	                        .function = "sl_forward",
 	                        .node = n,
@@ -139,6 +142,7 @@ static sl_tensor *run_all(struct run *r)
 static sl_tensor *forward(sl_block *self, sl_tensor *const *in, int nin)
 {
 	struct imported *b = (struct imported *)self;
+	SLP_BUDGET(b->file);
 	if (nin != b->ninputs)
 		return slp_call_fail(slp_forward_call_site(), "sl_forward", SL_EINVAL, "%s takes %d inputs, got %d",
 		                     sl_block_name(self), b->ninputs, nin);
@@ -161,6 +165,7 @@ static void destroy(sl_block *self)
 	slp_mx_free(&b->symbol);
 	free(b->parts);
 	free(b->uses);
+	free(b->file);
 	free(b);
 }
 
@@ -204,7 +209,7 @@ static const char *call_site_of(const char *file, const char *node)
 	char call_site[256];
 	const char *slash = strrchr(file, '/');
 	snprintf(call_site, sizeof call_site, "%s, node %s", slash ? slash + 1 : file, node);
-	return slp_text_keep(call_site, "an imported node");
+	return slp_text_keep(slp_text_escape(call_site, sizeof call_site, false), "an imported node");
 }
 
 /* Once it is known which nodes are needed, and how many values there are. */
@@ -466,7 +471,8 @@ sl_block *slp_import_parse(struct slp_file *file, const char *const *inputs, int
 		free(im.block);
 		return slp_call_fail(file->at, "sl_import", SL_ENOMEM, "no memory for a block");
 	}
-	if (build(&im)) return &im.block->base;
+	im.block->file = slp_strdup(file->path);
+	if (im.block->file && build(&im)) return &im.block->base;
 	sl_block_free(&im.block->base);
 	return NULL;
 }
@@ -488,6 +494,7 @@ sl_block *sl_import_at(const char *at, const char *symbol, const char *const *in
                        struct sl_import_opts opts)
 {
 	SLP_CALL("sl_import", at);
+	SLP_BUDGET(symbol);
 	struct slp_file f;
 	char **names = NULL;
 	sl_tensor **tensors = NULL;

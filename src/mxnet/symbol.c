@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/json.h"
 #include "mxnet/mxnet.h"
 #include "alloc.h"
 
@@ -98,7 +99,7 @@ static bool read_nodes(struct slp_file *f, struct slp_mx_symbol *s)
 	s->nodes = slp_calloc(n, sizeof *s->nodes);
 	if (!s->nodes) return no_memory(f);
 	for (int i = 0; i < s->count; i++)
-		if (!read_node(f, s, i, json_array_get(nodes, (size_t)i))) return false;
+		if (!slp_file_spend(f, 1) || !read_node(f, s, i, json_array_get(nodes, (size_t)i))) return false;
 	if (!read_values(f, s, "the result", json_object_get(s->json, "heads"), &s->heads, &s->nheads)) return false;
 	if (s->nheads == 0) return slp_file_fail(f, SL_EFORMAT, "has no result: its list of heads is empty");
 	return true;
@@ -176,7 +177,7 @@ bool slp_mx_parse(struct slp_file *f, struct slp_mx_symbol *s)
 {
 	json_error_t e;
 	*s = (struct slp_mx_symbol){0};
-	s->json = json_loadb((const char *)f->data, f->size, JSON_REJECT_DUPLICATES, &e);
+	s->json = slp_json_read(f, (const char *)f->data, f->size, &e);
 	if (!s->json) return slp_file_fail(f, SL_EFORMAT, "is not JSON: line %d: %s", e.line, e.text);
 	return read_nodes(f, s) && check_names(f, s) && find_order(f, s);
 }

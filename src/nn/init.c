@@ -8,6 +8,7 @@
 #include "runtime/device/device.h"
 #include "runtime/engine.h"
 #include "runtime/gate.h"
+#include "runtime/text.h"
 #include "starling/nn.h"
 #include "tensor/moment.h"
 
@@ -143,7 +144,9 @@ static enum sl_status initialize(const char *at, sl_param *param, const struct s
 static void say_skipped(const char *at, const sl_param *first, int skipped)
 {
 	if (!skipped) return;
-	fprintf(stderr, "sl_initialize at %s: '%s'", at, first->full_name);
+	char name[128];
+	snprintf(name, sizeof name, "%s", first->full_name);
+	fprintf(stderr, "sl_initialize at %s: '%s'", at, slp_text_escape(name, sizeof name, false));
 	if (skipped > 1) fprintf(stderr, " and %d more are", skipped - 1);
 	else fprintf(stderr, " is");
 	fprintf(stderr, " initialised already and stay%s; .force = true gives new values\n", skipped > 1 ? "" : "s");

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "nn/param_names.h"
+#include "runtime/text.h"
 #include "op.h"
 #include "starling/nn.h"
 #include "starling/ops.h"
@@ -177,7 +178,7 @@ const char *slp_named_array_label(const struct slp_named_arrays *f, int k, char 
 	else
 		snprintf(text, 160, "%s%s%s%s", f->names[k], *turned ? " (" : "", *turned ? turned + 2 : "",
 		         *turned ? ")" : "");
-	return text;
+	return slp_text_escape(text, 160, false);
 }
 
 /* ---- a look ------------------------------------------------------------------------------------------------------ */

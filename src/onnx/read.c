@@ -4,6 +4,7 @@
 #include "config.h"
 #include "alloc.h"
 #include "onnx/read.h"
+#include "runtime/budget.h"
 #include "starling/io.h"
 
 #ifndef HAVE_ONNX
@@ -37,6 +38,7 @@ sl_block *slp_import_onnx_parse(struct slp_file *f, struct sl_import_onnx_opts o
 sl_block *sl_import_onnx_at(const char *at, const char *path, struct sl_import_onnx_opts opts)
 {
 	SLP_CALL("sl_import_onnx", at);
+	SLP_BUDGET(path);
 	struct slp_file f;
 	if (!slp_file_read(&f, at, "sl_import_onnx", path)) return NULL;
 	sl_block *block = slp_import_onnx_parse(&f, opts);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "runtime/budget.h"
 #include "runtime/memory/memory_limit.h"
 
 _Atomic long slp_fail_alloc;
@@ -21,7 +22,9 @@ static _Atomic size_t last_refused;
 
 static bool refused(size_t bytes)
 {
-	return told_to_fail() || (bytes >= SLP_ROOM_LARGE && !slp_room_for(bytes));
+	if (told_to_fail()) return true;
+	if (bytes >= SLP_ROOM_LARGE) return !slp_room_for(bytes);
+	return slp_budget_current && !slp_budget_has_small(bytes);
 }
 
 static void *noted(void *p, size_t bytes)
@@ -110,7 +113,9 @@ enum sl_status slp_no_memory(size_t bytes)
 {
 	const struct slp_call *c = &slp_current_call;
 	char text[160];
-	slp_call_fail(c->at, c->at ? c->function : "starling", SL_ENOMEM, "%s", slp_room_text(bytes, text));
+	const char *file = slp_budget_current ? slp_budget_current->file : "";
+	slp_call_fail(c->at, c->at ? c->function : "starling", SL_ENOMEM, "%.200s%s%s", file, *file ? ": " : "",
+	              slp_room_text(bytes, text));
 	return SL_ENOMEM;
 }
 

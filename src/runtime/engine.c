@@ -4,27 +4,29 @@
 
 #include "config.h"
 #include "number.h"
+#include "runtime/budget.h"
 #include "runtime/device/cores.h"
+#include "runtime/observe/explain.h"
+#include "runtime/task/finite.h"
+#include "runtime/observe/fxt.h"
+#include "runtime/gate.h"
+#include "runtime/home.h"
+#include "runtime/task/priority.h"
+#include "runtime/process/processes.h"
+#include "runtime/simulation/simulate.h"
 #include "runtime/device/device.h"
 #include "runtime/device/gpu.h"
 #include "runtime/device/idle.h"
 #include "runtime/engine.h"
 #include "runtime/environment.h"
 #include "runtime/fault.h"
-#include "runtime/gate.h"
 #include "runtime/memory/runahead.h"
-#include "runtime/observe/explain.h"
-#include "runtime/observe/fxt.h"
 #include "runtime/observe/stats.h"
 #include "runtime/observe/watch.h"
-#include "runtime/process/processes.h"
 #include "runtime/process/slaves.h"
-#include "runtime/simulation/simulate.h"
 #include "runtime/start.h"
 #include "runtime/task/buffer.h"
 #include "runtime/task/codelet.h"
-#include "runtime/task/finite.h"
-#include "runtime/task/priority.h"
 #include "runtime/task/storage.h"
 #include "runtime/thread.h"
 #include "runtime/uncancelled.h"
@@ -123,6 +125,7 @@ static enum sl_status start(const char *at, const struct sl_config *given)
 	if (s != SL_OK) return s;
 	slp_cores_choose();
 	if ((s = slp_starpu_start(at, &settings)) != SL_OK) {
+		slp_home_forget();
 		leave();
 		return s;
 	}
@@ -135,6 +138,7 @@ static enum sl_status start(const char *at, const struct sl_config *given)
 	slp_simulate_memory();
 	slp_fxt_start();
 	slp_engine.config = *c;
+	slp_budget_start(&c->untrusted);
 	slp_explain_start();
 	slp_idle_start();
 	start_watch(&settings);
@@ -269,7 +273,9 @@ static void stop(void)
 	locale_t locale = slp_number_begin();
 	starpu_shutdown();
 	slp_number_end(locale);
+	slp_home_forget();
 	slp_engine.nteams = slp_engine.ngpus = slp_engine.nslaves = 0;
+	slp_budget_start(&(struct sl_untrusted){0});
 }
 
 static bool refused(const char *function, bool outermost)

@@ -101,13 +101,13 @@ const char *slp_starpu_home(void)
 {
 	static const char *const variables[] = {"STARPU_HOME", "XDG_CACHE_HOME", "HOME"};
 	const char *home = NULL;
-	for (int i = 0; !home && i < 3; i++) home = getenv(variables[i]);
+	for (int i = 0; !home && i < 3; i++) home = slp_env_or(variables[i], NULL);
 	return home;
 }
 
 int slp_starpu_folder(char *path, size_t size)
 {
-	const char *models = getenv("STARPU_PERF_MODEL_DIR"), *home = slp_starpu_home();
+	const char *models = slp_env_or("STARPU_PERF_MODEL_DIR", NULL), *home = slp_starpu_home();
 	if (models) return snprintf(path, size, "%s", models);
 	return home ? snprintf(path, size, "%s/.starpu/sampling", home) : 0;
 }

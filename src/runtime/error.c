@@ -4,10 +4,11 @@
 #include <string.h>
 
 #include "number.h"
+#include "runtime/process/processes.h"
+#include "runtime/text.h"
 #include "op.h"
 #include "runtime/fault.h"
 #include "runtime/observe/stats.h"
-#include "runtime/process/processes.h"
 
 static _Thread_local struct slp_pending thread_error; /* SL_OK: none pending */
 
@@ -94,29 +95,6 @@ static void make_key(void)
 	pthread_key_create(&ending, keep_for_others);
 }
 
-/* Names from files and peers may hold codes that a terminal would obey: these are printed as \xNN.  Bytes that begin a
- * control character of C0 or, in UTF-8, of C1; ends of lines and tabs are ours. */
-static size_t control_bytes(const unsigned char *p)
-{
-	if (p[0] == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0) return 2;
-	return (p[0] < ' ' && p[0] != '\n' && p[0] != '\t') || p[0] == 0x7f;
-}
-
-static void escape_controls(char *text, size_t size)
-{
-	char escaped[SLP_MESSAGE_MAX];
-	size_t n = 0;
-	bool found = false;
-	for (const unsigned char *p = (const unsigned char *)text; *p && n + 9 < sizeof escaped;) {
-		size_t bytes = control_bytes(p);
-		found |= bytes > 0;
-		if (!bytes) escaped[n++] = (char)*p++;
-		for (; bytes; bytes--) n += (size_t)sprintf(escaped + n, "\\x%02x", *p++);
-	}
-	escaped[n] = '\0';
-	if (found) snprintf(text, size, "%s", escaped);
-}
-
 enum sl_status slp_error_setv(enum sl_status status, const char *prefix, const char *format, va_list args)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -129,7 +107,7 @@ enum sl_status slp_error_setv(enum sl_status status, const char *prefix, const c
 	int m = slp_vsnprintf(thread_error.message + n, sizeof thread_error.message - (size_t)n, format, args);
 	if (m == 0)
 		snprintf(thread_error.message + n, sizeof thread_error.message - (size_t)n, "%s", status_texts[status]);
-	escape_controls(thread_error.message + n, sizeof thread_error.message - (size_t)n);
+	slp_text_escape(thread_error.message, sizeof thread_error.message, true);
 	return status;
 }
 
@@ -234,6 +212,7 @@ static void append(const char *text)
 {
 	size_t n = strlen(thread_error.message);
 	snprintf(thread_error.message + n, sizeof thread_error.message - n, "%s%s", n ? "\n" : "", text);
+	slp_text_escape(thread_error.message + n, sizeof thread_error.message - n, true);
 }
 
 enum sl_status slp_fault_report(uint32_t fault)

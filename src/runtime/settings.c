@@ -1,25 +1,28 @@
 /* Settings: those of sl_config, and of the environment where a program leaves them out. */
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "number.h"
+#include "runtime/process/processes.h"
 #include "op.h"
 #include "runtime/compat.h"
 #include "runtime/engine.h"
-#include "runtime/process/processes.h"
 #include "runtime/start.h"
 
 /* Where settings are read, and whether all were understood. */
 struct reader {
 	const char *at;
-	bool ok;
+	bool ok, quiet;
 };
 
 static void refuse(struct reader *r, const char *variable, const char *wanted)
 {
-	slp_call_fail(r->at, "sl_init", SL_EINVAL, "%s=%s in the environment is %s", variable, getenv(variable),
-	              wanted);
+	if (!r->quiet)
+		slp_call_fail(r->at, "sl_init", SL_EINVAL, "%s=%s in the environment is %s", variable, getenv(variable),
+		              wanted);
 	r->ok = false;
 }
 
@@ -41,6 +44,18 @@ static int env_int(struct reader *r, const char *name, int low, int otherwise)
 {
 	long long v = env_number(r, name, low, otherwise);
 	return v < INT_MAX ? (int)v : INT_MAX;
+}
+
+/* The same of at least 0, with a fraction or an exponent: 0.5, 1e9. */
+static double env_real(struct reader *r, const char *name, double otherwise)
+{
+	const char *text = getenv(name);
+	if (!text || !*text) return otherwise;
+	char *end;
+	double v = slp_number_read(text, &end);
+	if (end != text && !*end && isfinite(v) && v >= 0) return v;
+	refuse(r, name, "not a number of at least 0");
+	return otherwise;
 }
 
 /* Devices in slave processes, each with as many as there are threads; StarPU would take as many as a slave has
@@ -68,6 +83,19 @@ static enum sl_tf32 tf32_wanted(struct reader *r)
 	return SL_TF32_CONV;
 }
 
+static void untrusted(struct reader *r, struct sl_untrusted *u)
+{
+	if (!u->bytes) u->bytes = (size_t)env_number(r, "SL_UNTRUSTED_BYTES", 0, 0);
+	if (!u->seconds) u->seconds = env_real(r, "SL_UNTRUSTED_SECONDS", 0);
+	if (!u->operations) u->operations = env_real(r, "SL_UNTRUSTED_OPERATIONS", 0);
+}
+
+void slp_untrusted_read(struct sl_untrusted *limits)
+{
+	struct reader r = {.quiet = true};
+	untrusted(&r, limits);
+}
+
 /* Fills in the fields that the program left out. */
 static void fill(struct reader *r, struct sl_config *c, int slaves)
 {
@@ -83,12 +111,13 @@ static void fill(struct reader *r, struct sl_config *c, int slaves)
 	if (!c->sched) c->sched = getenv("STARPU_SCHED");
 	if (!c->tf32) c->tf32 = tf32_wanted(r);
 	if (!c->cuda_graphs) c->cuda_graphs = env_number(r, "SL_CUDA_GRAPHS", 0, 1) > 0 ? 1 : -1;
+	untrusted(r, &c->untrusted);
 	if (!c->dist) c->dist = slp_env_or("SL_DIST", "none");
 }
 
 bool slp_settings_read(const char *at, const struct sl_config *config, struct slp_settings *s)
 {
-	struct reader r = {at, true};
+	struct reader r = {.at = at, .ok = true};
 	*s = (struct slp_settings){.config = config ? *config : (struct sl_config){0}};
 	s->slaves = env_int(&r, "STARPU_TCPIP_MS_SLAVES", 0, 0);
 	fill(&r, &s->config, s->slaves);
@@ -100,6 +129,12 @@ bool slp_settings_read(const char *at, const struct sl_config *config, struct sl
 	s->autotune = env_int(&r, "SL_GPU_AUTOTUNE", 0, 1);
 	s->fuzz_seed = env_number(&r, "SL_FUZZ_SEED", 0, -1);
 	const struct sl_config *c = &s->config;
+	const struct sl_untrusted *u = &s->config.untrusted;
+	if (!(u->seconds >= 0) || !(u->operations >= 0)) {
+		slp_call_fail(at, "sl_init", SL_EINVAL,
+		              ".untrusted.seconds and .untrusted.operations must be numbers of at least 0");
+		return false;
+	}
 	if (c->teams >= 0 && c->bulk >= 0 && c->runahead_tasks >= 0) return r.ok;
 	slp_call_fail(at, "sl_init", SL_EINVAL, ".teams, .bulk and .runahead_tasks must not be negative");
 	return false;

@@ -7,18 +7,19 @@
 #include <time.h>
 
 #include "number.h"
-#include "op.h"
 #include "runtime/device/cores.h"
+#include "runtime/task/fuzz.h"
+#include "runtime/home.h"
+#include "runtime/task/priority.h"
+#include "runtime/process/processes.h"
+#include "runtime/memory/memory_limit.h"
+#include "runtime/simulation/simulate.h"
+#include "op.h"
 #include "runtime/device/team.h"
 #include "runtime/engine.h"
 #include "runtime/environment.h"
-#include "runtime/memory/memory_limit.h"
-#include "runtime/process/processes.h"
 #include "runtime/process/slaves.h"
-#include "runtime/simulation/simulate.h"
 #include "runtime/start.h"
-#include "runtime/task/fuzz.h"
-#include "runtime/task/priority.h"
 #include "runtime/thread.h"
 
 /* The accelerators that StarPU shall use.  The scheduler must be chosen before it starts, and it warns if it is asked
@@ -91,18 +92,24 @@ static bool make_folders(char *path)
 	return true;
 }
 
-/* StarPU aborts where it cannot make the folder in which it keeps what it measures. */
-static enum sl_status check_home(const char *at)
+static enum sl_status refuse_home(const char *at, const char *path)
 {
-	char path[PATH_MAX];
-	if (!slp_starpu_folder(path, sizeof path - sizeof "/bus")) return SL_OK; /* it finds a place */
-	strcat(path, "/bus");
-	if (make_folders(path)) return SL_OK;
 	slp_call_fail(at, "sl_init", SL_EIO,
 	              "StarPU keeps its measurements in %s, which cannot be created: %s; "
 	              "set STARPU_HOME to a folder that can be written",
 	              path, strerror(errno));
 	return SL_EIO;
+}
+
+/* StarPU aborts where it cannot make the folder in which it keeps what it measures. */
+static enum sl_status check_home(const char *at)
+{
+	char path[PATH_MAX] = "a folder of temporary files";
+	if (!slp_home_make()) return refuse_home(at, path);
+	if (!slp_starpu_folder(path, sizeof path - sizeof "/bus")) return SL_OK; /* it finds a place */
+	strcat(path, "/bus");
+	if (make_folders(path)) return SL_OK;
+	return refuse_home(at, path);
 }
 
 /* Our own policy, for tests: which schedule it makes is said, so that it can be made again. */
@@ -147,7 +154,7 @@ static void read_conf(struct starpu_conf *conf)
 static int init_starpu(struct starpu_conf *conf)
 {
 	struct hidden sched = hide("STARPU_SCHED"), reserve = hide("STARPU_RESERVE_NCPU");
-	struct hidden cache = getenv("STARPU_HOME") ? hide("XDG_CACHE_HOME") : (struct hidden){NULL, NULL};
+	struct hidden cache = *slp_env_or("STARPU_HOME", "") ? hide("XDG_CACHE_HOME") : (struct hidden){NULL, NULL};
 	bool looks = conf->ncuda || getenv("HWLOC_COMPONENTS");
 	hwloc_bitmap_t mask = slp_cores_widen();
 	if (!looks) setenv("HWLOC_COMPONENTS", "-pci,-gl,-opencl", 1);

@@ -17,6 +17,9 @@ struct slp_settings {
 /* false, with an error recorded: a setting is none.  config may be NULL. */
 bool slp_settings_read(const char *at, const struct sl_config *config, struct slp_settings *s);
 
+/* Fills in from the environment the limits that are not set; what is no number there is left out, sl_init reports it. */
+void slp_untrusted_read(struct sl_untrusted *limits);
+
 /* Starts StarPU; the policy is entered in the settings if they name none. */
 enum sl_status slp_starpu_start(const char *at, struct slp_settings *s);
 

@@ -1,6 +1,7 @@
-/* Strings that stay until the process ends. */
+/* Strings that stay until the process ends, and strings without control characters. */
 #include <pthread.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,4 +69,30 @@ const char *slp_text_keep(const char *text, const char *otherwise)
 	const char *kept = keep(text, h);
 	pthread_mutex_unlock(&all.lock);
 	return kept ? kept : otherwise;
+}
+
+/* Bytes that begin a control character of C0 or, in UTF-8, of C1. */
+static size_t control_bytes(const unsigned char *p, bool lines)
+{
+	if (p[0] == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0) return 2;
+	if (lines && (p[0] == '\n' || p[0] == '\t')) return 0;
+	return p[0] < ' ' || p[0] == 0x7f;
+}
+
+char *slp_text_escape(char *text, size_t size, bool lines)
+{
+	enum { MOST = 2048, ESCAPED = 4 };
+	char escaped[MOST];
+	size_t n = 0, room = size < MOST ? size : MOST;
+	bool found = false;
+	for (const unsigned char *p = (const unsigned char *)text; *p && n + 2 * ESCAPED < room;) {
+		size_t bytes = control_bytes(p, lines);
+		found |= bytes > 0;
+		if (!bytes) escaped[n++] = (char)*p++;
+		for (; bytes; bytes--) n += (size_t)sprintf(escaped + n, "\\x%02x", *p++);
+	}
+	if (!found) return text;
+	memcpy(text, escaped, n);
+	text[n] = '\0';
+	return text;
 }

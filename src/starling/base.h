@@ -159,6 +159,16 @@ SL_API enum sl_status sl_device_default_at(const char *at, sl_device device);
  * times as fast, and sums stay float32.  By default convolutions, not products of matrices: as PyTorch has it. */
 enum sl_tf32 { SL_TF32_DEFAULT, SL_TF32_NONE, SL_TF32_CONV, SL_TF32_ALL };
 
+/* What a file of a stranger's may cost (doc/files.md); 0: there is no such limit.  Beyond the first, calls fail with
+ * SL_ENOMEM; beyond the others, with SL_ETIME.  Messages name the file, or the node of its network, and the limit. */
+struct sl_untrusted {
+	size_t bytes;   /* main memory of the process, beyond what it has after sl_init */
+	double seconds; /* of the clock and of all processors together: to read a file, and to take a network of a file
+	                    * through sl_forward, or through its trace */
+	double operations; /* of reading a file, or of a run of a network of a file: floating-point operations, and
+	                    * elements that are read and written */
+};
+
 /* The settings of sl_init; a zeroed field means its default. */
 struct sl_config {
 	int teams;         /* CPU devices, including workers of slave processes; they share the cores evenly.  Default:
@@ -177,6 +187,8 @@ struct sl_config {
 	enum sl_tf32 tf32;     /* Default: SL_TF32 (none, conv or all), or SL_TF32_CONV */
 	int cuda_graphs; /* whether compiled programs run on GPUs as CUDA graphs: 1, or -1.  Default: SL_CUDA_GRAPHS (1 or
 	                        * 0), or 1 */
+	struct sl_untrusted untrusted; /* limits.  Default: SL_UNTRUSTED_BYTES, SL_UNTRUSTED_SECONDS and
+	                                * SL_UNTRUSTED_OPERATIONS, or none */
 };
 
 SL_API enum sl_status sl_init_at(const char *at, const struct sl_config *SL_OPTIONAL config);

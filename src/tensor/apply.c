@@ -2,11 +2,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/budget.h"
+#include "runtime/observe/fxt.h"
+#include "runtime/memory/memory_limit.h"
 #include "runtime/device/device.h"
 #include "runtime/engine.h"
 #include "runtime/fault.h"
-#include "runtime/memory/memory_limit.h"
-#include "runtime/observe/fxt.h"
 #include "runtime/task/buffer.h"
 #include "runtime/task/storage.h"
 #include "tensor/tensor.h"
@@ -206,6 +207,14 @@ static enum sl_status reject_types(const struct slp_infer *c)
 	                  sl_dtype_name(t->dtype));
 }
 
+/* What a network of a stranger's may compute. */
+static enum sl_status check_budget(const struct slp_infer *c)
+{
+	char why[256];
+	enum sl_status s = slp_budget_call(c, why);
+	return s == SL_OK ? s : slp_reject(c, s, "%s", why);
+}
+
 /* Numbers and types of arguments, the operation's own rule, and whether the results can be. */
 static enum sl_status infer_types(struct slp_infer *c)
 {
@@ -215,7 +224,7 @@ static enum sl_status infer_types(struct slp_infer *c)
 	if (s == SL_OK && !slp_has_kernel(c, SL_DEVICE_AUTO)) s = reject_types(c);
 	for (int i = 0; s == SL_OK && i < op->nout; i++)
 		if (!slp_shape_valid(c->out[i].shape)) s = slp_reject(c, SL_ESHAPE, "the result is too large");
-	return s;
+	return s == SL_OK && slp_budget_current ? check_budget(c) : s;
 }
 
 enum sl_status slp_call_types(const char *at, const struct sl_op *op, void *attrs, int nin, const struct slp_type *in,
@@ -354,6 +363,7 @@ static enum sl_status apply(struct call *c, const char *at, const struct sl_op *
 	if (s == SL_OK) s = check_gradient(&c->infer, in);
 	if (s == SL_OK) s = make_outputs(c, out);
 	if (s == SL_OK) s = submit(c, false);
+	if (slp_budget_current) slp_budget_pace();
 	if (s == SL_OK) s = record(c, nin, in, out);
 	for (int i = 0; i < op->nout; i++) {
 		if (s == SL_OK) slp_scope_add(out[i]);

@@ -3,8 +3,8 @@ import json
 import os
 import tempfile
 
-from .. import _blocks, _engine
-from .._core import NULL, FileError, Owner, ffi, here, lib, options, owned, raise_error, shape_of, wrong
+from .. import _blocks, _disk, _engine
+from .._core import NULL, Owner, ffi, here, lib, options, owned, raise_error, shape_of, wrong
 from .._tensor import Tensor, wrap
 from .context import known
 from .unsupported import not_here
@@ -98,12 +98,7 @@ class Symbol(NDArray):
 
     def save(self, fname, remove_amp_cast=True):
         """Writes the program to a file, as MXNet reads it."""
-        text = self.tojson()
-        try:
-            with open(fname, "w") as file:
-                file.write(text)
-        except OSError as error:
-            raise FileError(f"Symbol.save: {error}") from None
+        _disk.write(fname, self.tojson().encode())
 
     def list_arguments(self):
         """The names of variables and parameters, in the order they are needed."""
@@ -212,11 +207,8 @@ class Group(list):
 def load(fname):
     """The program in a file of MXNet: a symbol of its variables."""
     try:
-        with open(fname) as file:
-            program = json.load(file)
-    except OSError as error:
-        raise FileError(f"sym.load: {error}") from None
-    except ValueError as error:
+        program = json.loads(_disk.read("sym.load", fname))
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"sym.load: {fname} is not JSON: {error}") from None
     names = [n["name"] for n in program.get("nodes", ()) if n.get("op") == "null"]
     variables = []

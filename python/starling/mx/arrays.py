@@ -3,8 +3,8 @@ import struct
 
 import numpy
 
-from .. import _foreign, _tensor
-from .._core import FileError, FormatError, text_of, wrong
+from .. import _disk, _foreign, _tensor
+from .._core import FormatError, text_of, wrong
 from .._tensor import Tensor
 from .context import cpu
 from ._array import NDArray
@@ -33,11 +33,7 @@ def save(fname, data):
     for name in names:
         text = str(name).encode()
         parts += [struct.pack("<Q", len(text)), text]
-    try:
-        with open(fname, "wb") as file:
-            file.write(b"".join(parts))
-    except OSError as error:
-        raise FileError(f"nd.save: {error}") from None
+    _disk.write(fname, b"".join(parts))
 
 
 class _Reader:
@@ -85,11 +81,7 @@ def load(fname):
     if not isinstance(fname, str):
         raise TypeError("fname required to be a string")
     text_of(fname, "fname")
-    try:
-        with open(fname, "rb") as file:
-            return load_frombuffer(file.read())
-    except OSError as error:
-        raise FileError(f"nd.load: {error}") from None
+    return load_frombuffer(_disk.read("nd.load", fname))
 
 
 def from_numpy(ndarray, zero_copy=True):

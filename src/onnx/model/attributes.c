@@ -4,6 +4,7 @@
 
 #include "onnx/model/call.h"
 #include "number.h"
+#include "runtime/text.h"
 #include "op.h"
 
 void slp_onnx_call_fail(struct slp_onnx_call *c, enum sl_status status, const char *format, ...)
@@ -13,6 +14,7 @@ void slp_onnx_call_fail(struct slp_onnx_call *c, enum sl_status status, const ch
 	va_start(args, format);
 	slp_vsnprintf(text, sizeof text, format, args);
 	va_end(args);
+	slp_text_escape(text, sizeof text, false);
 	if (!c->failed) slp_call_fail(c->at, "sl_import_onnx", status, "%.60s: %s", c->node->op_type, text);
 	c->failed = true;
 }

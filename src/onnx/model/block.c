@@ -1,6 +1,7 @@
 /* Importing ONNX models: a block that computes the graph, node by node, with our operations. */
 #include <stdlib.h>
 
+#include "runtime/budget.h"
 #include "onnx/model/model.h"
 #include "op.h"
 #include "starling/io.h"
@@ -8,6 +9,7 @@
 
 struct imported {
 	sl_block base;
+	char *file;
 	struct slp_onnx_model model;
 };
 
@@ -95,6 +97,7 @@ static bool run_node(struct slp_onnx_run *r, const struct slp_onnx_node *n)
 	                          .within = n,
 	                          .beside = r->given[0]};
 	c.out = c.in + n->nin;
+	if (!slp_budget_allows(1)) return false;
 	memset(c.in, 0, (size_t)(n->nin + n->nout) * sizeof *c.in);
 	for (int i = 0; i < n->nin; i++) {
 		if (n->in[i] < 0) continue;
@@ -272,6 +275,7 @@ static sl_tensor *forward(sl_block *self, sl_tensor *const *in, int nin)
 {
 	struct imported *b = (struct imported *)self;
 	const struct slp_onnx_model *m = &b->model;
+	SLP_BUDGET(b->file);
 	if (nin != m->ninputs)
 		return slp_call_fail(slp_forward_call_site(), "sl_forward", SL_EINVAL, "%s takes %d inputs, got %d",
 		                     sl_block_name(self), m->ninputs, nin);
@@ -294,6 +298,7 @@ static void destroy(sl_block *self)
 {
 	struct imported *b = (struct imported *)self;
 	slp_onnx_model_free(&b->model);
+	free(b->file);
 	free(b);
 }
 
@@ -416,7 +421,7 @@ static bool bind(struct import *im)
 		struct slp_onnx_name *n = &m->names[i];
 		struct slp_onnx_data d = {0};
 		if (!n->tensor || !n->uses) continue;
-		ok = slp_onnx_data_read(im->f, n->tensor, &d);
+		ok = slp_file_spend(im->f, 1) && slp_onnx_data_read(im->f, n->tensor, &d);
 		if (ok && is_known(n, &d)) {
 			n->known = slp_onnx_known_from(&m->known, &d);
 			ok = n->known != NULL;
@@ -438,7 +443,8 @@ sl_block *slp_import_onnx_parse(struct slp_file *f, struct sl_import_onnx_opts o
 		free(im.b);
 		return slp_call_fail(f->at, f->function, SL_ENOMEM, "no memory for a block");
 	}
-	if (slp_onnx_model_parse(f, &im.b->model, &opts) && bind(&im)) return &im.b->base;
+	im.b->file = slp_strdup(f->path);
+	if (im.b->file && slp_onnx_model_parse(f, &im.b->model, &opts) && bind(&im)) return &im.b->base;
 	sl_block_free(&im.b->base);
 	return NULL;
 }

@@ -50,7 +50,7 @@ static const char *call_site_of(const char *file, const char *node)
 	char text[256];
 	const char *slash = strrchr(file, '/');
 	snprintf(text, sizeof text, "%.100s, node %.120s", slash ? slash + 1 : file, node);
-	return slp_text_keep(text, "an imported node");
+	return slp_text_keep(slp_text_escape(text, sizeof text, false), "an imported node");
 }
 
 /* The node that takes a name for one, in the graph where the name is. */
@@ -86,6 +86,7 @@ static bool add_node(struct slp_onnx_parsing *p, int graph, int i, int **next)
 	struct slp_onnx_model *m = p->m;
 	SlpOnnx__NodeProto *proto = m->graphs[graph].proto->node[i - m->graphs[graph].first_node];
 	struct slp_onnx_node *n = &m->nodes[i];
+	if (!slp_file_spend(p->f, 1)) return false;
 	if (!proto->op_type) return fail(p, SL_EFORMAT, "node \"%.100s\" has no operator", slp_onnx_node_name(proto));
 	*n = (struct slp_onnx_node){.proto = proto,
 	                            .in = *next,

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "runtime/budget.h"
 #include "runtime/memory/cgroup.h"
 
 enum {
@@ -212,6 +213,9 @@ static struct room read_room(void)
 	r.bytes -= waiting <= 0 ? 0 : (uint64_t)waiting < r.bytes ? (uint64_t)waiting : r.bytes;
 	read_limits(&r);
 	read_starpu(&r);
+	if (slp_untrusted.bytes)
+		lower(&r, slp_untrusted.bytes, slp_budget_taken() + (waiting > 0 ? (uint64_t)waiting : 0),
+		      "sl_config.untrusted");
 	return r;
 }
 

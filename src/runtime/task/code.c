@@ -60,7 +60,10 @@ int slp_code_scratch_slot(struct slp_code *code, size_t offset, size_t bytes)
 	int slot = slp_code_slot(code);
 	if (slot < 0) return -1;
 	code->slots[slot].offset = offset;
-	if (offset + bytes > code->scratch) code->scratch = slp_align(offset + bytes, 64);
+	static const size_t most = (size_t)1 << 55; /* no machine has as much, and it times all teams does not wrap */
+	size_t end;
+	if (__builtin_add_overflow(offset, bytes, &end) || end > most) end = most;
+	if (end > code->scratch) code->scratch = slp_align(end, 64);
 	return slot;
 }
 

@@ -28,11 +28,25 @@ static size_t copy_bytes(const struct slp_type *t)
 	return slp_is_half(t->dtype) ? slp_align((size_t)sl_shape_size(t->shape) * sizeof(float), 64) : 0;
 }
 
+/* No machine has as much, and it times all teams does not wrap. */
+static const size_t most_scratch = (size_t)1 << 50;
+
+/* Symbols may be of any size.  Of so many elements, what an operation computes of their numbers might wrap. */
+static bool is_absurd(const struct slp_infer *c)
+{
+	static const int64_t most_elements = (int64_t)1 << 44;
+	for (int i = 0; i < c->nin + c->nout; i++) {
+		const struct slp_type *t = i < c->nin ? &c->in[i] : &c->out[i - c->nin];
+		if (sl_shape_size(t->shape) > most_elements) return true;
+	}
+	return false;
+}
+
 static size_t own_scratch(const struct slp_infer *c)
 {
-	static const size_t most = SIZE_MAX / 8; /* no machine has as much, and sums of it do not wrap */
-	size_t bytes = c->op->scratch ? c->op->scratch(c) : 0;
-	return bytes < most ? bytes : most;
+	if (!c->op->scratch) return 0;
+	size_t bytes = is_absurd(c) ? most_scratch : c->op->scratch(c);
+	return bytes < most_scratch ? bytes : most_scratch;
 }
 
 /* What the kernel for float32 needs, or that for the types as they are, and the copies. */
@@ -42,8 +56,7 @@ static size_t copied_scratch(const struct slp_infer *c)
 	struct slp_type few[FEW], *types = few;
 	int n = c->nin + c->nout;
 	size_t copies = 0;
-	if (n > FEW && !(types = slp_try_malloc((size_t)n * sizeof *types)))
-		return SIZE_MAX / 2; /* more than there is */
+	if (is_absurd(c) || (n > FEW && !(types = slp_try_malloc((size_t)n * sizeof *types)))) return most_scratch;
 	for (int i = 0; i < n; i++) {
 		types[i] = promoted_type(i < c->nin ? c->in[i] : c->out[i - c->nin]);
 		copies += copy_bytes(i < c->nin ? &c->in[i] : &c->out[i - c->nin]);

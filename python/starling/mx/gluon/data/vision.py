@@ -1,20 +1,17 @@
 """mx.gluon.data.vision: data sets of images that are on this machine, and transforms."""
-import gzip
 import os
 import pathlib
 
 import numpy
 
+from .... import _disk
 from ...unsupported import missing
 from . import transforms
 
 
 def _idx(path):
-    with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
-        data = file.read()
-    axes = data[3]
-    shape = [int.from_bytes(data[4 + 4 * i : 8 + 4 * i], "big") for i in range(axes)]
-    return numpy.frombuffer(data, numpy.uint8, offset=4 + 4 * axes).reshape(shape)
+    shape, data = _disk.read_idx("MNIST", path)
+    return numpy.frombuffer(data, numpy.uint8).reshape(shape)
 
 
 class MNIST:

@@ -1,0 +1,12 @@
+/* JSON out of files. */
+#ifndef SLP_JSON_H
+#define SLP_JSON_H
+
+#include <jansson.h>
+
+#include "io/file.h"
+
+/* The value that a part of a file is; NULL: it is none, and e says why, or there is no memory, which is recorded. */
+json_t *slp_json_read(struct slp_file *f, const char *text, size_t length, json_error_t *e);
+
+#endif

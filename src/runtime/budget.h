@@ -1,0 +1,43 @@
+/* What a stranger's file may cost (sl_config.untrusted), counted for the calling thread while it reads one, or runs a
+ * network that came from one (budget.c). */
+#ifndef SLP_BUDGET_H
+#define SLP_BUDGET_H
+
+#include "op.h"
+
+/* All 0: nothing is limited.  Set while no call is under way: by sl_init, or by the first use before it. */
+extern struct sl_untrusted slp_untrusted;
+
+/* Work for one file, and what it has cost so far. */
+struct slp_budget {
+	const char *file;
+	double since, processors; /* clocks when it began, in seconds */
+	double operations, ahead; /* counted; of calls that were submitted since all were waited for */
+	size_t small;             /* bytes of small requests since the memory was looked at */
+};
+extern _Thread_local struct slp_budget *slp_budget_current;
+
+/* Stands where a file is read, or its network is run; work within it, on other files too, is counted as its own. */
+#define SLP_BUDGET(file)                                                                                               \
+	__attribute__((cleanup(slp_budget_end))) struct slp_budget slp_budget_;                                        \
+	slp_budget_begin(&slp_budget_, file)
+void slp_budget_begin(struct slp_budget *b, const char *file);
+void slp_budget_end(struct slp_budget *b);
+
+/* Counts operations of the calling thread; false: a limit is exceeded, and why says which. */
+bool slp_budget_spend(double operations, char why[256]);
+/* The same, with the error recorded for the program's call. */
+bool slp_budget_allows(double operations);
+/* The same, for an operation of a network that is about to be called, or traced. */
+struct slp_infer;
+enum sl_status slp_budget_call(const struct slp_infer *c, char why[256]);
+/* After a call was submitted: waits where much is ahead, so that what time has been taken is known. */
+void slp_budget_pace(void);
+
+/* Whether memory is left when so many bytes more, of a small request, are asked for. */
+bool slp_budget_has_small(size_t bytes);
+/* Main memory that the process has taken by now, beyond what it had when the engine started. */
+void slp_budget_start(const struct sl_untrusted *limits);
+size_t slp_budget_taken(void);
+
+#endif
