@@ -107,6 +107,7 @@ EXTRA_DIST += \
 	python/tests/test_dist.py \
 	python/tests/test_gluon.py \
 	python/tests/test_gluon_more.py \
+	python/tests/test_gluon_values.py \
 	python/tests/test_indices.py \
 	python/tests/test_recurrent.py \
 	python/tests/test_life.py \

@@ -123,6 +123,103 @@ static void test_foreign_types(void)
 	sl_block_free(net);
 }
 
+/* A list of MXNet's arrays, written by hand. */
+static void put(FILE *f, uint64_t number, size_t bytes)
+{
+	CHECK(fwrite(&number, bytes, 1, f) == 1);
+}
+static void put_name(FILE *f, const char *name)
+{
+	put(f, strlen(name), 8);
+	CHECK(fputs(name, f) >= 0);
+}
+static void put_dims(FILE *f, const int64_t *dims, int ndim)
+{
+	put(f, (uint32_t)ndim, 4);
+	for (int i = 0; i < ndim; i++) put(f, (uint64_t)dims[i], 8);
+}
+/* Up to the values: storage 0 is dense. */
+static void put_head(FILE *f, int storage, const int64_t *dims, int ndim, int type)
+{
+	put(f, 0xf993fac9, 4);
+	put(f, (uint32_t)storage, 4);
+	if (storage) put_dims(f, (int64_t[]){1, 2}, 2);
+	put_dims(f, dims, ndim);
+	if (!ndim) return; /* an array without values */
+	put(f, 1, 4);
+	put(f, 0, 4);
+	put(f, (uint32_t)type, 4);
+}
+static void put_ones(FILE *f, int n)
+{
+	for (int i = 0; i < n; i++) put(f, 0x3f800000, 4);
+}
+
+/* What a file has between two arrays that tensors can have. */
+static void put_foreign(FILE *f, int kind)
+{
+	enum { INT64 = 6, UINT64 = 11, UNKNOWN = 99, ROW_SPARSE = 1, CSR = 2 };
+	int64_t two[] = {2}, seven[] = {1, 1, 1, 1, 1, 1, 2}, matrix[] = {4, 2};
+	if (kind == 0) {
+		put_head(f, 0, two, 1, UNKNOWN);
+		put(f, 0x7777, 2);
+	} else if (kind == 1) {
+		put_head(f, 0, two, 1, UNKNOWN);
+		put_ones(f, 8);
+	} else if (kind == 2) {
+		put_head(f, 0, seven, 7, 0);
+		put_ones(f, 2);
+	} else if (kind == 3) {
+		put_head(f, 0, two, 0, 0);
+	} else if (kind == 4) {
+		put_head(f, 0, two, 1, UINT64);
+		put(f, 1, 8);
+		put(f, UINT64_MAX, 8);
+	} else {
+		put_head(f, kind == 5 ? ROW_SPARSE : CSR, matrix, 2, 0);
+		for (int i = 0; i < (kind == 5 ? 1 : 2); i++) {
+			put(f, INT64, 4);
+			put_dims(f, (int64_t[]){i ? 2 : 1}, 1);
+		}
+		put_ones(f, 2);
+		for (int i = 0; i < (kind == 5 ? 1 : 3); i++) put(f, (uint64_t)i, 8);
+	}
+}
+
+static void test_foreign_arrays(void)
+{
+	static const enum sl_status refused[] = {SL_EFORMAT, SL_EFORMAT,      SL_EUNSUPPORTED, SL_EFORMAT,
+	                                         SL_EDTYPE,  SL_EUNSUPPORTED, SL_EUNSUPPORTED};
+	const char *path = "foreign.params";
+	for (int kind = 0; kind < 7; kind++)
+		for (int last = 0; last < 2; last++) {
+			sl_block *net = sl_dense(1, .in_units = 2);
+			CHECK_OK(sl_initialize(net, .init = sl_zeros_init()));
+			FILE *f = fopen(path, "wb");
+			put(f, 0x112, 8);
+			put(f, 0, 8);
+			put(f, 3, 8);
+			put_head(f, 0, (int64_t[]){1, 2}, 2, 0);
+			put_ones(f, 2);
+			if (!last) put_foreign(f, kind);
+			put_head(f, 0, (int64_t[]){1}, 1, 0);
+			put_ones(f, 1);
+			if (last) put_foreign(f, kind);
+			put(f, 3, 8);
+			put_name(f, "arg:weight");
+			put_name(f, last ? "bias" : "foreign");
+			put_name(f, last ? "foreign" : "bias");
+			CHECK(!fclose(f));
+			CHECK_MISTAKE(sl_load_params(net, path), refused[kind], "foreign.params");
+			CHECK_ALL(slp_data(net, "weight"), 0);
+			CHECK_OK(sl_load_params(net, path, .lenient = true));
+			CHECK_ALL(slp_data(net, "weight"), 1);
+			CHECK_ALL(slp_data(net, "bias"), 1);
+			remove(path);
+			sl_block_free(net);
+		}
+}
+
 static void count(const char *name, enum sl_dtype dtype, sl_shape shape, void *context)
 {
 	CHECK(dtype == SL_FLOAT32);
@@ -165,6 +262,7 @@ static void test_prefixes(void)
 
 static const struct slp_test tests[] = {
         {"foreign types", test_foreign_types},
+        {"foreign arrays", test_foreign_arrays},
         {"rules", test_rules},
         {"what does not fit", test_what_does_not_fit},
         {"list", test_list},

@@ -15,6 +15,8 @@ sl_tensor *sl_randint_at(const char *at, sl_shape shape, int64_t low, int64_t hi
 	int64_t count;
 	if (low >= high || __builtin_sub_overflow(high, low, &count) || count > 1 << 24)
 		return slp_call_fail(at, me, SL_EINVAL, "from %lld to below %lld", (long long)low, (long long)high);
+	if (low > 1LL << 53 || low < -(1LL << 53))
+		return slp_call_fail(at, me, SL_EINVAL, "from %lld: numbers beyond 2^53 are not drawn", (long long)low);
 	if (!slp_can_hold(dtype, (double)low) || !slp_can_hold(dtype, (double)(high - 1)))
 		return slp_call_fail(at, me, SL_EDTYPE, "from %lld to below %lld: not all are values of %s",
 		                     (long long)low, (long long)high, sl_dtype_name(dtype));

@@ -74,7 +74,7 @@ class Call:
         elif kind in _NUMBERS:
             default = "-1" if field.name == "axis" else None
             self.parameters.append(Parameter(field.name, _NUMBERS[kind], default))
-            self.arguments.append(name)
+            self.arguments.append(f"exact({name})" if kind == "double" else name)
             self.checks.append((name, "number" if kind == "double" else "int"))
         elif kind == "sl_shape":
             self.parameters.append(Parameter(field.name, "int | Sequence[int]"))
@@ -123,7 +123,7 @@ class Call:
             elif kind in _NUMBERS:
                 default = {"bool": "False", "float": "0.0"}.get(_NUMBERS[kind], "0")
                 self.parameters.append(Parameter(field.name, _NUMBERS[kind], default, True))
-                parts.append(name)
+                parts.append(f"exact({name})" if kind == "double" else name)
             elif kind == "struct sl_initializer":
                 self.parameters.append(Parameter(field.name, "Initializer | None", "None", True))
                 parts.append(f"initializer_of({name})")
@@ -135,6 +135,7 @@ class Call:
                 parts.append(f"choice({_kinds(kind)}, {name}, {name!r})")
             elif kind == "sl_tensor *":
                 self.parameters.append(Parameter(field.name, "Tensor | None", "None", True))
+                self.checks.append((name, "Tensor"))
                 parts.append(f"NULL if {name} is None else {name}._p")
             elif kind == "sl_device":
                 self.parameters.append(Parameter(field.name, "str | Device | None", "None", True))

@@ -1,9 +1,9 @@
 """Names that the generated modules import from the others."""
-from ._core import NULL, UNSET, UNSET_INT, axes_of, bad_argument, check, choice, ffi, here, lib, pair, raise_error, shape_of, text_of
+from ._core import NULL, UNSET, UNSET_INT, axes_of, bad_argument, check, choice, exact, ffi, here, lib, pair, raise_error, shape_of, text_of
 from ._tensor import Device, Tensor, device_of, dtype_of, wrap
 
 __all__ = [
-    "NULL", "UNSET", "UNSET_INT", "Device", "Tensor", "add_methods", "axes_of", "bad_argument", "check", "choice", "device_of", "dtype_of", "ffi", "here", "lib",
+    "NULL", "UNSET", "UNSET_INT", "Device", "Tensor", "add_methods", "axes_of", "bad_argument", "check", "choice", "device_of", "dtype_of", "exact", "ffi", "here", "lib",
     "numbers_of", "pair", "raise_error", "shape_of", "tensors_of", "text_of", "wrap",
 ]  # fmt: skip
 

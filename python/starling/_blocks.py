@@ -194,6 +194,11 @@ def _noted(init):
     return noted
 
 
+def _is_same(a, b):
+    """Whether forward makes the same of two attributes."""
+    return a is b or (type(a) is type(b) and isinstance(a, (bool, int, float, str, tuple)) and bool(a == b))
+
+
 class Block(_core.Owner):
     """The base of networks and layers.  A block of your own computes in forward, with operations and other blocks:
 
@@ -259,9 +264,9 @@ class Block(_core.Owner):
             raise AttributeError(f"{type(self).__name__} has its {name} from when it was made: make another one")
         if isinstance(value, Block) and not name.startswith("__"):
             self.add_child(name, value)
-        changed = isinstance(value, (bool, int, float, str, tuple)) and self.__dict__.get(name, value) != value
+        before = self.__dict__.get(name, getattr(type(self), name, value))
         object.__setattr__(self, name, value)
-        if changed and not getattr(_core.callbacks, "depth", 0):
+        if not _is_same(before, value) and not getattr(_core.callbacks, "depth", 0):
             self._trace_again()
 
     def _trace_again(self):

@@ -5,6 +5,8 @@ import os
 import sys
 import threading
 
+import numpy
+
 from ._defaults import DEFAULTS, UNSET as UNSET, UNSET_INT as UNSET_INT
 from ._ffi import ffi, lib
 
@@ -163,6 +165,14 @@ def buckets_of(axis, sizes):
 def wrong(name, value, wanted):
     """The error for an argument of a wrong type."""
     return TypeError(f"{name} is {type(value).__name__}, {wanted} is needed")
+
+
+def exact(value):
+    """A number for C, which has doubles: whole numbers that these do not have are refused."""
+    if value.__class__ is not float and isinstance(value, (int, numpy.integer)) and not -(2**53) <= (n := int(value)) <= 2**53 and (
+        abs(n) >= 2**1000 or int(float(n)) != n):  # fmt: skip
+        raise DTypeError(f"{value} is not a value of float64, in which the library takes numbers; give a tensor of int64")
+    return value
 
 
 def pointer(name, value, kind):

@@ -58,7 +58,12 @@ def arange(start, stop=None, step=1, *, dtype=None, device=None):
 
 def linspace(start, stop, num=50, *, dtype=None, device=None):
     """num equally spaced numbers, of which start is the first and stop the last one."""
-    return array(numpy.linspace(_number("linspace: start", start), _number("linspace: stop", stop), num), dtype or "float32", device)
+    start, stop = _number("linspace: start", start), _number("linspace: stop", stop)
+    if isinstance(start, int) and isinstance(stop, int) and max(abs(start), abs(stop)) > 2**53:  # beyond NumPy's doubles
+        values = [start + (stop - start) * i // max(num - 1, 1) for i in range(num)]
+    else:
+        values = numpy.linspace(start, stop, num)
+    return array(values, dtype or "float32", device)
 
 
 def eye(n, m=None, *, dtype=None, device=None):

@@ -1,4 +1,7 @@
 """Start and stop of the engine, random numbers, statistics, symbols."""
+import contextlib
+import os
+
 from . import _core
 from ._core import NULL, check, ffi, here, lib, shape_of
 from ._tensor import Tensor, dtype_of, wrap
@@ -7,6 +10,42 @@ _settings = [name for name, _ in ffi.typeof("struct sl_config").fields]
 # A 0 in C's structure means the default; a 0 that is written here means none, or is refused.
 _none = ("gpus", "cuda_graphs")
 _from_one = ("teams", "bulk", "runahead_tasks", "runahead_bytes")
+_tf32 = {"none": lib.SL_TF32_NONE, "conv": lib.SL_TF32_CONV, "all": lib.SL_TF32_ALL}
+
+
+def _setting(name, value, kept):
+    """A setting as C takes it."""
+    if name == "untrusted":
+        return _untrusted(value)
+    if name == "tf32":
+        value = _core.choice(_tf32, value, name)
+        if value not in _tf32.values():
+            raise _core.InvalidArgument(f"tf32: {value!r} must be one of {', '.join(_tf32)}; leave it out for its default")
+        return value
+    if isinstance(value, str):
+        if ffi.typeof("struct sl_config").fields[_settings.index(name)][1].type.kind != "pointer":
+            raise _core.wrong(name, value, "a number")
+        kept.append(ffi.new("char[]", value.encode()))
+        return kept[-1]
+    if name in _none and value == 0:
+        return -1
+    if name in _from_one and value == 0:
+        raise _core.InvalidArgument(f"{name} is 0, a number from 1 on is needed; leave it out for its default")
+    return value
+
+
+@contextlib.contextmanager
+def _environment(settings):
+    """A False that C would take for the environment's value."""
+    before = os.environ.get("SL_EXPLAIN")
+    if before is None or settings.get("explain") is None or settings["explain"]:
+        yield
+        return
+    os.environ["SL_EXPLAIN"] = "0"
+    try:
+        yield
+    finally:
+        os.environ["SL_EXPLAIN"] = before
 
 
 def _untrusted(limits):
@@ -30,18 +69,9 @@ def init_engine(**settings):
     for name, value in settings.items():
         if name not in _settings:
             raise TypeError(f"the engine has no setting {name!r}; it has {', '.join(_settings)}")
-        if isinstance(value, str):
-            if ffi.typeof("struct sl_config").fields[_settings.index(name)][1].type.kind != "pointer":
-                raise _core.wrong(name, value, "a number")
-            kept.append(ffi.new("char[]", value.encode()))
-            settings[name] = kept[-1]
-        elif name == "untrusted":
-            settings[name] = _untrusted(value)
-        elif name in _none and value == 0:
-            settings[name] = -1
-        elif name in _from_one and value == 0:
-            raise _core.InvalidArgument(f"{name} is 0, a number from 1 on is needed; leave it out for its default")
-    check(lib.sl_init_at(here(), ffi.new("struct sl_config *", settings)))
+        settings[name] = _setting(name, value, kept)
+    with _environment(settings):
+        check(lib.sl_init_at(here(), ffi.new("struct sl_config *", settings)))
 
 
 def shutdown():

@@ -1,5 +1,8 @@
 """Options: what is written runs, 0 too, or is refused; defaults are those of the C headers."""
 import inspect
+import os
+import subprocess
+import sys
 import unittest
 
 import numpy as np
@@ -58,6 +61,28 @@ class Options(unittest.TestCase):
                 trained(**wrong)
         with self.assertRaisesRegex(sl.InvalidArgument, "beta1"):
             trained(kind="sgd", beta1=0)
+
+    def test_settings(self):
+        """Of the engine: a 0 that means nothing, and what is out of range, is refused by name; False counts beside the environment."""
+        wrong = [
+            {"teams": 0}, {"teams": -1}, {"bulk": 0}, {"runahead_tasks": 0}, {"runahead_bytes": 0}, {"tf32": 0}, {"tf32": 7}, {"tf32": "some"}, {"cuda_graphs": 2},
+            {"gpus": -3}, {"sched": ""}, {"dist": ""},
+        ]  # fmt: skip
+        code = f"""
+import starling as sl
+for wrong in {wrong}:
+    try:
+        sl.start(**wrong)
+    except sl.InvalidArgument as error:
+        print(error)
+sl.start(explain=False, gpus=0, tf32="none")
+print(sl.ones(2).tolist())
+"""
+        ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, "SL_EXPLAIN": "1"})
+        lines = ran.stdout.splitlines()
+        self.assertEqual((len(lines), lines[-1]), (len(wrong) + 1, "[1.0, 1.0]"), ran.stderr)
+        for each, line in zip(wrong, lines):
+            self.assertIn(next(iter(each)), line)
 
     def test_groups(self):
         net = nn.Dense(1, in_units=1)

@@ -110,6 +110,29 @@ class Values(unittest.TestCase):
         self.assertRaises(sl.DTypeError, sl.full, (2,), 2**24 + 1)
         self.assertEqual(sl.full((1,), 2**24 + 2).item(), 2**24 + 2)
 
+    def test_numbers_of_functions(self):
+        """pad, normal, uniform, randint, linspace: what the data type does not have is refused."""
+        made = {name: sl.ones(2, dtype=name) for name in TYPES}
+        for name in TYPES:
+            for value, has in values(name):
+                exact = not isinstance(value, (int, np.integer)) or int(float(value)) == int(value)
+                if has and exact:
+                    self.check(sl.pad(made[name], before=1, after=0, value=value)[0], value, name, f"pad {value} {name}")
+                else:
+                    self.assertRaises(sl.DTypeError, sl.pad, made[name], before=1, after=0, value=value)
+            if name in INTEGERS:
+                self.assertRaises(sl.DTypeError, sl.pad, made[name], before=1, after=0, value=0.5)
+        for name in ("float16", "bfloat16", "float32"):
+            for f in (sl.normal, sl.uniform):
+                self.assertRaises(sl.DTypeError, f, (2,), 0, 2 * LARGEST[name], dtype=name)
+        n = 2**53
+        self.assertRaises(sl.InvalidArgument, sl.randint, (2,), n + 1, n + 3, dtype="int64")
+        self.assertEqual(sl.linspace(n, n + 4, 5, dtype="int64").tolist(), [n + i for i in range(5)])
+        x = sl.array([n + 1], "int64")
+        for f in (sl.add_scalar, sl.maximum_scalar, sl.gt_scalar, sl.fill_):
+            self.assertRaises(sl.DTypeError, f, x, n + 1)
+        self.assertEqual(sl.maximum_scalar(x, n + 2).item(), n + 2)
+
     def test_labels(self):
         x = np.zeros((2, 1), np.float32)
         for dtype in ("int64", "uint64", "int16", "uint32", "int8"):

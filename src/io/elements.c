@@ -61,6 +61,15 @@ int64_t slp_elements_copy(enum slp_element element, const void *from, void *to, 
 	return -1;
 }
 
+int64_t slp_elements_misfit(enum slp_element element, const void *from, int64_t n)
+{
+	int64_t v;
+	if (element != SLP_EL_U64) return -1; /* int64 holds all others */
+	for (int64_t i = 0; i < n; i++)
+		if (!integer(element, from, i, &v)) return i;
+	return -1;
+}
+
 static bool convert(struct slp_file *f, const char *name, const struct slp_view *to, enum slp_element element,
                     const void *from)
 {

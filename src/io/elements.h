@@ -46,6 +46,8 @@ static inline bool slp_elements_plain(enum slp_element element)
 }
 /* Converts n elements to those of slp_elements[element].dtype; -1, or the number of one that does not fit. */
 int64_t slp_elements_copy(enum slp_element element, const void *from, void *to, int64_t n);
+/* The number of the first of n elements that does not fit, -1: all fit. */
+int64_t slp_elements_misfit(enum slp_element element, const void *from, int64_t n);
 /* A tensor with these elements, converted if need be: the caller's, in no scope.  name is for messages. */
 sl_tensor *slp_elements_tensor(struct slp_file *f, const char *name, enum slp_element element, sl_shape shape,
                                const void *data);

@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 
+#include "io/elements.h"
 #include "io/file.h"
 #include "starling/tensor.h"
 
@@ -21,7 +22,7 @@ enum sl_status slp_arrays_save_as(const char *at, const char *function, const ch
 /* Writes them into a file that is open, as its path's ending says: false with an error recorded. */
 bool slp_arrays_put(struct slp_out *o, const char *const *names, sl_tensor *const *tensors, int count);
 int slp_arrays_load_as(const char *at, const char *function, const char *path, char ***names, sl_tensor ***tensors);
-/* Leaves out safetensors of data types and shapes that tensors do not have, with a line on stderr. */
+/* Leaves out arrays of data types, shapes and numbers that tensors do not have, with a line on stderr for each. */
 int slp_arrays_load_leniently(const char *at, const char *function, const char *path, char ***names,
                               sl_tensor ***tensors);
 
@@ -42,6 +43,11 @@ struct slp_arrays {
 
 /* Appends; takes the tensor over, whatever happens.  The name is length bytes. */
 bool slp_arrays_add(struct slp_file *f, struct slp_arrays *p, const char *name, uint64_t length, sl_tensor *t);
+/* Appends an array of the file, as slp_arrays_add does; leniently, one with numbers that tensors do not have is left out. */
+bool slp_arrays_take(struct slp_file *f, struct slp_arrays *p, const char *name, uint64_t length,
+                     enum slp_element element, sl_shape shape, const void *data);
+/* Says on stderr that an array is left out, and why: "has the unknown element type 99".  true */
+bool slp_arrays_skip(const struct slp_file *f, const char *name, uint64_t length, const char *why);
 /* Takes a file in memory apart; false with an error recorded.  The list must be given up either way. */
 bool slp_arrays_parse(struct slp_file *f, struct slp_arrays *p);
 /* "name" with what is not printable shown as such, cut to a length that fits in a message. */

@@ -19,7 +19,29 @@ static const uint32_t version_1 = 0xf993fac8, version_2 = 0xf993fac9, version_3 
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-static bool read_version(struct slp_file *f, uint64_t i, uint32_t *version)
+/* An array whose name comes later. */
+struct array {
+	uint64_t number;
+	enum slp_element element;
+	sl_shape shape;
+	size_t pos;         /* of its elements */
+	uint64_t bytes;     /* of these, and of what belongs to them */
+	const char *except; /* what tensors do not have about it; NULL: nothing */
+	bool ends;          /* with its shape: it has no values */
+};
+
+/* Storage of sparse arrays by number: how many arrays of indices follow the elements. */
+enum { DENSE, ROW_SPARSE, CSR };
+
+/* What tensors do not have is an error, or leniently a reason to pass over the array. */
+static bool except(struct slp_file *f, struct array *a, bool lenient, enum sl_status status, const char *what)
+{
+	if (!lenient) return slp_file_fail(f, status, "array %llu %s", (unsigned long long)a->number, what);
+	if (!a->except) a->except = what;
+	return true;
+}
+
+static bool read_version(struct slp_file *f, const struct array *a, uint32_t *version, int32_t *storage)
 {
 	*version = (uint32_t)slp_file_number(f, 4, "an array's header");
 	if (f->failed) return false;
@@ -27,62 +49,128 @@ static bool read_version(struct slp_file *f, uint64_t i, uint32_t *version)
 		return slp_file_fail(
 		        f, SL_EFORMAT,
 		        "array %llu begins with 0x%08x, which is not a version of the format since MXNet 1.0",
-		        (unsigned long long)i, *version);
-	int32_t storage = *version == version_1 ? 0 : (int32_t)slp_file_number(f, 4, "an array's header");
-	if (storage)
-		return slp_file_fail(f, SL_EUNSUPPORTED, "array %llu is sparse (storage %d), only dense ones are read",
-		                     (unsigned long long)i, storage);
+		        (unsigned long long)a->number, *version);
+	*storage = *version == version_1 ? DENSE : (int32_t)slp_file_number(f, 4, "an array's header");
 	return !f->failed;
 }
 
-static bool read_shape(struct slp_file *f, uint64_t i, uint32_t version, sl_shape *shape)
+/* Axes and the number of elements; *shape has those that it has room for. */
+static bool read_dims(struct slp_file *f, int32_t *ndim, sl_shape *shape, uint64_t *size)
 {
-	int32_t ndim = (int32_t)slp_file_number(f, 4, "an array's shape");
-	if (f->failed) return false;
-	if (ndim < 0 || (ndim == 0 && version != version_3))
-		return slp_file_fail(f, SL_EFORMAT, "array %llu has no values", (unsigned long long)i);
-	if (ndim > SL_MAX_NDIM)
-		return slp_file_fail(f, SL_EFORMAT, "array %llu has %d axes, more than %d", (unsigned long long)i, ndim,
-		                     SL_MAX_NDIM);
-	*shape = (sl_shape){.ndim = ndim};
-	for (int k = 0; k < ndim; k++) shape->dim[k] = (int64_t)slp_file_number(f, 8, "an array's shape");
+	*ndim = (int32_t)slp_file_number(f, 4, "an array's shape");
+	*shape = (sl_shape){.ndim = *ndim > 0 && *ndim <= SL_MAX_NDIM ? *ndim : 0};
+	*size = 1;
+	for (int32_t k = 0; k < *ndim && !f->failed; k++) {
+		int64_t n = (int64_t)slp_file_number(f, 8, "an array's shape");
+		if (k < SL_MAX_NDIM) shape->dim[k] = n;
+		if (!f->failed && (n < 0 || __builtin_mul_overflow(*size, (uint64_t)n, size))) *size = UINT64_MAX;
+	}
 	return !f->failed;
 }
 
-static bool read_element(struct slp_file *f, uint64_t i, enum slp_element *element)
+static bool read_shape(struct slp_file *f, struct array *a, uint32_t version, bool lenient, uint64_t *size)
 {
+	int32_t ndim;
+	if (!read_dims(f, &ndim, &a->shape, size)) return false;
+	if (ndim < 0 || (ndim == 0 && version != version_3)) {
+		a->ends = true;
+		return except(f, a, lenient, SL_EFORMAT, "has no values");
+	}
+	return ndim <= SL_MAX_NDIM || except(f, a, lenient, SL_EUNSUPPORTED, "has more than 6 axes");
+}
+
+/* What stands behind an array: another one, or the number of names. */
+static bool stands_before_next(const struct slp_file *f, uint64_t bytes, bool last, uint64_t count)
+{
+	uint64_t next = 0;
+	size_t n = last ? 8 : 4;
+	if (bytes > slp_file_left(f) || slp_file_left(f) - bytes < n) return false;
+	memcpy(&next, f->data + f->pos + bytes, n);
+	return last ? next == count || !next : next >= version_1 && next <= version_3;
+}
+
+/* The bytes of an element whose type is not known: those that lead to the next array. */
+static bool guess_bytes(struct slp_file *f, struct array *a, uint64_t size, uint64_t count)
+{
+	for (uint64_t width = 1; width <= 16; width *= 2)
+		if (!__builtin_mul_overflow(size, width, &a->bytes) &&
+		    stands_before_next(f, a->bytes, a->number + 1 == count, count))
+			return true;
+	return slp_file_fail(f, SL_EFORMAT, "array %llu has an unknown element type, and no end",
+	                     (unsigned long long)a->number);
+}
+
+static enum slp_element element_numbered(int32_t number)
+{
+	enum slp_element e = 1;
+	while (e < SLP_ELEMENTS && slp_elements[e].mxnet != number) e++;
+	return e;
+}
+
+static bool read_element(struct slp_file *f, struct array *a, bool lenient)
+{
+	char text[64];
 	slp_file_take(f, 8, "an array's device");
 	int32_t number = (int32_t)slp_file_number(f, 4, "an array's element type");
 	if (f->failed) return false;
-	for (*element = 1; *element < SLP_ELEMENTS; (*element)++)
-		if (slp_elements[*element].mxnet == number) return true;
-	return slp_file_fail(f, SL_EFORMAT, "array %llu has the unknown element type %d", (unsigned long long)i,
-	                     number);
+	a->element = element_numbered(number);
+	if (a->element < SLP_ELEMENTS) return true;
+	snprintf(text, sizeof text, "has the unknown element type %d", number);
+	return lenient ? except(f, a, true, SL_EFORMAT, "has an element type that tensors do not have")
+	               : except(f, a, false, SL_EFORMAT, text);
 }
 
-/* An array whose name comes later. */
-struct array {
-	enum slp_element element;
-	sl_shape shape;
-	size_t pos; /* of its elements */
-};
-
-static bool read_array(struct slp_file *f, uint64_t i, struct array *a)
+/* The bytes of the indices of a sparse array, whose types and shapes stand before the elements. */
+static bool add_indices(struct slp_file *f, struct array *a, int32_t storage)
 {
-	uint32_t version;
-	uint64_t bytes;
+	sl_shape shape;
+	int32_t ndim;
+	for (int i = 0; i < storage; i++) {
+		uint64_t size, bytes;
+		enum slp_element e = element_numbered((int32_t)slp_file_number(f, 4, "an index's type"));
+		if (!read_dims(f, &ndim, &shape, &size)) return false;
+		if (e == SLP_ELEMENTS || __builtin_mul_overflow(size, (uint64_t)slp_elements[e].bytes, &bytes) ||
+		    __builtin_add_overflow(a->bytes, bytes, &a->bytes))
+			return slp_file_fail(f, SL_EFORMAT, "array %llu has impossible indices",
+			                     (unsigned long long)a->number);
+	}
+	return true;
+}
+
+/* The bytes of the elements; those of a sparse array are as many as its storage has, not its shape. */
+static bool read_bytes(struct slp_file *f, struct array *a, int32_t storage, uint64_t size, uint64_t count)
+{
 	char text[128];
-	if (!read_version(f, i, &version) || !read_shape(f, i, version, &a->shape) || !read_element(f, i, &a->element))
-		return false;
-	if (!slp_elements_size(a->element, a->shape, &bytes))
-		return slp_file_fail(f, SL_EFORMAT, "array %llu has the impossible shape %s", (unsigned long long)i,
-		                     sl_shape_string(a->shape, text));
+	if (a->element == SLP_ELEMENTS) return guess_bytes(f, a, size, count);
+	if (__builtin_mul_overflow(size, (uint64_t)slp_elements[a->element].bytes, &a->bytes) ||
+	    (!a->except && !slp_elements_size(a->element, a->shape, &a->bytes)))
+		return slp_file_fail(f, SL_EFORMAT, "array %llu has the impossible shape %s",
+		                     (unsigned long long)a->number, sl_shape_string(a->shape, text));
+	if (storage != DENSE && !add_indices(f, a, storage)) return false;
 	a->pos = f->pos;
-	if (bytes > slp_file_left(f))
+	if (a->bytes > slp_file_left(f))
 		return slp_file_fail(f, SL_EFORMAT, "array %llu has shape %s, %llu bytes, but %zu follow",
-		                     (unsigned long long)i, sl_shape_string(a->shape, text), (unsigned long long)bytes,
-		                     slp_file_left(f));
-	return slp_file_take(f, bytes, "an array's values") != NULL;
+		                     (unsigned long long)a->number, sl_shape_string(a->shape, text),
+		                     (unsigned long long)a->bytes, slp_file_left(f));
+	return true;
+}
+
+static bool read_array(struct slp_file *f, uint64_t i, uint64_t count, bool lenient, struct array *a)
+{
+	uint32_t version = 0;
+	int32_t storage = DENSE, ndim;
+	uint64_t size, stored = 0;
+	*a = (struct array){.number = i};
+	if (!read_version(f, a, &version, &storage)) return false;
+	if (storage != DENSE && (!except(f, a, lenient && (storage == ROW_SPARSE || storage == CSR), SL_EUNSUPPORTED,
+	                                 "is sparse; only dense ones are read") ||
+	                         !read_dims(f, &ndim, &a->shape, &stored)))
+		return false;
+	if (!read_shape(f, a, version, lenient, &size)) return false;
+	if (a->ends) return true;
+	if (!read_element(f, a, lenient) || !read_bytes(f, a, storage, storage == DENSE ? size : stored, count))
+		return false;
+	return slp_file_take(f, a->bytes, "an array's values") != NULL;
 }
 
 static bool read_header(struct slp_file *f, uint64_t *count)
@@ -111,14 +199,12 @@ static const char *without_prefix(const char *name, uint64_t *length)
 /* Reads the next name and makes the tensor of that name from an array seen before. */
 static bool read_name(struct slp_file *f, struct slp_arrays *p, const struct array *a)
 {
-	char text[80];
 	uint64_t length = slp_file_number(f, 8, "the names");
 	const char *name = slp_file_take(f, length, "the names");
 	if (!name) return false;
 	name = without_prefix(name, &length);
-	sl_tensor *t =
-	        slp_elements_tensor(f, slp_arrays_quote(name, length, text), a->element, a->shape, f->data + a->pos);
-	return slp_arrays_add(f, p, name, length, t);
+	if (a->except) return slp_arrays_skip(f, name, length, a->except);
+	return slp_arrays_take(f, p, name, length, a->element, a->shape, f->data + a->pos);
 }
 
 /* Arrays are passed over twice, so that nothing must be kept of them: first to find the names. */
@@ -133,7 +219,7 @@ static bool read_names(struct slp_file *f, struct slp_arrays *p, uint64_t count,
 	for (uint64_t i = 0; i < count; i++) {
 		size_t here = f->pos;
 		f->pos = arrays;
-		if (!read_array(f, i, &a)) return false;
+		if (!read_array(f, i, count, p->lenient, &a)) return false;
 		arrays = f->pos;
 		f->pos = here;
 		if (!read_name(f, p, &a)) return false;
@@ -149,7 +235,7 @@ bool slp_mxnet_params_parse(struct slp_file *f, struct slp_arrays *p)
 	if (!read_header(f, &count)) return false;
 	size_t arrays = f->pos;
 	for (uint64_t i = 0; i < count; i++)
-		if (!read_array(f, i, &a)) return false;
+		if (!read_array(f, i, count, p->lenient, &a)) return false;
 	return read_names(f, p, count, arrays);
 }
 

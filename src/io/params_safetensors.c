@@ -25,11 +25,8 @@ struct entry {
 /* What is left out, and why. */
 static bool skip(const struct slp_file *f, struct entry *e, const char *why)
 {
-	char text[80];
-	fprintf(stderr, "%s at %s: %s, leniently: tensor %s %s, and is left out\n", f->function, f->at, f->path,
-	        slp_arrays_quote(e->name, strlen(e->name), text), why);
 	e->element = SLP_ELEMENTS;
-	return true;
+	return slp_arrays_skip(f, e->name, strlen(e->name), why);
 }
 
 static bool bad(struct slp_file *f, const struct entry *e, const char *what)
@@ -117,8 +114,8 @@ static bool make_tensors(struct slp_file *f, struct slp_arrays *p, const struct 
 	for (int i = 0; i < count; i++) {
 		const struct entry *e = &entries[i];
 		if (e->element == SLP_ELEMENTS) continue;
-		sl_tensor *t = slp_elements_tensor(f, e->name, e->element, e->shape, f->data + f->pos + e->begin);
-		if (!slp_arrays_add(f, p, e->name, strlen(e->name), t)) return false;
+		if (!slp_arrays_take(f, p, e->name, strlen(e->name), e->element, e->shape, f->data + f->pos + e->begin))
+			return false;
 	}
 	return true;
 }

@@ -484,7 +484,8 @@ sl_block *slp_import_parse(struct slp_file *file, const char *const *inputs, int
  * hybridised, trained, saved; its parameters have MXNet's names (with "_" for "." in sl_block_find).  Labels of
  * operators that are for training (SoftmaxOutput) are left out.  Parameters lie on the default device.
  *
- * .output names a node that is the result instead of the symbol's only one; .lenient ignores superfluous arrays.
+ * .output names a node that is the result instead of the symbol's only one; .lenient ignores superfluous arrays, of
+ * whatever data type.
  * NULL after an error: SL_EIO; SL_EFORMAT, a file is damaged; SL_EUNSUPPORTED, an operator or attribute that Starling
  * lacks: the message names the node; SL_ESHAPE; SL_EINVAL, parameters are missing or superfluous.
  *
@@ -501,7 +502,9 @@ sl_block *sl_import_at(const char *at, const char *symbol, const char *const *in
 	int count = 0;
 	sl_block *block = NULL;
 	if (!slp_file_read(&f, at, "sl_import", symbol)) return NULL;
-	if (params) count = slp_arrays_load_as(at, "sl_import", params, &names, &tensors);
+	if (params)
+		count = (opts.lenient ? slp_arrays_load_leniently : slp_arrays_load_as)(at, "sl_import", params, &names,
+		                                                                        &tensors);
 	if (count >= 0) block = slp_import_parse(&f, inputs, ninputs, params, names, tensors, count, opts);
 	if (count >= 0) slp_arrays_free(names, tensors, count);
 	free(f.data);

@@ -213,7 +213,8 @@ static enum sl_status load(const char *at, const char *path, const struct named 
  * format.  The network need not be initialised, and shapes that are not known yet come from the file.  All is checked
  * first: after an error no values have changed; a parameter that had none may have the file's.  Strict: SL_EINVAL if a
  * parameter is missing, or superfluous, and the message lists them; with .lenient these are reported on stderr, and
- * the others loaded, and arrays of types that tensors do not have are left out.  A half type in the file is rounded to, or from, what the parameter is; a parameter that is not
+ * the others loaded, and arrays that tensors do not have (of other types, sparse ones, without values, of more than 6
+ * axes) are left out.  A half type in the file is rounded to, or from, what the parameter is; a parameter that is not
  * initialised becomes float32.  SL_ESHAPE: another shape or data type than expected; SL_EIO, SL_EFORMAT and others as
  * io.h says.
  *

@@ -115,6 +115,23 @@ static void fill(struct reader *r, struct sl_config *c, int slaves)
 	if (!c->dist) c->dist = slp_env_or("SL_DIST", "none");
 }
 
+/* What a program wrote, before its zeros became defaults. */
+static bool check(const char *at, const struct sl_config *c)
+{
+	const char *wrong = c->teams < 0 || c->bulk < 0 || c->runahead_tasks < 0
+	                            ? ".teams, .bulk and .runahead_tasks must not be negative"
+	                    : c->gpus < -1 ? ".gpus must be a number of GPUs, or -1 for none"
+	                    : c->cuda_graphs < -1 || c->cuda_graphs > 1 ? ".cuda_graphs must be 1, or -1 for none"
+	                    : c->tf32 > SL_TF32_ALL    ? ".tf32 must be SL_TF32_NONE, SL_TF32_CONV or SL_TF32_ALL"
+	                    : c->sched && !c->sched[0] ? ".sched is empty; NULL is the default"
+	                    : c->dist && !c->dist[0]   ? ".dist is empty; \"none\" is a process alone"
+	                    : !(c->untrusted.seconds >= 0) || !(c->untrusted.operations >= 0)
+	                            ? ".untrusted.seconds and .untrusted.operations must be numbers of at least 0"
+	                                               : NULL;
+	if (wrong) slp_call_fail(at, "sl_init", SL_EINVAL, "%s", wrong);
+	return !wrong;
+}
+
 bool slp_settings_read(const char *at, const struct sl_config *config, struct slp_settings *s)
 {
 	struct reader r = {.at = at, .ok = true};
@@ -128,14 +145,5 @@ bool slp_settings_read(const char *at, const struct sl_config *config, struct sl
 	s->cudnn_graph = env_number(&r, "SL_CUDNN_GRAPH", 0, 1) > 0;
 	s->autotune = env_int(&r, "SL_GPU_AUTOTUNE", 0, 1);
 	s->fuzz_seed = env_number(&r, "SL_FUZZ_SEED", 0, -1);
-	const struct sl_config *c = &s->config;
-	const struct sl_untrusted *u = &s->config.untrusted;
-	if (!(u->seconds >= 0) || !(u->operations >= 0)) {
-		slp_call_fail(at, "sl_init", SL_EINVAL,
-		              ".untrusted.seconds and .untrusted.operations must be numbers of at least 0");
-		return false;
-	}
-	if (c->teams >= 0 && c->bulk >= 0 && c->runahead_tasks >= 0) return r.ok;
-	slp_call_fail(at, "sl_init", SL_EINVAL, ".teams, .bulk and .runahead_tasks must not be negative");
-	return false;
+	return check(at, config ? config : &(struct sl_config){0}) && r.ok;
 }

@@ -143,6 +143,8 @@ class Symbol(NDArray):
         """bind with zeros of these shapes."""
         if type_dict or grad_req != "null":
             raise not_here("Symbol.simple_bind(type_dict=…) or grad_req", "float32, and a HybridBlock under autograd.record")
+        if unknown := shapes.keys() - set(self.list_arguments()):
+            raise TypeError(f"simple_bind() got shapes of {', '.join(sorted(unknown))}; there are {', '.join(self.list_arguments())}")
         return self.bind(ctx, {n: _zeros(shape) for n, shape in shapes.items()})
 
     def attr(self, key):

@@ -146,6 +146,8 @@ def register(kind):
 def create(name, *args, **kwargs):
     """The initialiser of that name."""
     if not isinstance(name, str):
+        if args or kwargs:
+            raise TypeError(f"init.create: an initializer takes no options any more: {', '.join(map(str, [*args, *kwargs]))}")
         return name
     if name.lower() not in _names:
         raise not_here(f"initializer {name!r}", ", ".join(sorted(_names)))

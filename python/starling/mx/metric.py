@@ -482,7 +482,7 @@ class CustomMetric(EvalMetric):
 
 def np(numpy_feval, name=None, allow_extra_outputs=False):
     """A metric of a function of NumPy arrays."""
-    return CustomMetric(numpy_feval, name or numpy_feval.__name__, allow_extra_outputs)
+    return CustomMetric(numpy_feval, name, allow_extra_outputs)
 
 
 def create(metric, *args, **kwargs):

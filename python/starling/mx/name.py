@@ -38,6 +38,8 @@ class AttrScope:
     """Attributes of symbols: contexts decide where operations run, not these."""
 
     def __init__(self, **attributes):
+        if not all(isinstance(value, str) for value in attributes.values()):
+            raise ValueError("Attributes need to be string")
         self._attributes = attributes
 
     def get(self, attributes):

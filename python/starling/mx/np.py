@@ -1,5 +1,7 @@
 """mx.np: NumPy's functions over arrays of the engine, as programs with npx.set_np() use them."""
 
+import builtins
+
 import numpy
 
 from .. import _ops as ops
@@ -290,9 +292,21 @@ class linalg(metaclass=Space):
         return _f.norm(x, ord or 2, axis, keepdims=keepdims)
 
 
-def _size_of(size, out):
-    """The shape of random numbers: that of out, if there is none."""
-    return size if size is not None else () if out is None else out.shape
+def _size_of(size, out, *parameters):
+    """The shape of random numbers: that of out, or of their parameters, if none is given."""
+    shapes = [p.shape for p in parameters]
+    size = size if size is not None else numpy.broadcast_shapes(*shapes) if out is None else out.shape
+    size = (size,) if isinstance(size, int) else tuple(size)
+    if numpy.broadcast_shapes(size, *shapes) != size:
+        raise ValueError(f"random numbers of shape {size} cannot have parameters of shapes {', '.join(map(str, shapes))}")
+    return size
+
+
+def _of_arrays(*parameters):
+    """The parameters as arrays, if one is none of Python's numbers; otherwise nothing."""
+    if builtins.all(isinstance(p, (bool, builtins.int, builtins.float)) for p in parameters):
+        return ()
+    return [p if isinstance(p, Tensor) else array(p) for p in parameters]
 
 
 class random(metaclass=Space):
@@ -303,11 +317,16 @@ class random(metaclass=Space):
     @staticmethod
     def normal(loc=0.0, scale=1.0, size=None, dtype=None, ctx=None, out=None, device=None):
         """Normal numbers with mean loc and standard deviation scale."""
+        if given := _of_arrays(loc, scale):
+            return into(random.normal(0.0, 1.0, _size_of(size, out, *given), dtype, ctx, None, device) * given[1] + given[0], out)
         return into(_as(_random.normal(loc, scale, _size_of(size, out), dtype, _place(ctx, device)), ndarray), out)
 
     @staticmethod
     def uniform(low=0.0, high=1.0, size=None, dtype=None, ctx=None, out=None, device=None):
         """Uniform numbers from low to high."""
+        if given := _of_arrays(low, high):
+            drawn = random.uniform(0.0, 1.0, _size_of(size, out, *given), dtype, ctx, None, device)
+            return into(drawn * (given[1] - given[0]) + given[0], out)
         return into(_as(_random.uniform(low, high, _size_of(size, out), dtype, _place(ctx, device)), ndarray), out)
 
     @staticmethod
@@ -324,6 +343,7 @@ class random(metaclass=Space):
     def randint(low, high=None, size=None, dtype=None, ctx=None, out=None, device=None):
         """Whole numbers from low (0 if only one bound is given) to high, which is left out."""
         low, high = (0, low) if high is None else (low, high)
+        dtype = "int64" if dtype in (None, "int", int) and out is None else dtype
         made = _random.randint(low, high, _size_of(size, out), dtype, _place(ctx, device))
         return into(_as(made, ndarray), out)
 
@@ -359,7 +379,9 @@ class random(metaclass=Space):
     @staticmethod
     def exponential(scale=1.0, size=None, ctx=None, out=None, device=None):
         """Exponentially distributed numbers with that mean."""
-        return into(ops.log(1 - random.uniform(0, 1, _size_of(size, out), None, ctx, None, device)) * (-1 * scale), out)
+        given = _of_arrays(scale)
+        _random.check_scale(scale)
+        return into(ops.log(1 - random.uniform(0, 1, _size_of(size, out, *given), None, ctx, None, device)) * (-1 * scale), out)
 
 
 for _name in ("prod", "cumsum", "any", "all", "sort", "argsort", "repeat", "diagonal", "round", "nonzero"):

@@ -4,6 +4,7 @@ import numpy
 
 from .._tensor import Tensor
 from ._np import named
+from ._signed import into
 from .autograd import is_recording
 from .unsupported import not_here
 
@@ -22,7 +23,10 @@ def _by_numpy(name):
         if is_recording():
             raise not_here(f"the gradient of np.{name}", "autograd.pause around it")
         args += tuple(kwargs.pop(n) for n in ("x1", "x2") if n in kwargs)  # NumPy's have no names
+        out = kwargs.pop("out", None)
         result = function(*map(_host, args), **{k: _host(v) for k, v in kwargs.items()})
+        if out is not None:
+            return into(_from_host(result), out)
         return tuple(map(_from_host, result)) if isinstance(result, tuple) else _from_host(result)
 
     _enter(name, call, f"NumPy's {name}, over values that are waited for; it has no gradient.")

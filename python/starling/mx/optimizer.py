@@ -113,8 +113,12 @@ class Optimizer:
         return self._get_lr(index), self._get_wd(index), self._index_update_count[index]
 
     def _clipped(self, g):
-        """What is at most clip_gradient large, if that is given."""
-        return ops.clip(g, -self.clip_gradient, self.clip_gradient) if self.clip_gradient else g
+        """What is at most clip_gradient large, if that is above 0: the operators of MXNet take others for none."""
+        return ops.clip(g, -self._limit, self._limit) if self._limit else g
+
+    @property
+    def _limit(self):
+        return self.clip_gradient if self.clip_gradient is not None and not self.clip_gradient <= 0 else None
 
     def _scaled(self, grad):
         return grad if self.rescale_grad == 1 else grad * self.rescale_grad
@@ -176,9 +180,9 @@ class SGD(_Together):
                 self._by_operations(lr, wd, *each)
             return
         # The momentum holds the rates of its time: as if they were factors of the gradients.
-        momentum = 0 if states[0] is None else self.momentum  # set later, it has no effect, as in MXNet
+        momentum = 0 if states[0] is None else self.momentum
         ops.sgd_update(weights, grads, states if momentum else None, lr=1, momentum=momentum, nesterov=self._nesterov and bool(momentum),
-                       weight_decay=lr * wd, rescale=scale, clip_value=lr * self.clip_gradient if self.clip_gradient else None)  # fmt: skip
+                       weight_decay=lr * wd, rescale=scale, clip_value=lr * self._limit if self._limit else None)  # fmt: skip
 
     def _by_operations(self, lr, wd, weight, grad, state):
         change = (self._given(grad) + weight * wd) * -lr
@@ -231,7 +235,7 @@ class Adam(_Together):
             for each in zip(weights, grads, states):
                 self._by_operations(lr * corrected / (1 - self.beta1**t), wd, *each)
             return
-        rescale, clip = self.rescale_grad, self.clip_gradient or None
+        rescale, clip = self.rescale_grad, self._limit
         if clip and wd and not self._decoupled:
             grads, rescale, clip, wd = [self._decayed(g, w, wd) for g, w in zip(grads, weights)], 1, None, 0
         ops.adam_update(weights, grads, [m for m, _ in states], [v for _, v in states], lr=lr, beta1=self.beta1, beta2=self.beta2,
@@ -260,7 +264,11 @@ class _AlwaysClips(Optimizer):
     """Those that clip to 0, too."""
 
     def _clipped(self, g):
-        return g if self.clip_gradient is None else ops.clip(g, -self.clip_gradient, self.clip_gradient)
+        if self.clip_gradient is None:
+            return g
+        if not self.clip_gradient >= 0:
+            raise ValueError(f"{type(self).__name__}: clip_gradient is {self.clip_gradient}, a number from 0 on is needed")
+        return ops.clip(g, -self.clip_gradient, self.clip_gradient)
 
 
 @register

@@ -3,6 +3,7 @@ import numpy
 
 from .. import _engine
 from .. import _ops as ops
+from .._core import DTypeError
 from .._tensor import Tensor, array
 from .context import known
 from ._signed import into
@@ -48,7 +49,7 @@ def uniform(low=0, high=1, shape=None, dtype=None, ctx=None, out=None):
 
 def randn(*shape, loc=0.0, scale=1.0, dtype=None, ctx=None):
     """Normal numbers in that shape."""
-    return normal(loc, scale, shape, dtype, ctx, out)
+    return normal(loc, scale, shape or (1,), dtype, ctx)
 
 
 def randint(low, high, shape=None, dtype=None, ctx=None, out=None):
@@ -60,12 +61,19 @@ def randint(low, high, shape=None, dtype=None, ctx=None, out=None):
     return into(whole if dtype is None else whole.astype(dtype), out)
 
 
+def check_scale(scale):
+    """Refuses a mean that no distribution has."""
+    if not isinstance(scale, Tensor) and not scale >= 0:
+        raise ValueError(f"exponential: the scale is {scale}, a number from 0 on is needed")
+
+
 def exponential(scale=1, shape=None, dtype=None, ctx=None, out=None):
     """Exponentially distributed numbers with that mean."""
     if isinstance(scale, Tensor):
         return into(_of_each(ops.uniform, scale * 0, 1.0, shape, dtype, lambda u, s: ops.log(1 - u) * -1 * s, scale), out)
     if out is not None:
         shape, dtype, ctx = out.shape, out.dtype, out.context
+    check_scale(scale)
     return into(ops.log(1 - uniform(0, 1, shape, dtype, ctx)) * -1 * scale, out)
 
 
@@ -73,6 +81,8 @@ def _from_numpy(name, *parameters, shape, dtype, ctx, out):
     """Numbers of a distribution that the engine has not: NumPy's, from a seed that the engine draws."""
     if out is not None:
         shape, dtype, ctx = out.shape, out.dtype, out.context
+    if dtype is not None and numpy.dtype(dtype).kind != "f":
+        raise DTypeError(f"{name}: numbers of this distribution are floats, not {numpy.dtype(dtype)}")
     given = next((p for p in parameters if isinstance(p, Tensor)), None)
     size = (1,) if shape is None else (shape,) if isinstance(shape, int) else tuple(shape)
     if given is not None:  # the axes of the parameters come first
@@ -101,6 +111,8 @@ def negative_binomial(k=1, p=1, shape=None, dtype=None, ctx=None, out=None):
 
 def random_exponential(lam=1.0, shape=None, ctx=None, dtype=None, out=None):
     """Exponentially distributed numbers with the mean 1 / lam."""
+    if not isinstance(lam, Tensor) and not lam > 0:
+        raise ValueError(f"random_exponential: lam is {lam}, a number above 0 is needed")
     return exponential(1 / lam, shape, dtype, ctx, out)
 
 

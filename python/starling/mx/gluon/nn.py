@@ -19,6 +19,10 @@ def _activation(name):
     return _activations[name]
 
 
+# What MXNet's layers keep, and read at each call.
+_KEPT = frozenset("_units _in_units _flatten _channels _in_channels _kwargs _rate _axes _axis _input_dim _output_dim _epsilon _act_type act".split())
+
+
 class _Layer(HybridBlock):
     """A layer of the engine's with Gluon's name and options."""
 
@@ -34,6 +38,11 @@ class _Layer(HybridBlock):
             self._take_names(prefix)
         object.__setattr__(self, "_text", text)
         object.__setattr__(self, "_inner", shared or inner)
+
+    def __setattr__(self, name, value):
+        if name in _KEPT:
+            raise AttributeError(f"{type(self).__name__}.{name} is from when the layer was made: make another one")
+        super().__setattr__(name, value)
 
     def __repr__(self):
         text = self._text(self) if callable(self._text) else self._text

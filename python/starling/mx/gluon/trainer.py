@@ -121,7 +121,7 @@ class Trainer:
     def _update(self, found):
         o = self._optimizer
         for i, weight, _ in found:
-            if i not in self._states:
+            if self._states.get(i) is None:  # also where momentum was set after the first step
                 self._states[i] = o.create_state_multi_precision(i, weight)
         if found:
             numbers, weights, grads = map(list, zip(*found))

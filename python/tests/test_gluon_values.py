@@ -1,0 +1,199 @@
+"""The Gluon face takes what is given as it is, or refuses it: keywords, out=, random numbers, settings after the first step."""
+import inspect
+import types
+import unittest
+
+import numpy as np
+from starling import mx
+from starling.mx import autograd, gluon, nd
+from starling.mx import np as mnp
+from starling.mx import npx, sym
+
+SPACES = {
+    "nd": nd, "nd.random": nd.random, "nd.linalg": nd.linalg, "np": mnp, "np.random": mnp.random, "np.linalg": mnp.linalg, "npx": npx, "sym": sym,
+    "autograd": autograd, "init": mx.init, "optimizer": mx.optimizer, "metric": mx.metric, "lr_scheduler": mx.lr_scheduler, "gluon": gluon, "nn": gluon.nn,
+    "loss": gluon.loss, "rnn": gluon.rnn, "data": gluon.data, "utils": gluon.utils, "transforms": gluon.data.vision.transforms,
+}  # fmt: skip
+NO_FUNCTIONS = {"np.NULL", "np.random.Space", "np.Space", "np.linalg.Space"}
+
+
+def public():
+    """(name, function or class) of all that a program can call."""
+    for space, module in SPACES.items():
+        for name in dir(module):
+            f = getattr(module, name, None) if not name.startswith("_") else None
+            if callable(f) and not isinstance(f, types.ModuleType) and not (isinstance(f, type) and issubclass(f, Exception)):
+                if f"{space}.{name}" not in NO_FUNCTIONS:
+                    yield f"{space}.{name}", f
+
+
+class Keywords(unittest.TestCase):
+    def test_unknown(self):
+        """A TypeError, whatever else is given."""
+        x, count = nd.ones((2, 3)), 0
+        for name, f in public():
+            try:
+                parameters = inspect.signature(f).parameters.values()
+            except ValueError:
+                continue
+            needed = [p for p in parameters if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+            if name.endswith(".create") and f.__module__.endswith(("optimizer", "metric", "init")):
+                continue  # by a name, below
+            for args in ([x] * len(needed), []):
+                with self.assertRaises(TypeError, msg=name):
+                    f(*args, no_such_keyword=1)
+            count += 1
+        self.assertGreater(count, 700)
+
+    def test_makers(self):
+        for call in (
+            lambda: mx.optimizer.create("sgd", no_such=1), lambda: mx.metric.create("acc", no_such=1), lambda: mx.init.create("normal", no_such=1),
+            lambda: mx.init.create(mx.init.Normal(), no_such=1), lambda: gluon.Trainer({}, "sgd", {"no_such": 1}),
+        ):  # fmt: skip
+            self.assertRaises(TypeError, call)
+
+    def test_methods(self):
+        net = gluon.nn.Dense(2, in_units=3)
+        net.initialize()
+        made = (nd.ones(3), mnp.ones(3), net.weight, mx.metric.Accuracy(), gluon.loss.L2Loss(), mx.init.Xavier(), mx.optimizer.SGD())
+        for owner in made:
+            for name in dir(owner):
+                f = getattr(owner, name, None) if not name.startswith("_") else None
+                if callable(f):
+                    with self.assertRaises(TypeError, msg=f"{type(owner).__name__}.{name}"):
+                        f(no_such_keyword=1)
+
+
+def calls(base):
+    """Arguments, of which most functions take some."""
+    x, i, c = base.array(np.array([[1, 0.5], [0.25, 2]], "f")), base.array(np.array([0, 1], "f")), base.array(np.ones((2, 2, 2), "f"))
+    return (
+        ((x,), {}), ((x, x), {}), ((x, i), {}), ((x, 2), {}), ((x, x, x), {}), ((x, 0, 1), {}), ((x,), {"axis": 1}), ((x,), {"shape": (4,)}), ((), {"shape": (2, 2)}),
+        ((2,), {}), ((c, c), {}), ((x,), {"depth": 3}), (((2, 2), 3.0), {}), (([x, x],), {}), ((x, i, i), {}), ((x,), {"reps": (2, 1)}), ((x,), {"scalar": 2.0}),
+        ((x,), {"dtype": "float64"}), ((x,), {"a_min": 0, "a_max": 1}),
+    )  # fmt: skip
+
+
+class Out(unittest.TestCase):
+    def test_everywhere(self):
+        """out= gets the result and is returned; another shape or data type is refused."""
+        count = 0
+        for space, base in (("nd", nd), ("nd.linalg", nd), ("np", mnp), ("np.linalg", mnp), ("npx", mnp)):
+            module = SPACES[space]
+            for name in dir(module):
+                f = getattr(module, name, None) if not name.startswith("_") else None
+                if isinstance(f, (types.FunctionType, types.BuiltinFunctionType)) and name not in ("into", "empty", "empty_like"):
+                    count += self.check(f, f"{space}.{name}", base)
+        self.assertGreater(count, 100)
+
+    def check(self, f, name, base):
+        for args, options in calls(base):
+            try:
+                mx.random.seed(3)
+                wanted = f(*args, **options)
+                out = base.zeros(wanted.shape, dtype=wanted.dtype)
+            except Exception:
+                continue
+            mx.random.seed(3)
+            try:
+                got = f(*args, out=out, **options)
+            except TypeError as error:
+                self.assertIn("out", str(error), name)
+                return False
+            self.assertIs(got, out, name)
+            np.testing.assert_array_equal(out.asnumpy(), wanted.asnumpy(), name)
+            for wrong in (base.zeros((7, *wanted.shape), dtype=wanted.dtype), base.zeros(wanted.shape, dtype="float16")):
+                if "random" not in name:  # whose result has out's shape
+                    self.assertRaises(Exception, f, *args, out=wrong, **options)
+            return True
+        return False
+
+
+class Random(unittest.TestCase):
+    def test_parameters_that_are_arrays(self):
+        """A draw for each element, in NumPy's shapes."""
+        ones = mnp.ones(4)
+        for made, shape in (
+            (mnp.random.exponential(ones), (4,)), (mnp.random.exponential(ones, size=(3, 4)), (3, 4)), (mnp.random.normal(ones), (4,)),
+            (mnp.random.normal(ones, ones, size=(3, 4)), (3, 4)), (mnp.random.normal(0, ones), (4,)), (mnp.random.uniform(mnp.zeros(4), 1, size=(2, 4)), (2, 4)),
+            (mnp.random.normal(ones, out=mnp.zeros(4)), (4,)), (mnp.random.exponential(scale=ones, out=mnp.zeros(4)), (4,)), (nd.random.randn(2, 3), (2, 3)),
+            (nd.random.normal(nd.ones(4), nd.ones(4), shape=3), (4, 3)),
+        ):  # fmt: skip
+            self.assertEqual(made.shape, shape)
+            self.assertEqual(len(set(made.asnumpy().ravel().tolist())), made.size)
+        np.testing.assert_array_equal(mnp.random.normal(ones * 5, 0).asnumpy(), [5] * 4)
+        self.assertEqual(mnp.random.randint(0, 9, size=3).dtype, np.int64)
+
+    def test_refused(self):
+        for call in (
+            lambda: mnp.random.normal(mnp.ones(4), size=(3,)), lambda: nd.random.exponential(-1, shape=3), lambda: mnp.random.exponential(-1.0, size=3),
+            lambda: nd.random_exponential(lam=0, shape=3), lambda: nd.random.gamma(1, 1, shape=3, dtype="int32"), lambda: nd.random.poisson(1, out=nd.zeros(3, dtype="int64")),
+        ):  # fmt: skip
+            self.assertRaises((ValueError, TypeError), call)
+
+
+class Late(unittest.TestCase):
+    """What is set after the first step."""
+
+    def step(self, change, kind="sgd", hybrid=False, **options):
+        """How weight and bias move in the second step."""
+        net = gluon.nn.Dense(1, in_units=1)
+        net.initialize(mx.init.Constant(1))
+        if hybrid:
+            net.hybridize()
+        trainer = gluon.Trainer(net.collect_params(), kind, {"learning_rate": 0.1, **options})
+        for i in range(3):
+            with autograd.record():
+                loss = net(nd.ones((1, 1))).sum()
+            loss.backward()
+            before = [p.data().asnumpy().copy() for p in (net.weight, net.bias)]
+            trainer.step(1)
+            if i == 0:
+                change(net, trainer)
+        return [round(float((b - p.data().asnumpy()).item()), 5) for b, p in zip(before, (net.weight, net.bias))]
+
+    def test_momentum(self):
+        for hybrid in (False, True):
+            set_ = lambda value: lambda _, t: setattr(t.optimizer, "momentum", value)  # noqa: E731
+            self.assertEqual(self.step(set_(0.9), hybrid=hybrid), [0.19, 0.19])
+            self.assertEqual(self.step(set_(0), hybrid=hybrid, momentum=0.9), [0.1, 0.1])
+            self.assertEqual(self.step(set_(0.9), "nag", hybrid), [0.271, 0.271])
+
+    def test_parameters(self):
+        for hybrid in (False, True):
+            for name, value, wanted in (("grad_req", "null", 0), ("lr_mult", 0, 0), ("lr_mult", 2, 0.2)):
+                self.assertEqual(self.step(lambda n, _: setattr(n.weight, name, value), hybrid=hybrid), [wanted, 0.1], name)
+                self.assertEqual(self.step(lambda n, _: n.collect_params(".*weight").setattr(name, value), hybrid=hybrid), [wanted, 0.1], name)
+            self.assertEqual(self.step(lambda _, t: setattr(t.optimizer, "lr", 0), hybrid=hybrid), [0, 0])
+            self.assertEqual(self.step(lambda _, t: setattr(t.optimizer, "clip_gradient", 0.5), hybrid=hybrid), [0.05, 0.05])
+
+    def test_layers(self):
+        for layer, name in ((gluon.nn.Dropout(0.5), "_rate"), (gluon.nn.Dense(2), "_units"), (gluon.nn.BatchNorm(), "_kwargs"), (gluon.nn.Dense(2), "act")):
+            self.assertRaisesRegex(AttributeError, name, setattr, layer, name, 0)
+
+    def test_attributes(self):
+        """Of a compiled block: those of the class, None, functions."""
+
+        class Net(gluon.HybridBlock):
+            factor, shift, function = 2, None, None
+
+            def hybrid_forward(self, F, x):
+                y = x * self.factor if self.shift is None else x * self.factor + self.shift
+                return y if self.function is None else self.function(y)
+
+        net, x = Net(), nd.ones(1)
+        net.initialize()
+        net.hybridize()
+        for name, value, wanted in (("factor", 2, 2), ("factor", 3, 3), ("shift", 1.5, 4.5), ("shift", None, 3), ("function", nd.square, 9), ("function", nd.negative, -3), ("shift", nd.ones(1), -4)):
+            setattr(net, name, value)
+            self.assertEqual(net(x).asscalar(), wanted, (name, value))
+
+    def test_clip_gradient(self):
+        """Below 0 it is none for the operators of MXNet; those that MXNet makes of functions refuse it."""
+        for kind, wanted in (("sgd", [0.1, 0.1]), ("adam", [0.1, 0.1])):
+            self.assertEqual(self.step(lambda *_: None, kind, clip_gradient=-1), wanted)
+        self.assertRaisesRegex(ValueError, "clip_gradient", self.step, lambda *_: None, "adagrad", clip_gradient=-1)
+
+
+if __name__ == "__main__":
+    unittest.main()
