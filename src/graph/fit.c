@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/plan.h"
+#include "graph/units.h"
 #include "runtime/admission.h"
 
 /* Bytes that a unit takes while it runs, as admission.c counts them: all its values, and the largest scratch memory of

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "graph/pass.h"
-#include "graph/plan.h"
+#include "graph/units.h"
 
 /* Memory that one value, or several one after another, occupy from node `first` to node `last`. */
 struct region {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/plan.h"
+#include "graph/units.h"
 
 /* The price of some tens of tasks; rough rates of one core: only orders of magnitude matter. */
 static const double worth_a_task = 200e-6, flops_per_second = 100e9, bytes_per_second = 10e9;
