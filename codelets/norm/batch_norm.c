@@ -292,7 +292,7 @@ sl_tensor *sl_batch_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, sl_t
                             sl_tensor *var, struct sl_batch_norm_opts opts)
 {
 	if (!SLP_OPTIONS(sl_batch_norm_opts, at, "sl_batch_norm", &opts)) return NULL;
-	struct slp_norm_attrs attrs = {.eps = opts.eps, .momentum = opts.momentum, .activation = SL_IDENTITY};
+	struct slp_norm_attrs attrs = {.eps = opts.eps, .momentum = opts.momentum};
 	bool training = sl_is_training() && !opts.use_global_stats;
 	sl_tensor *in[] = {x, gamma, beta, mean, var};
 	return slp_apply1(at, training ? &slp_op_batch_norm : &slp_op_batch_norm_infer, &attrs, 5, in);

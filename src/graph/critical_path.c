@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 #include "graph/plan.h"
+#include "graph/units.h"
 #include "runtime/task/code.h"
 #include "runtime/task/priority.h"
-#include "starling/graph.h"
 
 /* The longest path behind the present unit: from a unit that reads a location, from one that writes it. */
 struct behind {

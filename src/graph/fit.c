@@ -3,10 +3,9 @@
 #include <string.h>
 
 #include "graph/plan.h"
-#include "op.h"
+#include "graph/units.h"
 #include "runtime/memory/admission.h"
 #include "runtime/task/buffer.h"
-#include "starling/graph.h"
 
 /* Bytes that a unit takes while it runs, as admission.c counts them: all its values, and the largest scratch memory of
  * its calls. */

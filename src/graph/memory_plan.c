@@ -12,8 +12,8 @@
 
 #include "graph/pass.h"
 #include "graph/plan.h"
+#include "graph/units.h"
 #include "op_list.h"
-#include "starling/graph.h"
 
 /* Memory that one value, or several one after another, occupy from node `first` to node `last`. */
 struct region {

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "graph/plan.h"
+#include "graph/units.h"
 #include "runtime/task/code.h"
-#include "starling/graph.h"
 
 /* The price of some tens of tasks; rough rates of one core: only orders of magnitude matter. */
 static const double worth_a_task = 200e-6, flops_per_second = 100e9, bytes_per_second = 10e9;

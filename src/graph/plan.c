@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "graph/plan.h"
+#include "graph/units.h"
 #include "op_list.h"
 #include "runtime/device/device.h"
 #include "runtime/engine.h"
@@ -11,7 +12,6 @@
 #include "runtime/task/code.h"
 #include "runtime/task/storage.h"
 #include "starling/autograd.h"
-#include "starling/graph.h"
 
 enum sl_status slp_plan_no_memory(void)
 {

@@ -3,57 +3,8 @@
 #define SLP_PLAN_H
 
 #include "graph/graph.h"
+#include "graph/units.h"
 #include "runtime/task/storage.h"
-#include "starling/graph.h"
-
-/* The location of a value while the plan runs. */
-enum slp_location_kind {
-	SLP_LOCATION_NONE,    /* no value: an operation without results */
-	SLP_LOCATION_INPUT,   /* index: among the inputs */
-	SLP_LOCATION_TENSOR,  /* index: the node of the parameter or constant */
-	SLP_LOCATION_STORAGE, /* index: among the storages of a run (results, values between units); offset */
-	SLP_LOCATION_SCRATCH, /* offset in the unit's scratch */
-};
-struct slp_location {
-	enum slp_location_kind kind;
-	int index;
-	size_t offset;
-};
-
-/* All arrays by value id, but where said otherwise. */
-struct slp_layout {
-	const int *
-	        group; /* of each output of the program: those of a group lie side by side in one storage where one unit
-			      * computes them, and a unit ends where a group is complete; -1: none.  NULL: there are none */
-	int nunits;
-	double *seconds;               /* of each unit, roughly */
-	int *unit;                     /* of each node; -1: runs nowhere (inputs, parameters, views) */
-	int *root;                     /* the value whose memory this one is: itself, but for views */
-	struct slp_location *location; /* of roots */
-	size_t *storages;              /* bytes of each storage of a run */
-	int nstorages;
-	size_t planned, unplanned; /* bytes of intermediates: at the peak, and the sum without sharing */
-};
-
-enum { SLP_PARTITION_EACH = 0 }; /* instead of a number of workers: every node is a unit */
-/* partition.c: units of nodes, for so many workers to share; of several nodes, none uses more than so many bytes (0: any
- * number). false without memory. */
-bool slp_partition(const sl_graph *g, int workers, size_t most, struct slp_layout *layout);
-/* fit.c: whether each unit has room on the plan's device, beside others'; and what units may use so that it has. */
-bool slp_units_fit(const sl_graph *g, const struct slp_layout *layout);
-size_t slp_unit_share(sl_device device);
-/* memory_plan.c: whether all values one after another could be addressed: then no offset, no sum and nothing that kernels
- * work in, a few times as much, overflows.  Tensors of the given shapes need not exist. */
-bool slp_plan_can_be(const sl_graph *g);
-/* Locations of values. */
-bool slp_plan_memory(const sl_graph *g, bool reuse, struct slp_layout *layout);
-void slp_layout_clear(struct slp_layout *layout);
-static inline size_t slp_type_bytes(const struct slp_type *t)
-{
-	return (size_t)sl_shape_size(t->shape) * sl_dtype_size(t->dtype);
-}
-
-/* ---- the plan ---------------------------------------------------------------------------------------------------- */
 
 /* An attribute of a call that each run sets. */
 struct slp_fill {

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "graph/plan.h"
+#include "graph/units.h"
 #include "runtime/task/code.h"
-#include "starling/graph.h"
 
 static bool same_location(struct slp_location a, struct slp_location b)
 {

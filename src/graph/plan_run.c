@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "graph/plan.h"
+#include "graph/units.h"
 #include "runtime/engine.h"
 #include "runtime/fault.h"
 #include "runtime/memory/admission.h"
@@ -12,7 +13,6 @@
 #include "runtime/task/code.h"
 #include "runtime/task/priority.h"
 #include "runtime/task/storage.h"
-#include "starling/graph.h"
 #include "tensor/moment.h"
 
 /* ---- memory that stays from run to run --------------------------------------------------------------------------- */

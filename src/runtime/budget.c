@@ -1,55 +1,14 @@
-/* What a stranger's file may cost: memory, time, operations (budget.h).  Memory is a limit of the process, which room.c
- * obeys. Operations are counted before they run, so that a kernel which would take an hour is never submitted. */
+/* Limits of time and operations for an untrusted file and its network (budget.h).  Operations are counted before they run,
+ * so that a kernel which would take an hour is never submitted. */
 #include "runtime/budget.h"
 
 #include <pthread.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "op.h"
 #include "runtime/engine.h"
-#include "runtime/memory/cgroup.h"
-#include "runtime/memory/memory_limit.h"
 #include "runtime/start.h"
-
-struct sl_untrusted slp_untrusted;
-_Thread_local struct slp_budget *slp_budget_current;
-static size_t at_start; /* bytes taken when the engine started */
-
-/* ---- memory ------------------------------------------------------------------------------------------------------ */
-
-/* Pages of this process alone: files that it maps count for nothing. */
-static size_t anonymous_bytes(void)
-{
-	char text[256], *p = text;
-	if (!slp_system_read("/proc/self/statm", text, sizeof text)) return 0;
-	unsigned long pages[3];
-	for (int i = 0; i < 3; i++) pages[i] = strtoul(p, &p, 10);
-	return pages[1] > pages[2] ? (pages[1] - pages[2]) * (size_t)sysconf(_SC_PAGESIZE) : 0;
-}
-
-void slp_budget_start(const struct sl_untrusted *limits)
-{
-	slp_untrusted = *limits;
-	at_start = limits->bytes ? anonymous_bytes() : 0;
-}
-
-size_t slp_budget_taken(void)
-{
-	size_t now = anonymous_bytes();
-	return now > at_start ? now - at_start : 0;
-}
-
-bool slp_budget_has_small(size_t bytes)
-{
-	struct slp_budget *b = slp_budget_current;
-	b->small += bytes;
-	if (b->small < SLP_ROOM_LARGE || !slp_untrusted.bytes) return true;
-	bool fits = slp_room_for(b->small);
-	if (fits) b->small = 0;
-	return fits;
-}
 
 /* ---- time and operations ----------------------------------------------------------------------------------------- */
 
