@@ -23,6 +23,9 @@ static void check_npy_again(const char *name)
 		CHECK_OK(sl_save_npy(t, slp_scratch_path("again.npy", to)));
 		CHECK_SAYING(slp_same_file(from, to), "%s differs when it is written again", name);
 		remove(to);
+		CHECK_OK(sl_save_npy(slp_scratch_path("again.npy", to), t)); /* the order of 0.1 */
+		CHECK_SAYING(slp_same_file(from, to), "%s differs in the old order of arguments", name);
+		remove(to);
 	}
 }
 
