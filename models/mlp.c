@@ -10,6 +10,8 @@ struct options {
 	struct drv_block_training how;
 };
 
+enum { KEY_OPTIMIZER = 'M' + 256 };
+
 /* ---- the command line -------------------------------------------------------------------------------------------- */
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
@@ -21,6 +23,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		state->child_inputs[1] = &o->train;
 		return 0;
 	case 'm': o->how.mode = drv_mode_parse(state, arg); return 0;
+	case KEY_OPTIMIZER: o->how.optimizer = drv_optimizer_parse(state, arg); return 0;
 	case ARGP_KEY_END:
 		if (o->common.ndevices > 1) argp_error(state, "--device: name one device only");
 		return 0;
@@ -33,6 +36,7 @@ static const struct argp_option options[] = {
          "How to run (default: step): eager, call by call; hybrid, forward and backward as programs; step, a whole "
          "step as one program",
          1},
+        DRV_OPTIMIZER_OPTION(KEY_OPTIMIZER, 1),
         {0},
 };
 

@@ -55,11 +55,12 @@ static int demo(const struct drv_options *o)
 
 /* ---- the command line -------------------------------------------------------------------------------------------- */
 
-enum { KEY_DEMO = 0x200, KEY_HYBRID, KEY_EAGER, KEY_SHARDS, KEY_BY_SPEED, KEY_SYNC_NORM };
+enum { KEY_DEMO = 0x200, KEY_HYBRID, KEY_EAGER, KEY_SHARDS, KEY_BY_SPEED, KEY_SYNC_NORM, KEY_OPTIMIZER };
 
 static const struct argp_option options[] = {
         {"hybrid", KEY_HYBRID, NULL, 0, "Run the forward and the backward pass of each shard as programs", 1},
         {"eager", KEY_EAGER, NULL, 0, "Run call by call (default: each shard's part of a step as one program)", 1},
+        DRV_OPTIMIZER_OPTION(KEY_OPTIMIZER, 1),
         {"shards", KEY_SHARDS, "N", 0, "Number of parts of a batch (default: one for each device)", 1},
         {"by-speed", KEY_BY_SPEED, NULL, 0,
          "Split batches in proportion to the measured speed of the devices, repeatedly (default with devices of "
@@ -106,6 +107,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_SHARDS: o->how.shards = (int)drv_int(state, "--shards", arg, 1, DRV_MAX_DEVICES); return 0;
 	case KEY_BY_SPEED: o->how.by_speed = true; return 0;
 	case KEY_SYNC_NORM: o->sync_norm = true; return 0;
+	case KEY_OPTIMIZER: o->how.optimizer = drv_optimizer_parse(state, arg); return 0;
 	case ARGP_KEY_END: check_options(state, o); return 0;
 	default: return ARGP_ERR_UNKNOWN;
 	}

@@ -24,7 +24,18 @@ struct options {
 
 /* ---- the command line -------------------------------------------------------------------------------------------- */
 
-enum { KEY_NETWORK = 0x200, KEY_LIST, KEY_PARAMS, KEY_SAVE, KEY_EXPORT, KEY_IMAGE, KEY_LABELS, KEY_CLASSES, KEY_SIZE };
+enum {
+	KEY_NETWORK = 0x200,
+	KEY_LIST,
+	KEY_PARAMS,
+	KEY_SAVE,
+	KEY_EXPORT,
+	KEY_IMAGE,
+	KEY_LABELS,
+	KEY_CLASSES,
+	KEY_SIZE,
+	KEY_OPTIMIZER
+};
 
 static const struct argp_option options[] = {
         {"network", KEY_NETWORK, "NAME", 0, "The network, by its name in Gluon's model zoo (default: resnet18_v1)", 1},
@@ -33,6 +44,7 @@ static const struct argp_option options[] = {
          "How to train (default: step): eager, call by call; hybrid, forward and backward as programs; step, a whole "
          "step as one program",
          1},
+        DRV_OPTIMIZER_OPTION(KEY_OPTIMIZER, 1),
         {"size", KEY_SIZE, "N", 0,
          "Resize images to N x N (default: that of Fashion-MNIST and CIFAR-10, or the smallest that the network takes; "
          "of others, the size that it was made for)",
@@ -86,6 +98,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_NETWORK: choose(state, o, arg); return 0;
 	case KEY_LIST: o->list = true; return 0;
 	case 'm': o->how.mode = drv_mode_parse(state, arg); return 0;
+	case KEY_OPTIMIZER: o->how.optimizer = drv_optimizer_parse(state, arg); return 0;
 	case KEY_SIZE: o->data.size = drv_int(state, "--size", arg, 1, 1 << 13); return 0;
 	case KEY_CLASSES: o->classes = drv_int(state, "--classes", arg, 1, 1 << 20); return 0;
 	case ARGP_KEY_END: complete(state, o); return 0;

@@ -89,7 +89,8 @@ static void test_resume(void)
 	OPTIMIZERS(k)
 	for (int checkpoint = 0; checkpoint < 2; checkpoint++) {
 		double whole[NUMBERS], resumed[NUMBERS];
-		struct run a = run_new(STEP, SL_FLOAT32, k->settings), b = run_new(EAGER, SL_FLOAT32, k->settings);
+		enum way way = checkpoint ? STEP : EAGER;
+		struct run a = run_new(way, SL_FLOAT32, k->settings), b = run_new(way, SL_FLOAT32, k->settings);
 		go(&a, SL_FLOAT32, 3);
 		hand_over(&a, &b, checkpoint);
 		CHECK(sl_trainer_steps(b.trainer) == 3);

@@ -410,11 +410,20 @@ static void put_wide(int64_t *p, double value, int n)
 	((int)((sizeof(x)) / (_Generic((x), double * : sizeof(double), int * : sizeof(int), default : sizeof(x)))))
 #define IS_DOUBLE(x) _Generic((x), double : true, double * : true, default : false)
 
+/* What a call leaves out. */
+#define X(type)                                                                                                        \
+	static struct type left_out_##type(void)                                                                       \
+	{                                                                                                              \
+		return SL_OPTIONS(type, );                                                                             \
+	}
+SLP_OPTIONS_LIST(X)
+#undef X
+
 enum way { LEFT_OUT, ZEROED, GIVEN };
 #define X(type, field, call, ...)                                                                                      \
 	static double row_##type##_##field(enum way way, double value)                                                 \
 	{                                                                                                              \
-		struct type o = SL_OPTIONS(type, );                                                                    \
+		struct type o = left_out_##type();                                                                     \
 		if (way == ZEROED) o = (struct type){0};                                                               \
 		if (way == GIVEN) PUT(o.field)(AT(o.field), value, LENGTH(o.field));                                   \
 		return call(o, ##__VA_ARGS__);                                                                         \

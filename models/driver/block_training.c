@@ -21,6 +21,30 @@ enum drv_mode drv_mode_parse(struct argp_state *state, const char *text)
 	return DRV_EAGER;
 }
 
+/* The optimiser of --optimizer. */
+enum sl_optimizer_kind drv_optimizer_parse(struct argp_state *state, const char *text)
+{
+	char names[256] = "";
+	int kind = sl_optimizer_named(text);
+	for (int i = 0; sl_optimizer_name((enum sl_optimizer_kind)i); i++) {
+		size_t used = strlen(names);
+		snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
+		         sl_optimizer_name((enum sl_optimizer_kind)i));
+	}
+	if (kind < 0) argp_error(state, "--optimizer: \"%s\" is none of %s", text, names);
+	return (enum sl_optimizer_kind)kind;
+}
+
+/* The driver's learning rate is SGD's: others have their own unless one was asked for. */
+static struct sl_optimizer optimizer_of(struct drv_training *t)
+{
+	const struct drv_block_training *b = t->model;
+	struct sl_optimizer o = SL_OPTIMIZER(b->optimizer, .loss_scaling = drv_loss_scaling(&t->options->precision));
+	if (b->optimizer == SL_SGD || t->options->lr_given) o.lr = t->lr;
+	t->lr = sl_optimizer_lr(&o);
+	return o;
+}
+
 /* ---- start and stop ---------------------------------------------------------------------------------------------- */
 
 /* Shards side by side on the devices: as many on each as their numbers allow.  What goes on with a checkpoint cuts its
@@ -46,8 +70,7 @@ static bool start(struct drv_training *t)
 	if (sl_initialize(b->net, .init = b->init, .devices = o->devices, .ndevices = o->ndevices) != SL_OK)
 		return false;
 	if (b->params && sl_load_params(b->net, b->params) != SL_OK) return false;
-	b->trainer =
-	        sl_trainer_new(b->net, sl_sgd(.lr = t->lr, .loss_scaling = drv_loss_scaling(&t->options->precision)));
+	b->trainer = sl_trainer_new(b->net, optimizer_of(t));
 	if (b->mode != DRV_EAGER) sl_hybridize(b->net, .static_alloc = true);
 	if (b->mode == DRV_STEP) b->step = sl_step_compile(b->net, sl_softmax_cross_entropy_at, b->trainer);
 	return b->trainer && !drv_failed();

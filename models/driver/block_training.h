@@ -24,8 +24,9 @@ struct drv_block_training {
 	const char *params; /* the file with first values; NULL: they are drawn */
 	struct sl_initializer init;
 	enum drv_mode mode;
-	int shards;    /* of a batch; 0: one a device */
-	bool by_speed; /* rows in proportion to the devices' measured speed */
+	enum sl_optimizer_kind optimizer; /* by default SGD */
+	int shards;                       /* of a batch; 0: one a device */
+	bool by_speed;                    /* rows in proportion to the devices' measured speed */
 	/* Set by training. */
 	sl_block *net;
 	sl_trainer *trainer;
@@ -37,6 +38,15 @@ struct drv_block_training {
 };
 
 enum drv_mode drv_mode_parse(struct argp_state *state, const char *text);
+/* --optimizer, for a driver's options; its parser gets the kind by drv_optimizer_parse. */
+#define DRV_OPTIMIZER_OPTION(key, group)                                                                               \
+	{                                                                                                              \
+		"optimizer", key, "NAME", 0,                                                                           \
+		        "The optimiser (default: sgd); a wrong name lists them.  Without --lr, others than sgd use "   \
+		        "their own learning rate",                                                                     \
+		        group                                                                                          \
+	}
+enum sl_optimizer_kind drv_optimizer_parse(struct argp_state *state, const char *text);
 int drv_train_block(const char *program, const char *title, const struct drv_options *common,
                     const struct drv_train_options *options, struct drv_block_training *how);
 
