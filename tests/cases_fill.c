@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "cases.h"
+#include "op_inner.h"
 #include "fill/fill.h"
 #include "op_inner.h"
 

@@ -306,6 +306,7 @@ static void test_compare(void)
 
 static const struct slp_test text_tests[] = {
         {"round trips", test_round_trips},
+        {"earlier layouts", test_earlier_layouts},
         {"freely", test_parse_freely},
         {"errors", test_parse_errors},
         {"cut off", test_cut_off},
