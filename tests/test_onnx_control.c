@@ -458,6 +458,52 @@ static void test_deep(void)
 	}
 }
 
+static void call(struct slp_model *m, const char *node, float k)
+{
+	SlpOnnx__NodeProto *n = slp_model_node(m, node);
+	n->domain = (char *)"here";
+	if (k == 0) return;
+	SlpOnnx__AttributeProto *a = slp_model_attribute(m, n, "k", 1);
+	a->has_f = true, a->f = k;
+}
+
+/* Functions of the model: attributes of the call, or their defaults; names of their own in each call. */
+static void test_functions(void)
+{
+	static struct slp_model m, body;
+	SlpOnnx__FunctionProto f, *functions[] = {&f};
+	SlpOnnx__AttributeProto otherwise, *defaults[] = {&otherwise};
+	char *in[] = {(char *)"a"}, *out[] = {(char *)"b"};
+	SL_SCOPE {
+		slp_model_begin(&body, 17);
+		slp_model_node(&body, "Neg a -> t");
+		slp_model_attribute(&body, slp_model_node(&body, "LeakyRelu t -> b"), "alpha", 1)->ref_attr_name =
+		        (char *)"k";
+		slp_onnx__function_proto__init(&f);
+		slp_onnx__attribute_proto__init(&otherwise);
+		otherwise.name = (char *)"k", otherwise.has_type = true, otherwise.type = 1;
+		otherwise.has_f = true, otherwise.f = 0.25F;
+		f.name = (char *)"Twist", f.domain = (char *)"here";
+		f.input = in, f.n_input = 1, f.output = out, f.n_output = 1;
+		f.node = body.graph.node, f.n_node = body.graph.n_node;
+		f.attribute_proto = defaults, f.n_attribute_proto = 1;
+		slp_model_begin(&m, 17);
+		m.model.functions = functions, m.model.n_functions = 1;
+		call(&m, "Twist x -> u", 0.5F);
+		call(&m, "Twist u -> y", 0);
+		sl_block *b = slp_model_built(&m, (struct sl_import_onnx_opts){0});
+		CHECK_MODEL(b, sl_from(((float[]){1, -2}), SL_SHAPE(2)), 0.5, -0.5);
+		sl_block_free(b);
+		f.name = (char *)"Neg", f.domain = NULL; /* calls itself */
+		slp_model_begin(&m, 17);
+		m.model.functions = functions, m.model.n_functions = 1;
+		slp_model_node(&m, "Neg x -> y");
+		b = slp_model_built(&m, (struct sl_import_onnx_opts){0});
+		CHECK_SAYING(!b && strstr(sl_error_message(), "function \"Neg\""), "%s", sl_error_message());
+		sl_error_clear();
+	}
+}
+
 static const struct slp_test tests[] = {
         {"branches by shapes", test_if_shape},
         {"branches that are known", test_if_constant},
@@ -473,6 +519,7 @@ static const struct slp_test tests[] = {
         {"map", test_map},
         {"broken graphs", test_broken},
         {"deep graphs", test_deep},
+        {"functions", test_functions},
         {NULL, NULL},
 };
 

@@ -1,16 +1,28 @@
-/* Each ONNX operator that is read: the answer of its case in src/onnx/operators.def, node by node and compiled. */
+/* Each ONNX operator that is read: the answer of its case in src/onnx/operators.def, node by node,
+ * compiled, and after writing it. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "check.h"
+#include "folder.h"
+#include "onnx/export/writer.h"
 #include "onnx/read.h"
+#include "onnx/write.h"
 #include "onnx_case.h"
 
 static const struct row {
 	const char *name, *attributes, *program, *answer;
 } rows[] = {
 #define OP(onnx, function, min, max, known, attributes, program, answer) {#onnx, attributes, program, answer},
+#include "onnx/operators.def"
+};
+
+static struct {
+	const struct sl_op *op;
+	bool seen;
+} written[] = {
+#define WRITE(ours, function, name) {&slp_op_##ours, false},
 #include "onnx/operators.def"
 };
 
@@ -104,11 +116,45 @@ static sl_block *imported(const struct slp_case *c)
 	return slp_import_onnx_parse(&f, (struct sl_import_onnx_opts){0});
 }
 
+/* Notes the operations of a program; whether all can be written. */
+static bool look(const sl_graph *g)
+{
+	bool all = true;
+	for (int i = 0; i < g->count; i++) {
+		if (g->nodes[i].kind != SLP_NODE_OP) continue;
+		size_t k = 0;
+		while (k < sizeof written / sizeof *written && written[k].op != g->nodes[i].op) k++;
+		if (k < sizeof written / sizeof *written) written[k].seen = true;
+		else all = false;
+	}
+	return all;
+}
+
+/* What was read, written, and read again. */
+static void check_round_trip(const struct row *row, sl_block *b, struct slp_case *c)
+{
+	sl_shape shapes[SLP_CASE_MOST];
+	enum sl_dtype dtypes[SLP_CASE_MOST];
+	for (int i = 0; i < c->nin; i++) shapes[i] = sl_tensor_shape(c->in[i]), dtypes[i] = sl_tensor_dtype(c->in[i]);
+	struct sl_export_opts o = {.shapes = shapes, .nshapes = c->nin, .dtypes = dtypes, .ndtypes = c->nin};
+	sl_graph *g = slp_export_trace(SL_HERE, "sl_export_onnx", b, &o);
+	if (!CHECK_SAYING(g != NULL, "%s: %s", row->name, sl_error_message())) return;
+	if (look(g)) {
+		enum sl_status s = slp_onnx_write(SL_HERE, "case.onnx", g);
+		sl_block *again = s == SL_OK ? sl_import_onnx("case.onnx") : NULL;
+		if (CHECK_SAYING(again != NULL, "%s, written: %s", row->name, sl_error_message()))
+			check_results(row, again, c);
+		sl_block_free(again);
+	}
+	sl_graph_free(g);
+}
+
 static void run_case(const struct row *row, struct slp_case *c)
 {
 	sl_block *b = imported(c);
 	if (CHECK_SAYING(b != NULL, "%s: %s", row->name, sl_error_message())) {
 		check_results(row, b, c);
+		check_round_trip(row, b, c);
 		CHECK_OK(sl_hybridize(b));
 		check_results(row, b, c);
 	}
@@ -143,6 +189,14 @@ static void test_rows(void)
 static void test_further(void)
 {
 	for (size_t i = 0; i < sizeof further / sizeof *further; i++) check_row(&further[i]);
+}
+
+/* After the others: each operation that can be written is in one of their programs. */
+static void test_written(void)
+{
+	for (size_t i = 0; i < sizeof written / sizeof *written; i++)
+		CHECK_SAYING(written[i].seen || getenv("TEST_ONNX"), "operation %s is written by no case",
+		             written[i].op->name);
 }
 
 /* All results of a model are the block's, however many there are. */
@@ -193,11 +247,12 @@ int main(int argc, char **argv)
 {
 	static const struct slp_test tests[] = {{"each operator", test_rows},
 	                                        {"integers and edges", test_further},
+	                                        {"operations that are written", test_written},
 	                                        {"many results", test_many_results},
 	                                        {"models that are refused", test_refused},
 	                                        {NULL, NULL}};
 	static const struct slp_suite suites[] = {
-	        {"onnx operators", tests, slp_start_engine, slp_stop_engine, NULL, NULL},
+	        {"onnx operators", tests, slp_start_with_scratch, slp_stop_with_scratch, NULL, NULL},
 	        {0},
 	};
 	return slp_test_main(argc, argv, suites);

@@ -1,9 +1,9 @@
-/* Importing: a block that computes a symbol of MXNet's, node by node, with our operations. */
+/* Importing MXNet's symbols: checks the graph and its operators, binds variables to inputs and parameters. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "mxnet/import.h"
-#include "mxnet/mxnet.h"
+#include "mxnet/block.h"
 #include "io/params.h"
 #include "nn/nn.h"
 #include "runtime/budget.h"
@@ -11,34 +11,14 @@
 #include "runtime/text.h"
 #include "starling/io.h"
 
-/* What stands behind a node. */
-struct part {
-	const struct slp_mx_op *op; /* NULL: a variable */
-	const char *at;             /* "FILE, node NAME", for messages of operations */
-	sl_param *param;            /* of a variable, or NULL */
-	int input;                  /* of a variable: which one of forward's, or -1 */
-	int first;                  /* number of its output 0 among all values */
-	bool aux, ones;             /* not trained; its values are ones whatever the file says */
-};
-
-struct imported {
-	sl_block base;
-	char *file;
-	struct slp_mx_symbol symbol;
-	struct part *parts;
-	struct slp_mx_value head;
-	int *uses; /* of each value: how many nodes take it, the head counted as one */
-	int ninputs, nvalues, most_in;
-};
-
-/* What a call of sl_import is about. */
+/* A call of sl_import. */
 struct import {
 	const char *at;
 	struct slp_file file; /* the symbol's */
 	struct sl_import_opts opts;
 	const char *const *inputs;
 	int ninputs;
-	struct imported *block;
+	struct slp_mx_block *block;
 	char **names; /* what the file of parameters has */
 	sl_tensor **tensors;
 	int count;
@@ -47,134 +27,12 @@ struct import {
 
 #define fail(im, ...) slp_file_fail(&(im)->file, __VA_ARGS__)
 
-static int used_inputs(const struct imported *b, int node)
-{
-	const struct part *p = &b->parts[node];
-	return p->op && p->op->used ? p->op->used : b->symbol.nodes[node].nin;
-}
-
-/* ---- forward ----------------------------------------------------------------------------------------------------- */
-
-/* Values of a run: one for each output of each node, held until its last use. */
-struct run {
-	struct imported *b;
-	sl_tensor *const *given;
-	sl_tensor **values, **in;
-	int *uses; /* that are still to come */
-};
-
-static int value_of(const struct imported *b, struct slp_mx_value v)
-{
-	return b->parts[v.node].first + v.out;
-}
-
-static void drop(struct run *r, int value)
-{
-	sl_release(r->values[value]);
-	r->values[value] = NULL;
-}
-
-static void used(struct run *r, int value)
-{
-	if (--r->uses[value] == 0) drop(r, value);
-}
-
-static bool run_variable(struct run *r, int node)
-{
-	struct part *p = &r->b->parts[node];
-	sl_tensor **value = &r->values[p->first];
-	if (p->input >= 0) *value = r->given[p->input];
-	else *value = sl_param_use_at(slp_forward_call_site(), p->param, r->given[0]);
-	return *value != NULL;
-}
-
-static bool run_node(struct run *r, int node)
-{
-	struct part *p = &r->b->parts[node];
-	const struct slp_mx_node *n = &r->b->symbol.nodes[node];
-	if (!p->op) return run_variable(r, node);
-	if (!slp_budget_allows(1)) return false;
-	struct slp_mx_call c = {.at = p->at,
-	                        .function = "sl_forward",
-	                        .node = n,
-	                        .op = p->op,
-	                        .in = r->in,
-	                        .nin = p->op->used ? p->op->used : n->nin,
-	                        .out = &r->values[p->first]};
-	for (int i = 0; i < c.nin; i++) r->in[i] = r->values[value_of(r->b, n->in[i])];
-	p->op->import(&c);
-	for (int i = 0; i < n->nout && !c.failed; i++)
-		if (!c.out[i]) return false; /* and recorded */
-	return !c.failed;
-}
-
-/* What a node computes besides its results goes at once, its arguments once they were used. */
-static bool run_and_release(struct run *r, int node)
-{
-	const struct imported *b = r->b;
-	const struct slp_mx_node *n = &b->symbol.nodes[node];
-	bool ok = false;
-	SL_SCOPE {
-		ok = run_node(r, node);
-		for (int i = 0; i < n->nout; i++) sl_retain(r->values[b->parts[node].first + i]);
-	}
-	for (int i = 0; ok && i < used_inputs(b, node); i++) used(r, value_of(b, n->in[i]));
-	for (int i = 0; i < n->nout; i++)
-		if (!b->uses[b->parts[node].first + i]) drop(r, b->parts[node].first + i);
-	return ok;
-}
-
-static sl_tensor *run_all(struct run *r)
-{
-	const struct imported *b = r->b;
-	bool ok = true;
-	r->in = r->values + b->nvalues;
-	memcpy(r->uses, b->uses, (size_t)b->nvalues * sizeof *r->uses);
-	for (int i = 0; i < b->symbol.count && ok; i++) {
-		int node = b->symbol.order[i];
-		if (b->symbol.nodes[node].needed) ok = run_and_release(r, node);
-	}
-	sl_tensor *y = ok ? sl_retain(r->values[value_of(b, b->head)]) : NULL;
-	for (int i = 0; i < b->nvalues; i++) drop(r, i);
-	return slp_scope_add(y);
-}
-
-static sl_tensor *forward(sl_block *self, sl_tensor *const *in, int nin)
-{
-	struct imported *b = (struct imported *)self;
-	SLP_BUDGET(b->file);
-	if (nin != b->ninputs)
-		return slp_call_fail(slp_forward_call_site(), "sl_forward", SL_EINVAL, "%s takes %d inputs, got %d",
-		                     sl_block_name(self), b->ninputs, nin);
-	size_t values = (size_t)b->nvalues, room = values + (size_t)b->most_in + 1;
-	struct run r = {.b = b,
-	                .given = in,
-	                .values = slp_calloc(room, sizeof *r.values),
-	                .uses = slp_malloc((values + 1) * sizeof *r.uses)};
-	sl_tensor *y = NULL;
-	if (r.values && r.uses) y = run_all(&r);
-	else slp_call_fail(slp_forward_call_site(), "sl_forward", SL_ENOMEM, "no memory");
-	free(r.values);
-	free(r.uses);
-	return y;
-}
-
-static void destroy(sl_block *self)
-{
-	struct imported *b = (struct imported *)self;
-	slp_mx_free(&b->symbol);
-	free(b->parts);
-	free(b->uses);
-	free(b->file);
-	free(b);
-}
-
-/* ---- what the graph needs ---------------------------------------------------------------------------------------- */
+/* ---- the graph: operators, the result, uses ---------------------------------------------------------------------- */
 
 /* Finds the result: the only one, or the one that .output names. */
 static bool find_head(struct import *im)
 {
-	struct imported *b = im->block;
+	struct slp_mx_block *b = im->block;
 	const char *name = im->opts.output;
 	char text[512];
 	for (int i = 0; name && i < b->symbol.count; i++) {
@@ -192,13 +50,13 @@ static bool find_head(struct import *im)
 	            b->symbol.nodes[b->symbol.heads[1].node].name);
 }
 
-static void mark_needed(struct imported *b)
+static void mark_needed(struct slp_mx_block *b)
 {
 	b->symbol.nodes[b->head.node].needed = true;
 	for (int i = b->symbol.count - 1; i >= 0; i--) {
 		int node = b->symbol.order[i];
 		if (!b->symbol.nodes[node].needed) continue;
-		for (int k = 0; k < used_inputs(b, node); k++)
+		for (int k = 0; k < slp_mx_used_inputs(b, node); k++)
 			b->symbol.nodes[b->symbol.nodes[node].in[k].node].needed = true;
 	}
 }
@@ -215,20 +73,20 @@ static const char *call_site_of(const char *file, const char *node)
 /* Once it is known which nodes are needed, and how many values there are. */
 static bool count_uses(struct import *im)
 {
-	struct imported *b = im->block;
+	struct slp_mx_block *b = im->block;
 	b->uses = slp_calloc((size_t)b->nvalues + 1, sizeof *b->uses);
 	if (!b->uses) return fail(im, SL_ENOMEM, "no memory");
 	for (int node = 0; node < b->symbol.count; node++)
-		for (int i = 0; b->symbol.nodes[node].needed && i < used_inputs(b, node); i++)
-			b->uses[value_of(b, b->symbol.nodes[node].in[i])]++;
-	b->uses[value_of(b, b->head)]++;
+		for (int i = 0; b->symbol.nodes[node].needed && i < slp_mx_used_inputs(b, node); i++)
+			b->uses[slp_mx_value_of(b, b->symbol.nodes[node].in[i])]++;
+	b->uses[slp_mx_value_of(b, b->head)]++;
 	return true;
 }
 
 static bool check_operator(struct import *im, int node)
 {
 	const struct slp_mx_node *n = &im->block->symbol.nodes[node];
-	struct part *p = &im->block->parts[node];
+	struct slp_mx_part *p = &im->block->parts[node];
 	p->op = slp_mx_op_find(n->op);
 	p->at = call_site_of(im->file.path, n->name);
 	if (!p->op)
@@ -249,7 +107,7 @@ static bool is_multiple(const struct slp_mx_node *n)
 
 static bool check_structure(struct import *im)
 {
-	struct imported *b = im->block;
+	struct slp_mx_block *b = im->block;
 	for (int i = 0; i < b->symbol.count; i++) {
 		struct slp_mx_node *n = &b->symbol.nodes[i];
 		if (!slp_mx_is_variable(n) && !check_operator(im, i)) return false;
@@ -268,7 +126,7 @@ static bool check_structure(struct import *im)
 
 static bool find_inputs(struct import *im)
 {
-	struct imported *b = im->block;
+	struct slp_mx_block *b = im->block;
 	for (int k = 0; k < im->ninputs; k++) {
 		int i = 0;
 		while (i < b->symbol.count &&
@@ -329,7 +187,7 @@ static sl_param *make_param(struct import *im, const char *name, sl_shape shape,
 static bool take_param(struct import *im, int node, sl_tensor *t)
 {
 	const struct slp_mx_node *n = &im->block->symbol.nodes[node];
-	struct part *p = &im->block->parts[node];
+	struct slp_mx_part *p = &im->block->parts[node];
 	enum sl_status s = SL_EINVAL;
 	if (!check_declared(im, n, sl_tensor_shape(t))) return false;
 	bool fixed = p->aux || p->ones || !slp_is_float(sl_tensor_dtype(t));
@@ -361,7 +219,7 @@ static bool miss(struct import *im, int node, int *missing, char list[256])
 /* Checks the attributes of all operators; parameters are known by now, which ones are ones is found out. */
 static bool check_operators(struct import *im, const int *arrays)
 {
-	struct imported *b = im->block;
+	struct slp_mx_block *b = im->block;
 	sl_tensor **in = slp_calloc((size_t)b->most_in + 1, sizeof *in);
 	bool ok = in || fail(im, SL_ENOMEM, "no memory");
 	for (int i = 0; ok && i < b->symbol.count; i++) {
@@ -372,7 +230,7 @@ static bool check_operators(struct import *im, const int *arrays)
 		                        .node = n,
 		                        .op = b->parts[i].op,
 		                        .in = in,
-		                        .nin = used_inputs(b, i),
+		                        .nin = slp_mx_used_inputs(b, i),
 		                        .checking = true};
 		for (int k = 0; k < c.nin; k++)
 			in[k] = arrays[n->in[k].node] < 0 ? NULL : im->tensors[arrays[n->in[k].node]];
@@ -388,7 +246,7 @@ static bool check_operators(struct import *im, const int *arrays)
 /* Where the values of each variable are in the file of parameters; -1: nowhere.  Says which arrays are superfluous. */
 static bool match(struct import *im, char **sorted, int *position, int *arrays, bool *used)
 {
-	struct imported *b = im->block;
+	struct slp_mx_block *b = im->block;
 	for (int i = 0; i < im->count; i++) sorted[i] = im->names[i];
 	if (im->count) qsort(sorted, (size_t)im->count, sizeof *sorted, by_name);
 	for (int i = 0; i < im->count; i++) {
@@ -410,7 +268,7 @@ static bool match(struct import *im, char **sorted, int *position, int *arrays, 
 
 static bool bind_params(struct import *im, const int *arrays)
 {
-	struct imported *b = im->block;
+	struct slp_mx_block *b = im->block;
 	int missing = 0;
 	char list[256] = "";
 	for (int i = 0; i < b->symbol.count; i++) {
@@ -445,7 +303,7 @@ static bool bind(struct import *im)
 
 static bool build(struct import *im)
 {
-	struct imported *b = im->block;
+	struct slp_mx_block *b = im->block;
 	if (!slp_mx_parse(&im->file, &b->symbol)) return false;
 	b->parts = slp_calloc((size_t)b->symbol.count, sizeof *b->parts);
 	if (!b->parts) return fail(im, SL_ENOMEM, "no memory");
@@ -467,7 +325,8 @@ sl_block *slp_import_parse(struct slp_file *file, const char *const *inputs, int
 	                    .count = count,
 	                    .params = params};
 	im.block = slp_calloc(1, sizeof *im.block);
-	if (!im.block || slp_block_setup(file->at, &im.block->base, "Import", "import", forward, destroy) != SL_OK) {
+	if (!im.block ||
+	    slp_block_setup(file->at, &im.block->base, "Import", "import", slp_mx_forward, slp_mx_destroy) != SL_OK) {
 		free(im.block);
 		return slp_call_fail(file->at, "sl_import", SL_ENOMEM, "no memory for a block");
 	}

@@ -1,4 +1,4 @@
-/* MXNet's operators, computed: those that move elements. */
+/* MXNet's operators, computed: shapes, indexing, and moving elements. */
 #include "mxnet/import_operators.h"
 #include "starling/ops.h"
 

@@ -7,7 +7,7 @@
 #include "io/file.h"
 #include "op.h"
 
-/* ---- symbols (mxnet/symbol.c) --------------------------------------------------------------------------------------- */
+/* ---- symbols (mxnet/symbol.c) ------------------------------------------------------------------------------------ */
 
 struct slp_mx_value {
 	int node, out;
@@ -70,7 +70,7 @@ struct slp_mx_op {
 	slp_mx_import *import;
 	slp_mx_export *export;
 };
-/* By MXNet's name, by ours; NULL: there is none. */
+/* By MXNet's name, by ours; NULL: none. */
 const struct slp_mx_op *slp_mx_op_find(const char *name);
 const struct slp_mx_op *slp_mx_op_for(const struct sl_op *ours);
 
@@ -83,7 +83,7 @@ static inline bool slp_mx_go(const struct slp_mx_call *c)
 	return !c->failed && !c->checking;
 }
 
-/* ---- attributes (mxnet/attributes.c): the text of one, or its default; what makes no sense is recorded ------------------- */
+/* ---- attributes (mxnet/attributes.c): the text of one, or its default; what makes no sense is recorded ----------- */
 
 #define SLP_MX_NONE INT64_MIN
 enum { SLP_MX_TUPLE = 16 };

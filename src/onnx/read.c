@@ -1,4 +1,4 @@
-/* sl_import_onnx, where there is protobuf-c and where there is none. */
+/* sl_import_onnx, with protobuf-c and without. */
 #include <stdlib.h>
 
 #include "config.h"
@@ -16,7 +16,7 @@ sl_block *slp_import_onnx_parse(struct slp_file *f, struct sl_import_onnx_opts o
 }
 #endif
 
-/* Makes a block of an ONNX model (operator sets 7 to 26), as PyTorch's exporters and others write it.  sl_forward takes
+/* Makes a block of an ONNX model (operator sets 7 to 28), as PyTorch's exporters and others write it.  sl_forward takes
  * its inputs in the file's order, or in that of .inputs: sl_import_onnx("bert.onnx", SL_INPUTS("ids", "mask")).  Whole
  * numbers of another width than the model's, and floats, are converted.  What is computed has the data type that the
  * format gives it: int64 and bool, too.  The block can be called with tensors and

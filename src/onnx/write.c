@@ -1,4 +1,4 @@
-/* Exporting to ONNX: the call, whether or not the library that writes it was there when Starling was built. */
+/* sl_export_onnx, with protobuf-c and without. */
 #include "export/program.h"
 #include "onnx/write.h"
 #include "op.h"

@@ -1,4 +1,4 @@
-/* Our operations that are several ONNX operators, or one whose operands are arranged in another way. */
+/* Operations of Starling that become several ONNX operators, or one with operands in another order. */
 #include <math.h>
 
 #include "onnx/export/writer.h"
@@ -20,7 +20,7 @@ static const char *filled(struct slp_onnx_writer *w, sl_shape shape, double valu
 /* ---- products ---------------------------------------------------------------------------------------------------- */
 
 /* A convolution's backward pass by its input; what does not follow from the sizes is padded at the end. */
-static void conv_transpose(struct slp_onnx_writer *w, const struct slp_gnode *n)
+void slp_onnx_export_conv_transpose(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	static const int64_t ones[2] = {1, 1}, zeros[2] = {0, 0};
 	int64_t stride[2], dilation[2], pad[2], more[2];
@@ -41,7 +41,7 @@ static void conv_transpose(struct slp_onnx_writer *w, const struct slp_gnode *n)
 }
 
 /* softmax(scale q kᵀ + mask) v; the causal mask is -inf above the diagonal. */
-static void attention(struct slp_onnx_writer *w, const struct slp_gnode *n)
+void slp_onnx_export_attention(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	enum sl_dtype d = n->types[0].dtype;
 	sl_shape q = slp_onnx_shape_in(w, n, 0), k = slp_onnx_shape_in(w, n, 1);
@@ -154,7 +154,7 @@ static const char *first_state(struct slp_onnx_writer *w, const struct slp_gnode
 	return zeros ? "" : unsqueezed(w, slp_onnx_in(w, n, i));
 }
 
-static void recurrent(struct slp_onnx_writer *w, const struct slp_gnode *n)
+void slp_onnx_export_recurrent(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	int kind = (int)slp_export_int(n, "cell", 0);
 	const struct cell *c = &cells[kind];
@@ -181,7 +181,7 @@ static void recurrent(struct slp_onnx_writer *w, const struct slp_gnode *n)
 
 /* ---- along axes -------------------------------------------------------------------------------------------------- */
 
-static void cumsum(struct slp_onnx_writer *w, const struct slp_gnode *n)
+void slp_onnx_export_cumsum(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	const char *axis = slp_onnx_number(w, slp_export_number(n, "axis", 0), SL_INT64);
 	SLP_ONNX_NODE(w, "CumSum", true, slp_onnx_in(w, n, 0), axis);
@@ -189,7 +189,7 @@ static void cumsum(struct slp_onnx_writer *w, const struct slp_gnode *n)
 }
 
 /* As many of the largest or smallest as there are. */
-static void argsort(struct slp_onnx_writer *w, const struct slp_gnode *n)
+void slp_onnx_export_argsort(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	int64_t axis = slp_export_int(n, "axis", 0), count = n->types[0].shape.dim[axis];
 	SLP_ONNX_NODE(w, "TopK", false, slp_onnx_in(w, n, 0), slp_onnx_list(w, &count, 1));
@@ -199,7 +199,7 @@ static void argsort(struct slp_onnx_writer *w, const struct slp_gnode *n)
 }
 
 /* The largest or smallest truth value, as a number. */
-static void truth(struct slp_onnx_writer *w, const struct slp_gnode *n)
+void slp_onnx_export_truth(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	const char *v =
 	        slp_onnx_write_cast(w, false, slp_onnx_write_cast(w, false, slp_onnx_in(w, n, 0), SL_BOOL), SL_INT32);
@@ -208,7 +208,7 @@ static void truth(struct slp_onnx_writer *w, const struct slp_gnode *n)
 }
 
 /* Rows added to zeros, where their indices say. */
-static void gather_grad(struct slp_onnx_writer *w, const struct slp_gnode *n)
+void slp_onnx_export_gather_grad(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	const int64_t last = -1;
 	const char *where = slp_onnx_write_cast(w, false, slp_onnx_in(w, n, 1), SL_INT64);
@@ -216,26 +216,4 @@ static void gather_grad(struct slp_onnx_writer *w, const struct slp_gnode *n)
 	const char *zeros = filled(w, n->types[0].shape, 0, n->types[0].dtype);
 	SLP_ONNX_NODE(w, "ScatterND", true, zeros, where, slp_onnx_in(w, n, 0));
 	slp_onnx_string(w, "reduction", "add");
-}
-
-/* ---- all --------------------------------------------------------------------------------------------------------- */
-
-slp_onnx_export *slp_onnx_export_composed(const struct sl_op *ours)
-{
-	static const struct {
-		const struct sl_op *ours;
-		slp_onnx_export *export;
-	} ops[] = {
-	        {&slp_op_conv2d_grad_data, conv_transpose},
-	        {&slp_op_attention, attention},
-	        {&slp_op_recurrent, recurrent},
-	        {&slp_op_cumsum, cumsum},
-	        {&slp_op_argsort, argsort},
-	        {&slp_op_any, truth},
-	        {&slp_op_all, truth},
-	        {&slp_op_gather_grad, gather_grad},
-	};
-	for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-		if (ops[i].ours == ours) return ops[i].export;
-	return NULL;
 }

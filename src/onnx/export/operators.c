@@ -1,4 +1,4 @@
-/* Our operations as ONNX operators, of operator set 17. */
+/* Operations of Starling as ONNX operators, of operator set 17. */
 #include <string.h>
 
 #include "io/elements.h"
@@ -7,42 +7,8 @@
 
 /* ---- elementwise ------------------------------------------------------------------------------------------------- */
 
-/* What an operation is called in ONNX, if it is an operator with the same inputs: X(ours, ONNX'). */
-/* clang-format off */
-#define SAME(X)                                                                                                        \
-	X(neg, Neg) X(abs, Abs) X(exp, Exp) X(log, Log) X(sqrt, Sqrt) X(reciprocal, Reciprocal) X(relu, Relu)          \
-	X(sigmoid, Sigmoid) X(tanh, Tanh) X(softplus, Softplus) X(copy, Identity) X(dropout, Identity)                 \
-	X(sin, Sin) X(cos, Cos) X(erf, Erf) X(sign, Sign) X(floor, Floor) X(ceil, Ceil) X(round, Round)                \
-	X(tan, Tan) X(asin, Asin) X(acos, Acos) X(atan, Atan) X(sinh, Sinh) X(cosh, Cosh) X(asinh, Asinh)              \
-	X(acosh, Acosh) X(atanh, Atanh) X(hard_swish, HardSwish)                                                       \
-	X(add, Add) X(sub, Sub) X(mul, Mul) X(div, Div) X(pow, Pow) X(maximum, Max) X(minimum, Min)
-/* clang-format on */
-/* Comparisons: their results are booleans in ONNX. */
-/* clang-format off */
-#define COMPARE(X)                                                                                                     \
-	X(eq, Equal) X(lt, Less) X(le, LessOrEqual) X(gt, Greater) X(ge, GreaterOrEqual) X(ne, Equal)
-/* clang-format on */
-/* With a number on the right, on the left. */
-#define SWAPPED(X) X(rsub_scalar, Sub) X(rdiv_scalar, Div) X(rpow_scalar, Pow)
-#define SCALAR(X) X(add, Add) X(sub, Sub) X(mul, Mul) X(div, Div) X(pow, Pow) X(maximum, Max) X(minimum, Min)
-
-static const char *onnx_name(const struct slp_gnode *n)
-{
-	static const struct {
-		const struct sl_op *op;
-		const char *name;
-	} names[] = {
-#define X(ours, onnx) {&slp_op_##ours, #onnx},
-	        SAME(X) COMPARE(X) SWAPPED(X)
-#undef X
-#define X(ours, onnx) {&slp_op_##ours##_scalar, #onnx},
-	                SCALAR(X) COMPARE(X)
-#undef X
-	};
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		if (names[i].op == n->op) return names[i].name;
-	return NULL;
-}
+/* What the row of an operation names. */
+static const char *onnx_name(const struct slp_gnode *n);
 
 /* Operators that ONNX has for floats alone: of integers these do nothing, and relu is a maximum. */
 static bool same_of_integers(struct slp_onnx_writer *w, const struct slp_gnode *n)
@@ -56,7 +22,7 @@ static bool same_of_integers(struct slp_onnx_writer *w, const struct slp_gnode *
 	return true;
 }
 
-static void same(struct slp_onnx_writer *w, const struct slp_gnode *n)
+void slp_onnx_export_same(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	const char *in[2];
 	if (same_of_integers(w, n)) return;
@@ -71,12 +37,12 @@ static const char *right(struct slp_onnx_writer *w, const struct slp_gnode *n)
 	return slp_onnx_number(w, slp_export_number(n, "value", 0), n->types[0].dtype);
 }
 
-static void scalar(struct slp_onnx_writer *w, const struct slp_gnode *n)
+void slp_onnx_export_scalar(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	SLP_ONNX_NODE(w, onnx_name(n), true, slp_onnx_in(w, n, 0), right(w, n));
 }
 
-static void swapped(struct slp_onnx_writer *w, const struct slp_gnode *n)
+void slp_onnx_export_swapped(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	SLP_ONNX_NODE(w, onnx_name(n), true, right(w, n), slp_onnx_in(w, n, 0));
 }
@@ -96,7 +62,7 @@ static const char *compared(struct slp_onnx_writer *w, const struct slp_gnode *n
 	return SLP_ONNX_NODE(w, onnx_name(n), false, x, slp_onnx_number(w, s, SL_FLOAT64));
 }
 
-static void compare(struct slp_onnx_writer *w, const struct slp_gnode *n)
+void slp_onnx_export_compare(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	const char *v = compared(w, n);
 	if (n->op == &slp_op_ne || n->op == &slp_op_ne_scalar) v = SLP_ONNX_NODE(w, "Not", false, v);
@@ -109,21 +75,18 @@ static const char *as_bool(struct slp_onnx_writer *w, const char *value)
 }
 
 /* Of one value or of two, which are booleans in ONNX, as the result is. */
-static void logical(struct slp_onnx_writer *w, const struct slp_gnode *n)
+void slp_onnx_export_logical(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
-	static const char *const names[][2] = {{"logical_and", "And"}, {"logical_or", "Or"}, {"logical_xor", "Xor"}};
 	const char *a = as_bool(w, slp_onnx_in(w, n, 0));
-	int k = 0;
 	if (n->nin < 2) {
 		cast_to(w, n, SLP_ONNX_NODE(w, "Not", false, a));
 		return;
 	}
-	while (strcmp(names[k][0], n->op->name)) k++;
-	cast_to(w, n, SLP_ONNX_NODE(w, names[k][1], false, a, as_bool(w, slp_onnx_in(w, n, 1))));
+	cast_to(w, n, SLP_ONNX_NODE(w, onnx_name(n), false, a, as_bool(w, slp_onnx_in(w, n, 1))));
 }
 
 /* A number that no test finds infinite or NaN is finite. */
-static void finiteness(struct slp_onnx_writer *w, const struct slp_gnode *n)
+void slp_onnx_export_finiteness(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	const char *x = slp_onnx_in(w, n, 0);
 	if (!slp_is_float(n->types[0].dtype)) x = slp_onnx_write_cast(w, false, x, SL_FLOAT32);
@@ -137,7 +100,7 @@ static void finiteness(struct slp_onnx_writer *w, const struct slp_gnode *n)
 }
 
 /* Of a condition and a value: this, or 0. */
-static void choice(struct slp_onnx_writer *w, const struct slp_gnode *n)
+void slp_onnx_export_choice(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	const char *c = as_bool(w, slp_onnx_in(w, n, 0)), *x = slp_onnx_in(w, n, 1);
 	const char *zero = slp_onnx_number(w, 0, n->types[0].dtype);
@@ -145,36 +108,36 @@ static void choice(struct slp_onnx_writer *w, const struct slp_gnode *n)
 	SLP_ONNX_NODE(w, "Where", true, c, when ? x : zero, when ? zero : x);
 }
 
-static void rsqrt(struct slp_onnx_writer *w, const struct slp_gnode *n)
+void slp_onnx_export_rsqrt(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	SLP_ONNX_NODE(w, "Reciprocal", true, SLP_ONNX_NODE(w, "Sqrt", false, slp_onnx_in(w, n, 0)));
 }
 
-static void log1p_of(struct slp_onnx_writer *w, const struct slp_gnode *n)
+void slp_onnx_export_log1p_of(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	const char *one = slp_onnx_number(w, 1, n->types[0].dtype);
 	SLP_ONNX_NODE(w, "Log", true, SLP_ONNX_NODE(w, "Add", false, slp_onnx_in(w, n, 0), one));
 }
 
-static void expm1_of(struct slp_onnx_writer *w, const struct slp_gnode *n)
+void slp_onnx_export_expm1_of(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	const char *v = SLP_ONNX_NODE(w, "Exp", false, slp_onnx_in(w, n, 0));
 	SLP_ONNX_NODE(w, "Sub", true, v, slp_onnx_number(w, 1, n->types[0].dtype));
 }
 
-static void silu(struct slp_onnx_writer *w, const struct slp_gnode *n)
+void slp_onnx_export_silu(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	const char *x = slp_onnx_in(w, n, 0);
 	SLP_ONNX_NODE(w, "Mul", true, x, SLP_ONNX_NODE(w, "Sigmoid", false, x));
 }
 
-static void square(struct slp_onnx_writer *w, const struct slp_gnode *n)
+void slp_onnx_export_square(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	SLP_ONNX_NODE(w, "Mul", true, slp_onnx_in(w, n, 0), slp_onnx_in(w, n, 0));
 }
 
 /* x (1 + erf(x / √2)) / 2; an operator of its own came with a later operator set. */
-static void gelu(struct slp_onnx_writer *w, const struct slp_gnode *n)
+void slp_onnx_export_gelu(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	enum sl_dtype d = n->types[0].dtype;
 	const char *x = slp_onnx_in(w, n, 0);
@@ -186,7 +149,7 @@ static void gelu(struct slp_onnx_writer *w, const struct slp_gnode *n)
 }
 
 /* x times the sigmoid of 2 sqrt(2 / π) (x + 0.044715 x^3). */
-static void gelu_tanh(struct slp_onnx_writer *w, const struct slp_gnode *n)
+void slp_onnx_export_gelu_tanh(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	enum sl_dtype d = n->types[0].dtype;
 	const char *x = slp_onnx_in(w, n, 0), *v = SLP_ONNX_NODE(w, "Mul", false, x, x);
@@ -198,7 +161,7 @@ static void gelu_tanh(struct slp_onnx_writer *w, const struct slp_gnode *n)
 
 /* ---- layers ------------------------------------------------------------------------------------------------------ */
 
-static void linear(struct slp_onnx_writer *w, const struct slp_gnode *n)
+void slp_onnx_export_linear(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	const char *in[3];
 	bool tw = slp_export_int(n, "tw", 0);
@@ -219,7 +182,7 @@ static void pads(struct slp_onnx_writer *w, const int64_t pad[2])
 	slp_onnx_ints(w, "pads", (const int64_t[]){pad[0], pad[1], pad[0], pad[1]}, 4);
 }
 
-static void conv2d(struct slp_onnx_writer *w, const struct slp_gnode *n)
+void slp_onnx_export_conv2d(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	const int64_t ones[2] = {1, 1}, zeros[2] = {0, 0};
 	int64_t v[2];
@@ -237,7 +200,7 @@ static void conv2d(struct slp_onnx_writer *w, const struct slp_gnode *n)
 	slp_onnx_int(w, "group", (int64_t)slp_export_or(n, "groups", 1));
 }
 
-static void pool(struct slp_onnx_writer *w, const struct slp_gnode *n)
+void slp_onnx_export_pool(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	struct slp_pooling p = slp_export_pooling(n);
 	bool mean = n->op == &slp_op_avg_pool2d;
@@ -253,7 +216,7 @@ static void pool(struct slp_onnx_writer *w, const struct slp_gnode *n)
 	if (mean) slp_onnx_int(w, "count_include_pad", !slp_export_int(n, "exclude_pad", 0));
 }
 
-static void batch_norm(struct slp_onnx_writer *w, const struct slp_gnode *n)
+void slp_onnx_export_batch_norm(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	const char *in[5];
 	for (int i = 0; i < 5; i++) in[i] = slp_onnx_in(w, n, i);
@@ -261,28 +224,28 @@ static void batch_norm(struct slp_onnx_writer *w, const struct slp_gnode *n)
 	slp_onnx_float(w, "epsilon", slp_export_or(n, "eps", 1e-5));
 }
 
-static void layer_norm(struct slp_onnx_writer *w, const struct slp_gnode *n)
+void slp_onnx_export_layer_norm(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	SLP_ONNX_NODE(w, "LayerNormalization", true, slp_onnx_in(w, n, 0), slp_onnx_in(w, n, 1), slp_onnx_in(w, n, 2));
 	slp_onnx_int(w, "axis", -1);
 	slp_onnx_float(w, "epsilon", slp_export_or(n, "eps", 1e-5));
 }
 
-static void softmax(struct slp_onnx_writer *w, const struct slp_gnode *n)
+void slp_onnx_export_softmax(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
-	SLP_ONNX_NODE(w, n->op == &slp_op_log_softmax ? "LogSoftmax" : "Softmax", true, slp_onnx_in(w, n, 0));
+	SLP_ONNX_NODE(w, onnx_name(n), true, slp_onnx_in(w, n, 0));
 	slp_onnx_int(w, "axis", slp_export_int(n, "axis", 0));
 }
 
 /* ---- moving elements --------------------------------------------------------------------------------------------- */
 
-static void reshape(struct slp_onnx_writer *w, const struct slp_gnode *n)
+void slp_onnx_export_reshape(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	sl_shape codes = slp_export_reshape(n, slp_onnx_shape_in(w, n, 0), n->types[0].shape, 0);
 	SLP_ONNX_NODE(w, "Reshape", true, slp_onnx_in(w, n, 0), slp_onnx_list(w, codes.dim, codes.ndim));
 }
 
-static void transpose(struct slp_onnx_writer *w, const struct slp_gnode *n)
+void slp_onnx_export_transpose(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	int64_t axes[SL_MAX_NDIM];
 	slp_export_permutation(n, n->types[0].shape.ndim, axes);
@@ -295,7 +258,7 @@ static const char *one(struct slp_onnx_writer *w, int64_t v)
 	return slp_onnx_list(w, &v, 1);
 }
 
-static void slice(struct slp_onnx_writer *w, const struct slp_gnode *n)
+void slp_onnx_export_slice(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	int64_t begin, end;
 	memcpy(&begin, n->attrs.bytes + slp_attr_find(n->op, "begin")->offset, sizeof begin);
@@ -304,7 +267,7 @@ static void slice(struct slp_onnx_writer *w, const struct slp_gnode *n)
 	              one(w, slp_export_int(n, "axis", 0)), one(w, slp_export_int(n, "step", 0)));
 }
 
-static void concat(struct slp_onnx_writer *w, const struct slp_gnode *n)
+void slp_onnx_export_concat(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	enum { MOST = 512 };
 	const char *in[MOST];
@@ -317,7 +280,7 @@ static void concat(struct slp_onnx_writer *w, const struct slp_gnode *n)
 	slp_onnx_int(w, "axis", slp_export_int(n, "axis", 0));
 }
 
-static void broadcast_to(struct slp_onnx_writer *w, const struct slp_gnode *n)
+void slp_onnx_export_broadcast_to(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	sl_shape x = slp_onnx_shape_in(w, n, 0), y = n->types[0].shape;
 	for (int i = 0; i < x.ndim; i++)
@@ -325,14 +288,14 @@ static void broadcast_to(struct slp_onnx_writer *w, const struct slp_gnode *n)
 	SLP_ONNX_NODE(w, "Expand", true, slp_onnx_in(w, n, 0), slp_onnx_list(w, y.dim, y.ndim));
 }
 
-static void gather(struct slp_onnx_writer *w, const struct slp_gnode *n)
+void slp_onnx_export_gather(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	SLP_ONNX_NODE(w, "Gather", true, slp_onnx_in(w, n, 0), slp_onnx_in(w, n, 1));
 	slp_onnx_int(w, "axis", 0);
 }
 
 /* Of all types that it might take, runtimes know this one best: int64 indices, float values. */
-static void one_hot(struct slp_onnx_writer *w, const struct slp_gnode *n)
+void slp_onnx_export_one_hot(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	bool is_float = n->types[0].dtype == SL_FLOAT32;
 	const char *depth = one(w, slp_export_int(n, "depth", 0)), *first = one(w, 0);
@@ -345,14 +308,14 @@ static void one_hot(struct slp_onnx_writer *w, const struct slp_gnode *n)
 	if (!is_float) cast_to(w, n, v);
 }
 
-static void cast(struct slp_onnx_writer *w, const struct slp_gnode *n)
+void slp_onnx_export_cast(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	cast_to(w, n, slp_onnx_in(w, n, 0));
 }
 
 /* ---- products and reductions ------------------------------------------------------------------------------------- */
 
-static void matmul(struct slp_onnx_writer *w, const struct slp_gnode *n)
+void slp_onnx_export_matmul(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	const char *a = slp_onnx_in(w, n, 0), *b = slp_onnx_in(w, n, 1);
 	if (slp_export_int(n, "ta", 0)) a = slp_onnx_write_transposed(w, a, slp_onnx_shape_in(w, n, 0).ndim);
@@ -360,18 +323,12 @@ static void matmul(struct slp_onnx_writer *w, const struct slp_gnode *n)
 	SLP_ONNX_NODE(w, "MatMul", true, a, b);
 }
 
-static void reduce(struct slp_onnx_writer *w, const struct slp_gnode *n)
+void slp_onnx_export_reduce(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
-	const char *name = n->op == &slp_op_mean   ? "ReduceMean"
-	                   : n->op == &slp_op_max  ? "ReduceMax"
-	                   : n->op == &slp_op_min  ? "ReduceMin"
-	                   : n->op == &slp_op_prod ? "ReduceProd"
-	                   : n->op == &slp_op_sum  ? "ReduceSum"
-	                                           : "ReduceL2";
-	slp_onnx_write_reduced(w, name, true, slp_onnx_in(w, n, 0), n);
+	slp_onnx_write_reduced(w, onnx_name(n), true, slp_onnx_in(w, n, 0), n);
 }
 
-static void argmax(struct slp_onnx_writer *w, const struct slp_gnode *n)
+void slp_onnx_export_argmax(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	const char *v = SLP_ONNX_NODE(w, "ArgMax", false, slp_onnx_in(w, n, 0));
 	slp_onnx_int(w, "axis", slp_export_int(n, "axis", 0));
@@ -387,17 +344,17 @@ static void filled(struct slp_onnx_writer *w, const struct slp_gnode *n, const c
 	slp_onnx_value(w, "value", slp_export_number(n, "value", 0), n->types[0].dtype);
 }
 
-static void full_like(struct slp_onnx_writer *w, const struct slp_gnode *n)
+void slp_onnx_export_full_like(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	filled(w, n, SLP_ONNX_NODE(w, "Shape", false, slp_onnx_in(w, n, 0)));
 }
 
-static void fill(struct slp_onnx_writer *w, const struct slp_gnode *n)
+void slp_onnx_export_fill(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	filled(w, n, slp_onnx_list(w, n->types[0].shape.dim, n->types[0].shape.ndim));
 }
 
-static void arange(struct slp_onnx_writer *w, const struct slp_gnode *n)
+void slp_onnx_export_arange(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	double start = slp_export_number(n, "start", 0), step = slp_export_number(n, "step", 0);
 	double stop = start + step * ((double)n->types[0].shape.dim[0] - (slp_is_float(n->types[0].dtype) ? 0.5 : 0));
@@ -408,55 +365,29 @@ static void arange(struct slp_onnx_writer *w, const struct slp_gnode *n)
 
 /* ---- all --------------------------------------------------------------------------------------------------------- */
 
+static const struct written {
+	const struct sl_op *ours;
+	slp_onnx_export *export;
+	const char *name;
+} written[] = {
+#define WRITE(ours, function, name) {&slp_op_##ours, slp_onnx_export_##function, #name},
+#include "onnx/operators.def"
+};
+
+static const struct written *find(const struct sl_op *ours)
+{
+	for (size_t i = 0; i < sizeof written / sizeof *written; i++)
+		if (written[i].ours == ours) return &written[i];
+	return NULL;
+}
+
 slp_onnx_export *slp_onnx_export_for(const struct sl_op *ours)
 {
-	static const struct {
-		const struct sl_op *ours;
-		slp_onnx_export *export;
-	} ops[] = {
-#define X(ours, onnx) {&slp_op_##ours, same},
-	        SAME(X)
-#undef X
-#define X(ours, onnx) {&slp_op_##ours, compare}, {&slp_op_##ours##_scalar, compare},
-	                COMPARE(X)
-#undef X
-#define X(ours, onnx) {&slp_op_##ours, swapped},
-	                        SWAPPED(X)
-#undef X
-#define X(ours, onnx) {&slp_op_##ours##_scalar, scalar},
-	                                SCALAR(X)
-#undef X
-#define X(name) {&slp_op_##name, name},
-	                                        X(square) X(gelu) X(gelu_tanh) X(silu) X(rsqrt) X(linear) X(conv2d)
-	                                                X(layer_norm) X(softmax) X(reshape) X(transpose) X(slice)
-	                                                        X(concat) X(broadcast_to) X(gather) X(one_hot) X(cast)
-	                                                                X(matmul) X(argmax) X(full_like) X(fill)
-	                                                                        X(arange)
-#undef X
-	                                                                                {&slp_op_log_softmax, softmax},
-	        {&slp_op_max_pool2d, pool},
-	        {&slp_op_avg_pool2d, pool},
-	        {&slp_op_dot, matmul},
-	        {&slp_op_batch_norm, batch_norm},
-	        {&slp_op_batch_norm_infer, batch_norm},
-	        {&slp_op_sum, reduce},
-	        {&slp_op_mean, reduce},
-	        {&slp_op_max, reduce},
-	        {&slp_op_min, reduce},
-	        {&slp_op_norm, reduce},
-	        {&slp_op_prod, reduce},
-	        {&slp_op_log1p, log1p_of},
-	        {&slp_op_expm1, expm1_of},
-	        {&slp_op_isnan, finiteness},
-	        {&slp_op_isfinite, finiteness},
-	        {&slp_op_logical_and, logical},
-	        {&slp_op_logical_or, logical},
-	        {&slp_op_logical_xor, logical},
-	        {&slp_op_logical_not, logical},
-	        {&slp_op_take_if, choice},
-	        {&slp_op_take_unless, choice},
-	};
-	for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-		if (ops[i].ours == ours) return ops[i].export;
-	return slp_onnx_export_composed(ours);
+	const struct written *w = find(ours);
+	return w ? w->export : NULL;
+}
+
+static const char *onnx_name(const struct slp_gnode *n)
+{
+	return find(n->op)->name;
 }

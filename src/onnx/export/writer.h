@@ -26,8 +26,10 @@ struct slp_onnx_writer {
 
 /* Writes one of our operations. */
 typedef void slp_onnx_export(struct slp_onnx_writer *w, const struct slp_gnode *n);
-slp_onnx_export *slp_onnx_export_for(const struct sl_op *ours);      /* onnx/export/operators.c; NULL: there is none */
-slp_onnx_export *slp_onnx_export_composed(const struct sl_op *ours); /* those of onnx/export/composed.c */
+slp_onnx_export *slp_onnx_export_for(const struct sl_op *ours); /* NULL: none */
+/* slp_onnx_export_FUNCTION for each row. */
+#define WRITE(ours, function, name) slp_onnx_export slp_onnx_export_##function;
+#include "onnx/operators.def"
 
 static inline sl_shape slp_onnx_shape_in(const struct slp_onnx_writer *w, const struct slp_gnode *n, int i)
 {

@@ -165,7 +165,7 @@ static sl_tensor *angles(struct slp_onnx_call *c, int i)
 	return slp_onnx_present(v) && !c->failed ? slp_onnx_as_tensor(c, v) : NULL;
 }
 
-/* The two halves of what is rotated, which lie side by side or alternate. */
+/* The two halves of the rotated numbers; they lie side by side or alternate. */
 static bool halves(struct slp_onnx_call *c, sl_tensor *x, bool interleaved, int64_t width, sl_tensor *half[2])
 {
 	for (int i = 0; i < 2; i++)

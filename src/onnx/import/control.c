@@ -14,7 +14,7 @@ static void drop_all(struct slp_onnx_value *v, int n)
 	free(v);
 }
 
-/* What a branch gives; the caller drops as many values as that are. */
+/* The results of a branch; the caller drops them. */
 static struct slp_onnx_value *branch(struct slp_onnx_call *c, const char *name, int *count)
 {
 	int graph = slp_onnx_graph_named(c, name);
@@ -90,16 +90,16 @@ void slp_onnx_import_if(struct slp_onnx_call *c)
 	else both_branches(c);
 }
 
-/* ---- Loop and Scan ---------------------------------------------------------------------------------------------- */
+/* ---- Loop and Scan ----------------------------------------------------------------------------------------------- */
 
 /* A graph that goes round: its first `carried` results after `before` others are inputs of the next round, the others
  * are collected. */
 struct unrolled {
 	struct slp_onnx_call *c;
 	int graph, before, carried, collected;
-	int nin, nout, first;            /* of the graph; where its inputs have what is carried */
+	int nin, nout, first;            /* of the graph; the place of the carried values among its inputs */
 	struct slp_onnx_value *in, *out; /* held */
-	struct slp_onnx_value *rows;     /* held: of each round what it collects */
+	struct slp_onnx_value *rows;     /* held: the results that each round collects */
 	int64_t rounds, room;
 };
 
@@ -110,7 +110,7 @@ static void end(struct unrolled *u)
 	drop_all(u->rows, (int)(u->rounds * u->collected));
 }
 
-/* Inputs of the node from `from` on are what is carried. */
+/* The node's inputs from `from` on are the carried values. */
 static bool begin(struct unrolled *u, const char *attribute, int from)
 {
 	struct slp_onnx_call *c = u->c;

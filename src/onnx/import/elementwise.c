@@ -1,4 +1,4 @@
-/* ONNX operators, computed: element by element, products, reductions. */
+/* ONNX operators, computed: elementwise arithmetic, comparisons, casts. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -215,7 +215,7 @@ static void keep_aspect(struct slp_onnx_call *c, const int *axes, int n, struct 
 	}
 }
 
-/* Sizes and scales, of all axes or of those that are named. */
+/* Sizes and scales, of all axes or of the named ones. */
 static bool read_sizes(struct slp_onnx_call *c, sl_shape x, struct stretch s[SL_MAX_NDIM])
 {
 	bool upsample = c->op->name[0] == 'U', sized = !upsample && slp_onnx_has(c, 3);
@@ -308,12 +308,15 @@ void slp_onnx_import_depth_to_space(struct slp_onnx_call *c)
 
 void slp_onnx_import_space_to_depth(struct slp_onnx_call *c)
 {
-	static const int axes[] = {0, 3, 5, 1, 2, 4};
+	static const int depth_last[] = {0, 3, 5, 1, 2, 4}, depth_first[] = {0, 1, 3, 5, 2, 4};
+	bool first = slp_onnx_attr_is(c, "mode", "DCR", "CRD");
 	int64_t b = slp_onnx_attr_small(c, "blocksize", 0, 1, INT16_MAX);
 	sl_shape x = slp_onnx_shape(c, 0);
+	if (!first && !slp_onnx_attr_is(c, "mode", "DCR", "DCR"))
+		slp_onnx_call_fail(c, SL_EFORMAT, "attribute mode must be DCR or CRD");
 	if (!c->failed && (x.ndim != 4 || x.dim[2] % b || x.dim[3] % b || x.dim[1] > INT32_MAX))
 		slp_onnx_call_fail(c, SL_ESHAPE, "blocks of %lld do not fit", (long long)b);
 	if (c->failed) return;
 	int64_t n = x.dim[0], d = x.dim[1], h = x.dim[2] / b, w = x.dim[3] / b;
-	give_reordered(c, SL_SHAPE(n, d, h, b, w, b), axes, SL_SHAPE(n, d * b * b, h, w));
+	give_reordered(c, SL_SHAPE(n, d, h, b, w, b), first ? depth_first : depth_last, SL_SHAPE(n, d * b * b, h, w));
 }

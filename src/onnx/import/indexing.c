@@ -1,4 +1,4 @@
-/* ONNX operators, computed: elements by their places. */
+/* ONNX operators, computed: indexing: gather, scatter, one-hot, diagonals. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -341,7 +341,7 @@ void slp_onnx_import_nonzero(struct slp_onnx_call *c)
 
 /* ---- patterns ---------------------------------------------------------------------------------------------------- */
 
-/* Element i of what is known, as a tensor. */
+/* Element i of a known value, as a tensor. */
 static sl_tensor *one_of(struct slp_onnx_call *c, const struct slp_onnx_known *k, int64_t i)
 {
 	struct slp_onnx_value v = {.known = slp_onnx_known_strided(c, k, SL_SCALAR, i, NULL)};

@@ -30,7 +30,7 @@ static sl_tensor *whole(struct slp_onnx_call *c, sl_tensor *losses, sl_tensor *w
 	return sl_div_at(c->at, sl_sum_at(c->at, losses, all), sl_sum_at(c->at, w, all));
 }
 
-/* Of logarithms of probabilities (n, classes, …) and labels (n, …), of which those that are no class have no loss. */
+/* The loss of logarithms of probabilities (n, classes, …) for labels (n, …); a label that is no class has no loss. */
 static void give_loss(struct slp_onnx_call *c, sl_tensor *logp, sl_tensor *labels)
 {
 	sl_shape s = sl_tensor_shape(logp);

@@ -3,7 +3,7 @@
 #include "onnx/model/call.h"
 #include "starling/functions.h"
 
-/* What a type of the format can hold. */
+/* The range of a type of the format. */
 struct range {
 	int type;
 	double low, high;
@@ -122,7 +122,7 @@ void slp_onnx_import_dequantize(struct slp_onnx_call *c)
 	if (!c->failed) slp_onnx_set_output_value(c, 0, slp_onnx_cast(c, y, dtype));
 }
 
-/* Scale and zero point of what a run computes: its extremes and 0 are at the ends of a byte. */
+/* Scale and zero point for values that a run computes: their extremes and 0 are at the ends of a byte. */
 void slp_onnx_import_dynamic_quantize(struct slp_onnx_call *c)
 {
 	const char *at = c->at;
@@ -147,7 +147,7 @@ static enum sl_dtype exact(int64_t count)
 	return count <= (1 << 24) / (255 * 255) ? SL_FLOAT32 : SL_FLOAT64;
 }
 
-/* Which input is what; 0: there is none (none of these is the first). */
+/* The places of the operands among the inputs; 0: the operator lacks it. */
 struct product {
 	slp_onnx_import *import;
 	int a_scale, a_zero, b, b_scale, b_zero, bias, scale, zero;
@@ -185,7 +185,7 @@ static void give_whole(struct slp_onnx_call *c, const struct product *p)
 	if (!c->failed) slp_onnx_set_output_value(c, 0, slp_onnx_cast(c, y, SL_INT32));
 }
 
-/* What a whole number of the product stands for, over what one of the result does. */
+/* The step of the product over the step of the result. */
 static struct slp_onnx_value step_of(struct slp_onnx_call *c, const struct product *p, sl_shape y)
 {
 	struct slp_onnx_value a = scale_in(c, p->a_scale, y, y.ndim - 2, 0),

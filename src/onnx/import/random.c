@@ -51,7 +51,7 @@ void slp_onnx_import_bernoulli(struct slp_onnx_call *c)
 	if (!c->failed) slp_onnx_set_output(c, 0, p ? sl_cast_at(c->at, sl_bernoulli_at(c->at, p), dtype) : NULL);
 }
 
-/* Its input has the logarithms of what is drawn by. */
+/* The input has the logarithms of the weights. */
 void slp_onnx_import_multinomial(struct slp_onnx_call *c)
 {
 	enum sl_dtype dtype = asked(c, SL_INT32);

@@ -21,7 +21,7 @@ static sl_tensor *part(const struct layer *l, sl_tensor *x, int axis, int64_t i,
 	return sl_slice_at(l->c->at, x, axis, i * n, (i + 1) * n, 1);
 }
 
-/* Input i's share of a direction, without that axis; NULL: there is none. */
+/* Input i's share of a direction, without that axis; NULL: none. */
 static sl_tensor *of_direction(struct slp_onnx_call *c, int i, int direction)
 {
 	if (!slp_onnx_has(c, i)) return NULL;

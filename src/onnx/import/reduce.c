@@ -1,4 +1,4 @@
-/* ONNX operators, computed: products, reductions, order. */
+/* ONNX operators, computed: matrix products, reductions, cumulative sums, sorting. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -7,7 +7,7 @@
 #include "starling/functions.h"
 #include "whole.h"
 
-/* ---- products --------------------------------------------------------------------------------------------------- */
+/* ---- products ---------------------------------------------------------------------------------------------------- */
 
 /* A vector as a matrix of one row, or one column, which the result loses again. */
 static sl_tensor *vector_product(struct slp_onnx_call *c, sl_tensor *a, sl_tensor *b)
@@ -136,7 +136,7 @@ static sl_tensor *of_none(struct slp_onnx_call *c, const struct reduction *r, sl
 	return sl_full_at(c->at, y, none, (struct sl_make){dtype, sl_tensor_device(t)});
 }
 
-/* Truth values have a largest and a smallest alone; what is no integer is computed of floats, and cut off. */
+/* Truth values have a largest and a smallest alone; means of integers are computed in float64, then cut off. */
 static sl_tensor *reduced(struct slp_onnx_call *c, const struct reduction *r, sl_tensor *t, struct sl_reduce_opts o)
 {
 	enum sl_dtype dtype = t ? sl_tensor_dtype(t) : SL_FLOAT32;
@@ -153,7 +153,7 @@ static sl_tensor *reduced(struct slp_onnx_call *c, const struct reduction *r, sl
 	return as_float ? sl_cast_at(c->at, t, dtype) : t;
 }
 
-/* The axes to remove, and the shape that is left; false after an error, or if there is nothing to do. */
+/* The removed axes and the remaining shape; false after an error, or if no axis goes. */
 static bool axes_of(struct slp_onnx_call *c, sl_shape x, bool gone[SL_MAX_NDIM], sl_shape *y)
 {
 	int64_t axes[SL_MAX_NDIM];
@@ -177,7 +177,7 @@ static void reduce_whole(struct slp_onnx_call *c, const struct reduction *r, con
 	slp_onnx_set_output_value(c, 0, (struct slp_onnx_value){.known = to});
 }
 
-/* What shapes are computed from: sums, products, the largest and smallest of what is known. */
+/* Sums, products, extremes and means of known values: shapes depend on them. */
 static bool reduce_known(struct slp_onnx_call *c, const struct reduction *r, const struct slp_onnx_known *k, sl_shape y)
 {
 	int64_t n = sl_shape_size(k->shape);
@@ -221,7 +221,7 @@ void slp_onnx_import_reduce(struct slp_onnx_call *c)
 	slp_onnx_set_output(c, 0, t ? sl_reshape_at(c->at, t, y) : NULL);
 }
 
-/* What is ordered the other way round, without equals becoming any; a second time, it is what it was. */
+/* Reverses the order of the elements: large ones become small.  Applied twice, it gives x. */
 static sl_tensor *turned(struct slp_onnx_call *c, sl_tensor *t)
 {
 	enum sl_dtype dtype = t ? sl_tensor_dtype(t) : SL_FLOAT32;

@@ -1,4 +1,4 @@
-/* ONNX operators, computed: shapes, and what moves elements.  They take what is known and tensors alike, so that shapes
+/* ONNX operators, computed: shapes, and moving elements.  They take known values and tensors alike, so that shapes
  * are computed while a network is built. */
 #include <math.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "op.h"
 #include "starling/functions.h"
 
-/* ---- out of nothing --------------------------------------------------------------------------------------------- */
+/* ---- out of nothing ---------------------------------------------------------------------------------------------- */
 
 void slp_onnx_import_shape(struct slp_onnx_call *c)
 {
@@ -94,7 +94,7 @@ static int64_t steps_between(int64_t start, int64_t limit, int64_t delta)
 	return n > INT32_MAX || delta == 0 ? -1 : n > 0 ? (int64_t)n : 0;
 }
 
-/* Of int64, exactly: what a double does not hold is made here. */
+/* Ranges of int64, exactly: a double does not hold all of them. */
 static void whole_range(struct slp_onnx_call *c)
 {
 	int64_t from = 0, to = 0, by = 1;
@@ -144,7 +144,7 @@ void slp_onnx_import_range(struct slp_onnx_call *c)
 
 /* ---- another shape ----------------------------------------------------------------------------------------------- */
 
-/* 0 keeps a size, -1 stands for what is left. */
+/* 0 keeps a size, -1 takes the remaining elements. */
 static sl_shape completed(struct slp_onnx_call *c, sl_shape x, sl_shape y)
 {
 	int64_t rest = sl_shape_size(x), known = 1;

@@ -65,7 +65,7 @@ static void read_size(struct slp_onnx_call *c, sl_shape x, struct slp_onnx_windo
 		                   "the input has %d axes; volumes have 5, images 4 and sequences 3", x.ndim);
 	for (int i = 0; i < w->axes && !c->failed; i++) {
 		w->size[slp_onnx_window_place(w->axes, i)] = x.dim[2 + i];
-		if (x.dim[2 + i] > INT32_MAX) /* what is computed of them fits then */
+		if (x.dim[2 + i] > INT32_MAX) /* so that later products fit */
 			slp_onnx_call_fail(c, SL_EUNSUPPORTED, "an axis of %lld elements", (long long)x.dim[2 + i]);
 	}
 }

@@ -13,7 +13,7 @@ struct imported {
 	struct slp_onnx_model model;
 };
 
-/* ---- forward ---------------------------------------------------------------------------------------------------- */
+/* ---- forward ----------------------------------------------------------------------------------------------------- */
 
 /* Values of a run, by name: held until their last use. */
 struct slp_onnx_run {
@@ -66,7 +66,7 @@ static sl_tensor *input_of(struct slp_onnx_run *r, int input)
 	return y;
 }
 
-/* What stands in the file, or was given, when the first node takes it. */
+/* Loads a value of the file, or an input, when the first node takes it. */
 static bool load(struct slp_onnx_run *r, int name)
 {
 	const struct slp_onnx_name *n = &r->b->model.names[name];
@@ -147,7 +147,7 @@ static void drop_graph(struct slp_onnx_run *r, const struct slp_onnx_graph *g)
 	for (int i = g->first_name; i < g->first_name + g->nnames; i++) drop(r, i);
 }
 
-/* ---- graphs within nodes ---------------------------------------------------------------------------------------- */
+/* ---- graphs within nodes ----------------------------------------------------------------------------------------- */
 
 int slp_onnx_graph_named(struct slp_onnx_call *c, const char *attribute)
 {
@@ -222,7 +222,7 @@ bool slp_onnx_graph_run(struct slp_onnx_call *c, int graph, const struct slp_onn
 	return !c->failed;
 }
 
-/* ---- the whole model -------------------------------------------------------------------------------------------- */
+/* ---- the whole model --------------------------------------------------------------------------------------------- */
 
 static sl_tensor *result_of(struct slp_onnx_run *r, int i)
 {
@@ -334,8 +334,8 @@ static bool is_one_of(const char *name, const char *const *list)
 	return *list != NULL;
 }
 
-/* Whether what an operator takes there is no weight: a first state, a factor, a limit.  What is added, and slopes, may
- * well be learned, even a single number. */
+/* Whether the operator takes a constant there, no weight: a first state, a factor, a limit.  Summands and slopes may be
+ * learned, even single numbers. */
 static bool takes_constant(const char *op, int input, bool single)
 {
 	static const char *const layers[] = {"LSTM", "GRU", "RNN", NULL};
@@ -357,7 +357,7 @@ static bool takes_constant(const char *op, int input, bool single)
 	return single && (is_one_of(op, arithmetic) || (!strcmp(op, "Sub") && input == 0));
 }
 
-/* Exporters write constants of a program beside its parameters: what all nodes take as such. */
+/* Exporters write constants beside the parameters: a value is one if all its nodes take a constant there. */
 static bool is_constant(const struct slp_onnx_model *m, int name, bool single)
 {
 	bool used = false;

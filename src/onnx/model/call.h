@@ -1,4 +1,4 @@
-/* What the files that read and compute ONNX models share: values, nodes, attributes. */
+/* Operators of ONNX models: their values, nodes, attributes; functions that all operators use. */
 #ifndef SLP_ONNX_IMPORT_H
 #define SLP_ONNX_IMPORT_H
 
@@ -17,9 +17,9 @@ union slp_onnx_element {
 	double f;
 };
 
-/* Few elements that are known while the network is built: shapes, axes, limits, and what is computed from them. */
+/* A few elements that are known while the network is built: shapes, axes, limits, and results of computing with them. */
 struct slp_onnx_known {
-	struct slp_onnx_known *next; /* of those that one run, or the file, made */
+	struct slp_onnx_known *next; /* in the list of the run, or of the file */
 	sl_tensor *made;             /* the same as a tensor; NULL: not asked for yet */
 	enum sl_dtype dtype;
 	sl_shape shape;
@@ -39,7 +39,7 @@ struct slp_onnx_value {
 
 /* A list of values: its last one, behind those of another list; count 0: none.  It holds the tensor of its value. */
 struct slp_onnx_sequence {
-	struct slp_onnx_sequence *next; /* of those that one run made */
+	struct slp_onnx_sequence *next; /* in the list of the run */
 	const struct slp_onnx_sequence *before;
 	struct slp_onnx_value last;
 	int64_t count;
@@ -64,7 +64,7 @@ struct slp_onnx_call {
 	int opset;
 	struct slp_onnx_value *in, *out;
 	int nin, nout;
-	struct slp_onnx_known **made; /* a list: what is known belongs to it */
+	struct slp_onnx_known **made; /* the list that owns known values */
 	struct slp_onnx_sequence **sequences;
 	struct slp_onnx_run *run; /* and its node, for graphs within it */
 	const struct slp_onnx_node *within;
@@ -81,7 +81,7 @@ struct slp_onnx_op {
 	unsigned known;         /* inputs that must be known: they are not parameters */
 	const char *attributes; /* names, with blanks between them */
 };
-const struct slp_onnx_op *slp_onnx_op_find(const char *name); /* NULL: there is none */
+const struct slp_onnx_op *slp_onnx_op_find(const char *name); /* NULL: none */
 
 /* Records "… at FILE, node NAME: OPERATOR: …", once. */
 void slp_onnx_call_fail(struct slp_onnx_call *c, enum sl_status status, const char *format, ...)
@@ -141,7 +141,7 @@ static inline void slp_onnx_set_output_value(struct slp_onnx_call *c, int i, str
 	if (i < c->nout) c->out[i] = v;
 }
 
-/* ---- graphs within nodes (onnx/model/block.c) -------------------------------------------------------------------------- */
+/* ---- graphs within nodes (onnx/model/block.c) -------------------------------------------------------------------- */
 
 /* The graph of this attribute; -1 after an error. */
 int slp_onnx_graph_named(struct slp_onnx_call *c, const char *attribute);
@@ -149,7 +149,7 @@ int slp_onnx_graph_inputs(const struct slp_onnx_call *c, int graph);
 int slp_onnx_graph_outputs(const struct slp_onnx_call *c, int graph);
 /* What the graph declares of a result: its shape has -1 where it is open, ndim -1: nothing is said. */
 struct slp_type slp_onnx_graph_type(const struct slp_onnx_call *c, int graph, int output);
-/* Computes a graph of these values; what it gives is the caller's, who drops it.  False after an error. */
+/* Computes a graph of these values; the caller drops the results.  False after an error. */
 bool slp_onnx_graph_run(struct slp_onnx_call *c, int graph, const struct slp_onnx_value *in,
                         struct slp_onnx_value *out);
 
@@ -159,13 +159,13 @@ static inline void slp_onnx_drop(struct slp_onnx_value *v)
 	*v = (struct slp_onnx_value){0};
 }
 
-/* ---- what is known (onnx/model/known.c) -------------------------------------------------------------------------------- */
+/* ---- known values (known.c) -------------------------------------------------------------------------------------- */
 
 /* Zeroed; NULL with an error recorded. */
 struct slp_onnx_known *slp_onnx_known_new(struct slp_onnx_known **list, enum sl_dtype dtype, sl_shape shape);
 void slp_onnx_known_free(struct slp_onnx_known *list);
 double slp_onnx_known_number(const struct slp_onnx_known *k, int64_t i);
-/* Whether a double holds what is known, one number, and what operations with a number make of it. */
+/* Whether a double holds the one known number, and the results of operations with it. */
 bool slp_onnx_known_is_double(const struct slp_onnx_known *k);
 void slp_onnx_known_put(struct slp_onnx_known *k, int64_t i, double v);
 /* The values of a small tensor of the file (onnx/model/tensors.c); NULL after an error. */
@@ -176,7 +176,7 @@ bool slp_onnx_is_few(sl_shape shape);
 struct slp_onnx_known *slp_onnx_known_strided(struct slp_onnx_call *c, const struct slp_onnx_known *k, sl_shape shape,
                                               int64_t first, const int64_t *steps);
 
-/* ---- functions of values: of what is known while it is few, else of tensors (onnx/model/values.c) ---------------------- */
+/* ---- functions of values: of known ones while they are few, else of tensors (values.c) --------------------------- */
 
 struct slp_onnx_value slp_onnx_reshaped(struct slp_onnx_call *c, struct slp_onnx_value v, sl_shape shape);
 /* With a new axis of one element at this place. */
@@ -193,7 +193,7 @@ struct slp_onnx_value slp_onnx_list_value(struct slp_onnx_call *c, enum sl_dtype
 /* The same axes with others at the front; -1 for the axis moved. */
 struct slp_onnx_value slp_onnx_axis_moved(struct slp_onnx_call *c, struct slp_onnx_value v, int from, int to);
 
-/* ---- integers: types that tensors lack are wider here, and what does not fit wraps (integers.c) ------------------- */
+/* ---- integers: types that tensors lack are wider here, and what does not fit wraps (integers.c) ------------------ */
 
 /* Makes the inputs int64 where the operator computes integers that may not fit their type; true if it does. */
 bool slp_onnx_widen(struct slp_onnx_call *c);
@@ -204,7 +204,7 @@ int slp_onnx_type_of(const struct slp_onnx_value *v);
 /* An integer without the bits that the type of this number lacks, in two's complement (import/elementwise.c). */
 struct slp_onnx_value slp_onnx_wrapped(struct slp_onnx_call *c, struct slp_onnx_value v, int type);
 
-/* What an operator of two inputs computes: "Add", "Mul", ...  Nothing, and the call has failed, after an error. */
+/* Applies an operator of two inputs: "Add", "Mul", …  After an error the value is empty, and the call has failed. */
 struct slp_onnx_value slp_onnx_binary(struct slp_onnx_call *c, const char *operator, struct slp_onnx_value a,
                                       struct slp_onnx_value b);
 

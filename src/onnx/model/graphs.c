@@ -40,7 +40,7 @@ static bool add_graph(struct slp_onnx_parsing *p, int parent, int owner, SlpOnnx
 	if (!g.proto) return fail(p, SL_EFORMAT, "has a graph within a node that is damaged");
 	m->graphs[m->ngraphs++] = g;
 	if (m->depth < g.depth) m->depth = g.depth;
-	return true;
+	return slp_onnx_functions_expand(p, g.proto);
 }
 
 /* The model's graph, then those within its nodes, then those within theirs. */
@@ -71,7 +71,7 @@ static int compare(const struct slp_onnx_name *a, const char *name, int graph)
 	return order ? order : a->graph - graph;
 }
 
-/* A graph's own name, of those that are sorted. */
+/* A graph's own name, among the sorted ones. */
 static int find_own(const struct slp_onnx_parsing *p, int graph, const char *name)
 {
 	int low = 0, high = p->nsorted;

@@ -1,4 +1,4 @@
-/* ONNX models: numbers that are known while a network is built, such as shapes, and what is computed from them. */
+/* ONNX models: numbers that are known while a network is built: shapes, and the results of computing with them. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -6,7 +6,7 @@
 #include "runtime/text.h"
 #include "starling/io.h"
 
-enum { FIRST_OPSET = 7, LAST_OPSET = 26 };
+enum { FIRST_OPSET = 7, LAST_OPSET = 28 };
 
 #define fail(p, ...) slp_file_fail((p)->f, __VA_ARGS__)
 
@@ -61,7 +61,7 @@ static int taken_by(const struct slp_onnx_model *m, int name, int node)
 	return node;
 }
 
-/* Finds what a node takes: inputs, tensors, or results of nodes before it. */
+/* Finds the operands of a node: inputs, tensors, or results of earlier nodes. */
 static bool link_inputs(struct slp_onnx_parsing *p, int node)
 {
 	struct slp_onnx_node *n = &p->m->nodes[node];
@@ -102,7 +102,7 @@ static bool add_node(struct slp_onnx_parsing *p, int graph, int i, int **next)
 	return link_inputs(p, i);
 }
 
-/* What a graph within a node gives to it. */
+/* The results of a graph within a node. */
 static bool link_results(struct slp_onnx_parsing *p, int graph, int **next)
 {
 	struct slp_onnx_model *m = p->m;
@@ -146,7 +146,7 @@ static bool add_nodes(struct slp_onnx_parsing *p)
 	return true;
 }
 
-/* ---- what is needed ---------------------------------------------------------------------------------------------- */
+/* ---- needed nodes ------------------------------------------------------------------------------------------------ */
 
 /* A value, or a node's first result. */
 static bool add_result(struct slp_onnx_parsing *p, const char *wanted)

@@ -6,7 +6,7 @@
 #include "op.h"
 #include "starling/io.h"
 
-/* ---- the graph (onnx/model/model.c) ------------------------------------------------------------------------------------ */
+/* ---- the graph (onnx/model/model.c) ------------------------------------------------------------------------------ */
 
 /* A value that nodes name: where it is from, and how often it is taken. */
 struct slp_onnx_name {
@@ -29,7 +29,7 @@ struct slp_onnx_node {
 	int *in, *out;  /* names; -1: left out */
 	int nin, nout;
 	int graph;  /* that it is in */
-	int graphs; /* the first one within it; 0: there is none */
+	int graphs; /* the first one within it; 0: none */
 	bool needed;
 };
 
@@ -55,6 +55,7 @@ struct slp_onnx_model {
 	int *inputs;                       /* names, as the block takes them */
 	int results[SL_MAX_RESULTS], nresults;
 	int opset;
+	int expanded; /* calls of functions that their nodes have replaced */
 	struct slp_onnx_known *known;
 };
 
@@ -70,7 +71,7 @@ struct slp_type slp_onnx_declared_type(const SlpOnnx__ValueInfoProto *v);
 /* And of the data type of a result; SL_DTYPE_DEFAULT: nothing. */
 enum sl_dtype slp_onnx_result_dtype(const struct slp_onnx_model *m, int result);
 
-/* ---- what a file is being turned into (onnx/model/graphs.c) ------------------------------------------------------------ */
+/* ---- parsing a file (graphs.c) ----------------------------------------------------------------------------------- */
 
 struct slp_onnx_parsing {
 	struct slp_file *f;
@@ -78,9 +79,11 @@ struct slp_onnx_parsing {
 	int *sorted; /* names in order, for looking them up; the first nsorted of them */
 	int nsorted;
 };
+/* functions.c: replaces calls of the model's functions in a graph by their nodes. */
+bool slp_onnx_functions_expand(struct slp_onnx_parsing *p, SlpOnnx__GraphProto *g);
 bool slp_onnx_graphs_unpack(struct slp_onnx_parsing *p);
 bool slp_onnx_names_add(struct slp_onnx_parsing *p);
-/* A name that a graph sees: its own, or one of those around it; -1: there is none. */
+/* A name that a graph sees: its own, or one of those around it; -1: none. */
 int slp_onnx_name_find(const struct slp_onnx_parsing *p, int graph, const char *name);
 /* The value of a node Constant that has a tensor; NULL otherwise. */
 const SlpOnnx__TensorProto *slp_onnx_constant(const SlpOnnx__NodeProto *n);

@@ -1,4 +1,4 @@
-/* ONNX models: functions that move elements: of known numbers while there are few, else of tensors. */
+/* ONNX models: reshaping, slicing, joining, gathering: of known numbers while they are few, else of tensors. */
 #include <stdlib.h>
 
 #include "onnx/model/call.h"
@@ -119,7 +119,7 @@ struct slp_onnx_value slp_onnx_broadcast(struct slp_onnx_call *c, struct slp_onn
 	return of_known(slp_onnx_known_strided(c, v.known, y, 0, steps));
 }
 
-/* ---- several values --------------------------------------------------------------------------------------------- */
+/* ---- several values ---------------------------------------------------------------------------------------------- */
 
 /* The shape of values next to each other; false after an error. */
 static bool joined_shape(struct slp_onnx_call *c, const struct slp_onnx_value *list, int count, int axis,
@@ -165,7 +165,7 @@ struct slp_onnx_value slp_onnx_joined(struct slp_onnx_call *c, const struct slp_
 	return of_tensor(y);
 }
 
-/* ---- gathering -------------------------------------------------------------------------------------------------- */
+/* ---- gathering --------------------------------------------------------------------------------------------------- */
 
 sl_tensor *slp_onnx_indices(struct slp_onnx_call *c, struct slp_onnx_value v, int64_t n)
 {
@@ -258,7 +258,7 @@ struct slp_onnx_value slp_onnx_gathered(struct slp_onnx_call *c, struct slp_onnx
 	return v.t || v.known ? slp_onnx_reshaped(c, v, shape) : nothing;
 }
 
-/* ---- types and numbers ------------------------------------------------------------------------------------------ */
+/* ---- types and numbers ------------------------------------------------------------------------------------------- */
 
 struct slp_onnx_value slp_onnx_cast(struct slp_onnx_call *c, struct slp_onnx_value v, enum sl_dtype dtype)
 {

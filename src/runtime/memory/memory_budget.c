@@ -5,6 +5,7 @@
 #include "runtime/budget.h"
 #include "runtime/memory/cgroup.h"
 #include "runtime/memory/memory_limit.h"
+#include "starling/base.h"
 
 struct sl_untrusted slp_untrusted;
 _Thread_local struct slp_budget *slp_budget_current;
