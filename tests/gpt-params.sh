@@ -34,9 +34,9 @@ complains 'the prompt has the word 23, and the vocabulary 23 words'
 run 1 "${gpt[@]}" --params "$tmp/plain.safetensors" --iterations 1
 complains 'too small for a text of bytes'
 run 2 models/gpt --params x.safetensors --width 12
-complains 'the file says how large'
+complains 'the file determines the size'
 run 2 models/gpt --prompt-tokens 1,,2
-complains "'1,,2' is no list"
+complains "'1,,2' is not a list"
 run 0 "${gpt[@]}" --words 23 --width 12 --prompt-tokens 1 --scores "$tmp/scores.npy" --save "$tmp/own.safetensors"
 run 1 "${gpt[@]}" --params "$tmp/own.safetensors" --prompt-tokens 1 --generate 1
 complains 'this is not a GPT-2 of at most 64 layers: wte.weight is not there'
