@@ -167,7 +167,7 @@ static bool merge(sl_shape *shape, sl_shape with)
 		if (with.dim[i] < 0) both.dim[i] = shape->dim[i];
 		fit = shape->dim[i] < 0 || shape->dim[i] == both.dim[i];
 	}
-	if (fit) *shape = both;
+	if (fit && !sl_shape_equal(*shape, both)) *shape = both; /* others read one that is complete */
 	return fit;
 }
 
@@ -237,6 +237,15 @@ bool slp_param_allows(const char *at, const char *function, const sl_param *para
 	return false;
 }
 
+/* Gives it its values if its shape is complete; false after an error. */
+static bool fill(const char *at, sl_param *param)
+{
+	slp_params_lock();
+	bool ok = !slp_shape_known(param->shape) || fit(at, param, param->shape) == SL_OK;
+	slp_params_unlock();
+	return ok;
+}
+
 /* The tensor that forward computes with for its input x: the parameter's tensor, or, if x is a symbol, the symbol of
  * the parameter.  It belongs to the parameter.  SL_ESTATE: it has no values (sl_initialize was not called, or its
  * shape is not known: a symbol of unknown shape has come before any values); SL_EDEVICE: sl_initialize did not name
@@ -249,9 +258,7 @@ sl_tensor *sl_param_use_at(const char *at, sl_param *param, sl_tensor *x)
 	if (!param) return no_values(at, "sl_param_use", NULL);
 	if (!slp_given(at, "sl_param_use", "tensor", x)) return NULL;
 	bool symbol = sl_is_symbol(x);
-	if (!param->data && param->waiting && slp_shape_known(param->shape) &&
-	    sl_param_fit_at(at, param, param->shape) != SL_OK)
-		return NULL;
+	if (!param->data && param->waiting && !fill(at, param)) return NULL;
 	if (!param->data && param->waiting && symbol)
 		return slp_call_fail(
 		        at, "sl_param_use", SL_ESTATE,
@@ -322,7 +329,12 @@ const char *sl_param_name(const sl_param *param)
 /* The shape of the parameter; dims that are not known yet are -1. For NULL that of a scalar. */
 sl_shape sl_param_shape(const sl_param *param)
 {
-	return param ? param->shape : SL_SCALAR;
+	if (!param) return SL_SCALAR;
+	if (param->data) return param->shape; /* it does not change any more */
+	slp_params_lock();
+	sl_shape shape = param->shape;
+	slp_params_unlock();
+	return shape;
 }
 
 /* The values of the parameter: the tensor itself, which belongs to the parameter, so that changes in place (under
@@ -408,11 +420,12 @@ static enum sl_status set(const char *at, sl_param *param, sl_tensor *values)
 	if (!copy) return sl_error();
 	if (param->data)
 		return leave_spoilt(param->data) && sl_copy_inplace_at(at, param->data, copy) ? SL_OK : sl_error();
+	sl_shape before = param->shape;
+	param->shape = sl_tensor_shape(values); /* others read it once there are values */
 	enum sl_status s = take(at, param, copy);
-	if (s != SL_OK) return s;
-	param->shape = sl_tensor_shape(values);
-	param->dtype = sl_tensor_dtype(values);
-	return SL_OK;
+	if (s == SL_OK) param->dtype = sl_tensor_dtype(values);
+	else param->shape = before;
+	return s;
 }
 
 /* Gives the parameter these values, by copying. A parameter without values or shape is initialised afterwards.  Returns

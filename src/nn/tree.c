@@ -168,12 +168,14 @@ sl_block *sl_block_replace_at(const char *at, sl_block *parent, const char *name
 /* The number of its children; 0 for NULL. */
 int sl_block_children(const sl_block *block)
 {
+	SLP_CALL("sl_block_children", NULL);
 	return block && block->base ? block->base->nchildren : 0;
 }
 
 /* Child i, which still belongs to the block; NULL if there is none. */
 sl_block *sl_block_child(const sl_block *block, int i)
 {
+	SLP_CALL("sl_block_child", NULL);
 	return i >= 0 && i < sl_block_children(block) ? block->base->children[i] : NULL;
 }
 
@@ -231,6 +233,7 @@ sl_param **slp_block_all_params(const char *at, sl_block *block, int *count)
  *     int n = sl_block_params(net, NULL, 0); */
 int sl_block_params(const sl_block *block, sl_param **params, int max)
 {
+	SLP_CALL("sl_block_params", NULL);
 	int count = 0;
 	sl_param **all = slp_block_all_params(NULL, (sl_block *)block, &count);
 	for (int i = 0; params && i < count && i < max; i++) params[i] = all[i];

@@ -8,7 +8,7 @@
 #include "runtime/fxt.h"
 #include "runtime/text.h"
 
-bool slp_fxt_on, slp_fxt_naming;
+atomic_bool slp_fxt_on, slp_fxt_naming;
 
 /* ---- call sites ------------------------------------------------------------------------------------------------- */
 
@@ -299,6 +299,7 @@ static void show_iterations(void)
  *     } */
 void sl_iteration_push(int64_t number)
 {
+	SLP_CALL("sl_iteration_push", NULL);
 	if (!slp_fxt_on) return;
 	slp_lock();
 	if (iterations.depth < 2) iterations.numbers[iterations.depth] = (unsigned long)number;
@@ -310,6 +311,7 @@ void sl_iteration_push(int64_t number)
 /* Ends the iteration that the last sl_iteration_push began. */
 void sl_iteration_pop(void)
 {
+	SLP_CALL("sl_iteration_pop", NULL);
 	if (!slp_fxt_on) return;
 	slp_lock();
 	if (iterations.depth > 0) {
