@@ -23,6 +23,7 @@ struct sl_param {
 	bool statistics;            /* gathered over many batches: float32 where the others are of a half type */
 	sl_device *_Atomic devices; /* that may use it; NULL: any */
 	atomic_int ndevices;
+	int most_devices;   /* of all lists so far: each is as long */
 	atomic_int gather;  /* gradients of so many backward passes in turn are added */
 	sl_tensor **spares; /* what shards after the first write instead of it; NULL: not made yet */
 	int nspares;

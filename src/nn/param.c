@@ -222,14 +222,16 @@ static bool same_kind(sl_device allowed, sl_device device)
 
 bool slp_param_allows(const char *at, const char *function, const sl_param *param, sl_device device)
 {
-	bool allowed = !param->ndevices || device.kind == SL_DEVICE_AUTO;
-	for (int i = 0; !allowed && i < param->ndevices; i++) allowed = same_kind(param->devices[i], device);
+	int count = param->ndevices; /* before the list: another thread may change both */
+	const sl_device *devices = param->devices;
+	bool allowed = !count || device.kind == SL_DEVICE_AUTO;
+	for (int i = 0; !allowed && i < count; i++) allowed = same_kind(devices[i], device);
 	if (allowed) return true;
 	char list[256] = "", name[SL_DEVICE_NAME_MAX];
 	size_t n = 0;
-	for (int i = 0; i < param->ndevices && n < sizeof list; i++)
+	for (int i = 0; i < count && n < sizeof list; i++)
 		n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "",
-		                      sl_device_name(param->devices[i], name));
+		                      sl_device_name(devices[i], name));
 	slp_call_fail(
 	        at, function, SL_EDEVICE,
 	        "parameter '%s' was not initialised on %s but on %s; sl_initialize with .force takes other devices",
@@ -278,8 +280,10 @@ _Thread_local int slp_shard;
 static int shard_of(const sl_param *param, const sl_tensor *x)
 {
 	if (slp_shard) return slp_shard;
-	for (int i = 1; i < param->ndevices; i++)
-		if (sl_device_equal(param->devices[i], sl_tensor_device(x))) return i;
+	int count = param->ndevices;
+	const sl_device *devices = param->devices;
+	for (int i = 1; i < count; i++)
+		if (sl_device_equal(devices[i], sl_tensor_device(x))) return i;
 	return 0;
 }
 

@@ -45,13 +45,15 @@ static void block_init(void)
 
 static void block_add(void)
 {
-	sl_block *to = any_block();
+	sl_block *to = changing_block();
 	if (sl_block_children(to) < MOST_CHILDREN) sl_block_add(to, NULL, sl_flatten_layer());
 }
 
 static void block_replace(void)
 {
-	sl_block_replace(any_block(), "1", sl_dense(2, .in_units = 3));
+	sl_block *child = sl_dense(2, .in_units = 3);
+	sl_initialize(child);
+	sl_block_replace(changing_block(), "1", child);
 }
 
 static void sequential(void)
