@@ -5,7 +5,6 @@
 #include "cases.h"
 #include "op_inner.h"
 #include "fill/fill.h"
-#include "op_inner.h"
 
 /* clang-format off */
 #define LIST(...) {__VA_ARGS__}

@@ -6,7 +6,17 @@
 . "$srcdir/tests/misuse/build.sh"
 
 dir=tests/sharing.dir
-build_caller "$dir" pairs sharing/pairs sharing/pool misuse/values
+build_caller "$dir" pairs sharing/pairs sharing/by_hand sharing/pool misuse/values
+
+# Every function that the library exports has its turn, but those that end or free for good what others use, those that end
+# what another one began (they are called by its call), and what StarPU calls.
+ends='_free$|_end$|_leave$|_close(_at)?$|_pop$|^sl_release$|^sl_op_fail$|^sl_shutdown_at_exit$|^sl_slave_segment$'
+if [ -f .libs/libstarling.so ]; then
+  "$dir/pairs" --list | sort >"$dir/called"
+  $NM -D --defined-only .libs/libstarling.so | awk '$3 ~ /^sl_/ { sub(/@.*/, "", $3); print $3 }' | sort >"$dir/exported"
+  left_out=$(comm -13 "$dir/called" "$dir/exported" | grep -vE "$ends" || true)
+  [ -z "$left_out" ] || fail "tests/sharing does not call $left_out"
+fi
 
 cd $dir
 status=0

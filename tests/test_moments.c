@@ -96,6 +96,29 @@ static void test_saves(void)
 	run_free(&r);
 }
 
+/* Their changes leave no gap by themselves. */
+static void test_saves_beside_many(void)
+{
+	enum { TRAINERS = 4 };
+	struct run runs[TRAINERS];
+	struct worker w[TRAINERS];
+	char path[PATH_MAX];
+	slp_scratch_path("run.safetensors", path);
+	for (int i = 0; i < TRAINERS; i++) {
+		runs[i] = run_new();
+		begin(&w[i], train_run, &runs[i]);
+	}
+	for (int i = 0; i < 5; i++) {
+		wait_for_first(&w[i % TRAINERS]);
+		CHECK_OK(sl_checkpoint_save(path, .trainer = runs[i % TRAINERS].trainer));
+		check_checkpoint(path);
+	}
+	for (int i = 0; i < TRAINERS; i++) {
+		end(&w[i]);
+		run_free(&runs[i]);
+	}
+}
+
 static void test_saves_beside_programs(void)
 {
 	struct run r = run_new();
@@ -121,8 +144,10 @@ static void test_saves_beside_programs(void)
 
 int main(int argc, char **argv)
 {
-	static const struct slp_test tests[] = {
-	        {"beside training", test_saves}, {"beside programs", test_saves_beside_programs}, {0}};
+	static const struct slp_test tests[] = {{"beside training", test_saves},
+	                                        {"beside many", test_saves_beside_many},
+	                                        {"beside programs", test_saves_beside_programs},
+	                                        {0}};
 	static const struct slp_suite suites[] = {
 	        {.name = "saves", .tests = tests, .start = slp_start_with_scratch, .stop = slp_stop_with_scratch}, {0}};
 	return slp_test_main(argc, argv, suites);

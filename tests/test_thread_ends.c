@@ -1,4 +1,5 @@
 /* Threads that end within calls, have little stack, or shut the engine down while others compute (doc/threads.md). */
+#include <starling/own.h>
 #include <sys/resource.h>
 
 #include "beside.h"
@@ -34,6 +35,104 @@ static void test_exit(void)
 	SL_SCOPE
 		CHECK(sl_forward(net, sl_ones(SL_SHAPE(2))) != NULL);
 	sl_block_free(net);
+}
+
+/* A kernel's thread is a worker, which nothing replaces: what ends it is the kernel's failure. */
+static enum sl_status ending_kernel(const struct sl_op_call *c)
+{
+	((float *)c->out[0].data)[0] = 1;
+	pthread_exit(NULL);
+}
+
+static enum sl_status cancelled_kernel(const struct sl_op_call *c)
+{
+	((float *)c->out[0].data)[0] = 1;
+	pthread_cancel(pthread_self());
+	pthread_testcancel();
+	return SL_OK;
+}
+
+static void ending_part(void *unused, int64_t begin, int64_t end)
+{
+	(void)unused;
+	if (begin <= 70 && 70 < end) pthread_exit(NULL);
+}
+
+static enum sl_status kernel_of_parts(const struct sl_op_call *c)
+{
+	(void)c;
+	sl_parallel_for(100, 1, ending_part, NULL);
+	return SL_OK;
+}
+
+static enum sl_status wait_for_kernel(const sl_op *op)
+{
+	enum sl_status s = SL_OK;
+	SL_SCOPE {
+		sl_tensor *x = sl_ones(SL_SHAPE(1));
+		s = sl_wait(sl_op_apply(op, &x, 1));
+	}
+	return s;
+}
+
+static void test_kernels(void)
+{
+#ifdef __SANITIZE_ADDRESS__
+	return; /* it does not see that the stack is used again */
+#endif
+	const sl_op *ending = sl_op_register(.name = "ending", .nin = 1, .cpu = ending_kernel),
+	            *cancelled = sl_op_register(.name = "cancelled", .nin = 1, .cpu = cancelled_kernel),
+	            *parts = sl_op_register(.name = "ending_parts", .nin = 1, .cpu = kernel_of_parts);
+	for (int i = 0; i < 5; i++) {
+		CHECK_STATUS(wait_for_kernel(ending), SL_EKERNEL, "ending", "ended the thread");
+		CHECK_STATUS(wait_for_kernel(parts), SL_EKERNEL, "ending_parts", "ended its thread");
+		CHECK_OK(wait_for_kernel(cancelled));
+	}
+}
+
+static bool ending_get(void *unused, struct sl_sample *s)
+{
+	(void)unused;
+	if (s->index == 5) pthread_exit(NULL);
+	*(float *)s->x = (float)s->index;
+	return true;
+}
+
+static void *read_loader(void *loader)
+{
+	int *result = calloc(2, sizeof *result); /* batches, and mistakes */
+	for (bool more = true; more;)
+		SL_SCOPE {
+			struct sl_batch b;
+			more = sl_loader_next(loader, &b);
+			if (more) result[0]++;
+			else if (sl_error() != SL_OK && result[1]++ < 2 &&
+			         strstr(sl_error_message(), "ended its thread"))
+				more = true;
+			sl_error_clear();
+		}
+	return result;
+}
+
+/* Whoever asks for samples that nobody reads any more reads them; a program's own thread ends if it does so there. */
+static void test_readers(void)
+{
+#ifdef __SANITIZE_ADDRESS__
+	return; /* memory that the call had allocated is lost */
+#endif
+	pthread_t thread;
+	sl_dataset *d = sl_dataset_new(.size = 16, .x_shape = SL_SCALAR, .get = ending_get);
+	sl_loader *loader = sl_loader_new(d, .batch_size = 4, .workers = 2);
+	int *result = NULL;
+	for (int i = 0; i < 4; i++) {
+		CHECK(pthread_create(&thread, NULL, read_loader, loader) == 0);
+		CHECK(pthread_join(thread, (void **)&result) == 0);
+		if (result)
+			CHECK_SAYING(result[0] == 3 && result[1] == 1, "%d batches, %d mistakes", result[0], result[1]);
+		free(result);
+	}
+	sl_loader_free(loader);
+	sl_dataset_free(d);
 }
 
 static void *wait_often(void *unused)
@@ -165,6 +264,8 @@ static void test_shutdown_within(void)
 int main(int argc, char **argv)
 {
 	static const struct slp_test tests[] = {{"exit", test_exit},
+	                                        {"kernels", test_kernels},
+	                                        {"readers", test_readers},
 	                                        {"cancel", test_cancel},
 	                                        {"small stack", test_small_stack},
 	                                        {"shutdown", test_shutdown},

@@ -4,6 +4,7 @@
 
 #include "op.h"
 #include "starling/autograd.h"
+#include "runtime/guard.h"
 #include "tensor/tensor.h"
 
 enum { SLP_TAPE_OUTPUTS = 256 }; /* of a recorded call, at most */
@@ -31,13 +32,14 @@ struct slp_node {
 /* What a tensor means to autograd: an output of a node, or a leaf that asks for its gradient. */
 struct slp_var {
 	atomic_int refs;
-	struct slp_node *node; /* NULL: a leaf */
-	int index;             /* among the node's outputs */
-	enum sl_grad_req req;  /* of a leaf */
-	sl_tensor *grad;       /* of a leaf */
-	bool fresh;            /* of a leaf: sl_backward wrote it since an optimiser used it */
-	double scale;          /* of a leaf's gradient; NaN: of parts of it */
-	int gather, gathered;  /* of a leaf: while fresh, so many backward passes in turn add to it; those that did */
+	struct slp_node *node;         /* NULL: a leaf */
+	int index;                     /* among the node's outputs */
+	_Atomic(enum sl_grad_req) req; /* of a leaf */
+	sl_tensor *grad;               /* of a leaf */
+	atomic_bool fresh;             /* of a leaf: sl_backward wrote it since an optimiser used it */
+	_Atomic double scale;          /* of a leaf's gradient; NaN: of parts of it */
+	atomic_int gather;             /* of a leaf: while fresh, so many backward passes in turn add to it */
+	atomic_int gathered;           /* those that did */
 	struct slp_type type;
 	sl_device device;
 	sl_device owner; /* of a leaf: where what comes from several devices is added; DEFAULT: where the leaf is */
@@ -56,7 +58,7 @@ void slp_node_give_up(struct slp_node *node); /* what it saved, after its gradie
 /* sl_backward, for the library itself: also of what is being traced. */
 enum sl_status slp_backward(const char *at, sl_tensor *const *heads, int count, struct sl_backward_opts opts);
 /* One thread walks at a time: nodes may be shared. */
-extern pthread_mutex_t slp_tape_lock;
+extern struct slp_guard slp_tape_guard;
 
 /* Switches recording on as it was in this thread, without a change of how results are taken (sl_mode_enter). */
 void slp_record_again(void);

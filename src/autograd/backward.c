@@ -456,9 +456,10 @@ enum sl_status slp_backward(const char *at, sl_tensor *const *heads, int count, 
 	sl_autocast_enter_at(at, &cast, SL_DTYPE_DEFAULT);
 	const char *outer = slp_fxt_enter("backward");
 	int level = slp_level_enter(SLP_LEVEL_BACKWARD);
-	if (!slp_mode.tracing) pthread_mutex_lock(&slp_tape_lock); /* no other thread sees the nodes of a trace */
+	/* no other thread sees the nodes of a trace */
+	struct slp_guard *entered = slp_mode.tracing ? NULL : slp_guard_enter(&slp_tape_guard, NULL, NULL);
 	s = run(&w, heads, count, opts.head_grads);
-	if (!slp_mode.tracing) pthread_mutex_unlock(&slp_tape_lock);
+	slp_guard_leave(&entered);
 	slp_level_leave(level);
 	slp_fxt_leave(outer);
 	sl_autocast_leave(&cast);

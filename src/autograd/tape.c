@@ -8,7 +8,7 @@
 #include "runtime/gate.h"
 #include "starling/autograd.h"
 
-pthread_mutex_t slp_tape_lock = PTHREAD_MUTEX_INITIALIZER;
+struct slp_guard slp_tape_guard;
 
 static _Atomic uint64_t calls_recorded;
 static _Thread_local bool training, spent_is_constant;
@@ -376,6 +376,7 @@ void sl_grad_as_constant(sl_tensor *grad)
  * for NULL and for a tensor without a gradient. */
 bool sl_grad_is_fresh(const sl_tensor *t)
 {
+	SLP_CALL("sl_grad_is_fresh", NULL);
 	const struct slp_var *var = t ? t->var : NULL;
 	return var && var->fresh;
 }
@@ -387,6 +388,7 @@ bool sl_grad_is_fresh(const sl_tensor *t)
  *     sl_grad_used(w); */
 void sl_grad_used(sl_tensor *t)
 {
+	SLP_CALL("sl_grad_used", NULL);
 	struct slp_var *var = t ? t->var : NULL;
 	if (var) var->fresh = false;
 }

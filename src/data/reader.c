@@ -115,14 +115,34 @@ static void finish(struct slp_reader *r, const struct share *s, const struct fau
 	if (slot->done == slot->rows || !r->at_work) pthread_cond_broadcast(&r->done);
 }
 
+struct work {
+	struct slp_reader *reader;
+	const struct share *share;
+	struct fault fault;
+};
+
+/* The function that gets samples ends its thread: the others go on. */
+static void thread_ends(void *given)
+{
+	struct work *w = given;
+	w->fault.row = w->share->begin;
+	w->fault.error.status = SL_ESTATE;
+	snprintf(w->fault.error.message, sizeof w->fault.error.message, "the function that gets it ended its thread");
+	pthread_mutex_lock(&w->reader->lock);
+	finish(w->reader, w->share, &w->fault);
+	pthread_mutex_unlock(&w->reader->lock);
+}
+
 /* With the lock, which it lets go meanwhile. */
 static void work(struct slp_reader *r, const struct share *s)
 {
-	struct fault fault = {.row = -1};
+	struct work w = {r, s, {.row = -1}};
 	pthread_mutex_unlock(&r->lock);
-	read_rows(r, s, &fault);
+	pthread_cleanup_push(thread_ends, &w);
+	read_rows(r, s, &w.fault);
+	pthread_cleanup_pop(0);
 	pthread_mutex_lock(&r->lock);
-	finish(r, s, &fault);
+	finish(r, s, &w.fault);
 }
 
 static void *run_thread(void *arg)

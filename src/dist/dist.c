@@ -190,12 +190,14 @@ __attribute__((constructor)) static void dist_init(void)
 /* The number of this process among those that train together, from 0. */
 int sl_dist_rank(void)
 {
+	SLP_CALL("sl_dist_rank", NULL);
 	return slp_engine_need(NULL) == SL_OK ? slp_dist.rank : 0;
 }
 
 /* How many processes train together; 1: this one is alone. */
 int sl_dist_size(void)
 {
+	SLP_CALL("sl_dist_size", NULL);
 	return slp_engine_need(NULL) == SL_OK ? slp_dist.size : 1;
 }
 

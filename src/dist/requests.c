@@ -365,6 +365,7 @@ enum sl_status slp_dist_agree(const char *at, const char *function, const char *
 /* What exchanges have cost this process; zeros for one that is alone. */
 struct sl_dist_info sl_dist_info(void)
 {
+	SLP_CALL("sl_dist_info", NULL);
 	starpu_pthread_mutex_lock(&queue.lock);
 	struct sl_dist_info info = queue.info;
 	starpu_pthread_mutex_unlock(&queue.lock);

@@ -16,7 +16,8 @@ struct sl_cache {
 	struct slp_guard guard;
 	sl_block *net;
 	uint64_t number; /* programs of the network belong to a cache by it */
-	int64_t steps, length;
+	int64_t steps;
+	_Atomic int64_t length;
 	sl_tensor *place; /* the length, for programs */
 	struct slp_kept *kept;
 	int count;

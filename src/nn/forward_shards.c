@@ -9,8 +9,8 @@
 const sl_block *slp_block_synchronised(const sl_block *block)
 {
 	const sl_block *found = block->base->synchronised ? block : NULL;
-	for (int i = 0; !found && i < block->base->nchildren; i++)
-		found = slp_block_synchronised(block->base->children[i]);
+	for (int i = 0; !found && i < sl_block_children(block); i++)
+		found = slp_block_synchronised(sl_block_child(block, i));
 	return found;
 }
 

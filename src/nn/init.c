@@ -1,7 +1,6 @@
 /* Initialisers, and giving a network its first values. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "nn/nn.h"
 #include "op.h"
@@ -116,13 +115,15 @@ sl_tensor *slp_init_values(const char *at, const sl_param *param, const struct s
 
 static enum sl_status set_devices(const char *at, sl_param *param, const struct sl_initialize_opts *opts)
 {
+	int n = opts->ndevices, most = n > param->most_devices ? n : param->most_devices;
 	sl_device *devices = NULL;
-	if (opts->ndevices) {
-		devices = slp_malloc((size_t)opts->ndevices * sizeof *devices);
+	if (most) {
+		devices = slp_malloc((size_t)most * sizeof *devices);
 		if (!devices) return slp_call_fail(at, "sl_initialize", SL_ENOMEM, "no memory for devices"), SL_ENOMEM;
-		memcpy(devices, opts->devices, (size_t)opts->ndevices * sizeof *devices);
 	}
-	param->ndevices = opts->ndevices < param->ndevices ? opts->ndevices : param->ndevices;
+	/* Another thread may take this list with an earlier number. */
+	for (int i = 0; i < most; i++) devices[i] = i < n ? opts->devices[i] : sl_auto();
+	param->most_devices = most;
 	slp_later(free, atomic_exchange(&param->devices, devices));
 	param->ndevices = opts->ndevices;
 	param->gather = opts->gather;

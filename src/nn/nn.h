@@ -32,13 +32,14 @@ struct sl_param {
 	sl_tensor *_Atomic data; /* with a gradient attached unless opts.no_grad; NULL: not initialised */
 	struct sl_initializer init;
 	enum sl_dtype dtype;        /* as initialised */
-	bool waiting;               /* to be initialised once its shape is known */
-	bool frozen;                /* by sl_freeze: no gradient is wanted */
+	atomic_bool waiting;        /* to be initialised once its shape is known */
+	atomic_bool frozen;         /* by sl_freeze: no gradient is wanted */
 	char *shared;               /* its path, if its first values are to be those of rank 0; NULL: its own */
 	bool statistics;            /* gathered over many batches: float32 where the others are of a half type */
 	sl_device *_Atomic devices; /* that may use it; NULL: any */
 	atomic_int ndevices;
-	int gather;         /* gradients of so many backward passes in turn are added */
+	int most_devices;   /* of all lists so far: each is as long */
+	atomic_int gather;  /* gradients of so many backward passes in turn are added */
 	sl_tensor **spares; /* what shards after the first write instead of it; NULL: not made yet */
 	int nspares;
 };

@@ -172,7 +172,7 @@ static bool merge(sl_shape *shape, sl_shape with)
 		if (with.dim[i] < 0) both.dim[i] = shape->dim[i];
 		fit = shape->dim[i] < 0 || shape->dim[i] == both.dim[i];
 	}
-	if (fit) *shape = both;
+	if (fit && !sl_shape_equal(*shape, both)) *shape = both; /* others read one that is complete */
 	return fit;
 }
 
@@ -227,19 +227,30 @@ static bool same_kind(sl_device allowed, sl_device device)
 
 bool slp_param_allows(const char *at, const char *function, const sl_param *param, sl_device device)
 {
-	bool allowed = !param->ndevices || device.kind == SL_DEVICE_AUTO;
-	for (int i = 0; !allowed && i < param->ndevices; i++) allowed = same_kind(param->devices[i], device);
+	int count = param->ndevices; /* before the list: another thread may change both */
+	const sl_device *devices = param->devices;
+	bool allowed = !count || device.kind == SL_DEVICE_AUTO;
+	for (int i = 0; !allowed && i < count; i++) allowed = same_kind(devices[i], device);
 	if (allowed) return true;
 	char list[256] = "", name[SL_DEVICE_NAME_MAX];
 	size_t n = 0;
-	for (int i = 0; i < param->ndevices && n < sizeof list; i++)
+	for (int i = 0; i < count && n < sizeof list; i++)
 		n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "",
-		                      sl_device_name(param->devices[i], name));
+		                      sl_device_name(devices[i], name));
 	slp_call_fail(
 	        at, function, SL_EDEVICE,
 	        "parameter '%s' was not initialised on %s but on %s; sl_initialize with .force takes other devices",
 	        param->full_name, sl_device_name(device, name), list);
 	return false;
+}
+
+/* Gives it its values if its shape is complete; false after an error. */
+static bool fill(const char *at, sl_param *param)
+{
+	slp_params_lock();
+	bool ok = !slp_shape_known(param->shape) || fit(at, param, param->shape) == SL_OK;
+	slp_params_unlock();
+	return ok;
 }
 
 /* The tensor that forward computes with for its input x: the parameter's tensor, or, if x is a symbol, the symbol of
@@ -254,9 +265,7 @@ sl_tensor *sl_param_use_at(const char *at, sl_param *param, sl_tensor *x)
 	if (!param) return no_values(at, "sl_param_use", NULL);
 	if (!slp_given(at, "sl_param_use", "tensor", x)) return NULL;
 	bool symbol = sl_is_symbol(x);
-	if (!param->data && param->waiting && slp_shape_known(param->shape) &&
-	    sl_param_fit_at(at, param, param->shape) != SL_OK)
-		return NULL;
+	if (!param->data && param->waiting && !fill(at, param)) return NULL;
 	if (!param->data && param->waiting && symbol)
 		return slp_call_fail(
 		        at, "sl_param_use", SL_ESTATE,
@@ -274,8 +283,10 @@ sl_tensor *sl_param_use_at(const char *at, sl_param *param, sl_tensor *x)
 static int shard_of(const sl_param *param, const sl_tensor *x)
 {
 	if (slp_forward.shard) return slp_forward.shard;
-	for (int i = 1; i < param->ndevices; i++)
-		if (sl_device_equal(param->devices[i], sl_tensor_device(x))) return i;
+	int count = param->ndevices;
+	const sl_device *devices = param->devices;
+	for (int i = 1; i < count; i++)
+		if (sl_device_equal(devices[i], sl_tensor_device(x))) return i;
 	return 0;
 }
 
@@ -326,7 +337,12 @@ const char *sl_param_name(const sl_param *param)
 /* The shape of the parameter; dims that are not known yet are -1. For NULL that of a scalar. */
 sl_shape sl_param_shape(const sl_param *param)
 {
-	return param ? param->shape : SL_SCALAR;
+	if (!param) return SL_SCALAR;
+	if (param->data) return param->shape; /* it does not change any more */
+	slp_params_lock();
+	sl_shape shape = param->shape;
+	slp_params_unlock();
+	return shape;
 }
 
 /* The values of the parameter: the tensor itself, which belongs to the parameter, so that changes in place (under
@@ -417,11 +433,12 @@ static enum sl_status set(const char *at, sl_param *param, sl_tensor *values)
 	if (!copy) return sl_error();
 	if (param->data)
 		return leave_spoilt(param->data) && sl_copy_inplace_at(at, param->data, copy) ? SL_OK : sl_error();
+	sl_shape before = param->shape;
+	param->shape = sl_tensor_shape(values); /* others read it once there are values */
 	enum sl_status s = take(at, param, copy);
-	if (s != SL_OK) return s;
-	param->shape = sl_tensor_shape(values);
-	param->dtype = sl_tensor_dtype(values);
-	return SL_OK;
+	if (s == SL_OK) param->dtype = sl_tensor_dtype(values);
+	else param->shape = before;
+	return s;
 }
 
 /* Gives the parameter these values, by copying. A parameter without values or shape is initialised afterwards.  Returns

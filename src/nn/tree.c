@@ -152,16 +152,21 @@ sl_block *sl_block_replace_at(const char *at, sl_block *parent, const char *name
 	SLP_CALL("sl_block_replace", at);
 	SLP_TREE();
 	if (check_add(at, "sl_block_replace", parent, name, child, true) != SL_OK) return give_up(parent, child);
-	struct slp_block *c = child->base;
+	struct slp_block *p = parent->base, *c = child->base;
 	void **parents = slp_list_with((void **)c->parents, c->nparents, parent);
-	if (!parents) {
-		slp_call_fail(at, "sl_block_replace", SL_ENOMEM, "no memory for another parent");
+	sl_block **children = (sl_block **)slp_list_with((void **)p->children, p->nchildren, NULL);
+	if (!parents || !children) {
+		free(parents);
+		free(children);
+		slp_call_fail(at, "sl_block_replace", SL_ENOMEM, "no memory for another child");
 		return give_up(parent, child);
 	}
+	int place = place_of(parent, name);
+	sl_block *before = children[place];
+	children[place] = child;
 	slp_later(free, atomic_exchange(&c->parents, (sl_block **)parents));
 	c->nparents++;
-	sl_block **place = &parent->base->children[place_of(parent, name)], *before = *place;
-	*place = child;
+	slp_later(free, atomic_exchange(&p->children, children));
 	slp_block_leave(parent, before);
 	slp_later(free_block, before); /* other threads may be within it */
 	slp_block_changed(parent);
@@ -171,13 +176,17 @@ sl_block *sl_block_replace_at(const char *at, sl_block *parent, const char *name
 /* The number of its children; 0 for NULL. */
 int sl_block_children(const sl_block *block)
 {
+	SLP_CALL("sl_block_children", NULL);
 	return block && block->base ? block->base->nchildren : 0;
 }
 
 /* Child i, which still belongs to the block; NULL if there is none. */
 sl_block *sl_block_child(const sl_block *block, int i)
 {
-	return i >= 0 && i < sl_block_children(block) ? block->base->children[i] : NULL;
+	SLP_CALL("sl_block_child", NULL);
+	if (i < 0 || i >= sl_block_children(block)) return NULL;
+	sl_block *const *children = block->base->children;
+	return children[i];
 }
 
 /* ---- parameters -------------------------------------------------------------------------------------------------- */
@@ -234,6 +243,7 @@ sl_param **slp_block_all_params(const char *at, sl_block *block, int *count)
  *     int n = sl_block_params(net, NULL, 0); */
 int sl_block_params(const sl_block *block, sl_param **params, int max)
 {
+	SLP_CALL("sl_block_params", NULL);
 	int count = 0;
 	sl_param **all = slp_block_all_params(NULL, (sl_block *)block, &count);
 	for (int i = 0; params && i < count && i < max; i++) params[i] = all[i];

@@ -202,6 +202,7 @@ enum sl_status slp_engine_need(const char *at)
  */
 enum sl_status sl_device_default_at(const char *at, sl_device device)
 {
+	SLP_CALL("sl_device_default", at);
 	enum sl_status s = slp_engine_need(at);
 	if (s == SL_OK && device.kind == SL_DEVICE_DEFAULT) device = sl_auto();
 	if (s == SL_OK) s = slp_device_resolve(at, &device);

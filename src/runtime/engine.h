@@ -21,9 +21,9 @@ struct slp_engine {
 	int nslaves; /* of the nteams: the last ones, which are workers of slave processes */
 	int team_worker[SLP_MAX_TEAMS], gpu_worker[SLP_MAX_GPUS];
 	int nworkers;
-	sl_device device;    /* the default */
-	bool forked;         /* this is a child of the process where it ran: its threads are not here */
-	unsigned generation; /* how often it was stopped: older tensors have lost their values */
+	_Atomic sl_device device; /* the default */
+	bool forked;              /* this is a child of the process where it ran: its threads are not here */
+	unsigned generation;      /* how often it was stopped: older tensors have lost their values */
 	_Atomic uint64_t rng_seed, rng_stream;
 };
 extern struct slp_engine slp_engine;

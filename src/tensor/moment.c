@@ -3,12 +3,72 @@
 #include "starling/tensor.h"
 #include "tensor/moment.h"
 
+#include <time.h>
+
+#include "runtime/uncancelled.h"
+
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER; /* changes share it, a save has it alone */
 static _Thread_local int changes, moments;                 /* how deep this thread is in them */
+static pthread_key_t key;
+
+/* Saves that wait: changes that follow each other, of several threads, let them in between. */
+static struct {
+	atomic_int count;
+	pthread_mutex_t lock;
+	pthread_cond_t begun;
+} saves = {.lock = PTHREAD_MUTEX_INITIALIZER, .begun = PTHREAD_COND_INITIALIZER};
+
+/* A thread ends within a function of the program's. */
+static void thread_ends(void *unused)
+{
+	(void)unused;
+	if (changes || moments) pthread_rwlock_unlock(&lock);
+	changes = moments = 0;
+}
+
+static void make_key(void)
+{
+	(void)pthread_key_create(&key, thread_ends);
+}
+
+static void note_thread(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	static _Thread_local bool noted;
+	if (noted) return;
+	pthread_once(&once, make_key);
+	noted = pthread_setspecific(key, &noted) == 0;
+}
+
+/* For a while only: a change that the save waits for may wait for this thread. */
+static void let_saves_begin(void)
+{
+	SLP_UNCANCELLED();
+	struct timespec end;
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec++;
+	pthread_mutex_lock(&saves.lock);
+	while (atomic_load(&saves.count))
+		if (pthread_cond_timedwait(&saves.begun, &saves.lock, &end)) break;
+	pthread_mutex_unlock(&saves.lock);
+}
+
+static void begin_save(void)
+{
+	atomic_fetch_add(&saves.count, 1);
+	pthread_rwlock_wrlock(&lock);
+	pthread_mutex_lock(&saves.lock);
+	atomic_fetch_sub(&saves.count, 1);
+	pthread_cond_broadcast(&saves.begun);
+	pthread_mutex_unlock(&saves.lock);
+}
 
 void slp_change_begin(void)
 {
-	if (!changes++ && !moments) pthread_rwlock_rdlock(&lock);
+	if (changes++ || moments) return;
+	note_thread();
+	if (atomic_load(&saves.count)) let_saves_begin();
+	pthread_rwlock_rdlock(&lock);
 }
 
 void slp_change_end(void)
@@ -18,7 +78,9 @@ void slp_change_end(void)
 
 void slp_moment_begin(void)
 {
-	if (!moments++ && !changes) pthread_rwlock_wrlock(&lock);
+	if (moments++ || changes) return;
+	note_thread();
+	begin_save();
 }
 
 void slp_moment_end(void)

@@ -9,6 +9,8 @@
 #include "number.h"
 #include "op.h"
 #include "runtime/engine.h"
+#include "runtime/fault.h"
+#include "runtime/returns.h"
 #include "runtime/task/codelet.h"
 #include "tensor/tensor.h"
 
@@ -133,12 +135,25 @@ static size_t scratch(const struct slp_infer *c)
 
 /* ---- kernels -------------------------------------------------------------------------------------------------- */
 
+struct running {
+	enum sl_status (*kernel)(const struct sl_op_call *c);
+	struct sl_op_call call;
+	enum sl_status status;
+};
+
+static void run_kernel(void *given)
+{
+	struct running *r = given;
+	r->status = checked(r->kernel(&r->call));
+}
+
 static enum sl_status run(const struct slp_kernel *k, enum sl_status (*kernel)(const struct sl_op_call *c))
 {
 	struct arrays a;
 	struct inner inner = {.kernel = k};
-	struct sl_op_call call = call_of_kernel(k, &a, &inner);
-	enum sl_status s = checked(kernel(&call)), called = sl_error();
+	struct running r = {kernel, call_of_kernel(k, &a, &inner), SL_EKERNEL};
+	if (!slp_returns(run_kernel, &r)) slp_kernel_fail(k, r.status, "its kernel ended the thread that ran it");
+	enum sl_status s = r.status, called = sl_error();
 	if (called != SL_OK && s == SL_OK) s = slp_kernel_fail(k, called, "%s", sl_error_message());
 	sl_error_clear(); /* of calls that a kernel must not make */
 	return s;
@@ -172,6 +187,29 @@ enum sl_status sl_op_fail(const struct sl_op_call *c, enum sl_status status, con
 	                   : slp_kernel_fail(inner->kernel, status, "%s", text);
 }
 
+struct loop {
+	void (*range)(void *context, int64_t begin, int64_t end);
+	void *context;
+	atomic_bool ended;
+};
+
+struct part {
+	const struct loop *loop;
+	int64_t begin, end;
+};
+
+static void call_range(void *given)
+{
+	const struct part *p = given;
+	p->loop->range(p->loop->context, p->begin, p->end);
+}
+
+static void run_part(void *given, int64_t begin, int64_t end)
+{
+	struct loop *loop = given;
+	if (!slp_returns(call_range, &(struct part){loop, begin, end})) atomic_store(&loop->ended, true);
+}
+
 /* Calls range(context, begin, end) on parts of [0, n), on the threads of the team that runs the kernel.  Parts begin at
  * multiples of grain, whatever the number of threads, so that sums over them have the same bits; one part where n <=
  * grain.  For CPU kernels only.
@@ -179,7 +217,10 @@ enum sl_status sl_op_fail(const struct sl_op_call *c, enum sl_status status, con
  *     sl_parallel_for(n, 65536, scale_range, (void *)c); */
 void sl_parallel_for(int64_t n, int64_t grain, void (*range)(void *context, int64_t begin, int64_t end), void *context)
 {
-	if (range && n > 0) slp_parallel_for(n, grain > 0 ? grain : SLP_GRAIN, range, context);
+	if (!range || n <= 0) return;
+	struct loop loop = {.range = range, .context = context};
+	slp_parallel_for(n, grain > 0 ? grain : SLP_GRAIN, run_part, &loop);
+	if (atomic_load(&loop.ended)) slp_error_set(SL_EKERNEL, "a part of sl_parallel_for ended its thread");
 }
 
 /* ---- gradients ------------------------------------------------------------------------------------------------ */

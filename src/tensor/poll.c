@@ -63,13 +63,14 @@ bool slp_buffer_poll(struct slp_buffer *b, enum starpu_data_access_mode mode, do
  *             if (interrupted) return 1; */
 bool sl_poll_at(const char *at, sl_tensor *t, double seconds)
 {
-	(void)at;
+	SLP_CALL("sl_poll", at);
 	if (!sl_is_initialized() || sl_is_simulated()) return true;
 	if (!t) return slp_engine_poll(seconds);
-	if (!t->storage || t->storage->generation != slp_engine.generation) return true;
+	struct slp_storage *s = t->storage; /* sl_backward in another thread may give a gradient another one */
+	if (!s || s->generation != slp_engine.generation) return true;
 	slp_lock();
-	slp_storage_materialize(t->storage);
-	struct slp_buffer *b = t->storage->buffer;
+	slp_storage_materialize(s);
+	struct slp_buffer *b = s->buffer;
 	slp_unlock();
 	return !b || slp_buffer_poll(b, STARPU_R, seconds);
 }

@@ -19,7 +19,7 @@ struct sl_tensor {
 	struct slp_var *_Atomic var; /* NULL: no gradient is asked for; another one, as the storage */
 	struct slp_symbol *symbol;   /* NULL: concrete; else there is no storage */
 	int output;                  /* of the symbol */
-	bool gradient;               /* what sl_grad gives: nothing knows how it was computed */
+	atomic_bool gradient;        /* what sl_grad gives: nothing knows how it was computed */
 	bool part;                   /* a copy that stands for a view: changes of it would be lost */
 };
 

@@ -13,9 +13,9 @@ enum { WARM = 2, TIMED = 6, ROUNDS = 3, MOST = 1 << 16 };
 struct sl_autotune {
 	struct slp_guard guard;
 	int ways, way, round, steps;
-	bool decided;
+	atomic_bool decided;
 	double start;
-	double best[]; /* seconds a step, by way; INFINITY: not known */
+	_Atomic double best[]; /* seconds a step, by way; INFINITY: not known */
 };
 
 /* Finds the fastest of several ways to do a step, during the steps: call sl_autotune_next before each step for the way to
@@ -51,7 +51,7 @@ static void turn(sl_autotune *t)
 	t->way = 0;
 	if (++t->round < ROUNDS) return;
 	t->decided = true;
-	slp_dist_sum_now(SL_HERE, "sl_autotune_next", t->best, (size_t)t->ways, SL_FLOAT64);
+	slp_dist_sum_now(SL_HERE, "sl_autotune_next", (void *)t->best, (size_t)t->ways, SL_FLOAT64);
 	for (int i = 1; i < t->ways; i++)
 		if (t->best[i] < t->best[t->way]) t->way = i;
 }

@@ -25,7 +25,7 @@ struct sl_balance {
 	struct member {
 		sl_device device;
 		struct slp_utilisation mark; /* when it was last looked at */
-		double speed;                /* flops a second; 0: not known yet */
+		_Atomic double speed;        /* flops a second; 0: not known yet */
 	} list[];
 };
 

@@ -182,9 +182,17 @@ sl_tensor **slp_trainer_state(sl_trainer *trainer, int which, int i)
 	return &trainer->states[slp_trainer_slot(trainer, which)][i];
 }
 
+/* The structure is a program's, whose numbers are plain: other threads may look at this one while it changes. */
 double slp_trainer_base_lr(const sl_trainer *trainer)
 {
-	return trainer->optimizer.lr;
+	double lr;
+	__atomic_load(&trainer->optimizer.lr, &lr, __ATOMIC_RELAXED);
+	return lr;
+}
+
+static void set_base_lr(sl_trainer *trainer, double lr)
+{
+	__atomic_store(&trainer->optimizer.lr, &lr, __ATOMIC_RELAXED);
 }
 
 struct sl_optimizer *slp_trainer_optimizer(sl_trainer *trainer)
@@ -205,7 +213,7 @@ int64_t *slp_trainer_skipped(sl_trainer *trainer, int i)
 
 void slp_trainer_resume(sl_trainer *trainer, double lr, int64_t steps)
 {
-	trainer->optimizer.lr = lr;
+	set_base_lr(trainer, lr);
 	trainer->steps = steps;
 	trainer->changes++;
 }
@@ -215,7 +223,8 @@ void slp_trainer_resume(sl_trainer *trainer, double lr, int64_t steps)
 /* The learning rate of the coming step; NaN for NULL. */
 double sl_trainer_lr(const sl_trainer *trainer)
 {
-	return trainer ? sl_schedule_lr(&trainer->optimizer.schedule, trainer->optimizer.lr, trainer->steps) : NAN;
+	if (!trainer) return NAN;
+	return sl_schedule_lr(&trainer->optimizer.schedule, slp_trainer_base_lr(trainer), trainer->steps);
 }
 
 /* Sets the learning rate that the schedule starts from; counts from the next step on.  One that is negative, or no
@@ -226,7 +235,7 @@ void sl_trainer_set_lr(sl_trainer *trainer, double lr)
 	if (!fits) slp_call_fail(NULL, "sl_trainer_set_lr", SL_EINVAL, "lr must not be negative, got %g", lr);
 	if (!fits || !trainer) return;
 	SLP_GUARD_PATIENTLY(&trainer->guard);
-	trainer->optimizer.lr = lr;
+	set_base_lr(trainer, lr);
 }
 
 /* How many steps it has made, those before sl_trainer_load included; 0 for NULL. */

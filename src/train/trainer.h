@@ -35,15 +35,15 @@ struct sl_trainer {
 	int gathered;                           /* micro-batches whose gradients are in the sums */
 	int64_t gathered_rows;
 	sl_tensor **held; /* one a parameter: its values while the average stands in for it; NULL: none does */
-	int64_t steps;
+	_Atomic int64_t steps;
 	int64_t *skipped; /* one a parameter: of the steps, those that have left it alone */
 	struct slp_scaling {
-		double now;              /* 1 without loss scaling */
-		int64_t good, overflows; /* steps since it changed; steps that were left out */
-		sl_tensor *tensor;       /* the same for programs of whole steps; NULL: none has asked */
+		_Atomic double now;              /* 1 without loss scaling */
+		_Atomic int64_t good, overflows; /* steps since it changed; steps that were left out */
+		sl_tensor *tensor;               /* the same for programs of whole steps; NULL: none has asked */
 	} scaling;
 	struct slp_ranks *ranks; /* in one of several processes; NULL before the first step */
-	bool local;              /* the others do not matter */
+	atomic_bool local;       /* the others do not matter */
 	sl_trainer *expecting;   /* the next that has yet to begin with the values of rank 0 */
 	int *keepers;            /* one a parameter: the rank that keeps its state and updates it; NULL: all keep all */
 	bool dealt;              /* keepers are known */

@@ -1,5 +1,6 @@
 /* Calls every public function beside every other, in two threads, on the same objects: pairs MILLISECONDS [SAMPLE [SEED]],
  * or pairs MILLISECONDS FUNCTION FUNCTION [SEED].
+ * pairs --list prints the functions.
  * Each pair goes on for so long; of all pairs, SAMPLE are tried, 0: all.  No call crashes, hangs, returns a status that
  * there is not, or leaves a damaged file.  A child process tries some pairs; if it ends, the pair that it was at is
  * named, and the next child goes on behind it.  tests/misuse/generate writes the calls. */
@@ -94,16 +95,18 @@ void check_pending(const char *when)
 
 /* ---- a pair -------------------------------------------------------------------------------------------------------- */
 
-static void shut_down(void)
+static int count(const struct one_call *calls)
 {
-	sl_shutdown();
-	end_any();
+	int n = 0;
+	while (calls[n].name) n++;
+	return n;
 }
-static const struct one_call shutdown_call = {"sl_shutdown", shut_down};
 
+/* Those that are generated, then those that are written by hand. */
 static const struct one_call *nth(int i)
 {
-	return all_calls[i].name ? &all_calls[i] : &shutdown_call;
+	int generated = count(all_calls);
+	return i < generated ? &all_calls[i] : &calls_by_hand[i - generated];
 }
 
 /* What frees an object that others use breaks the contract; results, which are a thread's own, are freed all the time. */
@@ -115,9 +118,7 @@ static bool frees(const struct one_call *c)
 
 static int count_calls(void)
 {
-	int n = 0;
-	while (all_calls[n].name) n++;
-	return n + 1;
+	return count(all_calls) + count(calls_by_hand);
 }
 
 struct half {
@@ -135,6 +136,7 @@ static void *repeat(void *given)
 	do {
 		SL_SCOPE
 			h->call->call();
+		end_any();
 		pool_sweep();
 	} while (sl_time() < h->end);
 	sl_error_clear();
@@ -220,6 +222,8 @@ static int only(const char *a, const char *b, uint64_t seed)
 
 int main(int argc, char **argv)
 {
+	for (int i = 0; argc > 1 && !strcmp(argv[1], "--list") && i < count_calls(); i++) puts(nth(i)->name);
+	if (argc > 1 && !strcmp(argv[1], "--list")) return 0;
 	milliseconds = argc > 1 ? atoi(argv[1]) : 10;
 	long sample = argc > 2 ? atol(argv[2]) : 0, all = sample;
 	uint64_t seed = argc > 3 ? strtoull(argv[3], NULL, 10) : 1;

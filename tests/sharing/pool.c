@@ -9,7 +9,7 @@
 #include "inner.h"
 #include "shared.h"
 
-enum { TENSORS = 16, BLOCKS = 5, PARAMS = 16, KEPT = 256 };
+enum { TENSORS = 16, BLOCKS = 6, CHANGING = 5, PARAMS = 16, KEPT = 256 };
 
 static struct {
 	sl_tensor *tensors[TENSORS];
@@ -70,7 +70,9 @@ static void make_blocks(void)
 	all.blocks[2] = sl_sequential(sl_dense(3, .in_units = 3), sl_batch_norm_layer(.in_channels = 3));
 	all.blocks[3] = sl_sequential(sl_dropout_layer(0.5), sl_dense(2));
 	all.blocks[4] = sl_embedding(5, 3);
-	for (int i = 0; i < BLOCKS; i++) {
+	all.blocks[CHANGING] = sl_sequential(sl_dense(3, .in_units = 3), sl_dense(2, .in_units = 3));
+	sl_initialize(all.blocks[CHANGING]);
+	for (int i = 0; i < CHANGING; i++) { /* its parameters go with its children */
 		sl_initialize(all.blocks[i]);
 		int n = sl_block_params(all.blocks[i], all.params + all.nparams, PARAMS - all.nparams);
 		all.nparams += n < PARAMS - all.nparams ? n : PARAMS - all.nparams;
@@ -133,6 +135,10 @@ sl_tensor *any_tensor(void)
 sl_block *any_block(void)
 {
 	return all.blocks[below(BLOCKS)];
+}
+sl_block *changing_block(void)
+{
+	return all.blocks[CHANGING];
 }
 sl_param *any_param(void)
 {

@@ -28,6 +28,7 @@ sl_device sl_gpu(int index)
 /* How many devices of a kind there are: CPU teams or GPUs; 0 before sl_init. */
 int sl_device_count(enum sl_device_kind kind)
 {
+	SLP_CALL("sl_device_count", NULL);
 	if (!sl_is_initialized()) return 0;
 	return kind == SL_DEVICE_CPU ? slp_engine.nteams : kind == SL_DEVICE_GPU ? slp_engine.ngpus : 0;
 }

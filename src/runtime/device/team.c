@@ -126,6 +126,7 @@ bool slp_team_mask(int index, hwloc_bitmap_t set)
 
 static void bind_now(const struct team *t)
 {
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL); /* a kernel may tell programs which thread it is */
 	bound = t->serial;
 	if (t->cores) slp_cores_bind(t->cores);
 }

@@ -11,7 +11,7 @@
 #include "runtime/observe/fxt.h"
 #include "runtime/text.h"
 
-bool slp_fxt_on, slp_fxt_naming;
+atomic_bool slp_fxt_on, slp_fxt_naming;
 
 /* ---- call sites ------------------------------------------------------------------------------------------------- */
 
@@ -302,6 +302,7 @@ static void show_iterations(void)
  *     } */
 void sl_iteration_push(int64_t number)
 {
+	SLP_CALL("sl_iteration_push", NULL);
 	if (!slp_fxt_on) return;
 	slp_lock();
 	if (iterations.depth < 2) iterations.numbers[iterations.depth] = (unsigned long)number;
@@ -313,6 +314,7 @@ void sl_iteration_push(int64_t number)
 /* Ends the iteration that the last sl_iteration_push began. */
 void sl_iteration_pop(void)
 {
+	SLP_CALL("sl_iteration_pop", NULL);
 	if (!slp_fxt_on) return;
 	slp_lock();
 	if (iterations.depth > 0) {

@@ -6,8 +6,8 @@
 #include "runtime/compat.h"
 #include "runtime/observe/layers.h"
 
-extern bool slp_fxt_on;     /* a trace is recorded */
-extern bool slp_fxt_naming; /* call sites name blocks: for a trace, or a profile */
+extern atomic_bool slp_fxt_on;     /* a trace is recorded */
+extern atomic_bool slp_fxt_naming; /* call sites name blocks: for a trace, or a profile */
 
 void slp_fxt_start(void);
 void slp_fxt_stop(void);

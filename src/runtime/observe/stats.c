@@ -1,6 +1,7 @@
 /* Statistics: what the runtime did, counted as it happens, and what StarPU counted. */
 #include <string.h>
 
+#include "alloc.h"
 #include "number.h"
 #include "runtime/compat.h"
 #include "runtime/memory/runahead.h"
@@ -47,6 +48,7 @@ void slp_stats_sample(void)
  * transfers. Without an engine, nodes is 0.  Nothing happens if stats is NULL. */
 void sl_stats_get(struct sl_stats *stats)
 {
+	SLP_CALL("sl_stats_get", NULL);
 	if (!stats) return;
 	memset(stats, 0, sizeof *stats);
 #define X(name) uint64_t name = atomic_load(&slp_counters.name);
@@ -86,6 +88,7 @@ void sl_stats_get(struct sl_stats *stats)
 /* Resets the counts; memory and tasks that exist now still count, and peaks start from them. */
 void sl_stats_reset(void)
 {
+	SLP_CALL("sl_stats_reset", NULL);
 #define X(name) atomic_store(&slp_counters.name, 0);
 	SLP_COUNTERS(X)
 #undef X
