@@ -6,9 +6,6 @@
 #include "nn/nn.h"
 #include "starling/nn.h"
 
-/* trainer.c */
-/* How many processes sum their gradients for its steps. */
-int slp_trainer_size(const sl_trainer *trainer);
 struct slp_ranks **slp_trainer_ranks(sl_trainer *trainer); /* what it knows of them; NULL before the first step */
 
 /* How a step is made, which processes compare before the first one. */

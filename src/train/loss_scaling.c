@@ -121,8 +121,7 @@ static int all_finite(const char *at, const sl_trainer *t, bool finite)
 	return !overflows;
 }
 
-/* Waits for the gradients: 1, all are finite; 0, one is not; -1, an error. */
-static int are_finite(const char *at, const sl_trainer *t, sl_tensor *const *grads)
+int slp_scaling_finite(const char *at, const sl_trainer *t, sl_tensor *const *grads)
 {
 	double sum = NAN;
 	sl_tensor **list = slp_calloc((size_t)t->count, sizeof *list);
@@ -137,8 +136,7 @@ static int are_finite(const char *at, const sl_trainer *t, sl_tensor *const *gra
 	return s == SL_OK ? all_finite(at, t, isfinite(sum)) : -1;
 }
 
-/* The scale of the step after this one. */
-static bool follow(const char *at, sl_trainer *t, bool finite)
+bool slp_scaling_follow(const char *at, sl_trainer *t, bool finite)
 {
 	const struct sl_loss_scaling *o = &t->optimizer.loss_scaling;
 	int64_t good = finite ? t->scaling.good + 1 : 0, overflows = t->scaling.overflows + !finite;
@@ -149,18 +147,4 @@ static bool follow(const char *at, sl_trainer *t, bool finite)
 	}
 	if (now < FLT_MIN) now = FLT_MIN; /* what overflows then does not for its scale */
 	return slp_scaling_set(at, t, (float)now, good, overflows);
-}
-
-enum sl_status slp_trainer_apply(const char *at, sl_trainer *t, sl_tensor *const *params, sl_tensor *const *grads,
-                                 int64_t divisor, double scale)
-{
-	int finite = slp_trainer_scales(t) ? are_finite(at, t, grads) : 1;
-	if (finite < 0) return sl_error();
-	struct slp_hyper h = slp_trainer_coming(t, divisor);
-	h.rescale /= scale;
-	enum sl_status s = finite ? slp_trainer_update(at, t, params, grads, h) : SL_OK;
-	if (s != SL_OK) return s;
-	if (finite) slp_trainer_advance(t, params, divisor);
-	if (!finite) SLP_COUNT(overflows);
-	return !slp_trainer_scales(t) || follow(at, t, finite) ? SL_OK : sl_error();
 }

@@ -7,11 +7,6 @@
 #include "train/train.h"
 #include "train/trainer.h"
 
-bool slp_trainer_shares(const sl_trainer *t)
-{
-	return t->keepers && slp_trainer_size(t) > 1;
-}
-
 /* Ranges of parameters, as equal in bytes as they can be: those whose gradients come one after the other are summed
  * together. */
 static void deal(sl_trainer *t)

@@ -8,6 +8,7 @@
 #include "runtime/fault.h"
 #include "runtime/gate.h"
 #include "train/step.h"
+#include "train/trainer.h"
 #include "train/train.h"
 
 enum { MAX_PLANS = 64 };

@@ -51,9 +51,6 @@ bool slp_scaling_set(const char *at, sl_trainer *trainer, double now, int64_t go
 void slp_scaling_get(const sl_trainer *trainer, double *now, int64_t *good, int64_t *overflows);
 /* The scale, for programs of whole steps: a scalar whose value follows. */
 sl_tensor *slp_scaling_symbol(const char *at, sl_trainer *trainer);
-/* slp_trainer_update by gradients scaled by this factor, and counts the step; skips it if they overflowed. */
-enum sl_status slp_trainer_apply(const char *at, sl_trainer *trainer, sl_tensor *const *params, sl_tensor *const *grads,
-                                 int64_t divisor, double scale);
 
 /* trainer.c */
 /* The parameters that are to change, with their gradients, summed over processes; NULL where they are not.  *scale:
@@ -72,6 +69,9 @@ struct slp_hyper { /* what changes from step to step */
  * by the parameters' order in the block. */
 enum sl_status slp_trainer_update(const char *at, sl_trainer *trainer, sl_tensor *const *params,
                                   sl_tensor *const *grads, struct slp_hyper hyper);
+/* The same by gradients scaled by this factor, and counts the step; skips it if they overflowed. */
+enum sl_status slp_trainer_apply(const char *at, sl_trainer *trainer, sl_tensor *const *params, sl_tensor *const *grads,
+                                 int64_t divisor, double scale);
 /* What a trainer keeps of each parameter: "momentum", …, "master", "average", "sum", NULL after the last; parameter
  * i's, NULL: not made yet. */
 const char *slp_trainer_state_name(const sl_trainer *trainer, int which);

@@ -127,11 +127,6 @@ void sl_trainer_free(sl_trainer *trainer)
 	slp_later(trainer_free, trainer);
 }
 
-int slp_trainer_size(const sl_trainer *trainer)
-{
-	return trainer->local ? 1 : slp_dist.size;
-}
-
 /* Lets a trainer go by the gradients of its own process alone: nothing is summed, and nothing compared.  Before the
  * first forward pass that is recorded.  NULL is ignored. */
 void sl_dist_local(sl_trainer *trainer)

@@ -2,6 +2,7 @@
 #ifndef SLP_TRAINER_H
 #define SLP_TRAINER_H
 
+#include "dist/dist.h"
 #include "nn/nn.h"
 #include "optimizer.h"
 
@@ -49,6 +50,12 @@ struct sl_trainer {
 	bool dealt;              /* keepers are known */
 };
 
+/* How many processes sum their gradients for its steps. */
+static inline int slp_trainer_size(const sl_trainer *trainer)
+{
+	return trainer->local ? 1 : slp_dist.size;
+}
+
 /* The slot of a state by its number among those that have names (slp_trainer_state_name). */
 static inline int slp_trainer_slot(const sl_trainer *t, int which)
 {
@@ -69,10 +76,17 @@ void slp_trainer_drop_held(sl_trainer *trainer);
 /* What is wrong with the options; NULL: nothing. */
 const char *slp_scaling_wrong(const struct sl_loss_scaling *scaling);
 void slp_scaling_begin(sl_trainer *trainer);
+/* Waits for the gradients: 1, all are finite; 0, one is not; -1, an error. */
+int slp_scaling_finite(const char *at, const sl_trainer *trainer, sl_tensor *const *grads);
+/* Sets the scale of the next step; false after an error. */
+bool slp_scaling_follow(const char *at, sl_trainer *trainer, bool finite);
 
 /* shared_state.c */
 /* Whether processes share the states: each keeps those of some parameters. */
-bool slp_trainer_shares(const sl_trainer *trainer);
+static inline bool slp_trainer_shares(const sl_trainer *trainer)
+{
+	return trainer->keepers && slp_trainer_size(trainer) > 1;
+}
 /* The ranks that keep the parameters' states; NULL: all do, or shapes are not known yet. */
 const int *slp_trainer_keepers(sl_trainer *trainer);
 bool slp_trainer_keeps(sl_trainer *trainer, int i);

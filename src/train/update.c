@@ -8,6 +8,7 @@
 #include "runtime/fault.h"
 #include "runtime/memory/admission.h"
 #include "runtime/observe/fxt.h"
+#include "runtime/observe/stats.h"
 #include "runtime/task/priority.h"
 #include "train/train.h"
 #include "train/trainer.h"
@@ -306,4 +307,20 @@ enum sl_status slp_trainer_update(const char *at, sl_trainer *trainer, sl_tensor
 	if (s == SL_OK && !slp_trainer_spread(at, trainer, params)) s = sl_error();
 	free(u.params);
 	return s;
+}
+
+/* ---- a step that gradients may overflow ----------------------------------------------------------------------------- */
+
+enum sl_status slp_trainer_apply(const char *at, sl_trainer *t, sl_tensor *const *params, sl_tensor *const *grads,
+                                 int64_t divisor, double scale)
+{
+	int finite = slp_trainer_scales(t) ? slp_scaling_finite(at, t, grads) : 1;
+	if (finite < 0) return sl_error();
+	struct slp_hyper h = slp_trainer_coming(t, divisor);
+	h.rescale /= scale;
+	enum sl_status s = finite ? slp_trainer_update(at, t, params, grads, h) : SL_OK;
+	if (s != SL_OK) return s;
+	if (finite) slp_trainer_advance(t, params, divisor);
+	if (!finite) SLP_COUNT(overflows);
+	return !slp_trainer_scales(t) || slp_scaling_follow(at, t, finite) ? SL_OK : sl_error();
 }
