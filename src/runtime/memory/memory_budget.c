@@ -25,6 +25,7 @@ void slp_budget_start(const struct sl_untrusted *limits)
 {
 	slp_untrusted = *limits;
 	at_start = limits->bytes ? anonymous_bytes() : 0;
+	slp_room_changed();
 }
 
 size_t slp_budget_taken(void)

@@ -251,6 +251,11 @@ static struct room room_for(size_t bytes, size_t more)
 	return read_room();
 }
 
+void slp_room_changed(void)
+{
+	atomic_store(&enough, 0);
+}
+
 bool slp_room_for(size_t bytes)
 {
 	size_t all = atomic_fetch_add(&asked, bytes) + bytes;

@@ -11,7 +11,8 @@ enum { SLP_ROOM_LARGE = 1 << 20 }; /* writing it takes longer than reading how m
 bool slp_room_for(size_t bytes);
 /* The same for libraries while others take memory unseen: where ulimit makes requests fail, it is read now. */
 bool slp_room_has(size_t bytes);
-size_t slp_room(void); /* read now */
+size_t slp_room(void);       /* read now */
+void slp_room_changed(void); /* a limit has: what was read before counts for nothing */
 /* Whether so many bytes could be asked for, once so many others are given back. */
 bool slp_room_could_be(size_t bytes, size_t more);
 /* Bytes that were requested and not written yet, so that the system does not count them: more, or less. */
