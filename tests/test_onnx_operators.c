@@ -63,6 +63,46 @@ static const struct row further[] = {
         {"Attention", "",
          "y = Attention(q:f32[1,1,2,2]~1, k:f32[1,1,2,2]~2, v:f32[1,1,2,2]{1 2 3 4}, m:b[2,2]{0 0 0 1})",
          "f32[1,1,2,2]{0 0 3 4}"},
+        {"Attention", "", "y = Attention(q:f32[1,2,2,4]~1, k:f32[1,2,3,4]~2, v:f32[1,2,3,4]~3)",
+         "f32[1,2,2,4]{0.2409833 -0.03857454 0.6115506 -0.2063088 0.07721169 0.1521771 0.4974809 "
+         "-0.2487335 -0.2574559 0.425942 0.2845356 -0.01840858 -0.02660182 0.6642188 -0.01269 0.3800704}"},
+        {"Attention", "",
+         "y nk nv s = Attention(q:f32[1,2,4]~1, k:f32[1,3,4]~2, v:f32[1,3,4]~3, m:f32[2,5]~4, "
+         "pk:f32[1,2,2,2]~5, pv:f32[1,2,2,2]~6, q_num_heads=2, kv_num_heads=2, is_causal=1, softcap=1.5, "
+         "qk_matmul_output_mode=1)",
+         "f32[1,2,4]{0.1028875 0.6602766 0.3046315 -0.06673036 0.4105314 0.2294146 0.348286 0.4487616}; "
+         "f32[1,2,5,2]{1 -0.875 0.875 -0.875 -0.75 -0.25 -0.75 0 0.25 -1.125 1 -0.625 -1 -0.125 -0.875 "
+         "-0.25 -0.375 0.5 1.125 -0.125}; f32[1,2,5,2]{0 0.5 -0.125 0.5 0.625 1.125 0.625 -1 -0.75 0.25 "
+         "0 0.75 0.375 -1.125 0.5 1.125 1 -0.5 0.125 -1.125}; f32[1,2,2,5]{-0.2838011 -0.3050464 "
+         "-0.262437 -0.1322383 -0.5287359 -0.429583 -0.4497811 -0.3050464 -0.1322383 -0.6941985 "
+         "-0.2409626 -0.1541336 -0.2085625 0.2301865 0.03314024 0.7535057 -0.3575872 -0.2301865 "
+         "-0.4598139 0.547986}"},
+        {"RotaryEmbedding", "",
+         "y = RotaryEmbedding(x:f32[1,2,8]~1, c:f32[4,1]~2, s:f32[4,1]~3, p:i64[1,2]{3 1}, num_heads=2, "
+         "interleaved=1, rotary_embedding_dim=2)",
+         "f32[1,2,8]{-0.90625 0.09375 0.125 0.75 -1.1875 0.03125 0.625 -0.875 0.421875 -1.234375 -0.25 "
+         "0.875 0.0625 1.046875 -0.125 -1.125}"},
+        {"LpPool", "",
+         "y = LpPool(x:f32[1,1,5,4]~1, kernel_shape=[2 2], strides=[2 2], pads=[1 0 0 1], ceil_mode=1, p=2)",
+         "f32[1,1,3,2]{0.7905694 0.7603453 1.530931 1.408678 1.408678 1.530931}"},
+        {"Hardmax", "", "y = Hardmax(x:f32[2,3,2]~1, axis=1)", "f32[2,3,2]{1 0 0 0 0 1 1 0 0 0 0 1}"},
+        {"CumProd", "", "@26 y = CumProd(x:f32[5]{1 2 3 4 5}, a!i64[]{0})", "f32[5]{1 2 6 24 120}"},
+        {"ReverseSequence", "", "y = ReverseSequence(x:f32[2,4,2]~1, n:i64[2]{3 1}, time_axis=1, batch_axis=0)",
+         "f32[2,4,2]{0.25 1 0.125 0.75 0.25 0.75 0.625 -0.875 -1.125 -0.125 -0.25 0.875 0.875 -0.25 "
+         "-0.125 -1.125}"},
+        {"CenterCropPad", "", "y = CenterCropPad(x:f32[5,2]~1, s!i64[1]{2}, axes=[0])", "f32[2,2]{0.125 0.75 0.25 1}"},
+        {"SpaceToDepth", "", "@28 y = SpaceToDepth(x:f32[1,2,2,2]~1, blocksize=2, mode='CRD')",
+         "f32[1,8,1,1]{0.25 0.75 0.125 0.75 0.25 1 0.625 -0.875}"},
+        {"Swish", "", "@24 y = Swish(x:f32[3]{-1 0.5 2})", "f32[3]{-0.2689414 0.3112297 1.761594}"},
+        {"FusedMatMul", "", "y = com.microsoft.FusedMatMul(a:f32[2,2,3]~1, b:f32[2,4,3]~2, transB=1, alpha=2.0)",
+         "f32[2,2,4]{-0.96875 -1.25 0.625 1.09375 -3 -0.75 0.1875 -1.375 0.40625 0.28125 1.875 1.03125 "
+         "-2.5 -0.96875 -0.0625 -0.96875}"},
+        {"Div", "", "y = Div(c!f32[]{2}, x:f32[3]{4 0.5 -1})", "f32[3]{0.5 4 -2}"},
+        {"Pow", "", "y = Pow(c!f32[]{2}, x:f32[3]{3 0.5 -1})", "f32[3]{8 1.414214 0.5}"},
+        {"ReduceMax", "",
+         "@20 e = Greater(x:f32[2,2]{1 2 3 -4}, z!f32[]{2}); y = ReduceMax(e, a!i64[1]{1}, keepdims=0)", "b[2]{0 1}"},
+        {"ReduceMin", "", "@20 e = Greater(x:f32[2,2]{1 2 3 4}, z!f32[]{2}); y = ReduceMin(e, a!i64[1]{1}, keepdims=0)",
+         "b[2]{0 1}"},
 };
 
 static void compare(const struct row *row, const struct slp_case_tensor *wanted, sl_tensor *y)
@@ -192,6 +232,52 @@ static void test_further(void)
 	for (size_t i = 0; i < sizeof further / sizeof *further; i++) check_row(&further[i]);
 }
 
+/* Operations that no file makes us compute: in blocks of our own. */
+static sl_tensor *logarithm(sl_tensor *x)
+{
+	return sl_add(sl_log1p(sl_abs(x)), sl_clone(x));
+}
+
+static sl_tensor *ones_beside(sl_tensor *x)
+{
+	double one = 1;
+	return sl_mul(sl_exp(x), slp_apply1(SL_HERE, &slp_op_full_like, &one, 1, (sl_tensor *[]){x}));
+}
+
+static sl_block *ready(sl_block *net)
+{
+	CHECK_OK(sl_initialize(net));
+	return net;
+}
+
+static void write_block(sl_block *net, sl_shape shape, bool training)
+{
+	SL_SCOPE {
+		sl_tensor *x = sl_uniform(shape, -1, 1), *y = sl_forward(net, x);
+		struct sl_export_opts o = {.shapes = &shape, .nshapes = 1, .training = training};
+		sl_graph *g = slp_export_trace(SL_HERE, "sl_export_onnx", net, &o);
+		if (CHECK_SAYING(g && look(g), "%s", sl_error_message())) {
+			CHECK_OK(slp_onnx_write(SL_HERE, "block.onnx", g));
+			sl_block *again = sl_import_onnx("block.onnx");
+			sl_tensor *z = again ? sl_forward(again, x) : NULL;
+			if (CHECK_SAYING(z != NULL, "%s", sl_error_message()))
+				CHECK(sl_item(sl_max(sl_abs(sl_sub(y, z)))) < 1e-5);
+			sl_block_free(again);
+		}
+		sl_graph_free(g);
+		sl_error_clear();
+		sl_block_free(net);
+	}
+}
+
+static void test_blocks(void)
+{
+	write_block(sl_lambda("logarithm", logarithm), SL_SHAPE(2, 3), false);
+	write_block(sl_lambda("ones", ones_beside), SL_SHAPE(2, 3), false);
+	write_block(ready(sl_dropout_layer(0.5)), SL_SHAPE(2, 3), true);
+	write_block(ready(sl_batch_norm_layer()), SL_SHAPE(2, 3, 4, 4), true);
+}
+
 /* After the others: each operation that can be written is in one of their programs. */
 static void test_written(void)
 {
@@ -248,6 +334,7 @@ int main(int argc, char **argv)
 {
 	static const struct slp_test tests[] = {{"each operator", test_rows},
 	                                        {"integers and edges", test_further},
+	                                        {"blocks", test_blocks},
 	                                        {"operations that are written", test_written},
 	                                        {"many results", test_many_results},
 	                                        {"models that are refused", test_refused},

@@ -26,8 +26,8 @@ sl_block *slp_import_onnx_parse(struct slp_file *f, struct sl_import_onnx_opts o
  * computed anew for each shape of the inputs, when the block is hybridised once for each.  So are branches and loops:
  * If, Loop and Scan may ask shapes and constants; an If that asks values computes both its branches.
  *
- * The results are the model's, in its order (sl_forward gives the first, sl_forward_all several), the first
- * SL_MAX_RESULTS if there are more; SL_OUTPUTS("logits", "state") or .output = "logits" name others, also of nodes
+ * The results are the model's, in its order (sl_forward gives the first, sl_forward_all several); a model of more than
+ * SL_MAX_RESULTS is refused.  SL_OUTPUTS("logits", "state") or .output = "logits" name others, also of nodes
  * within.  Tensors in files beside the model are read; a path that leaves its folder is refused. NULL after an error:
  * SL_EIO; SL_EFORMAT, the file is damaged; SL_EUNSUPPORTED, operators that Starling lacks: the message names all of
  * them with their nodes, or protobuf-c was not there when Starling was built; SL_EINVAL, .inputs, .output or .outputs
