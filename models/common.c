@@ -204,8 +204,8 @@ bool drv_start(struct drv_options *o)
 {
 	if (o->json && strcmp(o->json, "-") != 0 && !drv_writable(o->json)) return false;
 	catch_interrupts();
-	enum sl_status s = sl_init(&(struct sl_config){
-	        .teams = teams(o), .seed = o->seed, .tf32 = o->tf32, .untrusted = o->untrusted});
+	enum sl_status s = sl_init(
+	        &(struct sl_config){.teams = teams(o), .seed = o->seed, .tf32 = o->tf32, .untrusted = o->untrusted});
 	if (s == SL_OK && o->ndevices == 0) choose_device(o);
 	for (int i = o->ndevices - 1; i >= 0 && s == SL_OK; i--) s = sl_device_default(o->devices[i]);
 	if (s != SL_OK) drv_error("%s", sl_error_message());

@@ -37,7 +37,8 @@ static sl_shape input_shape(const char *path)
 
 static void run(sl_block *net, const char *path)
 {
-	for (int compiled = 0; net && compiled < 2 && sl_error() == SL_OK; compiled++) SL_SCOPE {
+	for (int compiled = 0; net && compiled < 2 && sl_error() == SL_OK; compiled++)
+		SL_SCOPE {
 			sl_tensor *x = sl_ones(input_shape(path));
 			if (compiled) sl_hybridize(net);
 			for (int i = 0; i < 2; i++) sl_forward(net, x);

@@ -453,11 +453,13 @@ static void test_control_characters(void)
 static void test_npy_sizes(void)
 {
 	SL_SCOPE {
-		CHECK_NULL(LOAD_NPY("{'descr': '<f4', 'fortran_order': False, 'shape': (-2,)}", 0), SL_EFORMAT, "shape");
+		CHECK_NULL(LOAD_NPY("{'descr': '<f4', 'fortran_order': False, 'shape': (-2,)}", 0), SL_EFORMAT,
+		           "shape");
 		CHECK_NULL(LOAD_NPY("{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387905, 4)}", 0),
 		           SL_EFORMAT, "impossible shape");
-		CHECK_NULL(LOAD_NPY("{'descr': '<f4', 'fortran_order': False, 'shape': (0, 9223372036854775807, 4)}", 0),
-		           SL_EFORMAT, "impossible shape");
+		CHECK_NULL(
+		        LOAD_NPY("{'descr': '<f4', 'fortran_order': False, 'shape': (0, 9223372036854775807, 4)}", 0),
+		        SL_EFORMAT, "impossible shape");
 	}
 }
 

@@ -112,8 +112,8 @@ bool slp_jpeg_read(const char *path, const uint8_t *bytes, size_t size, struct s
 	r.jpeg.client_data = &r;
 	r.progress.progress_monitor = limit_scans;
 	if (setjmp(r.back)) {
-		ok = slp_data_fail(r.status, "%s: %s%s", path, r.status == SL_ETIME ? "" : "damaged JPEG image: ",
-		                   r.text);
+		ok = slp_data_fail(r.status, "%s: %s%s", path,
+		                   r.status == SL_ETIME ? "" : "damaged JPEG image: ", r.text);
 	} else {
 		jpeg_create_decompress(&r.jpeg);
 		r.jpeg.progress = &r.progress;

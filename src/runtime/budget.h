@@ -13,7 +13,7 @@ struct slp_budget {
 	const char *file;
 	double since, processors; /* clocks when it began, in seconds */
 	double operations, ahead; /* counted; of calls that were submitted since all were waited for */
-	size_t small; /* bytes of small requests since the memory was looked at */
+	size_t small;             /* bytes of small requests since the memory was looked at */
 };
 extern _Thread_local struct slp_budget *slp_budget_current;
 

@@ -145,8 +145,8 @@ enum sl_tf32 { SL_TF32_DEFAULT, SL_TF32_NONE, SL_TF32_CONV, SL_TF32_ALL };
 /* What a file of a stranger's may cost (doc/files.md); 0: there is no such limit.  Beyond the first, calls fail with
  * SL_ENOMEM; beyond the others, with SL_ETIME.  Messages name the file, or the node of its network, and the limit. */
 struct sl_untrusted {
-	size_t bytes;      /* main memory of the process, beyond what it has after sl_init */
-	double seconds;    /* of the clock and of all processors together: to read a file, and to take a network of a file
+	size_t bytes;   /* main memory of the process, beyond what it has after sl_init */
+	double seconds; /* of the clock and of all processors together: to read a file, and to take a network of a file
 	                    * through sl_forward, or through its trace */
 	double operations; /* of reading a file, or of a run of a network of a file: floating-point operations, and
 	                    * elements that are read and written */
