@@ -188,7 +188,7 @@ static void put_foreign(FILE *f, int kind)
 
 static void test_foreign_arrays(void)
 {
-	static const enum sl_status refused[] = {SL_EFORMAT, SL_EFORMAT,      SL_EUNSUPPORTED, SL_EFORMAT,
+	static const enum sl_status refused[] = {SL_EFORMAT, SL_EFORMAT,      SL_EFORMAT,     SL_EFORMAT,
 	                                         SL_EDTYPE,  SL_EUNSUPPORTED, SL_EUNSUPPORTED};
 	const char *path = "foreign.params";
 	for (int kind = 0; kind < 7; kind++)

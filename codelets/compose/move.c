@@ -131,7 +131,7 @@ static bool border(const char *at, sl_tensor *x, int axis, int64_t n, bool last,
 	return (*to = sl_slice_at(at, near, axis, -1, INT64_MIN, -1)) != NULL;
 }
 
-/* Whether the elements of a data type can be the number: no fraction among integers, nothing finite that is infinite. */
+/* Whether elements of a data type can be the number: no fraction among integers, nothing finite that is infinite. */
 static bool can_be(enum sl_dtype dtype, double value)
 {
 	double element = 0;

@@ -7,6 +7,7 @@ from ._operators import _KINDS, _is_recorded_part, _name, _replaced, arithmetic_
 from ._tensor import Tensor
 
 _SPLIT = 2.0**27 + 1  # cuts a float64 into two halves of 26 bits
+_STEPS = 4  # each leaves a quotient that is 2**25 times as small
 
 
 def _whole(a, b):
@@ -21,19 +22,30 @@ def _whole(a, b):
     return q.masked_fill(zero, 0), r.masked_fill(zero, 0)
 
 
-def _remainder(x, q, y):
-    """x - q y, exact as long as q has 26 bits: q times either half of y is."""
-    cut = y * _SPLIT
-    high = where(_ops.isfinite(cut), cut - (cut - y), y)
-    return (x - q * high) - q * (y - high)
+def _high(x):
+    """The upper 26 bits of float64."""
+    cut = x * _SPLIT
+    return where(_ops.isfinite(cut), cut - (cut - x), x)
+
+
+def _step(x, y, high, low):
+    """(q, x - q y) for a whole q near x / y, of 26 bits: its products with either half of y are exact, and so is the rest."""
+    q = x / y
+    q = _high(_ops.floor(abs(q)) * _ops.sign(q))
+    return q, (x - q * high) - q * low
 
 
 def _fractions(x, y):
-    """Of float64: quotients up to 2**26 are exact, larger ones rounded."""
-    sign = _ops.sign(x / y)
-    q = _ops.floor(abs(x / y)) * sign  # towards 0, so that the remainder is exact
-    r = _remainder(x, q, y)
-    off = (r != 0) & ((r < 0) != (x < 0))  # the quotient was rounded up to a whole number
+    """Of float64: quotients up to 2**53 are exact, larger ones rounded; remainders are exact, or NaN for quotients beyond 2**100."""
+    given, high = x / y, _high(y)
+    sign, low = _ops.sign(given), y - high
+    q, r = _step(x, y, high, low)
+    for _ in range(_STEPS - 1):
+        more, r = _step(r, y, high, low)
+        q = q + more
+    far = ~(abs(r) < abs(y)) | (abs(given) > 2.0**100)
+    q = where(_ops.isfinite(given), q, given)
+    off = (r != 0) & ((r < 0) != (x < 0))  # a quotient was rounded up
     q, r = q - off * sign, r + off * sign * y
     down = (r != 0) & ((r < 0) != (y < 0))
     q, r = q - down, r + where(down, y, 0.0)
@@ -42,6 +54,7 @@ def _fractions(x, y):
     q = where(endless, 0.0 - turned.astype("float64"), q)
     r = where(endless, where(turned, y, x), r)
     lost = ~_ops.isfinite(x, dtype="bool") & (y != 0)
+    r = r.masked_fill(far & ~endless, float("nan"))
     return q.masked_fill(lost, float("nan")), r.masked_fill(lost | (y == 0), float("nan"))
 
 

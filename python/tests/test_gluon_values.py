@@ -132,6 +132,36 @@ class Random(unittest.TestCase):
             self.assertRaises((ValueError, TypeError), call)
 
 
+class Refused(unittest.TestCase):
+    """What MXNet refuses, or gives otherwise than one would write it down: answers of MXNet 1.9.1."""
+
+    def test_axes(self):
+        x = nd.array([[1.0, 2, 3], [4, 5, 7]])
+        for call in (
+            lambda: nd.expand_dims(x, 5), lambda: nd.slice_axis(x, 5, 0, 1), lambda: nd.slice_axis(x, 1, 0, 9), lambda: nd.squeeze(x, axis=0),
+            lambda: nd.pick(x, nd.array([0, 1]), axis=5), lambda: nd.tile(x, (0,)), lambda: nd.clip(x, float("nan"), 2), lambda: x.squeeze(7),
+            lambda: nd.hard_sigmoid(nd.array([1, 2], dtype="int32")),
+        ):  # fmt: skip
+            self.assertRaises((ValueError, TypeError), call)
+        self.assertEqual(nd.clip(x, 4, 2).asnumpy().tolist(), [[4, 4, 2], [2, 2, 2]])
+
+    def test_integers(self):
+        u = nd.array([0, 1, 2], dtype="uint8")
+        least = nd.array([5, -(2**31), 2], dtype="int32")
+        for got, wanted, dtype in (
+            (nd.argmin(u), [0], "uint8"), (nd.argmax(u), [2], "uint8"), (nd.argmin(least), [1], "int32"), (nd.topk(u, k=2, is_ascend=True), [0, 1], "float32"),
+            (nd.topk(least, k=1, is_ascend=True, ret_typ="value"), [-(2**31)], "int32"), (nd.nansum(nd.array([200, 100], dtype="uint8")), [44], "uint8"),
+            (nd.degrees(nd.array([2, 250], dtype="int32")), [114, 14323], "int32"), (nd.radians(nd.array([250], dtype="uint8")), [4], "uint8"),
+            (nd.smooth_l1(nd.array([3, 250], dtype="uint8")), [2, 249], "uint8"), (nd.full((1,), 2**53 + 1, dtype="int64"), [2**53 + 1], "int64"),
+        ):  # fmt: skip
+            self.assertEqual((got.asnumpy().tolist(), np.dtype(got.dtype).name), (wanted, dtype))
+
+    def test_floats(self):
+        inf = float("inf")
+        np.testing.assert_array_equal((nd.array([2.5, -3, 0, 7]) % inf).asnumpy(), [2.5, inf, 0, 7])
+        np.testing.assert_array_equal(nd.rcbrt(nd.array([0.0, 8, -8])).asnumpy(), np.float32([inf, 0.5, -0.5]))
+
+
 class Late(unittest.TestCase):
     """What is set after the first step."""
 

@@ -252,6 +252,15 @@ class Operators(unittest.TestCase):
         self.assertRaises(ValueError, lambda: 2 ** sl.array([1, 2]) ** -1)
         np.testing.assert_allclose((i**-1.0).numpy(), [1, 0.5])
 
+    def test_large_quotients(self):
+        """Remainders are exact, as NumPy's and PyTorch's; or NaN, never another number."""
+        random = np.random.default_rng(1)
+        for name in ("float32", "float64"):
+            for size in (1, 1e6, 1e9, 1e15, 1e21):
+                a, b = (random.standard_normal(200) * size).astype(name), random.standard_normal(200).astype(name)
+                np.testing.assert_array_equal((sl.array(a, name) % sl.array(b, name)).numpy(), np.mod(a, b))
+        self.assertTrue(np.isnan((sl.array([1.7e308], "float64") % 1.5).item()))
+
     def test_large_integers(self):
         n = 2**53 + 1
         x = sl.array([n, 1, -n], "int64")

@@ -30,7 +30,33 @@ def pointers_of_results(source):
                 yield node.lineno
 
 
+def _of_ffi(node, *names):
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and getattr(node.func.value, "id", "") == "ffi" and node.func.attr in names
+
+
+def lost_memory(source):
+    """The lines whose memory nobody keeps: made within what other memory begins with, or cast, or read, as a call's result."""
+    for node in ast.walk(ast.parse(source)):
+        inner = []
+        if _of_ffi(node, "new"):
+            inner = [n for a in node.args[1:] for n in ast.walk(a) if _of_ffi(n, "new", "from_buffer", "new_handle", "addressof")]
+        elif _of_ffi(node, "cast", "addressof"):
+            inner = [n for a in node.args for n in ast.walk(a) if _of_ffi(n, "new", "new_handle")]
+        elif _of_ffi(node, "from_buffer"):
+            inner = [n for a in node.args for n in ast.walk(a) if isinstance(n, ast.Call)]
+        if inner:
+            yield node.lineno
+
+
 class Source(unittest.TestCase):
+    def test_no_lost_memory(self):
+        for path in sorted(PACKAGE.rglob("*.py")):
+            self.assertEqual(list(lost_memory(path.read_text())), [], f"{path}: give the memory a name first")
+        for bad in ('ffi.new("struct a *", {"p": ffi.new("int *")})', 'ffi.cast("int *", ffi.new("char[8]"))', "ffi.from_buffer(numpy.zeros(3))", 'ffi.new("char *[]", [ffi.new("char[]", t) for t in x])'):
+            self.assertEqual(list(lost_memory(bad)), [1], bad)
+        for good in ('ffi.new("int[]", numbers)', 'ffi.cast("int *", ffi.from_buffer(numbers))', 'lib.f(ffi.new("int[]", [1]))'):
+            self.assertEqual(list(lost_memory(good)), [], good)
+
     def test_no_pointer_of_a_result(self):
         for path in sorted(PACKAGE.rglob("*.py")):
             found = list(pointers_of_results(path.read_text()))

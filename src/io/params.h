@@ -43,7 +43,8 @@ struct slp_arrays {
 
 /* Appends; takes the tensor over, whatever happens.  The name is length bytes. */
 bool slp_arrays_add(struct slp_file *f, struct slp_arrays *p, const char *name, uint64_t length, sl_tensor *t);
-/* Appends an array of the file, as slp_arrays_add does; leniently, one with numbers that tensors do not have is left out. */
+/* Appends an array of the file, as slp_arrays_add does; leniently, one with numbers that tensors do not have is left
+ * out. */
 bool slp_arrays_take(struct slp_file *f, struct slp_arrays *p, const char *name, uint64_t length,
                      enum slp_element element, sl_shape shape, const void *data);
 /* Says on stderr that an array is left out, and why: "has the unknown element type 99".  true */

@@ -76,7 +76,10 @@ static bool read_shape(struct slp_file *f, struct array *a, uint32_t version, bo
 		a->ends = true;
 		return except(f, a, lenient, SL_EFORMAT, "has no values");
 	}
-	return ndim <= SL_MAX_NDIM || except(f, a, lenient, SL_EUNSUPPORTED, "has more than 6 axes");
+	if (ndim <= SL_MAX_NDIM || lenient)
+		return ndim <= SL_MAX_NDIM || except(f, a, true, SL_EFORMAT, "has more than 6 axes");
+	return slp_file_fail(f, SL_EFORMAT, "array %llu has %d axes, more than %d", (unsigned long long)a->number, ndim,
+	                     SL_MAX_NDIM);
 }
 
 /* What stands behind an array: another one, or the number of names. */

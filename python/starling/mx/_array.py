@@ -2,7 +2,7 @@
 import numpy
 
 from .. import _ops as ops
-from .._core import NULL, DTypeError, ffi, here, lib, shape_of, wrong
+from .._core import NULL, DTypeError, ShapeError, ffi, here, lib, shape_of, wrong
 from .._tensor import Tensor, array, borrow, dtype_of, dtypes, wrap
 from . import _whole
 from .context import Context, context_of
@@ -192,18 +192,25 @@ class NDArray(Tensor):
     def expand_dims(self, axis):
         """With one more axis, of length 1."""
         shape = list(self.shape)
-        shape.insert(axis if axis >= 0 else axis + len(shape) + 1, 1)
+        shape.insert(axis_of("expand_dims", axis, len(shape) + 1), 1)
         return self.reshape(tuple(shape))
 
     def squeeze(self, axis=None):
         """Without axes of length 1."""
         axes = range(self.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
-        gone = {a % self.ndim for a in axes if self.shape[a] == 1}
+        gone = {axis_of("squeeze", a, self.ndim) for a in axes if axis is not None or self.shape[a] == 1}
+        if wrong := [a for a in gone if self.shape[a] != 1]:
+            raise ShapeError(f"squeeze: axis {wrong[0]} of {self.shape} has more than one element")
         return self.reshape(tuple(d for i, d in enumerate(self.shape) if i not in gone))
 
     def slice_axis(self, axis, begin, end):
         """Part of an axis."""
-        return self[(slice(None),) * (axis % self.ndim) + (slice(begin, end),)]
+        axis = axis_of("slice_axis", axis, self.ndim)
+        size = self.shape[axis]
+        for bound in (begin, end):
+            if bound is not None and not -size <= bound <= size:
+                raise ShapeError(f"slice_axis: {bound} is outside of axis {axis}, which has {size} elements")
+        return self[(slice(None),) * axis + (slice(begin, end),)]
 
     def tostype(self, stype):
         """The array itself: arrays are dense."""
@@ -239,6 +246,13 @@ class NDArray(Tensor):
 # ---- operators: those of integers are MXNet's
 
 
+def axis_of(function, axis, ndim):
+    """The number of an axis from 0; it must be there."""
+    if not -ndim <= axis < ndim:
+        raise ShapeError(f"{function}: there is no axis {axis}, there are {ndim}")
+    return axis % ndim
+
+
 def classify(t, like=None):
     """Gives an array the class that fits it, or another one: with a symbol among its arguments a result is one."""
     like = t if like is None else like
@@ -255,6 +269,8 @@ def remainder_of_floats(a, b, swap=False):
     first, second = (ops.cast(x, "float64") if isinstance(x, Tensor) else ops.full((1,), x, dtype="float64", device=t.device) for x in (a, b))
     times = ops.floor(ops.div(first, second))
     rest = ops.where(ops.eq_scalar(times, 0), first, ops.sub(first, ops.mul(times, second)))
+    turned = ops.mul(ops.lt_scalar(ops.mul(ops.sign(first), ops.sign(second)), 0), ops.eq_scalar(ops.abs(second), float("inf")))
+    rest = ops.where(ops.mul(turned, ops.isfinite(first)), second, rest)  # an infinite divisor of the other sign
     return ops.cast(ops.masked_fill(rest, ops.eq_scalar(second, 0), 0), str(Tensor.dtype.fget(t)))
 
 

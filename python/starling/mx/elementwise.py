@@ -5,7 +5,7 @@ from .. import _ops as ops
 from .._core import NULL, lib
 from .._tensor import Tensor
 from . import _whole
-from .functions import _no_scalar, _place_of, _softened, along as _axes, argmax as _argmax, max as max_axis, min as min_axis, sum as sum_axis
+from .functions import _no_scalar, _place_of, _softened, turned as _reversed, along as _axes, argmax as _argmax, max as max_axis, min as min_axis, sum as sum_axis
 from .unsupported import not_here
 from ._program import classify
 
@@ -45,15 +45,15 @@ _FUNCTIONS = {
     "log10": lambda x: ops.log(x) * (1 / math.log(10)),
     "rsqrt": ops.rsqrt,
     "cbrt": lambda x: ops.sign(x) * ops.pow_scalar(abs(x), 1 / 3),
-    "rcbrt": lambda x: ops.sign(x) * ops.pow_scalar(abs(x), -1 / 3),
+    "rcbrt": lambda x: ops.reciprocal(ops.sign(x) * ops.pow_scalar(abs(x), 1 / 3)),
     "floor": ops.floor,
     "ceil": ops.ceil,
     "round": lambda x: ops.sign(x) * _rounded(abs(x), ops.ge_scalar),
     "rint": lambda x: _rounded(x, ops.gt_scalar),
     "trunc": lambda x: ops.sign(x) * ops.floor(abs(x)),
     "fix": lambda x: ops.sign(x) * ops.floor(abs(x)),
-    "degrees": lambda x: x * (180 / math.pi),
-    "radians": lambda x: x * (math.pi / 180),
+    "degrees": lambda x: _in_floats(lambda t: t * (180 / math.pi), x),
+    "radians": lambda x: _in_floats(lambda t: t * (math.pi / 180), x),
     "softsign": lambda x: x / (abs(x) + 1),
     "logical_not": lambda x: x == 0,
     "gelu": ops.gelu,
@@ -75,6 +75,8 @@ for _name, _function in _FUNCTIONS.items():
 @_public
 def hard_sigmoid(data, alpha=0.2, beta=0.5):
     """alpha·x + beta between 0 and 1."""
+    if lib.slpy_integers(data._p, NULL):
+        raise TypeError("hard_sigmoid: floats are needed; astype converts")
     return ops.clip(data * alpha + beta, 0, 1)
 
 
@@ -84,7 +86,14 @@ def smooth_l1(data, scalar=1.0):
     s = scalar * scalar
     if s == 0:
         return data * 0
-    return ops.where(abs(data) < 1 / s, ops.square(data) * (0.5 * s), abs(data) - 0.5 / s)
+    return _in_floats(lambda t: ops.where(abs(t) < 1 / s, ops.square(t) * (0.5 * s), abs(t) - 0.5 / s), data)
+
+
+def _in_floats(function, x):
+    """A function whose numbers have fractions: of integers it is computed in float64, and cut off."""
+    if not lib.slpy_integers(x._p, NULL):
+        return function(x)
+    return classify(function(ops.cast(x, "float64")), x).astype(str(Tensor.dtype.fget(x)))
 
 
 # ---- of two
@@ -140,12 +149,18 @@ def prod(data, axis=None, keepdims=False, exclude=False):
 @_public
 def nansum(data, axis=None, keepdims=False, exclude=False):
     """The sum of the elements that are numbers."""
+    if lib.slpy_integers(data._p, NULL):
+        return sum_axis(data, axis, keepdims, exclude)
     return _no_scalar(ops.sum(ops.masked_fill(data, ops.isnan(data), 0), _axes(data, axis, exclude), keepdims=keepdims))
 
 
 @_public
 def nanprod(data, axis=None, keepdims=False, exclude=False):
     """The product of the elements that are numbers."""
+    if lib.slpy_integers(data._p, NULL):
+        from .ndarray import prod
+
+        return prod(data, axis=axis, keepdims=keepdims, exclude=exclude)
     return _no_scalar(ops.prod(ops.masked_fill(data, ops.isnan(data), 1), _axes(data, axis, exclude), keepdims=keepdims))
 
 
@@ -157,8 +172,8 @@ def argmax_channel(data):
 
 @_public
 def argmin(data, axis=None, keepdims=False):
-    """Where the smallest element is, as MXNet's float32."""
-    return _place_of(lambda x, at: ops.argmax(-x, at), data, axis, keepdims)
+    """Where the smallest element is, in the array's data type."""
+    return _place_of(lambda x, at: ops.argmax(_reversed(x), at), data, axis, keepdims)
 
 
 @_public

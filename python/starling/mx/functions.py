@@ -56,6 +56,8 @@ def ones(shape, ctx=None, dtype="float32"):
 @_public
 def full(shape, val, ctx=None, dtype="float32"):
     """An array of one value."""
+    if isinstance(val, (int, numpy.integer)) and abs(int(val)) > 2**53 and numpy.dtype(dtype) == numpy.int64:  # beyond C's doubles
+        return _made(ops.broadcast_to(_array([int(val)], "int64", _ctx(ctx)), (shape,) if isinstance(shape, int) else tuple(shape)))
     return _made(ops.full(shape, val, dtype=dtype, device=_ctx(ctx)))
 
 
@@ -203,6 +205,10 @@ __all__.append("ElementWiseSum")
 @_public
 def clip(data, a_min, a_max):
     """Values below a_min become a_min, those above a_max a_max."""
+    if not (a_min <= a_max):  # MXNet compares with the upper one first
+        if a_min != a_min or a_max != a_max:
+            raise ValueError(f"clip: the limits are {a_min} and {a_max}, numbers are needed")
+        return ops.masked_fill(ops.maximum_scalar(data, a_min), ops.gt_scalar(data, a_max), a_max)
     return ops.minimum_scalar(ops.maximum_scalar(data, a_min), a_max)
 
 
@@ -257,18 +263,24 @@ def norm(data, ord=2, axis=None, out_dtype=None, keepdims=False):
     return _no_scalar((ops.sum(data.__abs__(), along(data, axis), keepdims=keepdims) if ord == 1 else ops.norm(data, along(data, axis), keepdims=keepdims)))
 
 
+def turned(x):
+    """What has its order the other way round: -x, and -1 - x of integers, which all of int64 have."""
+    return -1 - ops.cast(x, "int64") if lib.slpy_integers(x._p, NULL) else -x
+
+
 def _place_of(function, data, axis, keepdims):
-    """Where an element is, as MXNet's float32."""
+    """Where an element is, in the array's data type, as MXNet has it."""
+    kind = str(Tensor.dtype.fget(data))
     if axis is None:
-        flat = function(data.reshape((-1,)), 0).astype("float32")
+        flat = classify(function(data.reshape((-1,)), 0), data).astype(kind)
         return flat.reshape((1,) * data.ndim if keepdims else (1,))
-    place = function(data, axis).astype("float32")
+    place = classify(function(data, axis), data).astype(kind)
     return place.expand_dims(axis if axis >= 0 else axis + data.ndim) if keepdims else _no_scalar(place)
 
 
 @_public
 def argmax(data, axis=None, keepdims=False):
-    """Where the largest element is, as MXNet's float32."""
+    """Where the largest element is, in the array's data type."""
     return _place_of(ops.argmax, data, axis, keepdims)
 
 
@@ -421,6 +433,8 @@ def tile(data, reps):
     reps = (reps,) if isinstance(reps, int) else tuple(reps)
     data = data.reshape((1,) * (len(reps) - data.ndim) + data.shape) if len(reps) > data.ndim else data
     for axis, n in enumerate(reps, data.ndim - len(reps)):
+        if n < 1:
+            raise ValueError(f"tile: {n} copies along axis {axis}; a number from 1 on is needed")
         data = concat(*[data] * n, dim=axis) if n > 1 else data
     return data
 

@@ -4,11 +4,11 @@ import builtins
 import numpy
 
 from .. import _ops as ops
-from .._tensor import array as _array
+from .._tensor import Tensor, array as _array
 from .._extra import topk as _topk
-from .functions import _no_scalar, concat, places_inside
+from .functions import _no_scalar, concat, places_inside, turned
 from .unsupported import not_here
-from ._array import NDArray
+from ._array import NDArray, axis_of
 from ._program import classify
 
 __all__ = []
@@ -233,7 +233,7 @@ def take(a, indices, axis=0, mode="clip"):
 @_public
 def pick(data, index, axis=-1, keepdims=False, mode="clip"):
     """One element of each row along an axis."""
-    axis %= data.ndim
+    axis = axis_of("pick", axis, data.ndim)
     chosen = places_inside(index, data.shape[axis], mode)
     chosen = chosen.reshape(data.shape[:axis] + (1,) + data.shape[axis + 1 :])
     result = classify(ops.take_along(data, chosen, axis))
@@ -321,17 +321,20 @@ def argsort(data, axis=-1, is_ascend=True, dtype="float32"):
 def topk(data, axis=-1, k=1, ret_typ="indices", is_ascend=False, dtype="float32"):
     """The k largest elements along an axis, all of them with a k below 1: their places, values, both, or ones where they are."""
     data, axis = _flat(data, axis)
-    values, places = _topk(-data if is_ascend else data, k if k > 0 else data.shape[axis], axis)
+    values, places = _topk(turned(data) if is_ascend else data, k if k > 0 else data.shape[axis], axis)
+    if is_ascend:
+        values = classify(ops.take_along(data, places, axis), data)
     if ret_typ == "value":
-        return -values if is_ascend else values
+        return values
     if ret_typ == "both":
-        return [-values if is_ascend else values, places.astype(dtype)]
+        return [values, places.astype(dtype)]
     if ret_typ == "indices":
         return places.astype(dtype)
     if ret_typ != "mask":
         raise ValueError(f"topk: ret_typ is {ret_typ!r}; these are value, indices, mask, both")
     hot = ops.one_hot(places, data.shape[axis], dtype="float32")  # one axis more, the last
-    return moveaxis(ops.sum(moveaxis(hot, axis % data.ndim, 0), 0), data.ndim - 1, axis % data.ndim)
+    mask = moveaxis(ops.sum(moveaxis(hot, axis % data.ndim, 0), 0), data.ndim - 1, axis % data.ndim)
+    return classify(mask, data).astype(str(Tensor.dtype.fget(data)))
 
 
 # ---- sequences: (time, batch, …)
