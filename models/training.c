@@ -186,7 +186,8 @@ static void choose_devices(struct drv_training *t)
 	if (t->ndevices == 1) drv_print(t->common, "one device: %s", name);
 	else drv_print(t->common, "all devices");
 	drv_print(t->common, ", because a batch takes %.3f ms on %s, %.3f ms on %d devices\n",
-	          1e3 * sl_autotune_seconds(t->trial, 0), name, 1e3 * sl_autotune_seconds(t->trial, 1), t->common->ndevices);
+	          1e3 * sl_autotune_seconds(t->trial, 0), name, 1e3 * sl_autotune_seconds(t->trial, 1),
+	          t->common->ndevices);
 }
 
 /* Trains on the next batch.  Rows of an epoch's last batch that do not go round equally are left out; another order
