@@ -67,7 +67,7 @@ struct drv_training {
 	/* What training makes of it. */
 	struct drv_sums sums[DRV_MAX_DEVICES]; /* one a device */
 	sl_autotune *trial; /* --fastest: way 0 is the first device alone, way 1 all of them; else NULL */
-	int ndevices;    /* that share the coming batch: the first ones */
+	int ndevices;       /* that share the coming batch: the first ones */
 	sl_loader *train_set, *test_set;
 	struct drv_epoch *epochs; /* of which so many are done */
 	int64_t done;
