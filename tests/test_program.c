@@ -49,10 +49,10 @@ static void test_earlier_layouts(void)
 	if (!g) return;
 	CHECK_PROGRAM(g, "input x: float32 (16, 3, 8, 8)\n"
 	                 "param w: float32 (4, 3, 3, 3)\n"
-	                 "b = batch_norm(x, w, w, w, w, layout=nhwc)\n"
 	                 "c = conv2d_lowered(x, w, pad=(1, 1), y_layout=n16)\n"
 	                 "p = max_pool2d(x, kernel=(2, 2), x_layout=nhwc, y_layout=nhwc)\n"
 	                 "q = max_pool2d(x, kernel=(2, 2), x_layout=n16)\n"
+	                 "b = batch_norm(x, w, w, w, w, layout=nhwc)\n"
 	                 "r = relayout(x, layout=n16)\n"
 	                 "return b, c, p, q, r\n");
 	sl_graph_free(g);
