@@ -2,7 +2,7 @@
  * a hash of the bits of its parameters, for dist.sh.
  *   shards=M      of this process (default: 1); all shards have the same rows whoever has them
  *   rows=R        of a shard (default: 4)
- *   optimizer=    sgd, adam, adamw, rmsprop, clip (SGD that clips by the norm), average, scaled (losses), linear or power
+ *   optimizer=    an optimiser's name, clip (SGD that clips by the norm), average, scaled (losses), linear or power
  *                 (schedules)
  *   clip=NORM     gradients are clipped by their norm
  *   groups=1      biases have a learning rate of their own and no decay
@@ -157,6 +157,8 @@ static struct sl_optimizer optimizer_named(const char *name)
 	if (!strcmp(name, "power")) return sl_sgd(.lr = 0.1, .schedule = {SL_POLYNOMIAL, .total = 9, .power = 2});
 	if (!strcmp(name, "linear")) return sl_sgd(.lr = 0.1, .schedule = {SL_POLYNOMIAL, .total = 9, .power = 1});
 	if (!strcmp(name, "clip")) return sl_sgd(.lr = 0.1, .momentum = 0.9, .clip_norm = 0.5);
+	int kind = strcmp(name, "sgd") ? sl_optimizer_named(name) : -1;
+	if (kind >= 0) return SL_OPTIMIZER((enum sl_optimizer_kind)kind, .lr = 0.01, .weight_decay = 0.1);
 	return sl_sgd(.lr = 0.1, .momentum = 0.9);
 }
 
