@@ -11,7 +11,7 @@ is starling.pc "$(sed -n 's/^Version: //p' src/starling.pc)"
 is starling-config-version.cmake "$(sed -n 's/^set(PACKAGE_VERSION \(.*\))/\1/p' src/starling-config-version.cmake)"
 is NEWS.md "$(sed -n '0,/^## /s/^## \([0-9.]*\).*/\1/p' "$srcdir/NEWS.md")"
 is debian/changelog "$(sed -n '1s/^starling (\(.*\)).*/\1/p' "$srcdir/debian/changelog")"
-is tools/version "$("$srcdir/tools/version" x | sed 's/^x (Starling) //')"
+is dev/version "$("$srcdir/dev/version" x | sed 's/^x (Starling) //')"
 
 soname=$(objdump -p .libs/libstarling.so | awk '$1 == "SONAME" { print $2 }')
 number=${soname#libstarling.so.}

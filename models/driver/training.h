@@ -67,7 +67,7 @@ struct drv_training {
 	/* Set by training. */
 	struct drv_sums sums[DRV_MAX_DEVICES]; /* one a device */
 	sl_autotune *trial; /* --fastest: way 0 is the first device alone, way 1 all of them; else NULL */
-	int ndevices;    /* the next batch is split over the first so many */
+	int ndevices;       /* the next batch is split over the first so many */
 	sl_loader *train_set, *test_set;
 	struct drv_epoch *epochs; /* `done` of them are complete */
 	int64_t done;

@@ -127,7 +127,7 @@ static bool check(const char *at, const struct sl_config *c)
 	                    : c->dist && !c->dist[0]   ? ".dist is empty; \"none\" is a process alone"
 	                    : !(c->untrusted.seconds >= 0) || !(c->untrusted.operations >= 0)
 	                            ? ".untrusted.seconds and .untrusted.operations must be numbers of at least 0"
-	                                               : NULL;
+	                            : NULL;
 	if (wrong) slp_call_fail(at, "sl_init", SL_EINVAL, "%s", wrong);
 	return !wrong;
 }
