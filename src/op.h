@@ -327,13 +327,13 @@ enum sl_status slp_apply(const char *at, const struct sl_op *op, const void *att
 sl_tensor *slp_apply1(const char *at, const struct sl_op *op, const void *attrs, int nin, sl_tensor *const *in);
 
 /* Stands first in a public function that is made of operations, in the place of SLP_CALL: what it makes on the way is
- * released when it returns, also where its caller has no scope.  Its results leave through SLP_GIVE, which may be
+ * released when it returns, also where its caller has no scope.  Its results leave through SLP_RETURN, which may be
  * arguments, too: they go to the caller's scope, or to the caller. */
-#define SLP_COMPOSE(function, at)                                                                                      \
+#define SLP_FUNCTION(function, at)                                                                                     \
 	SLP_CALL(function, at);                                                                                        \
 	__attribute__((cleanup(sl_scope_close))) sl_scope slp_inside_;                                                 \
 	sl_scope_open(&slp_inside_)
-#define SLP_GIVE(y) slp_scope_give(&slp_inside_, y)
+#define SLP_RETURN(y) slp_scope_give(&slp_inside_, y)
 sl_tensor *slp_scope_give(sl_scope *inside, sl_tensor *y); /* NULL: y was, or there is no memory (recorded) */
 bool slp_scope_is_open(void); /* in this thread: without one, new tensors are the caller's */
 /* The same, over input 0; returns in[0]. */

@@ -458,14 +458,14 @@ static size_t attention_grad_scratch(const struct slp_infer *c)
 sl_tensor *sl_scaled_dot_product_attention_at(const char *at, sl_tensor *q, sl_tensor *k, sl_tensor *v,
                                               struct sl_attention_opts opts)
 {
-	SLP_COMPOSE("sl_scaled_dot_product_attention", at);
+	SLP_FUNCTION("sl_scaled_dot_product_attention", at);
 	if (!SLP_OPTIONS(sl_attention_opts, at, "sl_scaled_dot_product_attention", &opts)) return NULL;
 	struct slp_attention_attrs attrs = {opts.scale, opts.causal};
 	sl_tensor *out[2], *mask = opts.mask;
 	if (mask && q && k && !(mask = slp_added_mask(at, q, k, mask))) return NULL;
 	enum sl_status s = slp_apply(at, &slp_op_attention, &attrs, mask ? 4 : 3, (sl_tensor *[]){q, k, v, mask},
 	                             (sl_device){0}, out);
-	return s == SL_OK ? SLP_GIVE(out[0]) : NULL;
+	return s == SL_OK ? SLP_RETURN(out[0]) : NULL;
 }
 
 /* The logs of half types are float32. */

@@ -20,15 +20,15 @@ static sl_tensor *as_condition(const char *at, sl_tensor *c, enum sl_dtype dtype
 sl_tensor *sl_where_at(const char *at, sl_tensor *condition, sl_tensor *a, sl_tensor *b)
 {
 	const char *me = "sl_where";
-	SLP_COMPOSE(me, at);
+	SLP_FUNCTION(me, at);
 	if (!slp_given(at, me, "condition", condition) || !slp_given(at, me, "a", a) || !slp_given(at, me, "b", b))
 		return NULL;
 	if (!slp_one_type(at, me, "a", a, "b", b)) return NULL;
 	sl_tensor *c = as_condition(at, condition, sl_tensor_dtype(a));
 	sl_tensor *chosen = slp_take_if(at, c, a);
 	sl_tensor *other = slp_apply1(at, &slp_op_take_unless, NULL, 2, (sl_tensor *[]){c, b});
-	if (sl_tensor_dtype(a) == SL_BOOL) return SLP_GIVE(sl_logical_or_at(at, chosen, other));
-	return SLP_GIVE(sl_add_at(at, chosen, other));
+	if (sl_tensor_dtype(a) == SL_BOOL) return SLP_RETURN(sl_logical_or_at(at, chosen, other));
+	return SLP_RETURN(sl_add_at(at, chosen, other));
 }
 
 /* x with a number where the mask is not 0; otherwise as sl_where.
@@ -36,9 +36,9 @@ sl_tensor *sl_where_at(const char *at, sl_tensor *condition, sl_tensor *a, sl_te
  *     scores = sl_masked_fill(scores, future, -INFINITY); */
 sl_tensor *sl_masked_fill_at(const char *at, sl_tensor *x, sl_tensor *mask, double value)
 {
-	SLP_COMPOSE("sl_masked_fill", at);
+	SLP_FUNCTION("sl_masked_fill", at);
 	if (!slp_given(at, "sl_masked_fill", "x", x)) return NULL;
-	return SLP_GIVE(sl_where_at(at, mask, slp_full_beside(at, x, SL_SCALAR, value), x));
+	return SLP_RETURN(sl_where_at(at, mask, slp_full_beside(at, x, SL_SCALAR, value), x));
 }
 
 /* The elements of x, limited to [low, high]; NaN stays.  The gradient passes where they were not limited.  SL_EINVAL if
@@ -47,25 +47,26 @@ sl_tensor *sl_masked_fill_at(const char *at, sl_tensor *x, sl_tensor *mask, doub
  *     y = sl_clip(x, 0, 1); */
 sl_tensor *sl_clip_at(const char *at, sl_tensor *x, double low, double high)
 {
-	SLP_COMPOSE("sl_clip", at);
+	SLP_FUNCTION("sl_clip", at);
 	if (!(low <= high)) return slp_call_fail(at, "sl_clip", SL_EINVAL, "low %g is above high %g", low, high);
-	return SLP_GIVE(sl_minimum_scalar_at(at, sl_maximum_scalar_at(at, x, low), high));
+	return SLP_RETURN(sl_minimum_scalar_at(at, sl_maximum_scalar_at(at, x, low), high));
 }
 
 /* x where positive, else slope times x.  SL_EINVAL: a slope that is not finite. */
 sl_tensor *sl_leaky_relu_at(const char *at, sl_tensor *x, double slope)
 {
-	SLP_COMPOSE("sl_leaky_relu", at);
+	SLP_FUNCTION("sl_leaky_relu", at);
 	if (!slp_is_figure(at, "sl_leaky_relu", "slope", slope)) return NULL;
-	return SLP_GIVE(sl_add_at(at, sl_relu_at(at, x), sl_mul_scalar_at(at, sl_minimum_scalar_at(at, x, 0), slope)));
+	return SLP_RETURN(
+	        sl_add_at(at, sl_relu_at(at, x), sl_mul_scalar_at(at, sl_minimum_scalar_at(at, x, 0), slope)));
 }
 
 /* x where positive, else alpha (exp(x) - 1).  D.-A. Clevert et al., arXiv:1511.07289, 2015.
  * SL_EINVAL: an alpha that is not finite. */
 sl_tensor *sl_elu_at(const char *at, sl_tensor *x, double alpha)
 {
-	SLP_COMPOSE("sl_elu", at);
+	SLP_FUNCTION("sl_elu", at);
 	if (!slp_is_figure(at, "sl_elu", "alpha", alpha)) return NULL;
 	sl_tensor *below = sl_expm1_at(at, sl_minimum_scalar_at(at, x, 0));
-	return SLP_GIVE(sl_add_at(at, sl_relu_at(at, x), sl_mul_scalar_at(at, below, alpha)));
+	return SLP_RETURN(sl_add_at(at, sl_relu_at(at, x), sl_mul_scalar_at(at, below, alpha)));
 }

@@ -309,7 +309,7 @@ static bool multiply(const struct equation *e, int i, struct term *a)
  *     scores = sl_einsum("bqhd,bkhd->bhqk", q, k); */
 sl_tensor *sl_einsum_at(const char *at, const char *equation, sl_tensor *const *tensors, int count)
 {
-	SLP_COMPOSE(me, at);
+	SLP_FUNCTION(me, at);
 	struct equation e = {.at = at, .text = equation, .count = count};
 	if (!equation || count < 1 || count > MOST)
 		return slp_call_fail(at, me, SL_EINVAL, "an equation and 1 to %d tensors needed", MOST);
@@ -328,6 +328,6 @@ sl_tensor *sl_einsum_at(const char *at, const char *equation, sl_tensor *const *
 		if (!multiply(&e, i, &a)) return NULL;
 	sum_out(&e, count, &a, "");
 	sl_tensor *y = a.t ? ordered(&e, &a, e.out) : NULL;
-	return SLP_GIVE(y && y == tensors[0] ? sl_clone_at(at, y)
-	                                     : y); /* a single term without sums: a new tensor all the same */
+	return SLP_RETURN(y && y == tensors[0] ? sl_clone_at(at, y)
+	                                       : y); /* a single term without sums: a new tensor all the same */
 }

@@ -20,7 +20,7 @@ static sl_tensor *flat_image(const char *at, const char *me, const char *name, s
 sl_tensor *sl_conv1d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b, struct sl_conv1d_opts opts)
 {
 	const char *me = "sl_conv1d";
-	SLP_COMPOSE(me, at);
+	SLP_FUNCTION(me, at);
 	if (!SLP_OPTIONS(sl_conv1d_opts, at, "sl_conv1d", &opts)) return NULL;
 	sl_tensor *image = flat_image(at, me, "x", x), *kernel = flat_image(at, me, "w", w);
 	struct sl_conv2d_opts o = {.stride = {1, opts.stride},
@@ -30,7 +30,7 @@ sl_tensor *sl_conv1d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b
 	sl_tensor *y = sl_conv2d_at(at, image, kernel, b, o);
 	if (!y || !slp_shape_given(at, me, "y", y)) return NULL;
 	sl_shape s = sl_tensor_shape(y);
-	return SLP_GIVE(sl_reshape_at(at, y, SL_SHAPE(s.dim[0], s.dim[1], s.dim[3])));
+	return SLP_RETURN(sl_reshape_at(at, y, SL_SHAPE(s.dim[0], s.dim[1], s.dim[3])));
 }
 
 /* The part of images, without their border, that begins `pad` behind the first row of each axis and has `size` rows;
@@ -69,7 +69,7 @@ sl_tensor *sl_conv_transpose2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl
                                   struct sl_conv_transpose2d_opts opts)
 {
 	const char *me = "sl_conv_transpose2d";
-	SLP_COMPOSE(me, at);
+	SLP_FUNCTION(me, at);
 	if (!SLP_OPTIONS(sl_conv_transpose2d_opts, at, "sl_conv_transpose2d", &opts)) return NULL;
 	if (!slp_shape_given(at, me, "x", x) || !slp_shape_given(at, me, "w", w)) return NULL;
 	x = slp_lowered(at, x), w = slp_lowered(at, w), b = slp_lowered(at, b);
@@ -101,7 +101,7 @@ sl_tensor *sl_conv_transpose2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl
 		                     (long long)g.size[0], (long long)g.size[1]);
 	if (!slp_shape_fits(at, me, "b", b, SL_SHAPE(k.dim[1] * o->groups))) return NULL;
 	sl_tensor *y = images_before(at, x, w, g, opts.output_pad);
-	return SLP_GIVE(y && b ? sl_add_at(at, y, sl_reshape_at(at, b, SL_SHAPE(-1, 1, 1))) : y);
+	return SLP_RETURN(y && b ? sl_add_at(at, y, sl_reshape_at(at, b, SL_SHAPE(-1, 1, 1))) : y);
 }
 
 /* Whether x are images, and the requested size is valid. */
@@ -143,11 +143,11 @@ static sl_tensor *shares(const char *at, sl_tensor *x, int64_t from, int64_t to,
 sl_tensor *sl_resize2d_at(const char *at, sl_tensor *x, int64_t height, int64_t width, struct sl_resize2d_opts opts)
 {
 	const char *me = "sl_resize2d";
-	SLP_COMPOSE(me, at);
+	SLP_FUNCTION(me, at);
 	if (!images_given(at, me, x, height, width)) return NULL;
 	sl_shape s = sl_tensor_shape(x);
 	if (!opts.bilinear && height % s.dim[2] == 0 && width % s.dim[3] == 0)
-		return SLP_GIVE(sl_repeat_at(at, sl_repeat_at(at, x, 2, height / s.dim[2]), 3, width / s.dim[3]));
+		return SLP_RETURN(sl_repeat_at(at, sl_repeat_at(at, x, 2, height / s.dim[2]), 3, width / s.dim[3]));
 	sl_tensor *y = NULL;
 	SL_AUTOCAST(SL_FLOAT32) /* resizing is exact in float32: TF32 is off */
 	{
@@ -158,7 +158,7 @@ sl_tensor *sl_resize2d_at(const char *at, sl_tensor *x, int64_t height, int64_t 
 		y = sl_linear_at(at, rows, columns, NULL, (struct sl_linear_opts){.tw = true});
 		y = slp_narrowed(at, y, x);
 	}
-	return SLP_GIVE(y);
+	return SLP_RETURN(y);
 }
 
 /* `to` windows that cover an axis evenly, each reduced to one. */
@@ -182,14 +182,14 @@ static sl_tensor *pooled(const char *at, sl_tensor *x, int axis, int64_t to, enu
 sl_tensor *sl_adaptive_pool2d_at(const char *at, sl_tensor *x, enum sl_pool_type type, int64_t height, int64_t width)
 {
 	const char *me = "sl_adaptive_pool2d";
-	SLP_COMPOSE(me, at);
+	SLP_FUNCTION(me, at);
 	if (!images_given(at, me, x, height, width)) return NULL;
 	sl_shape s = sl_tensor_shape(x);
 	if (s.dim[2] % height == 0 && s.dim[3] % width == 0)
-		return SLP_GIVE(sl_pool2d_at(
+		return SLP_RETURN(sl_pool2d_at(
 		        at, x,
 		        (struct sl_pool2d_opts){.type = type,
 		                                .kernel = {(int)(s.dim[2] / height), (int)(s.dim[3] / width)}}));
 	x = pooled(at, x, 2, height, type);
-	return SLP_GIVE(x ? pooled(at, x, 3, width, type) : NULL);
+	return SLP_RETURN(x ? pooled(at, x, 3, width, type) : NULL);
 }

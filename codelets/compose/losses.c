@@ -91,7 +91,7 @@ static sl_tensor *entropy(const char *at, sl_tensor *x, sl_tensor *labels, const
 sl_tensor *sl_cross_entropy_at(const char *at, sl_tensor *logits, sl_tensor *labels, struct sl_cross_entropy_opts opts)
 {
 	const char *me = "sl_cross_entropy";
-	SLP_COMPOSE(me, at);
+	SLP_FUNCTION(me, at);
 	if (!slp_shape_given(at, me, "logits", logits) || !slp_given(at, me, "labels", labels)) return NULL;
 	sl_shape s = sl_tensor_shape(logits);
 	if (s.ndim < 2) return slp_call_fail(at, me, SL_ESHAPE, "logits must have samples and classes");
@@ -103,11 +103,11 @@ sl_tensor *sl_cross_entropy_at(const char *at, sl_tensor *logits, sl_tensor *lab
 	if (opts.weights || opts.ignore || opts.label_smoothing > 0) {
 		opts.weights = slp_widened(at, opts.weights);
 		sl_tensor *loss = entropy(at, slp_widened(at, x), labels, &opts);
-		return SLP_GIVE(slp_narrowed(at, loss, logits));
+		return SLP_RETURN(slp_narrowed(at, loss, logits));
 	}
 	x = sl_reshape_at(at, x, SL_SHAPE(-1, s.dim[1]));
 	sl_tensor *losses = sl_softmax_cross_entropy_at(at, x, sl_reshape_at(at, labels, SL_SHAPE(-1)));
-	return SLP_GIVE((opts.sum ? sl_sum_at : sl_mean_at)(at, losses, (struct sl_reduce_opts){0}));
+	return SLP_RETURN((opts.sum ? sl_sum_at : sl_mean_at)(at, losses, (struct sl_reduce_opts){0}));
 }
 
 static bool broadcasts(const char *at, const char *me, sl_tensor *logs, sl_tensor *target)
@@ -128,7 +128,7 @@ static bool broadcasts(const char *at, const char *me, sl_tensor *logs, sl_tenso
 sl_tensor *sl_kl_div_at(const char *at, sl_tensor *log_probabilities, sl_tensor *target)
 {
 	const char *me = "sl_kl_div";
-	SLP_COMPOSE(me, at);
+	SLP_FUNCTION(me, at);
 	if (!slp_given(at, me, "log_probabilities", log_probabilities) || !slp_given(at, me, "target", target) ||
 	    !slp_one_type(at, me, "log_probabilities", log_probabilities, "target", target))
 		return NULL;
@@ -136,7 +136,7 @@ sl_tensor *sl_kl_div_at(const char *at, sl_tensor *log_probabilities, sl_tensor 
 	sl_tensor *p = slp_widened(at, target), *zero = p ? sl_eq_scalar_at(at, sl_detach_at(at, p), 0) : NULL;
 	sl_tensor *logs = sl_log_at(at, sl_add_at(at, p, zero));
 	sl_tensor *loss = sl_mul_at(at, p, sl_sub_at(at, logs, slp_widened(at, log_probabilities)));
-	return SLP_GIVE(slp_narrowed(at, loss, log_probabilities));
+	return SLP_RETURN(slp_narrowed(at, loss, log_probabilities));
 }
 
 /* x over its length along the axis: products of these do not overflow. */
@@ -176,9 +176,9 @@ static bool pair_given(const char *at, const char *me, sl_tensor *a, sl_tensor *
  * count as 1e-8.  As torch.nn.functional.cosine_similarity. */
 sl_tensor *sl_cosine_similarity_at(const char *at, sl_tensor *a, sl_tensor *b, int axis)
 {
-	SLP_COMPOSE("sl_cosine_similarity", at);
+	SLP_FUNCTION("sl_cosine_similarity", at);
 	if (!pair_given(at, "sl_cosine_similarity", a, b)) return NULL;
-	return SLP_GIVE(slp_narrowed(at, cosine(at, slp_widened(at, a), slp_widened(at, b), axis), a));
+	return SLP_RETURN(slp_narrowed(at, cosine(at, slp_widened(at, a), slp_widened(at, b), axis), a));
 }
 
 /* The loss of pairs (n, d), one number: the mean of 1 - cosine where the target (n) is 1, of what the cosine is above
@@ -186,10 +186,10 @@ sl_tensor *sl_cosine_similarity_at(const char *at, sl_tensor *a, sl_tensor *b, i
 sl_tensor *sl_cosine_embedding_loss_at(const char *at, sl_tensor *a, sl_tensor *b, sl_tensor *target, double margin)
 {
 	const char *me = "sl_cosine_embedding_loss";
-	SLP_COMPOSE(me, at);
+	SLP_FUNCTION(me, at);
 	if (!slp_is_figure(at, me, "margin", margin) || !pair_given(at, me, a, b)) return NULL;
 	sl_tensor *c = cosine(at, slp_widened(at, a), slp_widened(at, b), -1);
 	sl_tensor *apart = sl_relu_at(at, sl_sub_scalar_at(at, c, margin));
 	sl_tensor *losses = sl_where_at(at, sl_gt_scalar_at(at, target, 0), sl_rsub_scalar_at(at, c, 1), apart);
-	return SLP_GIVE(slp_narrowed(at, sl_mean_at(at, losses, (struct sl_reduce_opts){0}), a));
+	return SLP_RETURN(slp_narrowed(at, sl_mean_at(at, losses, (struct sl_reduce_opts){0}), a));
 }

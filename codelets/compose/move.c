@@ -60,7 +60,7 @@ static sl_tensor *layer(const char *at, const char *me, sl_tensor *t, int axis)
 sl_tensor *sl_stack_at(const char *at, sl_tensor *const *tensors, int count, int axis)
 {
 	const char *me = "sl_stack";
-	SLP_COMPOSE(me, at);
+	SLP_FUNCTION(me, at);
 	if (count < 1) return slp_call_fail(at, me, SL_EINVAL, "%d tensors given, at least 1 needed", count);
 	if (!slp_given(at, me, "array of tensors", tensors)) return NULL;
 	sl_tensor **list = slp_malloc((size_t)count * sizeof *list);
@@ -69,7 +69,7 @@ sl_tensor *sl_stack_at(const char *at, sl_tensor *const *tensors, int count, int
 	for (int i = 0; ok && i < count; i++) ok = (list[i] = layer(at, me, tensors[i], axis)) != NULL;
 	sl_tensor *y = ok ? sl_concat_at(at, list, count, axis) : NULL;
 	free(list);
-	return SLP_GIVE(y);
+	return SLP_RETURN(y);
 }
 
 /* x repeated along an axis: blocks of `block` neighbours, so many times. */
@@ -90,31 +90,31 @@ static sl_tensor *repeated(const char *at, const char *me, sl_tensor *x, int axi
 /* x repeated so many times along an axis: 1 2 3 becomes 1 2 3 1 2 3.  SL_EINVAL: no such axis, a negative number. */
 sl_tensor *sl_tile_at(const char *at, sl_tensor *x, int axis, int64_t times)
 {
-	SLP_COMPOSE("sl_tile", at);
-	return SLP_GIVE(repeated(at, "sl_tile", x, axis, times, true));
+	SLP_FUNCTION("sl_tile", at);
+	return SLP_RETURN(repeated(at, "sl_tile", x, axis, times, true));
 }
 
 /* Each element repeated so many times along an axis: 1 2 3 becomes 1 1 2 2 3 3.  SL_EINVAL: no such axis, a negative
  * number. */
 sl_tensor *sl_repeat_at(const char *at, sl_tensor *x, int axis, int64_t times)
 {
-	SLP_COMPOSE("sl_repeat", at);
-	return SLP_GIVE(repeated(at, "sl_repeat", x, axis, times, false));
+	SLP_FUNCTION("sl_repeat", at);
+	return SLP_RETURN(repeated(at, "sl_repeat", x, axis, times, false));
 }
 
 /* x with the elements along the given axes, or along all, in reverse order. SL_EINVAL: an axis that does not exist. */
 sl_tensor *sl_flip_at(const char *at, sl_tensor *x, struct sl_reduce_opts opts)
 {
-	SLP_COMPOSE("sl_flip", at);
+	SLP_FUNCTION("sl_flip", at);
 	if (!slp_shape_given(at, "sl_flip", "x", x)) return NULL;
 	if (opts.naxes < 0 || opts.naxes > SL_MAX_NDIM)
 		return slp_call_fail(at, "sl_flip", SL_EINVAL, "%d axes given, 0 to %d possible", opts.naxes,
 		                     SL_MAX_NDIM);
 	if (opts.naxes && !slp_given(at, "sl_flip", "array of axes", opts.axes)) return NULL;
 	int ndim = sl_tensor_shape(x).ndim, n = opts.naxes ? opts.naxes : ndim;
-	if (n == 0) return SLP_GIVE(sl_clone_at(at, x));
+	if (n == 0) return SLP_RETURN(sl_clone_at(at, x));
 	for (int i = 0; i < n; i++) x = sl_slice_at(at, x, opts.naxes ? opts.axes[i] : i, -1, INT64_MIN, -1);
-	return SLP_GIVE(x);
+	return SLP_RETURN(x);
 }
 
 /* The border of n elements beside the first ones of an axis (or the last ones); NULL in *border if n is 0. */
@@ -149,7 +149,7 @@ static bool can_be(enum sl_dtype dtype, double value)
 sl_tensor *sl_pad_at(const char *at, sl_tensor *x, int axis, int64_t before, int64_t after, struct sl_pad_opts opts)
 {
 	const char *me = "sl_pad";
-	SLP_COMPOSE(me, at);
+	SLP_FUNCTION(me, at);
 	sl_tensor *list[3];
 	int n = 0;
 	if (!slp_axis_given(at, me, x, &axis)) return NULL;
@@ -165,7 +165,7 @@ sl_tensor *sl_pad_at(const char *at, sl_tensor *x, int axis, int64_t before, int
 	list[n++] = x;
 	if (!border(at, x, axis, after, true, &opts, &list[n])) return NULL;
 	if (list[n]) n++;
-	return SLP_GIVE(sl_concat_at(at, list, n, axis));
+	return SLP_RETURN(sl_concat_at(at, list, n, axis));
 }
 
 /* x (r, …) with rows added at their indices: rows (…, …) has the shape of the indices, then that of a row of x; an
@@ -175,7 +175,7 @@ sl_tensor *sl_pad_at(const char *at, sl_tensor *x, int axis, int64_t before, int
 sl_tensor *sl_index_add_at(const char *at, sl_tensor *x, sl_tensor *indices, sl_tensor *rows)
 {
 	const char *me = "sl_index_add";
-	SLP_COMPOSE(me, at);
+	SLP_FUNCTION(me, at);
 	if (!slp_shape_given(at, me, "x", x)) return NULL;
 	sl_shape s = sl_tensor_shape(x);
 	if (s.ndim < 1) return slp_call_fail(at, me, SL_ESHAPE, "x is a scalar and has no rows");
@@ -192,5 +192,5 @@ sl_tensor *sl_index_add_at(const char *at, sl_tensor *x, sl_tensor *indices, sl_
 		return slp_call_fail(at, me, SL_EDTYPE, "x is %s, floats needed", sl_dtype_name(sl_tensor_dtype(x)));
 	struct slp_gather_grad_attrs attrs = {s.dim[0]};
 	sl_tensor *in[] = {rows, slp_indices(at, me, indices)};
-	return SLP_GIVE(sl_add_at(at, x, slp_apply1(at, &slp_op_gather_grad, &attrs, 2, in)));
+	return SLP_RETURN(sl_add_at(at, x, slp_apply1(at, &slp_op_gather_grad, &attrs, 2, in)));
 }

@@ -32,7 +32,7 @@ static sl_tensor *rms_of(const char *at, sl_tensor *x, int64_t n, double eps)
  *     sl_tensor *y = sl_rms_norm(x, gamma); */
 sl_tensor *sl_rms_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, struct sl_rms_norm_opts opts)
 {
-	SLP_COMPOSE("sl_rms_norm", at);
+	SLP_FUNCTION("sl_rms_norm", at);
 	if (!SLP_OPTIONS(sl_rms_norm_opts, at, "sl_rms_norm", &opts)) return NULL;
 	double eps = opts.eps;
 	if (!(eps >= 0 && isfinite(eps)))
@@ -44,7 +44,7 @@ sl_tensor *sl_rms_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, struct
 	sl_tensor *wide = slp_widened(at, x);
 	sl_tensor *y = sl_div_at(at, wide, rms_of(at, wide, s.ndim > 0 ? s.dim[s.ndim - 1] : 0, eps));
 	if (y && gamma) y = sl_mul_at(at, y, slp_widened(at, gamma));
-	return SLP_GIVE(slp_narrowed(at, y, x));
+	return SLP_RETURN(slp_narrowed(at, y, x));
 }
 
 /* One number a channel, (c), in a shape that (n, c, …) can be multiplied by. */
@@ -87,11 +87,11 @@ static sl_tensor *grouped(const char *at, const char *me, sl_tensor *x, int64_t 
 sl_tensor *sl_group_norm_at(const char *at, sl_tensor *x, int groups, sl_tensor *gamma, sl_tensor *beta,
                             struct sl_layer_norm_opts opts)
 {
-	SLP_COMPOSE("sl_group_norm", at);
+	SLP_FUNCTION("sl_group_norm", at);
 	if (!SLP_OPTIONS(sl_layer_norm_opts, at, "sl_group_norm", &opts)) return NULL;
-	return SLP_GIVE(slp_shape_given(at, "sl_group_norm", "x", x)
-	                        ? grouped(at, "sl_group_norm", x, groups, gamma, beta, opts)
-	                        : NULL);
+	return SLP_RETURN(slp_shape_given(at, "sl_group_norm", "x", x)
+	                          ? grouped(at, "sl_group_norm", x, groups, gamma, beta, opts)
+	                          : NULL);
 }
 
 /* As sl_group_norm, over each channel of a sample: gamma (c), or NULL for none; beta (c), or NULL for none. */
@@ -99,9 +99,9 @@ sl_tensor *sl_instance_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, s
                                struct sl_layer_norm_opts opts)
 {
 	const char *me = "sl_instance_norm";
-	SLP_COMPOSE(me, at);
+	SLP_FUNCTION(me, at);
 	if (!SLP_OPTIONS(sl_layer_norm_opts, at, "sl_instance_norm", &opts)) return NULL;
 	if (!slp_shape_given(at, me, "x", x)) return NULL;
 	sl_shape s = sl_tensor_shape(x);
-	return SLP_GIVE(grouped(at, me, x, s.ndim > 1 ? s.dim[1] : 0, gamma, beta, opts));
+	return SLP_RETURN(grouped(at, me, x, s.ndim > 1 ? s.dim[1] : 0, gamma, beta, opts));
 }

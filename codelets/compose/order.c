@@ -41,11 +41,11 @@ static sl_tensor *places_in(const char *at, const char *me, sl_tensor *x, sl_ten
  *     picked = sl_take_along(scores, labels, 1);    // (n, classes), (n, 1) -> (n, 1) */
 sl_tensor *sl_take_along_at(const char *at, sl_tensor *x, sl_tensor *indices, int axis)
 {
-	SLP_COMPOSE("sl_take_along", at);
+	SLP_FUNCTION("sl_take_along", at);
 	sl_tensor *place = places_in(at, "sl_take_along", x, indices, axis);
 	if (!place) return NULL;
 	sl_tensor *y = sl_gather_at(at, sl_reshape_at(at, x, SL_SHAPE(-1)), place);
-	return SLP_GIVE(y ? sl_reshape_at(at, y, sl_tensor_shape(indices)) : NULL);
+	return SLP_RETURN(y ? sl_reshape_at(at, y, sl_tensor_shape(indices)) : NULL);
 }
 
 /* x with values added at the given indices along an axis; indices and values have the shape of x except along that
@@ -53,7 +53,7 @@ sl_tensor *sl_take_along_at(const char *at, sl_tensor *x, sl_tensor *indices, in
 sl_tensor *sl_scatter_add_at(const char *at, sl_tensor *x, sl_tensor *indices, sl_tensor *values, int axis)
 {
 	const char *me = "sl_scatter_add";
-	SLP_COMPOSE(me, at);
+	SLP_FUNCTION(me, at);
 	sl_tensor *place = places_in(at, me, x, indices, axis);
 	if (!place || !slp_shape_given(at, me, "values", values)) return NULL;
 	if (!sl_shape_equal(sl_tensor_shape(values), sl_tensor_shape(indices)))
@@ -61,15 +61,15 @@ sl_tensor *sl_scatter_add_at(const char *at, sl_tensor *x, sl_tensor *indices, s
 	struct slp_gather_grad_attrs attrs = {sl_tensor_size(x)};
 	sl_tensor *row = sl_reshape_at(at, values, SL_SHAPE(-1));
 	sl_tensor *sums = slp_apply1(at, &slp_op_gather_grad, &attrs, 2, (sl_tensor *[]){row, place});
-	return SLP_GIVE(sums ? sl_add_at(at, x, sl_reshape_at(at, sums, sl_tensor_shape(x))) : NULL);
+	return SLP_RETURN(sums ? sl_add_at(at, x, sl_reshape_at(at, sums, sl_tensor_shape(x))) : NULL);
 }
 
 /* The elements of x sorted along an axis: see sl_argsort. */
 sl_tensor *sl_sort_at(const char *at, sl_tensor *x, int axis, bool descending)
 {
-	SLP_COMPOSE("sl_sort", at);
+	SLP_FUNCTION("sl_sort", at);
 	if (!slp_axis_given(at, "sl_sort", x, &axis)) return NULL;
-	return SLP_GIVE(sl_take_along_at(at, x, sl_argsort_at(at, x, axis, descending), axis));
+	return SLP_RETURN(sl_take_along_at(at, x, sl_argsort_at(at, x, axis, descending), axis));
 }
 
 /* The k largest elements of x along an axis, the largest first; *indices gets their places (int32), unless it is NULL.
@@ -79,7 +79,7 @@ sl_tensor *sl_sort_at(const char *at, sl_tensor *x, int axis, bool descending)
 sl_tensor *sl_topk_at(const char *at, sl_tensor *x, int64_t k, int axis, sl_tensor **indices)
 {
 	const char *me = "sl_topk";
-	SLP_COMPOSE(me, at);
+	SLP_FUNCTION(me, at);
 	if (indices) *indices = NULL;
 	if (!slp_axis_given(at, me, x, &axis)) return NULL;
 	int64_t n = sl_tensor_shape(x).dim[axis];
@@ -88,6 +88,6 @@ sl_tensor *sl_topk_at(const char *at, sl_tensor *x, int64_t k, int axis, sl_tens
 		                     (long long)n);
 	sl_tensor *order = sl_slice_at(at, sl_argsort_at(at, x, axis, true), axis, 0, k, 1);
 	sl_tensor *best = order ? sl_take_along_at(at, x, order, axis) : NULL;
-	if (best && indices && !(*indices = SLP_GIVE(order))) return NULL;
-	return SLP_GIVE(best);
+	if (best && indices && !(*indices = SLP_RETURN(order))) return NULL;
+	return SLP_RETURN(best);
 }

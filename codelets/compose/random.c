@@ -10,7 +10,7 @@
 sl_tensor *sl_randint_at(const char *at, sl_shape shape, int64_t low, int64_t high, struct sl_make make)
 {
 	const char *me = "sl_randint";
-	SLP_COMPOSE(me, at);
+	SLP_FUNCTION(me, at);
 	enum sl_dtype dtype = slp_dtype_or(make.dtype, SL_INT32), wide = dtype == SL_INT64 ? SL_INT64 : SL_INT32;
 	int64_t count;
 	if (low >= high || __builtin_sub_overflow(high, low, &count) || count > 1 << 24)
@@ -23,27 +23,27 @@ sl_tensor *sl_randint_at(const char *at, sl_shape shape, int64_t low, int64_t hi
 	sl_tensor *u = sl_uniform_at(at, shape, 0, 1, (struct sl_make){.device = make.device});
 	u = sl_cast_at(at, sl_mul_scalar_at(at, u, (double)count), wide);
 	u = sl_add_scalar_at(at, u, (double)low);
-	return SLP_GIVE(dtype == wide ? u : sl_cast_at(at, u, dtype));
+	return SLP_RETURN(dtype == wide ? u : sl_cast_at(at, u, dtype));
 }
 
 /* 1 with the given probabilities, else 0: floats like them. */
 sl_tensor *sl_bernoulli_at(const char *at, sl_tensor *probabilities)
 {
 	const char *me = "sl_bernoulli";
-	SLP_COMPOSE(me, at);
+	SLP_FUNCTION(me, at);
 	if (!slp_shape_given(at, me, "probabilities", probabilities)) return NULL;
 	sl_tensor *p = slp_widened(at, probabilities); /* rounded to a half type, a number below 1 can be 1 */
 	if (!p) return NULL;
 	struct sl_make make = {sl_tensor_dtype(p), sl_tensor_device(p)};
 	sl_tensor *y = sl_lt_at(at, sl_uniform_at(at, sl_tensor_shape(p), 0, 1, make), p);
-	return SLP_GIVE(p == probabilities ? y : sl_cast_at(at, y, sl_tensor_dtype(probabilities)));
+	return SLP_RETURN(p == probabilities ? y : sl_cast_at(at, y, sl_tensor_dtype(probabilities)));
 }
 
 /* The numbers from 0 to n - 1 in random order; int32.  SL_ESHAPE: a negative n. */
 sl_tensor *sl_permutation_at(const char *at, int64_t n, sl_device device)
 {
-	SLP_COMPOSE("sl_permutation", at);
-	return SLP_GIVE(
+	SLP_FUNCTION("sl_permutation", at);
+	return SLP_RETURN(
 	        sl_argsort_at(at, sl_uniform_at(at, SL_SHAPE(n), 0, 1, (struct sl_make){.device = device}), 0, false));
 }
 
@@ -56,7 +56,7 @@ sl_tensor *sl_permutation_at(const char *at, int64_t n, sl_device device)
 sl_tensor *sl_multinomial_at(const char *at, sl_tensor *probabilities, int64_t count)
 {
 	const char *me = "sl_multinomial";
-	SLP_COMPOSE(me, at);
+	SLP_FUNCTION(me, at);
 	if (!slp_shape_given(at, me, "probabilities", probabilities)) return NULL;
 	enum sl_dtype dtype = sl_tensor_dtype(probabilities);
 	sl_shape s = sl_tensor_shape(probabilities), draws = s;
@@ -70,5 +70,5 @@ sl_tensor *sl_multinomial_at(const char *at, sl_tensor *probabilities, int64_t c
 	draws.dim[s.ndim - 1] = count;
 	struct sl_make make = {sl_tensor_dtype(p), sl_tensor_device(p)};
 	sl_tensor *in[] = {sl_cumsum_at(at, p, -1), sl_uniform_at(at, draws, 0, 1, make)};
-	return SLP_GIVE(slp_apply1(at, &slp_op_multinomial, NULL, 2, in));
+	return SLP_RETURN(slp_apply1(at, &slp_op_multinomial, NULL, 2, in));
 }

@@ -145,14 +145,14 @@ static sl_tensor *run_counted(const char *at, enum sl_cell cell, sl_tensor *gate
 sl_tensor *sl_recurrent_at(const char *at, enum sl_cell cell, sl_tensor *gates, sl_tensor *weight, sl_tensor *state,
                            struct sl_recurrent_opts opts)
 {
-	SLP_COMPOSE("sl_recurrent", at);
+	SLP_FUNCTION("sl_recurrent", at);
 	if (opts.last_cell) *opts.last_cell = NULL; /* after an error */
 	if (opts.last_state) *opts.last_state = NULL;
 	if ((cell != SL_CELL_LSTM && (opts.cell || opts.last_cell)) || (cell != SL_CELL_GRU && opts.bias))
 		return slp_call_fail(at, "sl_recurrent", SL_EINVAL,
 		                     "only an LSTM has a cell, and only a GRU a separate bias");
 	sl_tensor *y = (opts.lengths ? run_counted : run)(at, cell, gates, weight, state, opts);
-	if (opts.last_cell) *opts.last_cell = y ? SLP_GIVE(*opts.last_cell) : NULL;
-	if (opts.last_state) *opts.last_state = y ? SLP_GIVE(*opts.last_state) : NULL;
-	return SLP_GIVE(y);
+	if (opts.last_cell) *opts.last_cell = y ? SLP_RETURN(*opts.last_cell) : NULL;
+	if (opts.last_state) *opts.last_state = y ? SLP_RETURN(*opts.last_state) : NULL;
+	return SLP_RETURN(y);
 }

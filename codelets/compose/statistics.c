@@ -15,19 +15,19 @@ static bool is_empty(const sl_tensor *x)
  * of no elements, as in NumPy and PyTorch.  SL_EDTYPE unless x is a float. */
 sl_tensor *sl_logsumexp_at(const char *at, sl_tensor *x, struct sl_reduce_opts opts)
 {
-	SLP_COMPOSE("sl_logsumexp", at);
+	SLP_FUNCTION("sl_logsumexp", at);
 	struct sl_reduce_opts keep = {opts.axes, opts.naxes, true};
 	sl_tensor *given = x;
 	x = slp_widened(at, x);
 	if (is_empty(x)) /* there is no largest element */
-		return SLP_GIVE(slp_narrowed(at, sl_log_at(at, sl_sum_at(at, sl_exp_at(at, x), opts)), given));
+		return SLP_RETURN(slp_narrowed(at, sl_log_at(at, sl_sum_at(at, sl_exp_at(at, x), opts)), given));
 	sl_tensor *m = sl_max_at(at, x, keep);
 	if (!m || !(m = sl_detach_at(at, m))) return NULL;
 	/* an infinite one would be subtracted from itself */
 	m = slp_take_if(at, sl_isfinite_at(at, m), m);
 	sl_tensor *sum = sl_sum_at(at, sl_exp_at(at, sl_sub_at(at, x, m)), opts);
 	sum = sl_add_at(at, sl_log_at(at, sum), opts.keepdims ? m : sl_sum_at(at, m, opts));
-	return SLP_GIVE(slp_narrowed(at, sum, given));
+	return SLP_RETURN(slp_narrowed(at, sum, given));
 }
 
 /* The number of elements that are reduced to one. */
@@ -87,13 +87,13 @@ static sl_tensor *spread(const char *at, const char *me, sl_tensor *x, const str
  *     sl_tensor *v = sl_variance(x, SL_AXES(-1), .ddof = 1, .keepdims = true); */
 sl_tensor *sl_variance_at(const char *at, sl_tensor *x, struct sl_variance_opts opts)
 {
-	SLP_COMPOSE("sl_variance", at);
-	return SLP_GIVE(spread(at, "sl_variance", x, &opts, false));
+	SLP_FUNCTION("sl_variance", at);
+	return SLP_RETURN(spread(at, "sl_variance", x, &opts, false));
 }
 
 /* The standard deviation: the root of sl_variance.  Its gradient is 0 where it is 0. */
 sl_tensor *sl_std_at(const char *at, sl_tensor *x, struct sl_variance_opts opts)
 {
-	SLP_COMPOSE("sl_std", at);
-	return SLP_GIVE(spread(at, "sl_std", x, &opts, true));
+	SLP_FUNCTION("sl_std", at);
+	return SLP_RETURN(spread(at, "sl_std", x, &opts, true));
 }

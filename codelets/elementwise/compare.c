@@ -19,12 +19,12 @@ static sl_tensor *as(const char *at, sl_tensor *t, enum sl_dtype dtype)
 
 sl_tensor *slp_apply_comparison(const char *at, const struct sl_op *op, sl_tensor *a, sl_tensor *b)
 {
-	SLP_COMPOSE(op->name, at);
+	SLP_FUNCTION(op->name, at);
 	enum sl_dtype d = a ? sl_tensor_dtype(a) : SL_DTYPE_DEFAULT, e = b ? sl_tensor_dtype(b) : SL_DTYPE_DEFAULT;
 	if (!a || !b || (slp_is_half(d) && slp_is_half(e)))
-		return SLP_GIVE(slp_apply1(at, op, NULL, 2, (sl_tensor *[]){a, b}));
+		return SLP_RETURN(slp_apply1(at, op, NULL, 2, (sl_tensor *[]){a, b}));
 	enum sl_dtype dtype = common_dtype(d, e);
-	return SLP_GIVE(slp_apply1(at, op, NULL, 2, (sl_tensor *[]){as(at, a, dtype), as(at, b, dtype)}));
+	return SLP_RETURN(slp_apply1(at, op, NULL, 2, (sl_tensor *[]){as(at, a, dtype), as(at, b, dtype)}));
 }
 
 /* The result of a comparison, or of another function that gives 1 or 0, in the data type of opts, if it names one; the

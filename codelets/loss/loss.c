@@ -191,9 +191,9 @@ static enum sl_status grad_softmax_cross_entropy(struct slp_grad *g)
  *	sl_tensor *loss = sl_softmax_cross_entropy(logits, labels); */
 sl_tensor *sl_softmax_cross_entropy_at(const char *at, sl_tensor *logits, sl_tensor *labels)
 {
-	SLP_COMPOSE("sl_softmax_cross_entropy", at);
-	return SLP_GIVE(slp_apply1(at, &slp_op_softmax_cross_entropy, NULL, 2,
-	                           (sl_tensor *[]){logits, slp_as_index(at, labels)}));
+	SLP_FUNCTION("sl_softmax_cross_entropy", at);
+	return SLP_RETURN(slp_apply1(at, &slp_op_softmax_cross_entropy, NULL, 2,
+	                             (sl_tensor *[]){logits, slp_as_index(at, labels)}));
 }
 
 #define OP(op_name, text, inputs, count, ...)                                                                          \

@@ -121,8 +121,8 @@ static enum sl_status gather_grad_of_gather(struct slp_grad *g)
  *     e = sl_gather(words, tokens);    // (vocabulary, width), (batch, length) -> (batch, length, width) */
 sl_tensor *sl_gather_at(const char *at, sl_tensor *x, sl_tensor *indices)
 {
-	SLP_COMPOSE("sl_gather", at);
-	return SLP_GIVE(slp_apply1(at, &slp_op_gather, NULL, 2, (sl_tensor *[]){x, slp_as_index(at, indices)}));
+	SLP_FUNCTION("sl_gather", at);
+	return SLP_RETURN(slp_apply1(at, &slp_op_gather, NULL, 2, (sl_tensor *[]){x, slp_as_index(at, indices)}));
 }
 
 /* ---- gather_grad ------------------------------------------------------------------------------------------------ */
@@ -273,13 +273,13 @@ static enum sl_status one_hot_cpu(const struct slp_kernel *k)
  *     y = sl_one_hot(labels, 10);    // (n) -> (n, 10) */
 sl_tensor *sl_one_hot_at(const char *at, sl_tensor *indices, int64_t depth, struct sl_make make)
 {
-	SLP_COMPOSE("sl_one_hot", at);
+	SLP_FUNCTION("sl_one_hot", at);
 	struct slp_one_hot_attrs attrs = {depth, slp_dtype_or(make.dtype, SL_FLOAT32)};
 	if (indices && make.device.kind != SL_DEVICE_DEFAULT &&
 	    !sl_device_equal(make.device, sl_tensor_device(indices)))
 		indices = sl_copy_to_at(at, indices, make.device);
 	indices = slp_as_index(at, indices);
-	return SLP_GIVE(slp_apply1(at, &slp_op_one_hot, &attrs, 1, &indices));
+	return SLP_RETURN(slp_apply1(at, &slp_op_one_hot, &attrs, 1, &indices));
 }
 
 const struct sl_op slp_op_gather = {

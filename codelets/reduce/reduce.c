@@ -273,8 +273,8 @@ static sl_tensor *call_as_is(const char *at, const struct sl_op *op, sl_tensor *
 
 static sl_tensor *mean_of_integers(const char *at, sl_tensor *x, struct sl_reduce_opts opts)
 {
-	SLP_COMPOSE("mean", at);
-	return SLP_GIVE(call_as_is(at, &slp_op_mean, sl_cast_at(at, x, SL_FLOAT32), opts));
+	SLP_FUNCTION("mean", at);
+	return SLP_RETURN(call_as_is(at, &slp_op_mean, sl_cast_at(at, x, SL_FLOAT32), opts));
 }
 
 static sl_tensor *call(const char *at, const struct sl_op *op, sl_tensor *x, struct sl_reduce_opts opts)

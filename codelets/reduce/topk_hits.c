@@ -102,8 +102,8 @@ const struct sl_op slp_op_topk_hits = {
  *	double top5 = sl_item(sl_mean(sl_topk_hits(scores, labels, 5))); */
 sl_tensor *sl_topk_hits_at(const char *at, sl_tensor *scores, sl_tensor *labels, int k)
 {
-	SLP_COMPOSE("sl_topk_hits", at);
+	SLP_FUNCTION("sl_topk_hits", at);
 	struct slp_topk_attrs attrs = {k};
-	return SLP_GIVE(
+	return SLP_RETURN(
 	        slp_apply1(at, &slp_op_topk_hits, &attrs, 2, (sl_tensor *[]){scores, slp_as_index(at, labels)}));
 }
