@@ -99,7 +99,7 @@ static void test_saves(void)
 /* Their changes leave no gap by themselves. */
 static void test_saves_beside_many(void)
 {
-	enum { TRAINERS = 4 };
+	enum { TRAINERS = 2 };
 	struct run runs[TRAINERS];
 	struct worker w[TRAINERS];
 	char path[PATH_MAX];
