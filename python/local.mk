@@ -37,6 +37,7 @@ EXTRA_DIST += \
 	python/starling/_protocols.py \
 	python/starling/_tensor.py \
 	python/starling/_training.py \
+	python/starling/_whole_files.py \
 	python/starling/_values.py \
 	python/starling/_words.py \
 	python/starling/autograd.py \
