@@ -29,7 +29,6 @@ EXTRA_DIST += \
 	python/starling/_engine.py \
 	python/starling/_ffi.pyi \
 	python/starling/_extra.py \
-	python/starling/_disk.py \
 	python/starling/_files.py \
 	python/starling/_foreign.py \
 	python/starling/_indexing.py \
@@ -38,6 +37,7 @@ EXTRA_DIST += \
 	python/starling/_protocols.py \
 	python/starling/_tensor.py \
 	python/starling/_training.py \
+	python/starling/_whole_files.py \
 	python/starling/_values.py \
 	python/starling/_words.py \
 	python/starling/autograd.py \

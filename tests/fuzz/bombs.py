@@ -224,8 +224,6 @@ onnx("double-sequence", [node("SequenceConstruct", " ".join("x" * 64), "s0")] +
      [node("ConcatFromSequence", "s30", "y", axis=0)])
 onnx("layers-of-matmul", lambda: start + [node("Expand", "v0 s", "w")] + [node("MatMul", f"{'w' if not i else 'm%d' % i} w", f"m{i + 1}")
      for i in range(3000)] + [node("Identity", "m3000", "y")], (1, 1), tensors=[ints("s", 2000, 2000)])
-onnx("sorts", lambda: start + [node("Expand", "v0 s", "t0")] + [node("TopK", f"t{i} k", f"t{i + 1} j{i}") for i in range(2000)] +
-     [node("Identity", "t2000", "y")], (1, 1), tensors=[ints("s", 1000, 1000), ints("k", 1000)])
 
 # ---- ONNX: loops -------------------------------------------------------------------------------------------------------
 

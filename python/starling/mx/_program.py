@@ -3,7 +3,7 @@ import json
 import os
 import tempfile
 
-from .. import _blocks, _disk, _engine
+from .. import _blocks, _engine, _whole_files
 from .._core import NULL, Owner, ffi, here, lib, options, owned, raise_error, shape_of, wrong
 from .._tensor import Tensor, wrap
 from .context import known
@@ -98,7 +98,7 @@ class Symbol(NDArray):
 
     def save(self, fname, remove_amp_cast=True):
         """Writes the program to a file, as MXNet reads it."""
-        _disk.write(fname, self.tojson().encode())
+        _whole_files.write(fname, self.tojson().encode())
 
     def list_arguments(self):
         """The names of variables and parameters, in the order they are needed."""
@@ -209,7 +209,7 @@ class Group(list):
 def load(fname):
     """The program in a file of MXNet: a symbol of its variables."""
     try:
-        program = json.loads(_disk.read("sym.load", fname))
+        program = json.loads(_whole_files.read("sym.load", fname))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"sym.load: {fname} is not JSON: {error}") from None
     names = [n["name"] for n in program.get("nodes", ()) if n.get("op") == "null"]

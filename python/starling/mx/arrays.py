@@ -3,7 +3,7 @@ import struct
 
 import numpy
 
-from .. import _disk, _foreign, _tensor
+from .. import _foreign, _tensor, _whole_files
 from .._core import FormatError, text_of, wrong
 from .._tensor import Tensor
 from .context import cpu
@@ -33,7 +33,7 @@ def save(fname, data):
     for name in names:
         text = str(name).encode()
         parts += [struct.pack("<Q", len(text)), text]
-    _disk.write(fname, b"".join(parts))
+    _whole_files.write(fname, b"".join(parts))
 
 
 class _Reader:
@@ -81,7 +81,7 @@ def load(fname):
     if not isinstance(fname, str):
         raise TypeError("fname required to be a string")
     text_of(fname, "fname")
-    return load_frombuffer(_disk.read("nd.load", fname))
+    return load_frombuffer(_whole_files.read("nd.load", fname))
 
 
 def from_numpy(ndarray, zero_copy=True):

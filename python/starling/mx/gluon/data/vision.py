@@ -4,13 +4,13 @@ import pathlib
 
 import numpy
 
-from .... import _disk
+from .... import _whole_files
 from ...unsupported import missing
 from . import transforms
 
 
 def _idx(path):
-    shape, data = _disk.read_idx("MNIST", path)
+    shape, data = _whole_files.read_idx("MNIST", path)
     return numpy.frombuffer(data, numpy.uint8).reshape(shape)
 
 
