@@ -131,7 +131,7 @@ static void leave(uint64_t room)
 	const uint64_t some = 1 << 30;
 	malloc_trim(0);
 	limit(some);
-	uint64_t heap = slp_room() - some;
+	uint64_t heap = slp_memory_available() - some;
 	limit(0);
 	CHECK_SAYING(heap < room, "%llu bytes are free in the heap", (unsigned long long)heap);
 	limit(heap < room ? room - heap : 1);
@@ -320,20 +320,20 @@ static void test_reading_second(void)
 {
 	put("/sys/fs/cgroup/a/memory.swap.max", "50000\n");
 	put("/sys/fs/cgroup/a/memory.swap.current", "20000\n");
-	CHECK_SAYING(slp_room() == 653000, "%zu", slp_room());
+	CHECK_SAYING(slp_memory_available() == 653000, "%zu", slp_memory_available());
 	put("/sys/fs/cgroup/a/memory.swap.max", "max\n");
-	CHECK_SAYING(slp_room() == 623000 + SWAP, "%zu", slp_room());
+	CHECK_SAYING(slp_memory_available() == 623000 + SWAP, "%zu", slp_memory_available());
 	put("/sys/fs/cgroup/a/memory.swap.max", "0\n");
 	put("/sys/fs/cgroup/a/memory.high", "2900000\n");
-	CHECK_SAYING(slp_room() == 523000, "%zu", slp_room());
+	CHECK_SAYING(slp_memory_available() == 523000, "%zu", slp_memory_available());
 	char text[160];
-	CHECK(strstr(slp_room_text(1, text), "523000 are there (control group, memory.high)") != NULL);
+	CHECK(strstr(slp_memory_limit_text(1, text), "523000 are there (control group, memory.high)") != NULL);
 	put("/sys/fs/cgroup/a/memory.high", "max\n");
 	put("/sys/fs/cgroup/a/b/memory.high", "70000\n");
 	put("/sys/fs/cgroup/a/b/memory.current", "30000\n");
 	put("/sys/fs/cgroup/a/b/memory.swap.max", "0\n");
 	put("/sys/fs/cgroup/a/b/memory.swap.current", "0\n");
-	CHECK_SAYING(slp_room() == 40000, "%zu", slp_room());
+	CHECK_SAYING(slp_memory_available() == 40000, "%zu", slp_memory_available());
 	put("/sys/fs/cgroup/a/b/memory.high", "max\n");
 }
 
@@ -342,11 +342,11 @@ static void test_reading_first(void)
 {
 	put("/sys/fs/cgroup/memory/c/memory.memsw.limit_in_bytes", "1000000\n");
 	put("/sys/fs/cgroup/memory/c/memory.memsw.usage_in_bytes", "910000\n");
-	CHECK_SAYING(slp_room() == 141000, "%zu", slp_room());
+	CHECK_SAYING(slp_memory_available() == 141000, "%zu", slp_memory_available());
 	put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "1005\n");
-	CHECK_SAYING(slp_room() == 1000 + SWAP, "%zu", slp_room());
+	CHECK_SAYING(slp_memory_available() == 1000 + SWAP, "%zu", slp_memory_available());
 	put("/sys/fs/cgroup/memory/memory.use_hierarchy", "0\n");
-	CHECK_SAYING(slp_room() == 141000, "%zu", slp_room());
+	CHECK_SAYING(slp_memory_available() == 141000, "%zu", slp_memory_available());
 	put("/sys/fs/cgroup/memory/c/memory.memsw.usage_in_bytes", "900000\n");
 }
 
@@ -357,39 +357,40 @@ static void test_reading(void)
 	slp_scratch_path("", root);
 	slp_system_root = root;
 	put("/proc/meminfo", "MemTotal: 9000 kB\nMemAvailable:    4000 kB\nSwapFree:  96 kB\n");
-	CHECK(slp_room() == 4096 * 1024);
+	CHECK(slp_memory_available() == 4096 * 1024);
 	put("/proc/self/cgroup", "0::/a/b\n");
 	put("/sys/fs/cgroup/a/b/memory.max", "max\n");
 	put("/sys/fs/cgroup/a/memory.max", "3000000\n");
 	put("/sys/fs/cgroup/a/memory.swap.max", "0\n");
 	put("/sys/fs/cgroup/a/memory.swap.current", "0\n");
 	put("/sys/fs/cgroup/a/memory.current", "2500000\n");
-	CHECK_SAYING(slp_room() == 500000, "%zu", slp_room());
+	CHECK_SAYING(slp_memory_available() == 500000, "%zu", slp_memory_available());
 	put("/sys/fs/cgroup/a/memory.stat", "anon 5\ninactive_file 100000\nactive_file 23000\nfile 7\n");
-	CHECK_SAYING(slp_room() == 623000, "%zu", slp_room());
+	CHECK_SAYING(slp_memory_available() == 623000, "%zu", slp_memory_available());
 	test_reading_second();
 	put("/sys/fs/cgroup/a/b/memory.swap.max", "0\n");
 	put("/sys/fs/cgroup/a/b/memory.swap.current", "0\n");
 	put("/sys/fs/cgroup/a/b/memory.max", "1000\n");
 	put("/sys/fs/cgroup/a/b/memory.current", "2000\n");
-	CHECK(slp_room() == 0);
+	CHECK(slp_memory_available() == 0);
 	put("/proc/self/cgroup", "0::/not/seen/from/here\n");
-	CHECK(slp_room() == 4096 * 1024);
+	CHECK(slp_memory_available() == 4096 * 1024);
 	put("/sys/fs/cgroup/memory.max", "70000\n");
 	put("/sys/fs/cgroup/memory.current", "30000\n");
-	CHECK_SAYING(slp_room() == 40000 + SWAP, "%zu", slp_room()); /* no limit of swap is known */
+	CHECK_SAYING(slp_memory_available() == 40000 + SWAP, "%zu",
+	             slp_memory_available()); /* no limit of swap is known */
 	put("/proc/self/cgroup", "5:cpu,memory:/c\n1:name=systemd:/\n");
 	put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
 	put("/sys/fs/cgroup/memory/memory.usage_in_bytes", "5\n");
-	CHECK_SAYING(slp_room() == 4096 * 1024, "%zu", slp_room());
+	CHECK_SAYING(slp_memory_available() == 4096 * 1024, "%zu", slp_memory_available());
 	put("/sys/fs/cgroup/memory/c/memory.limit_in_bytes", "1000000\n");
 	put("/sys/fs/cgroup/memory/c/memory.usage_in_bytes", "900000\n");
 	put("/sys/fs/cgroup/memory/c/memory.stat", "cache 1\ntotal_inactive_file 50000\ntotal_active_file 1000\n");
-	CHECK_SAYING(slp_room() == 151000 + SWAP, "%zu", slp_room());
+	CHECK_SAYING(slp_memory_available() == 151000 + SWAP, "%zu", slp_memory_available());
 	test_reading_first();
-	slp_room_promise(100000);
-	CHECK_SAYING(slp_room() == 51000, "%zu", slp_room());
-	slp_room_promise(-100000);
+	slp_memory_promise(100000);
+	CHECK_SAYING(slp_memory_available() == 51000, "%zu", slp_memory_available());
+	slp_memory_promise(-100000);
 	slp_system_root = "";
 }
 
@@ -405,7 +406,7 @@ static void test_cost(void)
 {
 	enum { TIMES = 1000000 };
 	double start = thread_seconds(); /* other processes may have the core for long */
-	for (int i = 0; i < TIMES; i++) slp_room_for(64);
+	for (int i = 0; i < TIMES; i++) slp_memory_limit_allows(64);
 	double each = (thread_seconds() - start) / TIMES;
 	printf("  %.1f ns to ask for a little\n", 1e9 * each);
 	CHECK(each < 1e-6); /* 15 µs if it were read each time */

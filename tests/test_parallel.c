@@ -308,7 +308,7 @@ static void check_dealt(sl_block *net, sl_trainer *t)
 		CHECK(owners[i].kind == SL_DEVICE_CPU);
 		per[owners[i].index == 1]++;
 		CHECK(sl_tensor_device(data).kind == SL_DEVICE_AUTO && sl_device_equal(data->var->owner, owners[i]));
-		CHECK(slp_trainer_buckets(t)[i] == 2 - i / 2);
+		CHECK(slp_trainer_grad_buckets(t)[i] == 2 - i / 2);
 	}
 	CHECK(per[0] == 4 && per[1] == 2);
 }

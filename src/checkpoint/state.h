@@ -67,7 +67,7 @@ bool slp_state_prepare(struct slp_state *s, const struct sl_checkpoint_opts *opt
 bool slp_state_save(struct slp_state *s);
 bool slp_state_restore(struct slp_state *s, const char *path);
 
-/* A checkpoint from a file in memory; NULL with an error recorded (checkpoint_load.c). */
+/* A checkpoint from a file in memory; NULL with an error recorded (checkpoint/load.c). */
 struct slp_file;
 sl_checkpoint *slp_checkpoint_parse(struct slp_file *f);
 

@@ -122,7 +122,7 @@ static json_t *scaling_json(const sl_trainer *t, const struct sl_loss_scaling *o
 {
 	double now;
 	int64_t good, overflows;
-	slp_scaling_get(t, &now, &good, &overflows);
+	slp_loss_scaling_get(t, &now, &good, &overflows);
 	return json_pack("{s:f, s:f, s:I, s:f, s:I, s:I}", "growth", o->growth, "backoff", o->backoff, "every",
 	                 (json_int_t)o->every, "now", now, "good", (json_int_t)good, "overflows",
 	                 (json_int_t)overflows);
@@ -139,15 +139,16 @@ static void check_scaling(struct slp_state *s, const json_t *saved)
 		slp_state_check_number(s, saved, "loss scaling", "growth", o->growth);
 		slp_state_check_number(s, saved, "loss scaling", "backoff", o->backoff);
 		slp_state_check_number(s, saved, "loss scaling", "every", (double)o->every);
-		if (!slp_scaling_fits(now, slp_state_integer(saved, "good"), slp_state_integer(saved, "overflows")))
+		if (!slp_loss_scaling_fits(now, slp_state_integer(saved, "good"),
+		                           slp_state_integer(saved, "overflows")))
 			slp_state_differs(s, "the loss scale is invalid");
 	}
 }
 
 static bool restore_scaling(struct slp_state *s, const json_t *saved)
 {
-	return !saved || slp_scaling_set(s->at, s->opts->trainer, json_number_value(json_object_get(saved, "now")),
-	                                 slp_state_integer(saved, "good"), slp_state_integer(saved, "overflows"));
+	return !saved || slp_loss_scaling_set(s->at, s->opts->trainer, json_number_value(json_object_get(saved, "now")),
+	                                      slp_state_integer(saved, "good"), slp_state_integer(saved, "overflows"));
 }
 
 /* ---- figures ----------------------------------------------------------------------------------------------------- */

@@ -52,7 +52,7 @@ static int list_figures(const sl_trainer *t, double figures[WITH_SCALE])
 {
 	int64_t rows, good, overflows;
 	int gathered = slp_trainer_gathered(t, &rows);
-	slp_scaling_get(t, &figures[SCALE], &good, &overflows);
+	slp_loss_scaling_get(t, &figures[SCALE], &good, &overflows);
 	figures[LR] = slp_trainer_base_lr(t);
 	figures[STEPS] = (double)sl_trainer_steps(t);
 	figures[GATHERED] = gathered;
@@ -116,7 +116,7 @@ enum sl_status sl_trainer_save_at(const char *at, sl_trainer *trainer, const cha
 	if (!slp_given(at, "sl_trainer_save", "trainer", trainer)) return sl_error();
 	SLP_GUARD(&trainer->guard, at, "sl_trainer_save", SL_ESTATE);
 	if (slp_trainer_is_averaged(at, "sl_trainer_save", trainer)) return SL_ESTATE;
-	if (slp_trainer_shares(trainer)) {
+	if (slp_trainer_shards_state(trainer)) {
 		slp_call_fail(at, "sl_trainer_save", SL_ESTATE,
 		              "processes share the states (.shard_state): sl_checkpoint_save gathers them");
 		return SL_ESTATE;
@@ -189,7 +189,7 @@ static bool is_count(double x)
 static bool are_figures(const double f[WITH_SCALE])
 {
 	return isfinite(f[LR]) && is_count(f[STEPS]) && f[GATHERED] >= 0 && f[GATHERED] < 1e9 && is_count(f[ROWS]) &&
-	       is_count(f[GOOD]) && is_count(f[OVERFLOWS]) && slp_scaling_fits(f[SCALE], 0, 0);
+	       is_count(f[GOOD]) && is_count(f[OVERFLOWS]) && slp_loss_scaling_fits(f[SCALE], 0, 0);
 }
 
 /* Reads them as they are. */
@@ -240,7 +240,8 @@ static bool load(const char *at, const char *path, sl_trainer *t, const struct l
 	if (!skipped) found = -1;
 	if (found >= 0 && found != l->count - 1 - (find(l, SKIPPED) != NULL))
 		found = refuse(at, path, " there are states of other parameters, or of another optimiser", "") - 1;
-	ok = found >= 0 && slp_scaling_set(at, t, figures[SCALE], llround(figures[GOOD]), llround(figures[OVERFLOWS]));
+	ok = found >= 0 &&
+	     slp_loss_scaling_set(at, t, figures[SCALE], llround(figures[GOOD]), llround(figures[OVERFLOWS]));
 	if (ok) slp_trainer_set_gathered(t, 0, 0);
 	if (ok) slp_trainer_set_gathered(t, (int)figures[GATHERED], llround(figures[ROWS]));
 	for (int which = 0; slp_trainer_state_name(t, which); which++)

@@ -137,7 +137,7 @@ static struct slp_binding binding_of(const struct run *r, struct slp_location lo
 	}
 }
 
-static uint64_t fill_value(const struct run *r, const struct slp_fill *f, bool *known)
+static uint64_t fill_value(const struct run *r, const struct slp_pad *f, bool *known)
 {
 	*known = true;
 	if (f->kind == SLP_FILL_SEED) return r->rng.seed;

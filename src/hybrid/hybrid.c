@@ -72,7 +72,7 @@ static void count_bytes(struct entry *e)
 }
 
 /* Whether the block gives results that can be cut back, and how.  Its forward is traced for shorter inputs, too. */
-static bool check_filling(const char *at, sl_block *block, const struct slp_filling *f, struct entry *e)
+static bool check_padding(const char *at, sl_block *block, const struct slp_padding *f, struct entry *e)
 {
 	struct slp_signature *shorter = slp_signature_shorter(e->signature, f->which, f->axis);
 	struct slp_traced less;
@@ -80,12 +80,12 @@ static bool check_filling(const char *at, sl_block *block, const struct slp_fill
 	free(shorter);
 	if (!ok) return false;
 	int nout = e->traced.nresults;
-	ok = slp_filling_follows(at, sl_block_name(block), f, e->traced.forward, less.forward, nout, e->follows);
+	ok = slp_padding_follows(at, sl_block_name(block), f, e->traced.forward, less.forward, nout, e->follows);
 	slp_traced_clear(&less);
 	return ok;
 }
 
-static struct entry *entry_new(const char *at, sl_block *block, struct hybrid *h, const struct slp_filling *f,
+static struct entry *entry_new(const char *at, sl_block *block, struct hybrid *h, const struct slp_padding *f,
                                sl_tensor *const *in, int nin)
 {
 	struct entry *e = slp_calloc(1, sizeof *e);
@@ -99,7 +99,7 @@ static struct entry *entry_new(const char *at, sl_block *block, struct hybrid *h
 	SLP_FORWARD_SCOPE();
 	slp_forward.sizes_vary = f->which != 0;
 	bool ok = slp_trace_block(at, block, e->signature, &e->traced);
-	if (ok && f->which) ok = check_filling(at, block, f, e);
+	if (ok && f->which) ok = check_padding(at, block, f, e);
 	bool both = ok && e->traced.backward;
 	if (ok)
 		ok = (e->forward = make_plan(at, "forward program", &e->traced.forward, h, e->signature->device)) !=
@@ -163,7 +163,7 @@ static void drop_all(struct hybrid *h)
 }
 
 /* The entry for these inputs, held; NULL with an error. */
-static struct entry *entry_for(const char *at, sl_block *block, struct hybrid *h, const struct slp_filling *f,
+static struct entry *entry_for(const char *at, sl_block *block, struct hybrid *h, const struct slp_padding *f,
                                sl_tensor *const *in, int nin)
 {
 	SLP_GUARD_PATIENTLY(&h->guard);
@@ -272,7 +272,7 @@ static enum sl_status record(const char *at, struct entry *e, sl_tensor *const *
 static bool has_room(const char *at, const struct entry *e)
 {
 	char text[160];
-	const char *why = slp_mode.recorder ? slp_no_room(e->bytes, e->scratch, text) : NULL;
+	const char *why = slp_mode.recorder ? slp_memory_missing_text(e->bytes, e->scratch, text) : NULL;
 	if (why) slp_call_fail(at, "sl_forward", SL_ENOMEM, "with its backward pass: %s", why);
 	return !why;
 }
@@ -313,7 +313,7 @@ static bool fall_back(const sl_block *block, struct hybrid *h)
 	return true;
 }
 
-static bool call(const char *at, sl_block *block, struct hybrid *h, const struct slp_filling *f, sl_tensor *const *in,
+static bool call(const char *at, sl_block *block, struct hybrid *h, const struct slp_padding *f, sl_tensor *const *in,
                  int nin, struct slp_results *results, bool *eager)
 {
 	struct slp_pending before;
@@ -324,20 +324,20 @@ static bool call(const char *at, sl_block *block, struct hybrid *h, const struct
 	if (!e) return false;
 	bool ok = run_entry(at, e, in, nin, results);
 	for (int i = 0; ok && f->which && i < results->count; i++)
-		ok = (results->t[i] = slp_cut_back(at, f, e->follows[i], results->t[i])) != NULL;
+		ok = (results->t[i] = slp_unpad(at, f, e->follows[i], results->t[i])) != NULL;
 	entry_release(e);
 	return ok;
 }
 
 /* The same with inputs that are filled up first: by operations, so that gradients flow back. */
-static bool call_filled(const char *at, sl_block *block, struct hybrid *h, const struct slp_filling *f,
+static bool call_padded(const char *at, sl_block *block, struct hybrid *h, const struct slp_padding *f,
                         sl_tensor *const *in, int nin, struct slp_results *results, bool *eager)
 {
 	bool ok = false;
 	sl_tensor **filled = slp_malloc((size_t)nin * sizeof *filled);
 	if (!filled) return slp_call_fail(at, "sl_forward", SL_ENOMEM, "no memory for the inputs") != NULL;
 	SL_SCOPE {
-		ok = slp_fill(at, f, nin, in, filled) && call(at, block, h, f, filled, nin, results, eager);
+		ok = slp_pad(at, f, nin, in, filled) && call(at, block, h, f, filled, nin, results, eager);
 		for (int i = 0; ok && i < results->count; i++) sl_retain(results->t[i]);
 	}
 	for (int i = 0; ok && i < results->count; i++) results->t[i] = slp_scope_add(results->t[i]);
@@ -349,14 +349,14 @@ static bool hybrid_call(const char *at, sl_block *block, sl_tensor *const *in, i
                         bool *eager)
 {
 	struct hybrid *h = hybrid_of(block);
-	struct slp_filling f = {0};
+	struct slp_padding f = {0};
 	*eager = !h || h->eager ||
 	         (slp_cache_is_on() && !slp_cache_is_of(block)); /* a cache does not know the programs in its network */
 	if (*eager || !inputs_usable(at, block, in, nin)) return false;
 	/* What a cache is given comes after what it has. */
-	if (!slp_cache_is_on() && !slp_filling_of(at, sl_block_name(block), &h->opts.buckets, nin, in, &f))
+	if (!slp_cache_is_on() && !slp_padding_of(at, sl_block_name(block), &h->opts.buckets, nin, in, &f))
 		return false;
-	return (f.which ? call_filled : call)(at, block, h, &f, in, nin, results, eager);
+	return (f.which ? call_padded : call)(at, block, h, &f, in, nin, results, eager);
 }
 
 /* ---- switching on and off ---------------------------------------------------------------------------------------- */

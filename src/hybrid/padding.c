@@ -51,10 +51,10 @@ static unsigned which(const char *at, const char *what, const struct sl_buckets 
 	return 0;
 }
 
-bool slp_filling_of(const char *at, const char *what, const struct sl_buckets *b, int nin, sl_tensor *const *in,
-                    struct slp_filling *f)
+bool slp_padding_of(const char *at, const char *what, const struct sl_buckets *b, int nin, sl_tensor *const *in,
+                    struct slp_padding *f)
 {
-	*f = (struct slp_filling){.axis = b->axis};
+	*f = (struct slp_padding){.axis = b->axis};
 	if (!b->sizes[0]) return true;
 	unsigned found = which(at, what, b, nin, in);
 	if (!found) return false;
@@ -69,7 +69,7 @@ bool slp_filling_of(const char *at, const char *what, const struct sl_buckets *b
 /* ---- filling and cutting ----------------------------------------------------------------------------------------- */
 
 /* Repeats of the last element: whatever the network makes of them, it can make something of that one. */
-static sl_tensor *filler(const char *at, const struct slp_filling *f, sl_tensor *x)
+static sl_tensor *filler(const char *at, const struct slp_padding *f, sl_tensor *x)
 {
 	sl_shape shape = x->type.shape;
 	shape.dim[f->axis] = f->size - f->length;
@@ -79,7 +79,7 @@ static sl_tensor *filler(const char *at, const struct slp_filling *f, sl_tensor 
 	return last;
 }
 
-bool slp_fill(const char *at, const struct slp_filling *f, int nin, sl_tensor *const *in, sl_tensor **out)
+bool slp_pad(const char *at, const struct slp_padding *f, int nin, sl_tensor *const *in, sl_tensor **out)
 {
 	for (int i = 0; i < nin; i++) {
 		bool full = f->length == f->size || i >= 8 * (int)sizeof f->which || !(f->which >> i & 1);
@@ -89,7 +89,7 @@ bool slp_fill(const char *at, const struct slp_filling *f, int nin, sl_tensor *c
 	return true;
 }
 
-sl_tensor *slp_cut_back(const char *at, const struct slp_filling *f, struct slp_follows follows, sl_tensor *y)
+sl_tensor *slp_unpad(const char *at, const struct slp_padding *f, struct slp_follows follows, sl_tensor *y)
 {
 	if (follows.kind != SLP_BEGINS || f->length == f->size) return y;
 	sl_shape shape = y->type.shape;
@@ -106,7 +106,7 @@ sl_tensor *slp_cut_back(const char *at, const struct slp_filling *f, struct slp_
 
 /* ---- checking ---------------------------------------------------------------------------------------------------- */
 
-bool slp_filling_follows(const char *at, const char *what, const struct slp_filling *f, const sl_graph *more,
+bool slp_padding_follows(const char *at, const char *what, const struct slp_padding *f, const sl_graph *more,
                          const sl_graph *less, int nout, struct slp_follows *out)
 {
 	return slp_prefix(at, what, more, less, (int64_t[]){f->size, f->size - 1}, nout, out) == SL_OK;

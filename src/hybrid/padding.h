@@ -6,7 +6,7 @@
 #include "starling/nn.h"
 
 /* What is done to the inputs of one call. */
-struct slp_filling {
+struct slp_padding {
 	unsigned which; /* of them follow the size; 0: nothing is done */
 	int axis;
 	int64_t length, size; /* before, and filled up */
@@ -16,16 +16,16 @@ struct slp_filling {
 bool slp_buckets_usable(const char *at, const char *function, const struct sl_buckets *buckets);
 /* Chooses the bucket.  Inputs without elements along the axis, and those beyond the largest bucket, are taken as they
  * are.  what: for messages; false with an error. */
-bool slp_filling_of(const char *at, const char *what, const struct sl_buckets *buckets, int nin, sl_tensor *const *in,
-                    struct slp_filling *f);
+bool slp_padding_of(const char *at, const char *what, const struct sl_buckets *buckets, int nin, sl_tensor *const *in,
+                    struct slp_padding *f);
 /* Inputs of another size repeat their last elements until they have the bucket's; what is added is in the innermost
  * scope.  false with an error. */
-bool slp_fill(const char *at, const struct slp_filling *f, int nin, sl_tensor *const *in, sl_tensor **out);
+bool slp_pad(const char *at, const struct slp_padding *f, int nin, sl_tensor *const *in, sl_tensor **out);
 /* What of a result is that of the inputs before; in the innermost scope. */
-sl_tensor *slp_cut_back(const char *at, const struct slp_filling *f, struct slp_follows follows, sl_tensor *y);
+sl_tensor *slp_unpad(const char *at, const struct slp_padding *f, struct slp_follows follows, sl_tensor *y);
 
 /* How the first nout results of a program for the bucket's size follow it; less: the program for the shorter inputs. */
-bool slp_filling_follows(const char *at, const char *what, const struct slp_filling *f, const sl_graph *more,
+bool slp_padding_follows(const char *at, const char *what, const struct slp_padding *f, const sl_graph *more,
                          const sl_graph *less, int nout, struct slp_follows *out);
 
 #endif

@@ -21,7 +21,8 @@ json_t *slp_json_read(struct slp_file *f, const char *text, size_t length, json_
 	char why[160];
 	size_t bytes = most_memory(text, length);
 	*e = (json_error_t){.text = ""};
-	if (bytes < SLP_ROOM_LARGE || slp_room_for(bytes)) return json_loadb(text, length, JSON_REJECT_DUPLICATES, e);
-	slp_file_fail(f, SL_ENOMEM, "its JSON: %s", slp_room_text(bytes, why));
+	if (bytes < SLP_MEMORY_LARGE || slp_memory_limit_allows(bytes))
+		return json_loadb(text, length, JSON_REJECT_DUPLICATES, e);
+	slp_file_fail(f, SL_ENOMEM, "its JSON: %s", slp_memory_limit_text(bytes, why));
 	return NULL;
 }

@@ -114,7 +114,7 @@ struct slp_results {
 	int count;
 	sl_tensor *t[SL_MAX_RESULTS];
 };
-/* ranks.c: before a forward pass of the block that may be recorded; false after an error. */
+/* data_parallel.c: before a forward pass of the block that may be recorded; false after an error. */
 extern bool (*slp_before_recording)(const char *at, sl_block *block);
 /* Runs forward itself, whether the block is hybridised or not; false after an error. */
 bool slp_block_results(const char *at, sl_block *block, sl_tensor *const *in, int nin, struct slp_results *results);
@@ -176,7 +176,7 @@ static inline bool slp_shape_known(sl_shape shape)
 		if (shape.dim[i] < 0) return false;
 	return shape.ndim >= 0;
 }
-/* ranks.c: a parameter that waited for its shape has values; false after an error. */
+/* data_parallel.c: a parameter that waited for its shape has values; false after an error. */
 extern bool (*slp_param_filled)(const char *at, sl_param *param);
 /* Gives values to a parameter whose shape is complete, by its initialiser. */
 enum sl_status slp_param_materialize(const char *at, sl_param *param);

@@ -399,7 +399,7 @@ static void release_storage_later(void *storage)
 	slp_storage_release(storage);
 }
 
-/* A value that lies beside those of other parameters (buckets.c), spoilt with them, gets memory of its own: writing a
+/* A value that lies beside those of other parameters (grad_buckets.c), spoilt with them, gets memory of its own: writing a
  * part would not mend the whole. */
 static bool leave_spoilt(sl_tensor *t)
 {

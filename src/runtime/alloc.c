@@ -23,7 +23,7 @@ static _Atomic size_t last_refused;
 static bool refused(size_t bytes)
 {
 	if (told_to_fail()) return true;
-	if (bytes >= SLP_ROOM_LARGE) return !slp_room_for(bytes);
+	if (bytes >= SLP_MEMORY_LARGE) return !slp_memory_limit_allows(bytes);
 	return slp_budget_current && !slp_budget_has_small(bytes);
 }
 
@@ -35,7 +35,7 @@ static void *noted(void *p, size_t bytes)
 
 const char *slp_refused_text(char text[160])
 {
-	return slp_room_text(atomic_load(&last_refused), text);
+	return slp_memory_limit_text(atomic_load(&last_refused), text);
 }
 
 void *slp_try_malloc(size_t bytes)
@@ -115,7 +115,7 @@ enum sl_status slp_no_memory(size_t bytes)
 	char text[160];
 	const char *file = slp_budget_current ? slp_budget_current->file : "";
 	slp_call_fail(c->at, c->at ? c->function : "starling", SL_ENOMEM, "%.200s%s%s", file, *file ? ": " : "",
-	              slp_room_text(bytes, text));
+	              slp_memory_limit_text(bytes, text));
 	return SL_ENOMEM;
 }
 

@@ -158,7 +158,7 @@ static int init_starpu(struct starpu_conf *conf)
 	bool looks = conf->ncuda || getenv("HWLOC_COMPONENTS");
 	hwloc_bitmap_t mask = slp_cores_widen();
 	if (!looks) setenv("HWLOC_COMPONENTS", "-pci,-gl,-opencl", 1);
-	(void)slp_room(); /* where there is a ulimit, threads to come share one heap */
+	(void)slp_memory_available(); /* where there is a ulimit, threads to come share one heap */
 	slp_team_stacks();
 	locale_t locale = slp_number_begin();
 	sigset_t signals;

@@ -343,7 +343,7 @@ static enum sl_status check_gradient(const struct slp_infer *c, sl_tensor *const
 	char text[160];
 	if (!slp_mode.recorder || !c->op->saves || !c->op->grad || c->op->view || !c->nin) return SL_OK;
 	if (bytes_of(&c->out[0]) < SLP_LARGE && bytes_of(&c->in[0]) < SLP_LARGE) return SL_OK;
-	const char *why = slp_no_room(gradient_bytes(c, in), 0, text);
+	const char *why = slp_memory_missing_text(gradient_bytes(c, in), 0, text);
 	return why ? slp_reject(c, SL_ENOMEM, "for its gradient: %s", why) : SL_OK;
 }
 

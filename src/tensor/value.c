@@ -328,7 +328,7 @@ sl_tensor *sl_from_at(const char *at, const void *data, sl_shape shape, struct s
 	if (!t || starpu_data_acquire_on_node(b->handle, STARPU_MAIN_RAM, STARPU_W)) {
 		char text[160];
 		sl_release(t);
-		return slp_call_fail(at, "sl_from", SL_ENOMEM, "%s", slp_room_text(bytes, text));
+		return slp_call_fail(at, "sl_from", SL_ENOMEM, "%s", slp_memory_limit_text(bytes, text));
 	}
 	slp_simulate_access(b, NULL, true);
 	if (bytes) memcpy(starpu_data_handle_to_pointer(b->handle, STARPU_MAIN_RAM), data, bytes);

@@ -15,27 +15,27 @@
 #include "train/train.h"
 #include "train/trainer.h"
 
-struct slp_ranks {
+struct slp_data_parallel {
 	int count;
 	char *paths[]; /* of the trained parameters */
 };
 
-void slp_ranks_free(struct slp_ranks *ranks)
+void slp_data_parallel_free(struct slp_data_parallel *ranks)
 {
 	for (int i = 0; ranks && i < ranks->count; i++) free(ranks->paths[i]);
 	free(ranks);
 }
 
-static struct slp_ranks *ranks_new(const char *at, sl_trainer *trainer)
+static struct slp_data_parallel *ranks_new(const char *at, sl_trainer *trainer)
 {
 	int count;
 	sl_param *const *params = slp_trainer_params(at, trainer, &count);
-	struct slp_ranks *r = slp_calloc(1, sizeof *r + (size_t)count * sizeof *r->paths);
+	struct slp_data_parallel *r = slp_calloc(1, sizeof *r + (size_t)count * sizeof *r->paths);
 	if (!r) return NULL;
 	r->count = count;
 	for (int i = 0; i < count; i++) {
 		if ((r->paths[i] = slp_param_path(slp_trainer_block(trainer), params[i]))) continue;
-		slp_ranks_free(r);
+		slp_data_parallel_free(r);
 		return NULL;
 	}
 	return r;
@@ -107,11 +107,11 @@ static bool describe_params(const char *at, FILE *f, sl_trainer *t, bool values)
 		masters += t->states[SLP_TRAINER_MASTER][i] != NULL;
 		free(path);
 	}
-	if (!slp_trainer_shares(t)) fprintf(f, "masters: %d\n", masters);
+	if (!slp_trainer_shards_state(t)) fprintf(f, "masters: %d\n", masters);
 	return ok;
 }
 
-static char *describe(const char *at, sl_trainer *t, const struct slp_ranks_step *step)
+static char *describe(const char *at, sl_trainer *t, const struct slp_data_parallel_step *step)
 {
 	char *text = NULL;
 	size_t size;
@@ -171,7 +171,8 @@ static enum sl_status agree(const char *at, const char *function, const char *ow
 	return s;
 }
 
-static bool all_agree(const char *at, sl_trainer *trainer, const char *function, const struct slp_ranks_step *step)
+static bool all_agree(const char *at, sl_trainer *trainer, const char *function,
+                      const struct slp_data_parallel_step *step)
 {
 	char *own = NULL;
 	SL_PAUSE
@@ -235,14 +236,14 @@ enum sl_status sl_dist_broadcast_at(const char *at, sl_block *block)
 static bool broadcast_masters(const char *at, sl_trainer *t)
 {
 	bool ok = true;
-	for (int i = 0; ok && !slp_trainer_shares(t) && i < t->count; i++) {
+	for (int i = 0; ok && !slp_trainer_shards_state(t) && i < t->count; i++) {
 		sl_tensor *master = t->states[SLP_TRAINER_MASTER][i];
 		if (!master) continue;
 		char *name = slp_param_path(t->block, t->params[i]);
 		ok = name && slp_dist_broadcast(at, master, (struct slp_dist_what){.name = name});
 		free(name);
 	}
-	slp_trainer_masters_hold(t);
+	slp_trainer_master_weights_hold(t);
 	return ok;
 }
 
@@ -250,7 +251,7 @@ static bool give_values(const char *at, sl_trainer *trainer)
 {
 	bool ok = false;
 	SL_PAUSE
-		ok = slp_trainer_masters_follow(at, trainer) && broadcast_all(at, trainer->block) &&
+		ok = slp_trainer_master_weights_follow(at, trainer) && broadcast_all(at, trainer->block) &&
 		     broadcast_masters(at, trainer);
 	return ok;
 }
@@ -261,7 +262,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static sl_trainer *expecting; /* in the order in which they were made, which is the same in all processes */
 static _Atomic int nexpecting;
 
-void slp_ranks_expect(sl_trainer *trainer)
+void slp_data_parallel_expect(sl_trainer *trainer)
 {
 	pthread_mutex_lock(&lock);
 	sl_trainer **last = &expecting;
@@ -271,7 +272,7 @@ void slp_ranks_expect(sl_trainer *trainer)
 	pthread_mutex_unlock(&lock);
 }
 
-void slp_ranks_known(sl_trainer *trainer)
+void slp_data_parallel_known(sl_trainer *trainer)
 {
 	pthread_mutex_lock(&lock);
 	sl_trainer **t = &expecting;
@@ -299,7 +300,7 @@ static sl_trainer *take(sl_param *const *params, int n)
 	sl_trainer *t = expecting;
 	while (t && !(slp_trainer_size(t) > 1 && trains(t, params, n))) t = t->expecting;
 	pthread_mutex_unlock(&lock);
-	if (t) slp_ranks_known(t);
+	if (t) slp_data_parallel_known(t);
 	return t;
 }
 
@@ -352,15 +353,16 @@ __attribute__((constructor)) static void ranks_init(void)
 	slp_param_filled = first_values_of;
 }
 
-bool slp_ranks_begin(const char *at, sl_trainer *trainer, const char *function, const struct slp_ranks_step *step)
+bool slp_data_parallel_begin(const char *at, sl_trainer *trainer, const char *function,
+                             const struct slp_data_parallel_step *step)
 {
-	struct slp_ranks **ranks = slp_trainer_ranks(trainer);
+	struct slp_data_parallel **ranks = slp_trainer_ranks(trainer);
 	if (slp_trainer_size(trainer) == 1 || *ranks) return true;
-	slp_ranks_known(trainer);
+	slp_data_parallel_known(trainer);
 	if (!(*ranks = ranks_new(at, trainer))) return false;
 	bool ok = all_agree(at, trainer, function, step) && (step->computed || give_values(at, trainer));
 	if (ok) return true;
-	slp_ranks_free(*ranks);
+	slp_data_parallel_free(*ranks);
 	*ranks = NULL;
 	return false;
 }
@@ -370,16 +372,17 @@ bool slp_ranks_begin(const char *at, sl_trainer *trainer, const char *function, 
 /* What is the same for all sums of a step; param: the (first) parameter. */
 static struct slp_dist_what describe_sum(sl_trainer *trainer, int param, struct slp_dist_what what)
 {
-	const int *keepers = slp_trainer_keepers(trainer);
+	const int *shard_rank = slp_trainer_shard_ranks(trainer);
 	what.name = (*slp_trainer_ranks(trainer))->paths[param];
-	what.one = keepers && slp_trainer_optimizer(trainer)->clip_norm == 0; /* the norm is that of all */
-	if (what.one) what.rank = keepers[param];
+	what.one = shard_rank && slp_trainer_optimizer(trainer)->clip_norm == 0; /* the norm is that of all */
+	if (what.one) what.rank = shard_rank[param];
 	what.any = slp_trainer_scales(trainer);
 	what.lr = slp_trainer_optimizer(trainer)->lr; /* without the schedule, which is the same for all */
 	return what;
 }
 
-bool slp_ranks_sum(const char *at, sl_trainer *trainer, int param, sl_tensor *gradient, struct slp_dist_what what)
+bool slp_data_parallel_sum(const char *at, sl_trainer *trainer, int param, sl_tensor *gradient,
+                           struct slp_dist_what what)
 {
 	return slp_dist_sum(at, gradient, describe_sum(trainer, param, what));
 }
@@ -395,10 +398,10 @@ struct group {
 /* Whether parameter i's gradient may go with those of the group; what is in no bucket goes by bytes. */
 static bool joins(sl_trainer *t, const struct group *g, const sl_tensor *gradient, int i, double enough)
 {
-	const int *buckets = slp_trainer_buckets(t), *keepers = slp_trainer_keepers(t);
+	const int *buckets = slp_trainer_grad_buckets(t), *shard_rank = slp_trainer_shard_ranks(t);
 	if (!g->n) return true;
 	return buckets[i] == buckets[g->first] && (buckets[i] >= 0 || g->bytes < enough) &&
-	       gradient->type.dtype == g->list[0]->type.dtype && (!keepers || keepers[i] == keepers[g->first]);
+	       gradient->type.dtype == g->list[0]->type.dtype && (!shard_rank || shard_rank[i] == shard_rank[g->first]);
 }
 
 static bool send_group(const char *at, sl_trainer *t, struct group *g, int64_t rows)
@@ -410,11 +413,11 @@ static bool send_group(const char *at, sl_trainer *t, struct group *g, int64_t r
 	return ok;
 }
 
-bool slp_ranks_sum_groups(const char *at, sl_trainer *t, sl_tensor *const *gradients, int64_t rows)
+bool slp_data_parallel_sum_groups(const char *at, sl_trainer *t, sl_tensor *const *gradients, int64_t rows)
 {
 	int count;
 	sl_param *const *params = slp_trainer_params(at, t, &count);
-	double enough = slp_bucket_bytes(params, count);
+	double enough = slp_grad_bucket_bytes(params, count);
 	struct group g = {.list = slp_malloc((size_t)(count + 1) * (sizeof *g.list + sizeof *g.names))};
 	if (!g.list) return false;
 	g.names = (const char **)(g.list + count);
@@ -432,9 +435,9 @@ bool slp_ranks_sum_groups(const char *at, sl_trainer *t, sl_tensor *const *gradi
 	return ok;
 }
 
-bool slp_ranks_give(const char *at, sl_trainer *trainer, int param, sl_tensor *values, int rank)
+bool slp_data_parallel_give(const char *at, sl_trainer *trainer, int param, sl_tensor *values, int rank)
 {
-	const struct slp_ranks *r = *slp_trainer_ranks(trainer);
+	const struct slp_data_parallel *r = *slp_trainer_ranks(trainer);
 	struct slp_dist_what what = {.name = r ? r->paths[param] : "values", .rank = rank};
 	int count;
 	what.gpu = is_of_gpus(slp_trainer_params(at, trainer, &count)[param]);

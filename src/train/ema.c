@@ -63,7 +63,7 @@ static bool give_back(const char *at, sl_trainer *t)
 /* Masters follow what others have written before, and not what is written here.  After an error all is as it was. */
 static bool stand_in(const char *at, sl_trainer *t)
 {
-	if (!slp_trainer_masters_follow(at, t)) return false;
+	if (!slp_trainer_master_weights_follow(at, t)) return false;
 	if (!hold(at, t)) {
 		slp_trainer_drop_held(t);
 		return false;
@@ -72,7 +72,7 @@ static bool stand_in(const char *at, sl_trainer *t)
 	for (int i = 0; ok && i < t->count; i++)
 		if (t->held[i]) ok = put(at, t, i, t->states[SLP_TRAINER_AVERAGE][i]);
 	bool back = !ok && give_back(at, t);
-	slp_trainer_masters_hold(t);
+	slp_trainer_master_weights_hold(t);
 	if (back) slp_trainer_drop_held(t);
 	return ok;
 }
@@ -80,7 +80,7 @@ static bool stand_in(const char *at, sl_trainer *t)
 static bool go_again(const char *at, sl_trainer *t)
 {
 	bool ok = give_back(at, t);
-	slp_trainer_masters_hold(t);
+	slp_trainer_master_weights_hold(t);
 	if (ok) slp_trainer_drop_held(t);
 	return ok;
 }
@@ -88,10 +88,10 @@ static bool go_again(const char *at, sl_trainer *t)
 /* Where processes share the averages, each has put in its own. */
 static bool spread(const char *at, sl_trainer *t)
 {
-	if (!slp_trainer_shares(t)) return true;
+	if (!slp_trainer_shards_state(t)) return true;
 	sl_tensor **all = slp_calloc((size_t)t->count, sizeof *all);
 	for (int i = 0; all && i < t->count; i++) all[i] = t->params[i]->data;
-	bool ok = all && slp_trainer_spread(at, t, all);
+	bool ok = all && slp_trainer_broadcast(at, t, all);
 	free(all);
 	return ok;
 }

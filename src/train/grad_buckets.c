@@ -62,7 +62,7 @@ static bool alike(const sl_param *a, const sl_param *b)
 
 /* What travels in some times the time that it takes to start.  Between processes no backward pass hides the last
  * bucket: so there are more of them, even of a small network. */
-double slp_bucket_bytes(sl_param *const *params, int count)
+double slp_grad_bucket_bytes(sl_param *const *params, int count)
 {
 	const bool far = slp_dist.size > 1;
 	const double least = far ? 1 << 18 : 1 << 20;
@@ -80,7 +80,7 @@ double slp_bucket_bytes(sl_param *const *params, int count)
  * Distributed: Experiences on Accelerating Data Parallel Training", VLDB 2020, calls them buckets.) */
 static void make_buckets(sl_param *const *params, int count, const int *ranks, int *bucket)
 {
-	double limit = slp_bucket_bytes(params, count), bytes = 0;
+	double limit = slp_grad_bucket_bytes(params, count), bytes = 0;
 	const sl_param *before = NULL;
 	int n = 0, rank = 0;
 	for (int i = count - 1; i >= 0; i--) {
@@ -118,8 +118,8 @@ static void deal(sl_param *const *params, int count, const int *bucket, struct s
 	}
 }
 
-void slp_buckets_assign(sl_param *const *params, int count, bool together, const int *ranks, sl_device *owners,
-                        int *bucket)
+void slp_grad_buckets_assign(sl_param *const *params, int count, bool together, const int *ranks, sl_device *owners,
+                             int *bucket)
 {
 	bool known = !together;
 	for (int i = 0; i < count; i++) {
@@ -195,7 +195,7 @@ static bool gather(const char *at, sl_param *const *params, int first, int last,
 	return ok;
 }
 
-sl_tensor *slp_bucket_memory(sl_param *const *params, int count, int i)
+sl_tensor *slp_grad_bucket_memory(sl_param *const *params, int count, int i)
 {
 	sl_tensor *t = params[i]->data;
 	size_t bytes = 0;
@@ -217,7 +217,8 @@ static void send_to_all(const sl_param *p)
 	slp_unlock();
 }
 
-bool slp_buckets_gather(const char *at, sl_param *const *params, int count, const sl_device *owners, const int *bucket)
+bool slp_grad_buckets_gather(const char *at, sl_param *const *params, int count, const sl_device *owners,
+                             const int *bucket)
 {
 	bool ok = true;
 	for (int i = 0, now = -1; ok && i < count; i++) {

@@ -14,7 +14,7 @@
 
 /* ---- options ----------------------------------------------------------------------------------------------------- */
 
-const char *slp_scaling_wrong(const struct sl_loss_scaling *s)
+const char *slp_loss_scaling_wrong(const struct sl_loss_scaling *s)
 {
 	if (slp_was_given(s->start) && !(s->start > 0 && isfinite(s->start)))
 		return ".loss_scaling.start must be a positive number; leave it out for no scaling";
@@ -26,7 +26,7 @@ const char *slp_scaling_wrong(const struct sl_loss_scaling *s)
 	return NULL;
 }
 
-void slp_scaling_begin(sl_trainer *t)
+void slp_loss_scaling_begin(sl_trainer *t)
 {
 	struct sl_loss_scaling *s = &t->optimizer.loss_scaling;
 	if (s->growth == 0) s->growth = 2;
@@ -56,13 +56,13 @@ int64_t sl_trainer_overflows(const sl_trainer *trainer)
 
 /* ---- state ------------------------------------------------------------------------------------------------------- */
 
-bool slp_scaling_fits(double now, int64_t good, int64_t overflows)
+bool slp_loss_scaling_fits(double now, int64_t good, int64_t overflows)
 {
 	return now > 0 && isfinite(now) && good >= 0 && overflows >= 0;
 }
 
 /* Programs of whole steps have the tensor in them. */
-bool slp_scaling_set(const char *at, sl_trainer *t, double now, int64_t good, int64_t overflows)
+bool slp_loss_scaling_set(const char *at, sl_trainer *t, double now, int64_t good, int64_t overflows)
 {
 	bool ok = true;
 	if (t->scaling.tensor && now != t->scaling.now)
@@ -76,14 +76,14 @@ bool slp_scaling_set(const char *at, sl_trainer *t, double now, int64_t good, in
 	return true;
 }
 
-void slp_scaling_get(const sl_trainer *t, double *now, int64_t *good, int64_t *overflows)
+void slp_loss_scaling_get(const sl_trainer *t, double *now, int64_t *good, int64_t *overflows)
 {
 	*now = t->scaling.now;
 	*good = t->scaling.good;
 	*overflows = t->scaling.overflows;
 }
 
-sl_tensor *slp_scaling_symbol(const char *at, sl_trainer *t)
+sl_tensor *slp_loss_scaling_symbol(const char *at, sl_trainer *t)
 {
 	if (!t->scaling.tensor) {
 		struct slp_trace *trace = slp_trace_pause();
@@ -116,12 +116,12 @@ static sl_tensor *sum_of_all(const char *at, const sl_trainer *t, sl_tensor *con
 static int all_finite(const char *at, const sl_trainer *t, bool finite)
 {
 	int32_t overflows = !finite;
-	if (!slp_trainer_shares(t)) return finite;
+	if (!slp_trainer_shards_state(t)) return finite;
 	if (slp_dist_sum_now(at, "the gradients that overflow", &overflows, 1, SL_INT32) != SL_OK) return -1;
 	return !overflows;
 }
 
-int slp_scaling_finite(const char *at, const sl_trainer *t, sl_tensor *const *grads)
+int slp_loss_scaling_finite(const char *at, const sl_trainer *t, sl_tensor *const *grads)
 {
 	double sum = NAN;
 	sl_tensor **list = slp_calloc((size_t)t->count, sizeof *list);
@@ -136,7 +136,7 @@ int slp_scaling_finite(const char *at, const sl_trainer *t, sl_tensor *const *gr
 	return s == SL_OK ? all_finite(at, t, isfinite(sum)) : -1;
 }
 
-bool slp_scaling_follow(const char *at, sl_trainer *t, bool finite)
+bool slp_loss_scaling_follow(const char *at, sl_trainer *t, bool finite)
 {
 	const struct sl_loss_scaling *o = &t->optimizer.loss_scaling;
 	int64_t good = finite ? t->scaling.good + 1 : 0, overflows = t->scaling.overflows + !finite;
@@ -146,5 +146,5 @@ bool slp_scaling_follow(const char *at, sl_trainer *t, bool finite)
 		good = 0;
 	}
 	if (now < FLT_MIN) now = FLT_MIN; /* what overflows then does not for its scale */
-	return slp_scaling_set(at, t, (float)now, good, overflows);
+	return slp_loss_scaling_set(at, t, (float)now, good, overflows);
 }

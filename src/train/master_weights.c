@@ -19,18 +19,18 @@ bool slp_trainer_rounds(const sl_trainer *t)
 	return false;
 }
 
-void slp_trainer_master_is_new(sl_trainer *t, int i)
+void slp_trainer_master_weight_is_new(sl_trainer *t, int i)
 {
 	t->versions[i] = version_of(t->params[i]);
 }
 
-void slp_trainer_masters_hold(sl_trainer *t)
+void slp_trainer_master_weights_hold(sl_trainer *t)
 {
 	for (int i = 0; i < t->count; i++)
-		if (t->states[SLP_TRAINER_MASTER][i]) slp_trainer_master_is_new(t, i);
+		if (t->states[SLP_TRAINER_MASTER][i]) slp_trainer_master_weight_is_new(t, i);
 }
 
-bool slp_trainer_masters_follow(const char *at, sl_trainer *t)
+bool slp_trainer_master_weights_follow(const char *at, sl_trainer *t)
 {
 	for (int i = 0; i < t->count; i++) {
 		sl_tensor *master = t->states[SLP_TRAINER_MASTER][i], *p = t->params[i]->data;
@@ -40,7 +40,7 @@ bool slp_trainer_masters_follow(const char *at, sl_trainer *t)
 			SL_SCOPE
 				ok = sl_copy_inplace_at(at, master, sl_cast_at(at, p, SL_FLOAT32));
 		if (!ok) return false;
-		slp_trainer_master_is_new(t, i);
+		slp_trainer_master_weight_is_new(t, i);
 	}
 	return true;
 }
@@ -51,7 +51,7 @@ bool slp_trainer_set_state(const char *at, sl_trainer *t, int which, int i, sl_t
 	sl_param *p = t->params[i];
 	int slot = slp_trainer_slot(t, which);
 	bool master = slot == SLP_TRAINER_MASTER;
-	if (!slp_trainer_keeps(t, i)) return true;
+	if (!slp_trainer_has_state_of(t, i)) return true;
 	if (!value && slot == SLP_TRAINER_AVERAGE && *state && p->data) value = p->data; /* they begin there */
 	if (!value) {
 		if (master) t->versions[i] = version_of(p) - 1; /* made of the parameter before the next step */
@@ -62,6 +62,6 @@ bool slp_trainer_set_state(const char *at, sl_trainer *t, int which, int i, sl_t
 	sl_tensor *copy = value ? sl_copy_to_at(at, value, there) : NULL;
 	if (!copy || (*state && !sl_copy_inplace_at(at, *state, copy))) return false;
 	if (!*state) *state = sl_retain(copy);
-	if (master) slp_trainer_master_is_new(t, i);
+	if (master) slp_trainer_master_weight_is_new(t, i);
 	return true;
 }

@@ -38,7 +38,7 @@ static const char *wrong_group(const struct sl_group_opts *o)
 	return NULL;
 }
 
-static void change(struct slp_group *g, const struct sl_group_opts *o)
+static void change(struct slp_param_group *g, const struct sl_group_opts *o)
 {
 	if (slp_was_given(o->lr_scale)) g->lr_scale = o->lr_scale;
 	if (o->no_decay || slp_was_given(o->weight_decay)) g->weight_decay = o->weight_decay;

@@ -19,45 +19,45 @@ static void deal(sl_trainer *t)
 	for (int i = 0; i < t->count; i++) {
 		double bytes = (double)sl_tensor_bytes(t->params[i]->data);
 		int rank = all > 0 ? (int)((before + bytes / 2) / all * slp_dist.size) : 0;
-		t->keepers[i] = rank < slp_dist.size ? rank : slp_dist.size - 1;
+		t->shard_rank[i] = rank < slp_dist.size ? rank : slp_dist.size - 1;
 		before += bytes;
 	}
 	t->dealt = true;
 }
 
-const int *slp_trainer_keepers(sl_trainer *t)
+const int *slp_trainer_shard_ranks(sl_trainer *t)
 {
-	if (!slp_trainer_shares(t)) return NULL;
+	if (!slp_trainer_shards_state(t)) return NULL;
 	if (!t->dealt) deal(t);
-	return t->dealt ? t->keepers : NULL;
+	return t->dealt ? t->shard_rank : NULL;
 }
 
-bool slp_trainer_keeps(sl_trainer *t, int i)
+bool slp_trainer_has_state_of(sl_trainer *t, int i)
 {
-	const int *keepers = slp_trainer_keepers(t);
-	return !keepers || keepers[i] == slp_dist.rank;
+	const int *shard_rank = slp_trainer_shard_ranks(t);
+	return !shard_rank || shard_rank[i] == slp_dist.rank;
 }
 
 bool slp_trainer_needs_gradient(sl_trainer *t, int i)
 {
-	return t->optimizer.clip_norm != 0 || slp_trainer_scales(t) || slp_trainer_keeps(t, i);
+	return t->optimizer.clip_norm != 0 || slp_trainer_scales(t) || slp_trainer_has_state_of(t, i);
 }
 
 /* Parameters that lie in one memory go together: they have one keeper. */
-bool slp_trainer_spread(const char *at, sl_trainer *t, sl_tensor *const *params)
+bool slp_trainer_broadcast(const char *at, sl_trainer *t, sl_tensor *const *params)
 {
-	const int *keepers = slp_trainer_keepers(t);
+	const int *shard_rank = slp_trainer_shard_ranks(t);
 	const struct slp_storage *given = NULL;
 	bool ok = true;
-	if (!keepers) return true;
+	if (!shard_rank) return true;
 	SL_PAUSE
 		SL_SCOPE
 			for (int i = t->count; ok && i-- > 0;) {
 				if (!params[i] || t->params[i]->data->storage == given) continue;
-				sl_tensor *values = slp_bucket_memory(t->params, t->count, i);
+				sl_tensor *values = slp_grad_bucket_memory(t->params, t->count, i);
 				if (values != t->params[i]->data) given = t->params[i]->data->storage;
-				ok = values && slp_ranks_give(at, t, i, values, keepers[i]);
+				ok = values && slp_data_parallel_give(at, t, i, values, shard_rank[i]);
 			}
-	slp_trainer_masters_hold(t);
+	slp_trainer_master_weights_hold(t);
 	return ok;
 }

@@ -161,7 +161,7 @@ static int trace_gradients(const char *at, const sl_step *step, const struct slp
 	int count, n = 0;
 	sl_param *const *params = slp_trainer_params(at, step->trainer, &count);
 	slp_trainer_owners(step->trainer); /* shapes may be known only now */
-	const int *buckets = slp_trainer_buckets(step->trainer);
+	const int *buckets = slp_trainer_grad_buckets(step->trainer);
 	sl_tensor **symbols = slp_malloc((size_t)(2 * count + 1) * sizeof *symbols);
 	if (!symbols) return slp_error_set(SL_ENOMEM, "no memory for a step"), -1;
 	sl_tensor **grads = symbols + count;
@@ -215,7 +215,7 @@ static int trace_step(const char *at, const sl_step *step, struct slp_compiled *
 	if (!bucket) return n;
 	for (int i = 0; i < n; i++) bucket[i] = -1;
 	trace->backward = true;
-	if (slp_trainer_scales(step->trainer) && !(scale = slp_scaling_symbol(at, step->trainer))) return -1;
+	if (slp_trainer_scales(step->trainer) && !(scale = slp_loss_scaling_symbol(at, step->trainer))) return -1;
 	if (!slp_reduction_weigh(at, step->opts.reduction, heads[0], rows, scale, &weights)) return -1;
 	if (mask && !(weights = slp_step_mask(at, &c->follows[0], mask, heads[0], weights))) return -1;
 	if (!heads[0]->var) {
@@ -258,15 +258,15 @@ static sl_graph *trace_graph(const char *at, const sl_step *step, struct slp_com
 }
 
 /* Whether losses and results can be cut back, and how: forward is traced for two sizes. */
-static bool check_filling(const struct slp_step_run *r, int shard, struct slp_compiled *c)
+static bool check_padding(const struct slp_step_run *r, int shard, struct slp_compiled *c)
 {
 	if (!c->filled) return true;
-	const struct slp_filling *f = &r->filling[shard];
+	const struct slp_padding *f = &r->filling[shard];
 	struct slp_compiled shorter = *c;
 	shorter.signature = slp_signature_shorter(c->signature, f->which, f->axis);
 	sl_graph *more = shorter.signature ? trace_graph(r->at, r->step, c, NULL) : NULL;
 	sl_graph *less = more ? trace_graph(r->at, r->step, &shorter, NULL) : NULL;
-	bool ok = less && slp_filling_follows(r->at, r->function, f, more, less, 1 + c->nresults, c->follows);
+	bool ok = less && slp_padding_follows(r->at, r->function, f, more, less, 1 + c->nresults, c->follows);
 	if (ok && c->follows[0].kind != SLP_BEGINS)
 		ok = slp_call_fail(
 		             r->at, r->function, SL_EINVAL,
@@ -287,7 +287,7 @@ static struct slp_compiled *compile(const struct slp_step_run *r, int shard, boo
 	int *bucket = slp_calloc((size_t)slp_step_params(r->step) + 1 + SL_MAX_RESULTS, sizeof *bucket);
 	SLP_FORWARD_SCOPE();
 	slp_forward.sizes_vary = c && c->filled;
-	bool ok = c && c->signature && bucket && check_filling(r, shard, c);
+	bool ok = c && c->signature && bucket && check_padding(r, shard, c);
 	sl_graph *g = ok ? trace_graph(r->at, r->step, c, bucket) : NULL;
 	struct sl_compile_opts opts = {.off = r->step->opts.passes_off};
 	if (g) {

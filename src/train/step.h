@@ -38,7 +38,7 @@ struct slp_step_run {
 	bool split;              /* into n shards, even if n is 1 */
 	sl_tensor *const *batch; /* of each shard: the network's inputs, then the targets */
 	int nin, ntargets;       /* of a shard */
-	const struct slp_filling
+	const struct slp_padding
 	        *filling;          /* of each shard, whose batch ends with a mask then; NULL: nothing is filled up */
 	sl_tensor **losses, **out; /* of each shard: the losses, nout results; NULL: not requested */
 	int nout;
@@ -73,7 +73,7 @@ bool slp_step_filled(struct slp_step_run *r, bool (*go)(struct slp_step_run *));
 /* The rows of a shard, before it was filled up. */
 int64_t slp_step_rows(const struct slp_step_run *r, int shard);
 /* The losses and results of a program without what was filled in; false after an error. */
-bool slp_step_cut(const struct slp_step_run *r, int shard, const struct slp_compiled *c, sl_tensor **heads);
+bool slp_step_unpad(const struct slp_step_run *r, int shard, const struct slp_compiled *c, sl_tensor **heads);
 /* Weights of the losses with those of filled-in elements 0, by the mask of a batch; NULL after an error. */
 sl_tensor *slp_step_mask(const char *at, const struct slp_follows *follows, sl_tensor *mask, sl_tensor *losses,
                          sl_tensor *weights);

@@ -9,7 +9,7 @@
 
 int64_t slp_step_rows(const struct slp_step_run *r, int shard)
 {
-	const struct slp_filling *f = r->filling ? &r->filling[shard] : NULL;
+	const struct slp_padding *f = r->filling ? &r->filling[shard] : NULL;
 	if (f && f->which & 1 && f->axis == 0) return f->length;
 	return slp_rows_of(slp_step_shard(r, shard)[0]->type.shape);
 }
@@ -18,7 +18,7 @@ int64_t slp_step_rows(const struct slp_step_run *r, int shard)
 
 /* What each element along the axis counts: as many as there are together, if they are not rows, which the trainer
  * counts. */
-static sl_tensor *mask_of(const struct slp_step_run *r, const struct slp_filling *f, sl_device device)
+static sl_tensor *mask_of(const struct slp_step_run *r, const struct slp_padding *f, sl_device device)
 {
 	double *values = slp_calloc((size_t)f->size, sizeof *values);
 	if (!values) return slp_call_fail(r->at, r->function, SL_ENOMEM, "no memory for a step");
@@ -48,13 +48,13 @@ sl_tensor *slp_step_mask(const char *at, const struct slp_follows *follows, sl_t
 /* Puts the filled-up tensors of a shard, and its mask, in its place of the batch. */
 static bool fill_shard(const struct slp_step_run *from, const struct slp_step_run *r, int shard)
 {
-	const struct slp_filling *f = &r->filling[shard];
+	const struct slp_padding *f = &r->filling[shard];
 	sl_tensor *const *in = slp_step_shard(from, shard), **out = r->owned + (slp_step_shard(r, shard) - r->batch);
 	int n = r->nin + r->ntargets;
 	bool ok = true;
 	SL_PAUSE
 		SL_SCOPE {
-			ok = slp_fill(r->at, f, n, in, out);
+			ok = slp_pad(r->at, f, n, in, out);
 			for (int i = 0; i < n; i++) out[i] = ok ? sl_retain(out[i]) : NULL;
 			if (ok && f->which) ok = (out[n] = sl_retain(mask_of(r, f, sl_tensor_device(out[0])))) != NULL;
 		}
@@ -62,7 +62,7 @@ static bool fill_shard(const struct slp_step_run *from, const struct slp_step_ru
 }
 
 /* Chooses the buckets; *any: whether there is one. */
-static bool choose(const struct slp_step_run *from, struct slp_filling *filling, bool *any)
+static bool choose(const struct slp_step_run *from, struct slp_padding *filling, bool *any)
 {
 	for (int i = 0; i < from->n; i++) {
 		sl_tensor *const *in = slp_step_shard(from, i);
@@ -70,7 +70,7 @@ static bool choose(const struct slp_step_run *from, struct slp_filling *filling,
 		for (int k = 0; k < n; k++)
 			if (!slp_tensor_usable(from->at, from->function, in[k])) return false;
 		const struct sl_buckets *b = &from->step->opts.buckets;
-		if (!slp_filling_of(from->at, from->function, b, n, in, &filling[i])) return false;
+		if (!slp_padding_of(from->at, from->function, b, n, in, &filling[i])) return false;
 		*any |= filling[i].which != 0;
 	}
 	return true;
@@ -80,7 +80,7 @@ bool slp_step_filled(struct slp_step_run *from, bool (*go)(struct slp_step_run *
 {
 	if (!from->step->opts.buckets.sizes[0]) return go(from);
 	size_t n = (size_t)from->n, each = (size_t)(from->nin + from->ntargets) + 1;
-	struct slp_filling *filling = slp_calloc(n, sizeof *filling);
+	struct slp_padding *filling = slp_calloc(n, sizeof *filling);
 	struct slp_step_run r = *from;
 	r.batch = r.owned = slp_calloc(n * each, sizeof *r.owned);
 	bool any = false, ok = filling && r.owned;
@@ -96,7 +96,7 @@ bool slp_step_filled(struct slp_step_run *from, bool (*go)(struct slp_step_run *
 	return ok;
 }
 
-bool slp_step_cut(const struct slp_step_run *r, int shard, const struct slp_compiled *c, sl_tensor **heads)
+bool slp_step_unpad(const struct slp_step_run *r, int shard, const struct slp_compiled *c, sl_tensor **heads)
 {
 	if (!c->filled) return true;
 	bool ok = true;
@@ -104,7 +104,7 @@ bool slp_step_cut(const struct slp_step_run *r, int shard, const struct slp_comp
 		sl_tensor *cut = NULL;
 		SL_PAUSE
 			SL_SCOPE
-				cut = sl_retain(slp_cut_back(r->at, &r->filling[shard], c->follows[i], heads[i]));
+				cut = sl_retain(slp_unpad(r->at, &r->filling[shard], c->follows[i], heads[i]));
 		if (!slp_scope_is_open()) sl_release(heads[i]);
 		ok = (heads[i] = cut ? slp_scope_add(cut) : NULL) != NULL;
 	}

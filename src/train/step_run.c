@@ -172,7 +172,7 @@ static bool run_whole(struct slp_step_run *r)
 	if (slp_plan_run(r->at, c->plan, r->batch, slp_step_inputs(r, 0), settings, 3, NULL, heads) != SL_OK)
 		return false;
 	slp_fxt_step_done();
-	if (!slp_step_cut(r, 0, c, heads)) return false;
+	if (!slp_step_unpad(r, 0, c, heads)) return false;
 	slp_step_give(r, 0, heads[0], heads + 1, c->nresults);
 	return true;
 }

@@ -30,7 +30,8 @@ static bool begin_with_others(const struct slp_step_run *r)
 	for (int i = 0; i < r->n; i++) rows += slp_step_rows(r, i);
 	snprintf(way, sizeof way, "whole, of %d run%s, by the %s of losses", runs, runs > 1 ? "s" : "",
 	         step->opts.reduction == SL_REDUCTION_SUM ? "sum" : "mean");
-	return slp_ranks_begin(r->at, step->trainer, "sl_step_run", &(struct slp_ranks_step){way, rows, false});
+	return slp_data_parallel_begin(r->at, step->trainer, "sl_step_run",
+	                               &(struct slp_data_parallel_step){way, rows, false});
 }
 
 /* Forward, loss and backward of one shard: its results, the losses, those of the network, the gradients. */
@@ -47,7 +48,7 @@ static sl_tensor **run_shard(const struct slp_step_run *r, int shard, int *nresu
 	if (c && shard == 0) pass_random_numbers(step, c->plan, r->n, slp_dist.rank);
 	bool ok = c && slp_plan_run(r->at, c->plan, slp_step_shard(r, shard), slp_step_inputs(r, shard), NULL, 0, NULL,
 	                            out) == SL_OK;
-	ok = ok && slp_step_cut(r, shard, c, out);
+	ok = ok && slp_step_unpad(r, shard, c, out);
 	if (ok && shard == r->n - 1) pass_random_numbers(step, c->plan, r->n, slp_dist.size - 1 - slp_dist.rank);
 	if (ok) return out;
 	free(out);
@@ -132,7 +133,7 @@ static bool sum_over_processes(struct update *u, sl_tensor **sum, int i, bool wh
 	if (later) return (u->single[i] = *sum) != NULL;
 	struct slp_dist_what what = {
 	        .rows = u->rows, .parts = u->parts, .nparts = whole ? parts_of(u, i, u->parts) : 0};
-	return slp_ranks_sum(u->at, u->trainer, i, *sum, what);
+	return slp_data_parallel_sum(u->at, u->trainer, i, *sum, what);
 }
 
 /* Adds n gradients from parameter i on, which lie side by side, in one operation for each pair of shards. */
@@ -163,7 +164,8 @@ static bool add_all(struct update *u)
 		while (i > 0 && u->result[i - 1] >= 0 && beside(u, i - 1, last)) i--;
 		ok = add_together(u, i, last - i + 1);
 	}
-	return ok && (slp_trainer_size(u->trainer) == 1 || slp_ranks_sum_groups(u->at, u->trainer, u->single, u->rows));
+	return ok && (slp_trainer_size(u->trainer) == 1 ||
+	              slp_data_parallel_sum_groups(u->at, u->trainer, u->single, u->rows));
 }
 
 /* In the place of the last micro-batch's gradients, the sums of all, where this process keeps them; how many rows they
@@ -174,7 +176,7 @@ static int64_t take_sums(sl_trainer *t, sl_param *const *params, int count, sl_t
 	slp_trainer_gathered(t, &rows);
 	for (int i = 0; i < count; i++) {
 		grads[i] = slp_param_is_frozen(params[i]) ? NULL : slp_trainer_sum(t, i);
-		bool updated = grads[i] || !(slp_param_is_frozen(params[i]) || slp_trainer_keeps(t, i));
+		bool updated = grads[i] || !(slp_param_is_frozen(params[i]) || slp_trainer_has_state_of(t, i));
 		data[i] = updated ? params[i]->data : NULL;
 	}
 	return rows;
@@ -215,7 +217,7 @@ static bool update(const struct slp_step_run *r, const sl_device *owners, sl_ten
 	                   .trainer = step->trainer,
 	                   .rows = rows};
 	u.params = slp_trainer_params(at, step->trainer, &u.count);
-	u.buckets = slp_trainer_buckets(step->trainer);
+	u.buckets = slp_trainer_grad_buckets(step->trainer);
 	size_t count = (size_t)u.count;
 	u.list = slp_calloc(3 * count + (size_t)n, sizeof *u.list + sizeof *u.parts + sizeof *u.result);
 	if (!u.list) return slp_call_fail(at, "sl_step_run", SL_ENOMEM, "no memory for a step") != NULL;
@@ -239,9 +241,9 @@ static const sl_device *gather(const char *at, sl_step *step)
 	const sl_device *owners = slp_trainer_owners(step->trainer);
 	bool ok = true;
 	SL_PAUSE
-		ok = slp_trainer_masters_follow(at, step->trainer) &&
-		     slp_buckets_gather(at, params, count, owners, slp_trainer_buckets(step->trainer));
-	slp_trainer_masters_hold(step->trainer);
+		ok = slp_trainer_master_weights_follow(at, step->trainer) &&
+		     slp_grad_buckets_gather(at, params, count, owners, slp_trainer_grad_buckets(step->trainer));
+	slp_trainer_master_weights_hold(step->trainer);
 	return ok ? owners : NULL;
 }
 

@@ -7,17 +7,18 @@
 
 /* grad_buckets.c */
 /* How many bytes of parameters a bucket has, about. */
-double slp_bucket_bytes(sl_param *const *params, int count);
+double slp_grad_bucket_bytes(sl_param *const *params, int count);
 /* Chooses where each parameter is updated and in which bucket.  With `together`, or if one has no values yet, all of
  * them where they are (DEFAULT) and in no bucket.  ranks, if not NULL: parameters of a bucket have the same. */
-void slp_buckets_assign(sl_param *const *params, int count, bool together, const int *ranks, sl_device *owners,
-                        int *bucket);
+void slp_grad_buckets_assign(sl_param *const *params, int count, bool together, const int *ranks, sl_device *owners,
+                             int *bucket);
 /* All that lies in the memory of parameter i, as one vector, if that is nothing but parameters of a bucket; else its
  * values. */
-sl_tensor *slp_bucket_memory(sl_param *const *params, int count, int i);
+sl_tensor *slp_grad_bucket_memory(sl_param *const *params, int count, int i);
 /* Brings the parameters of each bucket into one memory, if nothing else holds theirs, on its owner, and has new
  * values sent to all their devices.  False after an error. */
-bool slp_buckets_gather(const char *at, sl_param *const *params, int count, const sl_device *owners, const int *bucket);
+bool slp_grad_buckets_gather(const char *at, sl_param *const *params, int count, const sl_device *owners,
+                             const int *bucket);
 
 /* param_groups.c */
 /* Whether a pattern is that of a parameter's path from the block; -1 without memory, an error is recorded. */
@@ -46,11 +47,11 @@ bool slp_trainer_has_all(const char *at, const char *function, sl_trainer *train
 /* loss_scaling.c */
 bool slp_trainer_scales(const sl_trainer *trainer);
 /* Whether these can be figures of loss scaling; and sets them, false after an error. */
-bool slp_scaling_fits(double now, int64_t good, int64_t overflows);
-bool slp_scaling_set(const char *at, sl_trainer *trainer, double now, int64_t good, int64_t overflows);
-void slp_scaling_get(const sl_trainer *trainer, double *now, int64_t *good, int64_t *overflows);
+bool slp_loss_scaling_fits(double now, int64_t good, int64_t overflows);
+bool slp_loss_scaling_set(const char *at, sl_trainer *trainer, double now, int64_t good, int64_t overflows);
+void slp_loss_scaling_get(const sl_trainer *trainer, double *now, int64_t *good, int64_t *overflows);
 /* The scale, for programs of whole steps: a scalar whose value follows. */
-sl_tensor *slp_scaling_symbol(const char *at, sl_trainer *trainer);
+sl_tensor *slp_loss_scaling_symbol(const char *at, sl_trainer *trainer);
 
 /* trainer.c */
 /* The parameters that are to change, with their gradients, summed over processes; NULL where they are not.  *scale:
@@ -85,7 +86,7 @@ void slp_trainer_resume(sl_trainer *trainer, double lr, int64_t steps);
 const sl_device *slp_trainer_owners(sl_trainer *trainer);
 /* Buckets of parameters whose gradients are added together, by one owner, as they were chosen last: numbers in the
  * order in which the backward pass reaches them, one a parameter; -1: none. */
-const int *slp_trainer_buckets(const sl_trainer *trainer);
+const int *slp_trainer_grad_buckets(const sl_trainer *trainer);
 sl_block *slp_trainer_block(const sl_trainer *trainer);
 /* The parameters that are trained, in their order; *count of them. */
 sl_param *const *slp_trainer_params(const char *at, sl_trainer *trainer, int *count);
@@ -105,9 +106,9 @@ bool slp_trainer_set_state(const char *at, sl_trainer *trainer, int which, int i
 /* Whether some parameter is in a half type, and rounded to a master: that is no part of programs of whole steps. */
 bool slp_trainer_rounds(const sl_trainer *trainer);
 /* Masters take the values of parameters that were written elsewhere since; false after an error. */
-bool slp_trainer_masters_follow(const char *at, sl_trainer *trainer);
+bool slp_trainer_master_weights_follow(const char *at, sl_trainer *trainer);
 /* All parameters were rounded to their masters. */
-void slp_trainer_masters_hold(sl_trainer *trainer);
+void slp_trainer_master_weights_hold(sl_trainer *trainer);
 
 /* gathered_state.c */
 /* Where processes share a trainer's states (NULL: none), rank 0 gets those of the others for a while; all call it.

@@ -24,7 +24,7 @@ static bool is_amount(double x)
 static bool wrong_optimizer(const struct sl_optimizer *o, char text[256])
 {
 	if (slp_optimizer_wrong(o, text)) return true;
-	const char *wrong = slp_scaling_wrong(&o->loss_scaling);
+	const char *wrong = slp_loss_scaling_wrong(&o->loss_scaling);
 	if (!wrong) wrong = slp_schedule_wrong(&o->schedule);
 	if (wrong) snprintf(text, 256, "%s", wrong);
 	return wrong != NULL;
@@ -51,11 +51,11 @@ static bool make_states(sl_trainer *t)
 	t->versions = slp_calloc((size_t)t->count, sizeof *t->versions);
 	t->groups = slp_calloc((size_t)t->count, sizeof *t->groups);
 	t->skipped = slp_calloc((size_t)t->count, sizeof *t->skipped);
-	if (t->optimizer.shard_state) t->keepers = slp_calloc((size_t)t->count, sizeof *t->keepers);
+	if (t->optimizer.shard_state) t->shard_rank = slp_calloc((size_t)t->count, sizeof *t->shard_rank);
 	if (!t->owners || !t->buckets || !t->versions || !t->groups || !t->skipped ||
-	    (t->optimizer.shard_state && !t->keepers))
+	    (t->optimizer.shard_state && !t->shard_rank))
 		return false;
-	for (int i = 0; i < t->count; i++) t->groups[i] = (struct slp_group){1, t->optimizer.weight_decay};
+	for (int i = 0; i < t->count; i++) t->groups[i] = (struct slp_param_group){1, t->optimizer.weight_decay};
 	for (int i = 0; i < SLP_TRAINER_STATES; i++)
 		if (!(t->states[i] = slp_calloc((size_t)t->count, sizeof **t->states))) return false;
 	return true;
@@ -89,10 +89,10 @@ sl_trainer *sl_trainer_new_at(const char *at, sl_block *block, struct sl_optimiz
 	if (!t) return slp_call_fail(at, "sl_trainer_new", SL_ENOMEM, "no memory for a trainer");
 	t->optimizer = optimizer;
 	t->optimizer.lr = slp_or(optimizer.lr, slp_optimizer_of(&optimizer)->lr) + 0.0;
-	slp_scaling_begin(t);
+	slp_loss_scaling_begin(t);
 	t->block = sl_block_retain(block);
 	bool found = find_params(at, t);
-	if (found && make_states(t)) return slp_ranks_expect(t), t;
+	if (found && make_states(t)) return slp_data_parallel_expect(t), t;
 	if (found) slp_call_fail(at, "sl_trainer_new", SL_ENOMEM, "no memory for the states");
 	sl_trainer_free(t);
 	return NULL;
@@ -109,8 +109,8 @@ static void trainer_free(void *given)
 	free(trainer->params);
 	free(trainer->owners);
 	free(trainer->buckets);
-	free(trainer->keepers);
-	slp_ranks_free(trainer->ranks);
+	free(trainer->shard_rank);
+	slp_data_parallel_free(trainer->ranks);
 	free(trainer->versions);
 	free(trainer->groups);
 	free(trainer->skipped);
@@ -123,7 +123,7 @@ static void trainer_free(void *given)
 void sl_trainer_free(sl_trainer *trainer)
 {
 	if (!trainer) return;
-	slp_ranks_known(trainer);
+	slp_data_parallel_known(trainer);
 	slp_later(trainer_free, trainer);
 }
 
@@ -134,7 +134,7 @@ void sl_dist_local(sl_trainer *trainer)
 	if (trainer) trainer->local = true;
 }
 
-struct slp_ranks **slp_trainer_ranks(sl_trainer *trainer)
+struct slp_data_parallel **slp_trainer_ranks(sl_trainer *trainer)
 {
 	return &trainer->ranks;
 }
@@ -261,12 +261,12 @@ struct slp_hyper slp_trainer_advance(sl_trainer *t, sl_tensor *const *params, in
 
 const sl_device *slp_trainer_owners(sl_trainer *trainer)
 {
-	slp_buckets_assign(trainer->params, trainer->count, trainer->optimizer.clip_norm != 0,
-	                   slp_trainer_keepers(trainer), trainer->owners, trainer->buckets);
+	slp_grad_buckets_assign(trainer->params, trainer->count, trainer->optimizer.clip_norm != 0,
+	                        slp_trainer_shard_ranks(trainer), trainer->owners, trainer->buckets);
 	return trainer->owners;
 }
 
-const int *slp_trainer_buckets(const sl_trainer *trainer)
+const int *slp_trainer_grad_buckets(const sl_trainer *trainer)
 {
 	return trainer->buckets;
 }
@@ -335,8 +335,9 @@ void slp_trainer_used(const sl_trainer *t)
 static bool sum_over_processes(const char *at, sl_trainer *t, sl_tensor *const *grads, int64_t rows)
 {
 	if (slp_trainer_size(t) == 1) return true;
-	const struct slp_ranks_step step = {"by sl_backward", rows, .computed = true};
-	return slp_ranks_begin(at, t, "sl_trainer_step", &step) && slp_ranks_sum_groups(at, t, grads, rows);
+	const struct slp_data_parallel_step step = {"by sl_backward", rows, .computed = true};
+	return slp_data_parallel_begin(at, t, "sl_trainer_step", &step) &&
+	       slp_data_parallel_sum_groups(at, t, grads, rows);
 }
 
 bool slp_trainer_fresh(const char *at, sl_trainer *t, int64_t rows, bool ignore_stale, sl_tensor **params,

@@ -11,10 +11,10 @@
 enum { SLP_TRAINER_MASTER = SLP_OPTIMIZER_STATES, SLP_TRAINER_AVERAGE, SLP_TRAINER_SUM, SLP_TRAINER_STATES };
 
 /* What parameters may differ by. */
-struct slp_group {
+struct slp_param_group {
 	double lr_scale, weight_decay;
 };
-static inline bool slp_group_equal(struct slp_group a, struct slp_group b)
+static inline bool slp_param_group_equal(struct slp_param_group a, struct slp_param_group b)
 {
 	return a.lr_scale == b.lr_scale && a.weight_decay == b.weight_decay;
 }
@@ -30,7 +30,7 @@ struct sl_trainer {
 	unsigned *versions;                     /* one a parameter: its own when its master was made or rounded to it */
 	sl_device *owners;                      /* one a parameter: where it is updated; DEFAULT: where it is */
 	int *buckets;                           /* one a parameter: those whose gradients are added together */
-	struct slp_group *groups;               /* one a parameter */
+	struct slp_param_group *groups;         /* one a parameter */
 	unsigned changes;                       /* of what programs of whole steps have taken over */
 	unsigned known;                         /* changes of the block since which it has all its parameters */
 	int gathered;                           /* micro-batches whose gradients are in the sums */
@@ -38,16 +38,16 @@ struct sl_trainer {
 	sl_tensor **held; /* one a parameter: its values while the average stands in for it; NULL: none does */
 	_Atomic int64_t steps;
 	int64_t *skipped; /* one a parameter: of the steps, those that have left it alone */
-	struct slp_scaling {
+	struct slp_loss_scaling {
 		_Atomic double now;              /* 1 without loss scaling */
 		_Atomic int64_t good, overflows; /* steps since it changed; steps that were left out */
 		sl_tensor *tensor;               /* the same for programs of whole steps; NULL: none has asked */
 	} scaling;
-	struct slp_ranks *ranks; /* in one of several processes; NULL before the first step */
-	atomic_bool local;       /* the others do not matter */
-	sl_trainer *expecting;   /* the next that has yet to begin with the values of rank 0 */
-	int *keepers;            /* one a parameter: the rank that keeps its state and updates it; NULL: all keep all */
-	bool dealt;              /* keepers are known */
+	struct slp_data_parallel *ranks; /* in one of several processes; NULL before the first step */
+	atomic_bool local;               /* the others do not matter */
+	sl_trainer *expecting;           /* the next that has yet to begin with the values of rank 0 */
+	int *shard_rank; /* one a parameter: the rank that keeps its state and updates it; NULL: all keep all */
+	bool dealt;      /* shard_rank are known */
 };
 
 /* How many processes sum their gradients for its steps. */
@@ -66,37 +66,37 @@ static inline int slp_trainer_slot(const sl_trainer *t, int which)
 static inline bool slp_trainer_alike(const sl_trainer *t, int a, int b)
 {
 	bool counts = slp_optimizer_of(&t->optimizer)->counts;
-	return slp_group_equal(t->groups[a], t->groups[b]) && (!counts || t->skipped[a] == t->skipped[b]);
+	return slp_param_group_equal(t->groups[a], t->groups[b]) && (!counts || t->skipped[a] == t->skipped[b]);
 }
 
-/* averages.c */
+/* ema.c */
 void slp_trainer_drop_held(sl_trainer *trainer);
 
-/* scaling.c */
+/* loss_scaling.c */
 /* What is wrong with the options; NULL: nothing. */
-const char *slp_scaling_wrong(const struct sl_loss_scaling *scaling);
-void slp_scaling_begin(sl_trainer *trainer);
+const char *slp_loss_scaling_wrong(const struct sl_loss_scaling *scaling);
+void slp_loss_scaling_begin(sl_trainer *trainer);
 /* Waits for the gradients: 1, all are finite; 0, one is not; -1, an error. */
-int slp_scaling_finite(const char *at, const sl_trainer *trainer, sl_tensor *const *grads);
+int slp_loss_scaling_finite(const char *at, const sl_trainer *trainer, sl_tensor *const *grads);
 /* Sets the scale of the next step; false after an error. */
-bool slp_scaling_follow(const char *at, sl_trainer *trainer, bool finite);
+bool slp_loss_scaling_follow(const char *at, sl_trainer *trainer, bool finite);
 
-/* shared_state.c */
+/* state_sharding.c */
 /* Whether processes share the states: each keeps those of some parameters. */
-static inline bool slp_trainer_shares(const sl_trainer *trainer)
+static inline bool slp_trainer_shards_state(const sl_trainer *trainer)
 {
-	return trainer->keepers && slp_trainer_size(trainer) > 1;
+	return trainer->shard_rank && slp_trainer_size(trainer) > 1;
 }
 /* The ranks that keep the parameters' states; NULL: all do, or shapes are not known yet. */
-const int *slp_trainer_keepers(sl_trainer *trainer);
-bool slp_trainer_keeps(sl_trainer *trainer, int i);
+const int *slp_trainer_shard_ranks(sl_trainer *trainer);
+bool slp_trainer_has_state_of(sl_trainer *trainer, int i);
 /* Whether the sum of the gradient by parameter i is needed in this process. */
 bool slp_trainer_needs_gradient(sl_trainer *trainer, int i);
 /* Gives all processes the parameters that are not NULL, from those that have updated them. */
-bool slp_trainer_spread(const char *at, sl_trainer *trainer, sl_tensor *const *params);
+bool slp_trainer_broadcast(const char *at, sl_trainer *trainer, sl_tensor *const *params);
 
-/* masters.c */
+/* master_weights.c */
 /* Parameter i has just been rounded to its master, or this made of it. */
-void slp_trainer_master_is_new(sl_trainer *trainer, int i);
+void slp_trainer_master_weight_is_new(sl_trainer *trainer, int i);
 
 #endif

@@ -29,7 +29,7 @@ struct update {
 static enum sl_status call(const char *at, const sl_trainer *t, const struct update *u, struct slp_hyper h)
 {
 	if (!u->count) return SL_OK;
-	const struct slp_group g = t->groups[u->numbers[0]];
+	const struct slp_param_group g = t->groups[u->numbers[0]];
 	struct slp_optimizer_call c = {.at = at,
 	                               .function = "sl_trainer",
 	                               .optimizer = &t->optimizer,
@@ -81,7 +81,7 @@ static sl_tensor *state_of(const char *at, sl_trainer *t, int which, int i, sl_t
 			SL_SCOPE
 				*state = sl_retain(new_state(at, which, p));
 		slp_trace_resume(trace);
-		if (which == SLP_TRAINER_MASTER) slp_trainer_master_is_new(t, i);
+		if (which == SLP_TRAINER_MASTER) slp_trainer_master_weight_is_new(t, i);
 	}
 	if (!*state || !sl_is_symbol(like)) return *state;
 	char name[320];
@@ -238,7 +238,7 @@ static bool clip_mine(const char *at, const sl_trainer *t, struct update *u, sl_
                       struct slp_hyper *h)
 {
 	struct update all;
-	if (!slp_trainer_shares(t) || u->clip_norm == 0 || !u->count) return true;
+	if (!slp_trainer_shards_state(t) || u->clip_norm == 0 || !u->count) return true;
 	bool ok = list_all(at, t, grads, &all), apart = ok && is_grouped(t, &all);
 	sl_tensor *factor = NULL;
 	if (ok)
@@ -284,9 +284,9 @@ static enum sl_status update_all(const char *at, sl_trainer *t, struct update *u
 {
 	const char *outer = slp_fxt_enter("update");
 	int level = slp_level_enter(SLP_LEVEL_SUM);
-	enum sl_status s = slp_trainer_masters_follow(at, t) ? update_each(at, t, u, h) : sl_error();
+	enum sl_status s = slp_trainer_master_weights_follow(at, t) ? update_each(at, t, u, h) : sl_error();
 	if (s == SL_OK) s = round_masters(at, u);
-	if (s == SL_OK && u->nhalves) slp_trainer_masters_hold(t);
+	if (s == SL_OK && u->nhalves) slp_trainer_master_weights_hold(t);
 	slp_level_leave(level);
 	slp_fxt_leave(outer);
 	return s;
@@ -300,11 +300,11 @@ enum sl_status slp_trainer_update(const char *at, sl_trainer *trainer, sl_tensor
 	if (!ok) slp_call_fail(at, "sl_trainer", SL_ENOMEM, "no memory for the update");
 	u.clip_norm = trainer->optimizer.clip_norm;
 	for (int i = 0; ok && i < trainer->count; i++)
-		if (params[i] && slp_trainer_keeps(trainer, i))
+		if (params[i] && slp_trainer_has_state_of(trainer, i))
 			ok = update_add(at, trainer, &u, i, params[i], grads[i]);
 	ok = ok && clip_mine(at, trainer, &u, grads, &hyper);
 	enum sl_status s = ok ? update_all(at, trainer, &u, hyper) : sl_error() != SL_OK ? sl_error() : SL_EINVAL;
-	if (s == SL_OK && !slp_trainer_spread(at, trainer, params)) s = sl_error();
+	if (s == SL_OK && !slp_trainer_broadcast(at, trainer, params)) s = sl_error();
 	free(u.params);
 	return s;
 }
@@ -314,7 +314,7 @@ enum sl_status slp_trainer_update(const char *at, sl_trainer *trainer, sl_tensor
 enum sl_status slp_trainer_apply(const char *at, sl_trainer *t, sl_tensor *const *params, sl_tensor *const *grads,
                                  int64_t divisor, double scale)
 {
-	int finite = slp_trainer_scales(t) ? slp_scaling_finite(at, t, grads) : 1;
+	int finite = slp_trainer_scales(t) ? slp_loss_scaling_finite(at, t, grads) : 1;
 	if (finite < 0) return sl_error();
 	struct slp_hyper h = slp_trainer_coming(t, divisor);
 	h.rescale /= scale;
@@ -322,5 +322,5 @@ enum sl_status slp_trainer_apply(const char *at, sl_trainer *t, sl_tensor *const
 	if (s != SL_OK) return s;
 	if (finite) slp_trainer_advance(t, params, divisor);
 	if (!finite) SLP_COUNT(overflows);
-	return !slp_trainer_scales(t) || slp_scaling_follow(at, t, finite) ? SL_OK : sl_error();
+	return !slp_trainer_scales(t) || slp_loss_scaling_follow(at, t, finite) ? SL_OK : sl_error();
 }

@@ -190,17 +190,17 @@ static int limit_of(const char *name, int most)
 }
 
 /* The least of the groups' quotas, in CPUs. */
-static void read_quota(struct slp_group *group, void *arg)
+static void read_quota(struct slp_cgroup *group, void *arg)
 {
 	double *least = arg;
 	uint64_t quota, period;
 	char text[64], *end;
 	if (group->version == 2) {
-		if (!slp_group_read(group, "cpu.max", text, sizeof text) || *text < '0' || *text > '9') return;
+		if (!slp_cgroup_read(group, "cpu.max", text, sizeof text) || *text < '0' || *text > '9') return;
 		quota = strtoull(text, &end, 10);
 		period = strtoull(end, NULL, 10);
-	} else if (!slp_group_number(group, "cpu.cfs_quota_us", &quota) || /* -1: none */
-	           !slp_group_number(group, "cpu.cfs_period_us", &period)) {
+	} else if (!slp_cgroup_number(group, "cpu.cfs_quota_us", &quota) || /* -1: none */
+	           !slp_cgroup_number(group, "cpu.cfs_period_us", &period)) {
 		return;
 	}
 	if (!quota || !period) return;
@@ -211,7 +211,7 @@ static void read_quota(struct slp_group *group, void *arg)
 static void find_limits(void)
 {
 	struct slp_cores *f = &machine.found;
-	slp_groups_visit("cpu", read_quota, &f->quota);
+	slp_cgroups_visit("cpu", read_quota, &f->quota);
 	f->openmp_threads = limit_of("OMP_NUM_THREADS", SLP_MAX_THREADS);
 	f->team_threads = limit_of("SL_TEAM_THREADS", SLP_MAX_THREADS);
 	f->reserved = limit_of("STARPU_RESERVE_NCPU", f->count - 1);

@@ -26,7 +26,7 @@ bool slp_system_read(const char *path, char *text, size_t size)
 	return read_text(full, text, size);
 }
 
-bool slp_group_read(struct slp_group *group, const char *file, char *text, size_t size)
+bool slp_cgroup_read(struct slp_cgroup *group, const char *file, char *text, size_t size)
 {
 	size_t left = sizeof group->path - group->length;
 	bool fits = snprintf(group->path + group->length, left, "/%s", file) < (int)left;
@@ -35,23 +35,23 @@ bool slp_group_read(struct slp_group *group, const char *file, char *text, size_
 	return read;
 }
 
-bool slp_group_number(struct slp_group *group, const char *file, uint64_t *number)
+bool slp_cgroup_number(struct slp_cgroup *group, const char *file, uint64_t *number)
 {
 	char text[64];
-	if (!file || !slp_group_read(group, file, text, sizeof text) || *text < '0' || *text > '9') return false;
+	if (!file || !slp_cgroup_read(group, file, text, sizeof text) || *text < '0' || *text > '9') return false;
 	*number = strtoull(text, NULL, 10);
 	return *number < INT64_MAX / 2;
 }
 
 struct visit {
-	void (*visit)(struct slp_group *group, void *arg);
+	void (*visit)(struct slp_cgroup *group, void *arg);
 	void *arg;
 };
 
 /* A group and all that it is in.  In a container its path may not be there; the container's own group is the root. */
 static void visit_from(const struct visit *v, int version, const char *folder, const char *path)
 {
-	struct slp_group group = {.version = version, .own = true};
+	struct slp_cgroup group = {.version = version, .own = true};
 	int n = snprintf(group.path, sizeof group.path, "%s%s%s", slp_system_root, folder, path);
 	if (n >= (int)sizeof group.path) return;
 	group.length = (size_t)n;
@@ -80,7 +80,7 @@ static void visit_line(const struct visit *v, const char *controller, const char
 		if (!strncmp(p + 1, controller, n) && strchr(",:", p[n + 1])) visit_from(v, 1, folder, path + 1);
 }
 
-void slp_groups_visit(const char *controller, void (*visit)(struct slp_group *group, void *arg), void *arg)
+void slp_cgroups_visit(const char *controller, void (*visit)(struct slp_cgroup *group, void *arg), void *arg)
 {
 	char text[4096], *rest;
 	struct visit v = {visit, arg};

@@ -14,19 +14,19 @@ extern const char *slp_system_root;
 bool slp_system_read(const char *path, char *text, size_t size);
 
 /* A group's folder.  Its path is long, and the stack may be small: there is one path, and names are added to it. */
-struct slp_group {
+struct slp_cgroup {
 	char path[PATH_MAX];
 	size_t length;
 	int version; /* of control groups: 1 or 2 */
 	bool own;    /* the process is in it; else it is around another one */
 };
 
-bool slp_group_read(struct slp_group *group, const char *file, char *text, size_t size);
+bool slp_cgroup_read(struct slp_cgroup *group, const char *file, char *text, size_t size);
 /* A file that begins with a number; false for "max" and what is as good as no limit. */
-bool slp_group_number(struct slp_group *group, const char *file, uint64_t *number);
+bool slp_cgroup_number(struct slp_cgroup *group, const char *file, uint64_t *number);
 
 /* Calls visit for the process's group and all that it is in, in both versions; controller is that of the first: "memory",
  * "cpu". */
-void slp_groups_visit(const char *controller, void (*visit)(struct slp_group *group, void *arg), void *arg);
+void slp_cgroups_visit(const char *controller, void (*visit)(struct slp_cgroup *group, void *arg), void *arg);
 
 #endif

@@ -25,7 +25,7 @@ void slp_budget_start(const struct sl_untrusted *limits)
 {
 	slp_untrusted = *limits;
 	at_start = limits->bytes ? anonymous_bytes() : 0;
-	slp_room_changed();
+	slp_memory_limit_changed();
 }
 
 size_t slp_budget_taken(void)
@@ -38,8 +38,8 @@ bool slp_budget_has_small(size_t bytes)
 {
 	struct slp_budget *b = slp_budget_current;
 	b->small += bytes;
-	if (b->small < SLP_ROOM_LARGE || !slp_untrusted.bytes) return true;
-	bool fits = slp_room_for(b->small);
+	if (b->small < SLP_MEMORY_LARGE || !slp_untrusted.bytes) return true;
+	bool fits = slp_memory_limit_allows(b->small);
 	if (fits) b->small = 0;
 	return fits;
 }

@@ -140,10 +140,10 @@ struct version {
 };
 
 /* Files in memory count as used, and are freed when memory is needed. */
-static uint64_t cached(const struct version *v, struct slp_group *folder)
+static uint64_t cached(const struct version *v, struct slp_cgroup *folder)
 {
 	char text[4096];
-	if (!slp_group_read(folder, "memory.stat", text, sizeof text)) return 0;
+	if (!slp_cgroup_read(folder, "memory.stat", text, sizeof text)) return 0;
 	return value_of(text, v->inactive) + value_of(text, v->active);
 }
 
@@ -153,35 +153,35 @@ static uint64_t less(uint64_t a, uint64_t b)
 }
 
 /* What of the group can still go to swap space. */
-static uint64_t swap_left(const struct version *v, struct slp_group *folder, uint64_t swap)
+static uint64_t swap_left(const struct version *v, struct slp_cgroup *folder, uint64_t swap)
 {
 	uint64_t limit, used;
-	if (v->swap_has_memory || !slp_group_number(folder, v->swap_limit, &limit) ||
-	    !slp_group_number(folder, v->swap_used, &used))
+	if (v->swap_has_memory || !slp_cgroup_number(folder, v->swap_limit, &limit) ||
+	    !slp_cgroup_number(folder, v->swap_used, &used))
 		return swap;
 	return less(limit, used) < swap ? less(limit, used) : swap;
 }
 
 /* A limit below which another group's memory does not count. */
-static bool is_alone(struct slp_group *folder)
+static bool is_alone(struct slp_cgroup *folder)
 {
 	uint64_t hierarchy;
-	return slp_group_number(folder, "memory.use_hierarchy", &hierarchy) && !hierarchy;
+	return slp_cgroup_number(folder, "memory.use_hierarchy", &hierarchy) && !hierarchy;
 }
 
-static void read_group(struct room *r, const struct version *v, struct slp_group *folder, uint64_t swap)
+static void read_group(struct room *r, const struct version *v, struct slp_cgroup *folder, uint64_t swap)
 {
 	uint64_t limit = UINT64_MAX, high = UINT64_MAX, used, both, both_used;
-	bool limited = slp_group_number(folder, v->limit, &limit), slowed = slp_group_number(folder, v->high, &high);
-	bool together = v->swap_has_memory && slp_group_number(folder, v->swap_limit, &both);
+	bool limited = slp_cgroup_number(folder, v->limit, &limit), slowed = slp_cgroup_number(folder, v->high, &high);
+	bool together = v->swap_has_memory && slp_cgroup_number(folder, v->swap_limit, &both);
 	if (!limited && !slowed && !together) return;
 	uint64_t files = cached(v, folder);
-	if ((limited || slowed) && slp_group_number(folder, v->used, &used)) {
+	if ((limited || slowed) && slp_cgroup_number(folder, v->used, &used)) {
 		bool soft = slowed && (!limited || high < limit);
 		lower_group(r, (soft ? high : limit) + swap_left(v, folder, swap), less(used, files),
 		            soft ? "control group, memory.high" : "control group");
 	}
-	if (together && slp_group_number(folder, v->swap_used, &both_used))
+	if (together && slp_cgroup_number(folder, v->swap_used, &both_used))
 		lower_group(r, both, less(both_used, files), "control group, with swap");
 }
 
@@ -198,7 +198,7 @@ struct reading {
 	uint64_t swap;
 };
 
-static void visit_group(struct slp_group *group, void *arg)
+static void visit_group(struct slp_cgroup *group, void *arg)
 {
 	const struct reading *reading = arg;
 	if (group->own || !is_alone(group)) read_group(reading->r, &versions[group->version - 1], group, reading->swap);
@@ -208,7 +208,7 @@ static struct room read_room(void)
 {
 	struct room r = {INT64_MAX, "machine", 0, 0};
 	uint64_t swap = read_machine(&r);
-	slp_groups_visit("memory", visit_group, &(struct reading){&r, swap});
+	slp_cgroups_visit("memory", visit_group, &(struct reading){&r, swap});
 	long waiting = atomic_load(&promised);
 	r.bytes -= waiting <= 0 ? 0 : (uint64_t)waiting < r.bytes ? (uint64_t)waiting : r.bytes;
 	read_limits(&r);
@@ -251,12 +251,12 @@ static struct room room_for(size_t bytes, size_t more)
 	return read_room();
 }
 
-void slp_room_changed(void)
+void slp_memory_limit_changed(void)
 {
 	atomic_store(&enough, 0);
 }
 
-bool slp_room_for(size_t bytes)
+bool slp_memory_limit_allows(size_t bytes)
 {
 	size_t all = atomic_fetch_add(&asked, bytes) + bytes;
 	if (all <= atomic_load(&enough) && now_ms() - atomic_load(&read_at) < FRESH_MS) return true;
@@ -277,13 +277,13 @@ static bool is_there(size_t bytes, size_t more)
 	return fits(&r, bytes, more);
 }
 
-bool slp_room_has(size_t bytes)
+bool slp_memory_limit_allows_now(size_t bytes)
 {
 	struct rlimit all, data;
-	return has_limits(&all, &data) ? is_there(bytes, 0) : slp_room_for(bytes);
+	return has_limits(&all, &data) ? is_there(bytes, 0) : slp_memory_limit_allows(bytes);
 }
 
-bool slp_room_could_be(size_t bytes, size_t more)
+bool slp_memory_limit_could_allow(size_t bytes, size_t more)
 {
 	enum { HUGE = 64 << 20 };
 	bool fresh = bytes < HUGE && now_ms() - atomic_load(&read_at) < FRESH_MS;
@@ -291,17 +291,17 @@ bool slp_room_could_be(size_t bytes, size_t more)
 	return is_there(bytes, more);
 }
 
-size_t slp_room(void)
+size_t slp_memory_available(void)
 {
 	return read_room().bytes;
 }
 
-void slp_room_promise(long bytes)
+void slp_memory_promise(long bytes)
 {
 	atomic_fetch_add(&promised, bytes);
 }
 
-const char *slp_room_text(size_t bytes, char text[160])
+const char *slp_memory_limit_text(size_t bytes, char text[160])
 {
 	struct room r = read_room();
 	int n = snprintf(text, 160,

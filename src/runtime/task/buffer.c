@@ -112,7 +112,7 @@ static bool make_room(size_t bytes)
 static void *get_memory(size_t bytes)
 {
 	/* Of small ones the handle takes most.  For large ones alloc.c asks. */
-	if (bytes < SLP_ROOM_LARGE && !slp_room_for(bytes + HANDLE_BYTES)) return NULL;
+	if (bytes < SLP_MEMORY_LARGE && !slp_memory_limit_allows(bytes + HANDLE_BYTES)) return NULL;
 	if (starpu_memory_allocate(STARPU_MAIN_RAM, bytes, 0)) return NULL; /* STARPU_LIMIT_CPU_MEM */
 	void *memory = slp_try_aligned_alloc(64, bytes);
 	if (!memory) starpu_memory_deallocate(STARPU_MAIN_RAM, bytes);
@@ -121,7 +121,7 @@ static void *get_memory(size_t bytes)
 
 bool slp_buffer_could_be(size_t bytes)
 {
-	return !slp_buffer_owns_memory() || slp_room_could_be(bytes, slp_pool_bytes());
+	return !slp_buffer_owns_memory() || slp_memory_limit_could_allow(bytes, slp_pool_bytes());
 }
 
 /* Waiting helps only as far as tasks can release memory. */
@@ -139,7 +139,8 @@ void *slp_buffer_memory(size_t bytes)
 static bool could_be(size_t bytes, sl_device device)
 {
 	if (sl_is_simulated()) return true;
-	bool fits = slp_room_for(bytes); /* admission.c looks at GPUs; what it refuses is settled in main memory */
+	bool fits = slp_memory_limit_allows(
+	        bytes); /* admission.c looks at GPUs; what it refuses is settled in main memory */
 	for (int i = 0; !fits && device.kind != SL_DEVICE_CPU && i < slp_engine.ngpus; i++) {
 		starpu_ssize_t all =
 		        starpu_memory_get_total(starpu_worker_get_memory_node((unsigned)slp_engine.gpu_worker[i]));
@@ -252,7 +253,7 @@ static struct slp_buffer *create_pooled(sl_device device, int cls, bool reserved
 	b->memory = memory;
 	if (!memory || bytes < MIN_PROMISE) return b;
 	atomic_store(&b->fresh, true);
-	slp_room_promise((long)bytes);
+	slp_memory_promise((long)bytes);
 	return b;
 }
 
@@ -359,7 +360,7 @@ void slp_buffer_send(struct slp_buffer *b, uint32_t version, int priority)
 void slp_buffer_written(struct slp_buffer *b)
 {
 	if (!atomic_load_explicit(&b->fresh, memory_order_relaxed)) return;
-	if (atomic_exchange(&b->fresh, false)) slp_room_promise(-(long)b->bytes);
+	if (atomic_exchange(&b->fresh, false)) slp_memory_promise(-(long)b->bytes);
 }
 
 void slp_buffer_done(struct slp_buffer *b)

@@ -23,7 +23,7 @@ struct slp_buffer {
 	_Atomic uint64_t readers; /* memory nodes that new values are sent to as soon as they are there, as bits */
 	_Atomic uint32_t version; /* counts what is submitted to write it */
 	_Atomic uint64_t asked;   /* bit v % 64: another segment reads version v */
-	atomic_bool fresh;        /* promised memory that nothing has been written into yet (room.h) */
+	atomic_bool fresh;        /* promised memory that nothing has been written into yet (memory_limit.h) */
 	bool lost;                /* there was no memory: its value is spoilt for good, and no kernel may touch it */
 	char nothing;             /* of a lost one: all that StarPU sees of it */
 #ifdef SLP_SIMULATION
@@ -58,8 +58,8 @@ void *slp_buffer_memory(size_t bytes);  /* main memory, for which idle buffers g
 bool slp_buffer_could_be(size_t bytes); /* false: there is not enough, whatever running tasks release */
 /* Without the lock: */
 enum { SLP_LARGE = 16 << 20 }; /* bytes; whether there is room for less is not asked beforehand */
-/* Why there is no room for so many bytes and a scratch of that size, as slp_room_text; NULL: there may be. */
-const char *slp_no_room(size_t bytes, size_t scratch, char text[160]);
+/* Why there is no room for so many bytes and a scratch of that size, as slp_memory_limit_text; NULL: there may be. */
+const char *slp_memory_missing_text(size_t bytes, size_t scratch, char text[160]);
 void slp_buffer_reap(bool all); /* gives back adopted memory that is no longer in use */
 void slp_buffer_retire(void);   /* gives back all adopted memory: the engine stops */
 /* From a worker: a segment that used the buffer has ended. */

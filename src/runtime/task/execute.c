@@ -155,7 +155,7 @@ static bool told_to_fail(void)
 static enum sl_status fail_for_room(const struct slp_kernel *k)
 {
 	char text[160];
-	return slp_kernel_fail(k, SL_ENOMEM, "the slave process has %s", slp_room_text(library_room, text));
+	return slp_kernel_fail(k, SL_ENOMEM, "the slave process has %s", slp_memory_limit_text(library_room, text));
 }
 
 static enum sl_status call_kernel(const struct run *run, const struct slp_kernel *k, const struct slp_type *types)
@@ -445,7 +445,10 @@ void slp_cuda_segment(void *buffers[], void *arg)
 
 int slp_segment_run_for_master(struct slp_segment *seg, void *buffers[], struct slp_failure **failures)
 {
-	struct run run = {.seg = seg, .buffers = buffers, .for_master = true, .no_room = !slp_room_has(library_room)};
+	struct run run = {.seg = seg,
+	                  .buffers = buffers,
+	                  .for_master = true,
+	                  .no_room = !slp_memory_limit_allows_now(library_room)};
 	slp_team_enter();
 	run_segment(&run);
 	*failures = run.tell;

@@ -29,13 +29,13 @@ static bool make(size_t bytes, struct slp_scratch *s)
 {
 	s->bytes = bytes;
 	if (!all_own()) {
-		if (!sl_is_simulated() && !slp_room_for(bytes)) return false;
+		if (!sl_is_simulated() && !slp_memory_limit_allows(bytes)) return false;
 		starpu_variable_data_register(&s->handle, -1, 0, bytes);
 		return true;
 	}
 	s->memory = bytes <= SIZE_MAX / 2 / (size_t)slp_engine.nteams ? slp_buffer_memory((size_t)total(s)) : NULL;
 	if (!s->memory) return false;
-	slp_room_promise(total(s));
+	slp_memory_promise(total(s));
 	return true;
 }
 
@@ -57,14 +57,14 @@ size_t slp_scratch_missing(size_t bytes)
 	return bytes && !find(class_for(bytes)) ? class_for(bytes) * (size_t)slp_engine.nteams : 0;
 }
 
-const char *slp_no_room(size_t bytes, size_t scratch, char text[160])
+const char *slp_memory_missing_text(size_t bytes, size_t scratch, char text[160])
 {
 	if (bytes < SLP_LARGE) return NULL;
 	slp_lock();
 	bytes += slp_scratch_missing(scratch);
 	bool fits = slp_buffer_could_be(bytes);
 	slp_unlock();
-	return fits ? NULL : slp_room_text(bytes, text);
+	return fits ? NULL : slp_memory_limit_text(bytes, text);
 }
 
 bool slp_scratch_get(size_t bytes, struct slp_scratch *scratch)
@@ -86,7 +86,7 @@ bool slp_scratch_get(size_t bytes, struct slp_scratch *scratch)
 void slp_scratch_used(const struct slp_scratch *s)
 {
 	if (!s->memory || !atomic_load_explicit(s->fresh, memory_order_relaxed)) return;
-	if (atomic_exchange(s->fresh, false)) slp_room_promise(-total(s));
+	if (atomic_exchange(s->fresh, false)) slp_memory_promise(-total(s));
 }
 
 void slp_scratch_clear(void)

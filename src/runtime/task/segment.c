@@ -183,11 +183,11 @@ static enum sl_status find_memory(const struct slp_infer *c, const struct slp_op
 	for (int i = 0; i < c->nout; i++) {
 		if (slp_storage_allocate(out[i].storage)) continue;
 		slp_call_fail(c->at, c->op->name, SL_ENOMEM, "the result is %s: %s", slp_type_string(&c->out[i], type),
-		              slp_room_text(out[i].storage->bytes, text));
+		              slp_memory_limit_text(out[i].storage->bytes, text));
 		return SL_ENOMEM;
 	}
 	if (slp_scratch_get(bytes, &scratch)) return SL_OK;
-	slp_call_fail(c->at, c->op->name, SL_ENOMEM, "to work in: %s", slp_room_text(bytes, text));
+	slp_call_fail(c->at, c->op->name, SL_ENOMEM, "to work in: %s", slp_memory_limit_text(bytes, text));
 	return SL_ENOMEM;
 }
 
@@ -257,7 +257,7 @@ static void blame(const struct slp_segment *seg)
 		char room[160], text[512];
 		const struct slp_record *r = user_of(seg, i);
 		snprintf(text, sizeof text, "%s at %s: %s", slp_ops[r->op]->name, r->at,
-		         slp_room_text(seg->slots[i].storage->bytes, room));
+		         slp_memory_limit_text(seg->slots[i].storage->bytes, room));
 		atomic_store(&b->fault, slp_fault_add(SL_ENOMEM, text));
 	}
 }
@@ -408,7 +408,7 @@ static bool find_scratch(struct slp_segment *seg, char why[160])
 {
 	size_t bytes = slp_scratch_bytes(seg->scratch, seg->calls->op_scratch);
 	if (slp_scratch_get(bytes, &seg->work)) return true;
-	slp_room_text(bytes, why);
+	slp_memory_limit_text(bytes, why);
 	return false;
 }
 
