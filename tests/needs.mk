@@ -12,6 +12,7 @@ tests/alloc-long.$(log): tests/test_alloc
 tests/alloc.$(log): libcore.la
 tests/bench.$(log): tools/bench
 tests/bits.$(log): tests/bits
+tests/bombs-long.$(log): tests/bombs
 tests/bombs.$(log): tests/bombs
 tests/book-long.$(log): $(book_programs)
 tests/book.$(log): $(book_programs)

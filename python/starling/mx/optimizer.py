@@ -7,7 +7,7 @@ import math
 import pickle
 
 from .. import _ops as ops
-from .._core import NULL, check, ffi, here, lib, options
+from .._core import NULL, check, ffi, here, lib, options as _options
 from .._tensor import Tensor, borrow
 from .._training import OPTIMIZERS, SETTINGS
 from ._array import NDArray
@@ -506,7 +506,7 @@ class _OfEngine(_Together):
 
     def __init__(self, learning_rate=None, **kwargs):
         self._own = {name: kwargs.pop(name) for name in SETTINGS if name in kwargs}
-        given = options("sl_optimizer", kind=self._kind, **self._own)
+        given = _options("sl_optimizer", kind=self._kind, **self._own)
         super().__init__(learning_rate=lib.sl_optimizer_lr(ffi.addressof(given)) if learning_rate is None else learning_rate, **kwargs)
         self._states = lib.sl_optimizer_states(ffi.addressof(given))
 
@@ -514,7 +514,7 @@ class _OfEngine(_Together):
         return [weight.zeros_like() for _ in range(self._states)]
 
     def _update_alike(self, lr, wd, t, weights, grads, states):
-        given = options("sl_optimizer", kind=self._kind, lr=lr, weight_decay=wd, clip_value=self.clip_gradient or None, **self._own)
+        given = _options("sl_optimizer", kind=self._kind, lr=lr, weight_decay=wd, clip_value=self.clip_gradient or None, **self._own)
         tensors = [ffi.new("sl_tensor *[]", [each._p for each in list_]) for list_ in (weights, grads, *zip(*states))]
         tensors += [NULL] * (4 - len(tensors))
         check(lib.sl_optimizer_update_at(here(), given, t, self.rescale_grad, *tensors, len(weights)))
