@@ -21,7 +21,7 @@ reason() {
     "./quickstart --help" | "tools/build-starpu --print-prefix") ;;
     *--plot*) command -v gnuplot >/dev/null || echo "no gnuplot" ;;
     ./quickstart*) echo "installs packages and builds; CI's first stage" ;;
-    ./autogen.sh | "mkdir build && cd build" | ../configure* | "make -j2" | "make check" | "make check-long" | "make check-threads" | "make install" | "make -C build install")
+    ./autogen.sh | "mkdir build && cd build" | ../configure* | "make -j2" | "make check" | "make check-long" | "make check-release" | "make check-threads" | "make install" | "make -C build install")
       echo "make check would run itself; CI builds and checks so, tests/install.sh installs" ;;
     "make check TESTS="*) echo "as make check" ;;
     "make book" | "doc/book/regenerate --listings") echo "writes into the source; tests/book.sh compares instead" ;;
