@@ -5,7 +5,6 @@
 #include "export/program.h"
 #include "src/onnx/onnx.pb-c.h"
 #include "op.h"
-#include "src/interop/onnx.pb-c.h"
 #include "starling/graph.h"
 
 struct slp_onnx_writer {

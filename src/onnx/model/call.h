@@ -8,7 +8,6 @@
 #include "nn/nn.h"
 #include "src/onnx/onnx.pb-c.h"
 #include "op.h"
-#include "src/interop/onnx.pb-c.h"
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
 
