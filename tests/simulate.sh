@@ -59,7 +59,7 @@ grep -q '^simulated link gpu:0 to gpu:1: [0-9.]* MiB' "$tmp/report" || fail "not
 echo "--- the pages show what the programs print"
 # documented PAGE START: of the block that begins like this, each line with a figure stands in what was printed
 documented() {
-  local line lines=0 places='s/ [^ ]*models\/[^ :]*:[0-9]*//; s/ ([^ ]*)//'
+  local line lines=0 places='s/ [^ ]*\/[^ :]*\.c:[0-9]*//; s/ ([^ ]*)//'
   while IFS= read -r line; do
     grep -qF -- "$line" < <(sed "$places" "$tmp/out") || fail "$1 shows another run (make it anew): $line"
     lines=$((lines + 1))

@@ -44,6 +44,7 @@ FUNCTION(masked_fill, sl_softmax(sl_masked_fill(x, sl_gt_scalar(OTHER(2, 2, 3), 
 FUNCTION(clip, sl_clip(x, -0.5, 0.8))
 FUNCTION(leaky_relu, sl_leaky_relu(x, 0.1))
 FUNCTION(elu, sl_elu(x, 1.3))
+FUNCTION(softsign, sl_softsign(x))
 FUNCTION(logsumexp, sl_logsumexp(x, SL_AXES(-1)))
 FUNCTION(logsumexp_of_all, sl_logsumexp(sl_mul_scalar(x, 100), .keepdims = true))
 FUNCTION(variance, sl_variance(x, SL_AXES(0), .ddof = 1))
@@ -249,6 +250,7 @@ static sl_tensor *also[2];
 	X(sl_clip(given.a, 0, 1))                                                                                      \
 	X(sl_leaky_relu(given.a, 0.1))                                                                                 \
 	X(sl_elu(given.a, 1))                                                                                          \
+	X(sl_softsign(given.a))                                                                                        \
 	X(sl_einsum("ij,jk->ki", given.a, given.b))                                                                    \
 	X(sl_conv_transpose2d(given.q, given.w, NULL))                                                                 \
 	X(sl_conv1d(given.g, given.g, NULL))                                                                           \

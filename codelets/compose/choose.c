@@ -70,3 +70,10 @@ sl_tensor *sl_elu_at(const char *at, sl_tensor *x, double alpha)
 	sl_tensor *below = sl_expm1_at(at, sl_minimum_scalar_at(at, x, 0));
 	return SLP_RETURN(sl_add_at(at, sl_relu_at(at, x), sl_mul_scalar_at(at, below, alpha)));
 }
+
+/* x / (1 + |x|).  J. Bergstra et al., "Quadratic polynomials learn better image features", 2009. */
+sl_tensor *sl_softsign_at(const char *at, sl_tensor *x)
+{
+	SLP_FUNCTION("sl_softsign", at);
+	return SLP_RETURN(sl_div_at(at, x, sl_add_scalar_at(at, sl_abs_at(at, x), 1)));
+}

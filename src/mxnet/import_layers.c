@@ -4,7 +4,7 @@
 #include "mxnet/import_operators.h"
 #include "op.h"
 #include "starling/autograd.h"
-#include "starling/ops.h"
+#include "starling/functions.h"
 
 /* ---- with parameters --------------------------------------------------------------------------------------------- */
 
@@ -171,14 +171,9 @@ void slp_mx_import_dropout(struct slp_mx_call *c)
 	if (slp_mx_go(c)) c->out[0] = sl_dropout_at(c->at, c->in[0], p);
 }
 
-static sl_tensor *softsign(struct slp_mx_call *c, sl_tensor *x)
-{
-	return sl_div_at(c->at, x, sl_add_scalar_at(c->at, sl_abs_at(c->at, x), 1));
-}
-
 void slp_mx_import_softsign(struct slp_mx_call *c)
 {
-	if (slp_mx_go(c)) c->out[0] = softsign(c, c->in[0]);
+	if (slp_mx_go(c)) c->out[0] = sl_softsign_at(c->at, c->in[0]);
 }
 
 void slp_mx_import_activation(struct slp_mx_call *c)

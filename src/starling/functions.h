@@ -22,6 +22,8 @@ SL_API sl_tensor *sl_leaky_relu_at(const char *at, sl_tensor *x, double slope);
 #define sl_leaky_relu(x, slope) sl_leaky_relu_at(SL_HERE, x, slope)
 SL_API sl_tensor *sl_elu_at(const char *at, sl_tensor *x, double alpha);
 #define sl_elu(x, alpha) sl_elu_at(SL_HERE, x, alpha)
+SL_API sl_tensor *sl_softsign_at(const char *at, sl_tensor *x);
+#define sl_softsign(x) sl_softsign_at(SL_HERE, x)
 
 /* ---- statistics over axes --------------------------------------------------------------------------------------- */
 

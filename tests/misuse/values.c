@@ -207,6 +207,12 @@ ARRAY_OF(struct sl_batch, sl_batch, (struct sl_batch){0})
 ARRAY_OF(struct sl_stats, sl_stats, (struct sl_stats){0})
 ARRAY_OF(struct sl_gradcheck_worst, sl_gradcheck_worst, (struct sl_gradcheck_worst){0})
 ARRAY_OF(struct sl_sample, sl_sample, (struct sl_sample){0})
+static struct sl_optimizer optimizer(void)
+{
+	return (struct sl_optimizer){
+	        .kind = (enum sl_optimizer_kind)any_enum(), .lr = any_double(), .eps = any_double()};
+}
+ARRAY_OF(struct sl_optimizer, sl_optimizer, optimizer())
 static struct sl_op_attr attr(int i)
 {
 	struct sl_op_attr none = {0};

@@ -54,7 +54,7 @@ _FUNCTIONS = {
     "fix": lambda x: ops.sign(x) * ops.floor(abs(x)),
     "degrees": lambda x: _in_floats(lambda t: t * (180 / math.pi), x),
     "radians": lambda x: _in_floats(lambda t: t * (math.pi / 180), x),
-    "softsign": lambda x: x / (abs(x) + 1),
+    "softsign": ops.softsign,
     "logical_not": lambda x: x == 0,
     "gelu": ops.gelu,
 }

@@ -159,7 +159,7 @@ def Pooling(data, kernel=(), pool_type="max", global_pool=False, cudnn_off=False
 def Activation(data, act_type):
     """relu, sigmoid, tanh, softrelu, softsign."""
     if act_type == "softsign":
-        return data / (abs(data) + 1)
+        return ops.softsign(data)
     if act_type not in ("relu", "sigmoid", "tanh", "softrelu"):
         raise not_here(f"Activation({act_type!r})", "relu, sigmoid, tanh, softrelu, softsign")
     return ops.softplus(data) if act_type == "softrelu" else ops.activate(data, act_type)

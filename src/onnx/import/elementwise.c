@@ -9,11 +9,6 @@
 
 /* ---- of one tensor ----------------------------------------------------------------------------------------------- */
 
-static sl_tensor *softsign(const char *at, sl_tensor *x)
-{
-	return sl_div_at(at, x, sl_add_scalar_at(at, sl_abs_at(at, x), 1));
-}
-
 static sl_tensor *mish(const char *at, sl_tensor *x)
 {
 	return sl_mul_at(at, x, sl_tanh_at(at, sl_softplus_at(at, x)));
@@ -62,7 +57,7 @@ static const struct unary {
         {"Not", sl_logical_not_at, unless, true},
         {"IsNaN", sl_isnan_at, NULL, true},
         {"HardSwish", sl_hard_swish_at, NULL, false},
-        {"Softsign", softsign, NULL, false},
+        {"Softsign", sl_softsign_at, NULL, false},
         {"Mish", mish, NULL, false},
         {"Tan", sl_tan_at, tan, false},
         {"Sinh", sl_sinh_at, sinh, false},

@@ -401,7 +401,7 @@ class Activation(_Layer):
     """relu, sigmoid, tanh, softrelu, softsign."""
 
     def __init__(self, activation, **common):
-        functions = {"softsign": lambda x: x / (abs(x) + 1), "softrelu": ops.softplus}
+        functions = {"softsign": ops.softsign, "softrelu": ops.softplus}
         inner = _Function(functions[activation]) if activation in functions else _nn.Activation(_activation(activation))
         object.__setattr__(self, "_kind_of", activation)
         super().__init__(inner, activation, **common)
