@@ -21,9 +21,10 @@ reason() {
     "./quickstart --help" | "tools/build-starpu --print-prefix") ;;
     *--plot*) command -v gnuplot >/dev/null || echo "no gnuplot" ;;
     ./quickstart*) echo "installs packages and builds; CI's first stage" ;;
-    ./autogen.sh | "mkdir build && cd build" | ../configure* | "make -j2" | "make check" | "make check-long" | "make check-release" | "make check-threads" | "make install" | "make -C build install")
+    ./autogen.sh | "mkdir build && cd build" | ../configure* | "make -j2" | "make check" | "make check-long" | "make check-release" | "make recheck" | "make check-threads" | "make install" | "make -C build install")
       echo "make check would run itself; CI builds and checks so, tests/install.sh installs" ;;
     "make check TESTS="*) echo "as make check" ;;
+    "tests/abi.sh BUILD") echo "make check-release runs it, with the name of a build" ;;
     "make book" | "doc/book/regenerate --listings") echo "writes into the source; tests/book.sh compares instead" ;;
     "make reference") echo "tests/reference.sh runs it, with doxygen" ;;
     cc\ * | c++\ *) echo "needs an installed Starling; tests/install.sh compiles so, tests/book.sh and readme.sh run the programs" ;;
