@@ -24,6 +24,7 @@ reason() {
     ./autogen.sh | "mkdir build && cd build" | ../configure* | "make -j2" | "make check" | "make check-long" | "make check-release" | "make recheck" | "make check-threads" | "make install" | "make -C build install")
       echo "make check would run itself; CI builds and checks so, tests/install.sh installs" ;;
     "make check TESTS="*) echo "as make check" ;;
+    tests/onnx_cases.py*) echo "needs onnx and onnxruntime, and writes into the source" ;;
     "tests/abi.sh BUILD") echo "make check-release runs it, with the name of a build" ;;
     "make book" | "doc/book/regenerate --listings") echo "writes into the source; tests/book.sh compares instead" ;;
     "make reference") echo "tests/reference.sh runs it, with doxygen" ;;

@@ -58,7 +58,7 @@ if grep -q '^#define HAVE_ONNX 1$' config.h; then
   run 1 tools/sl-run "$model" "${given[@]}" -o "z=$tmp/z.npy"
   complains 'has no node or value "z"'
   run 2 tools/sl-run "$model" "${given[@]}" -o "y=$tmp/y.raw" -o "$tmp/d.npy"
-  complains 'each with its name'
+  complains 'and their names'
   run 2 tools/sl-run "$model" "${given[@]}" -o "y=$tmp/y.raw" --node c
   complains 'exclude each other'
 fi

@@ -2,7 +2,7 @@
 #include "runtime/engine.h"
 #include "runtime/observe/stats.h"
 
-struct slp_engine slp_engine = {.lock = PTHREAD_MUTEX_INITIALIZER, .device = {SL_DEVICE_AUTO, -1}};
+struct slp_engine slp_engine = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 struct slp_counters slp_counters;
 

@@ -126,6 +126,7 @@ const char *slp_node_name(unsigned node, char name[SL_DEVICE_NAME_MAX])
 enum sl_status slp_device_resolve(const char *at, sl_device *device)
 {
 	if (device->kind == SL_DEVICE_DEFAULT) *device = slp_engine.device;
+	if (device->kind == SL_DEVICE_DEFAULT) *device = sl_auto(); /* the engine has not run yet */
 	if (device->kind == SL_DEVICE_AUTO) return SL_OK;
 	int count = device->kind == SL_DEVICE_CPU ? slp_engine.nteams : slp_engine.ngpus;
 	return device->index < count && count > 0 ? SL_OK : absent(at, *device);
