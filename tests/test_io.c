@@ -129,7 +129,7 @@ static void test_npy_faults(void)
 	        {"{'descr': '<f8', 'fortran_order': False, 'shape': (1 1)}", "not a tuple of numbers"},
 	        {"{'descr': '<f8', 'fortran_order': False, 'shape': (2,)}", "16 bytes, but 8 follow"},
 	        {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,)}", "4 bytes, but 8 follow"},
-	        {"{'descr': '<f8', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1)}", "7 axes"},
+	        {"{'descr': '<f8', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1)}", "more than 6 axes"},
 	        {"{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999999999999,)}", "impossible shape"},
 	        {"{'descr': '<f8', 'fortran_order': False, 'shape': (4611686018427387904, 4)}", "impossible shape"},
 	        {"{'descr': '<f8', 'fortran_order': False, 'shape': (1152921504606846976,)}", "t.npy"},
