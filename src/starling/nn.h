@@ -467,11 +467,17 @@ struct sl_step_batch {
 	int nout;
 	sl_tensor **losses; /* NULL, or gets the losses of each shard */
 	int shards;         /* into which the batch is split; 0: it is not */
+	int unused;
 };
+#ifdef __cplusplus
+#define SL_STEP_BATCH_(...) SL_PARTLY_((struct sl_step_batch){__VA_ARGS__})
+#else /* with a name in the list, compilers do not warn about the fields that are left out */
+#define SL_STEP_BATCH_(...) ((struct sl_step_batch){__VA_ARGS__, .unused = 0})
+#endif
 SL_API sl_tensor *sl_step_run_at(const char *at, sl_step *step, struct sl_step_batch batch);
-#define sl_step_run(step, ...) sl_step_run_at(SL_HERE, step, SL_PARTLY_((struct sl_step_batch){__VA_ARGS__}))
+#define sl_step_run(step, ...) sl_step_run_at(SL_HERE, step, SL_STEP_BATCH_(__VA_ARGS__))
 SL_API enum sl_status sl_step_prepare_at(const char *at, sl_step *step, struct sl_step_batch batch);
-#define sl_step_prepare(step, ...) sl_step_prepare_at(SL_HERE, step, SL_PARTLY_((struct sl_step_batch){__VA_ARGS__}))
+#define sl_step_prepare(step, ...) sl_step_prepare_at(SL_HERE, step, SL_STEP_BATCH_(__VA_ARGS__))
 SL_API struct sl_plan_info sl_step_info(const sl_step *step);
 SL_API const sl_graph *sl_step_graph(const sl_step *step);
 SL_API void sl_step_free(sl_step *SL_OPTIONAL step);
