@@ -148,7 +148,7 @@ fi
 if command -v readelf >/dev/null; then
   flags=$(sed -nE 's/^S\["(SLP_HARDENING|SLP_LDFLAGS)"\]="(.*)"$/\2/p' config.status)
   # shellcheck disable=SC2086
-  "$srcdir/tests/hardened" "$dest" "$(echo $flags)"
+  "$srcdir/tests/hardened" "$dest" "$(echo $flags)" "${libdir#"$dest"}"
 fi
 sbom=$(find "$dest" -name '*.cdx.json')
 [ -n "$sbom" ] && grep -q '"libc6\|libc\.so' $sbom || { echo "no bill of materials, or an empty one: $sbom"; exit 1; }
