@@ -31,7 +31,7 @@ static const struct slp_attr attr_table[] = {
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
 
-/* The sizes; computes those of y. */
+/* Sizes of the convolution, those of y included. */
 static struct slp_conv conv_of(const struct slp_conv2d_blocked_attrs *a)
 {
 	const struct sl_conv2d_opts *o = &a->conv;

@@ -66,7 +66,7 @@ bool slp_padding_of(const char *at, const char *what, const struct sl_buckets *b
 	return true;
 }
 
-/* ---- filling and cutting ----------------------------------------------------------------------------------------- */
+/* ---- padding and unpadding --------------------------------------------------------------------------------------- */
 
 /* Repeats of the last element: whatever the network makes of them, it can make something of that one. */
 static sl_tensor *filler(const char *at, const struct slp_padding *f, sl_tensor *x)

@@ -1,5 +1,5 @@
-/* What a stranger's file may cost (sl_config.untrusted), counted for the calling thread while it reads one, or runs a
- * network that came from one (budget.c). */
+/* Limits for untrusted files (sl_config.untrusted): the calling thread counts its work while it reads one, or runs its
+ * network (budget.c). */
 #ifndef SLP_BUDGET_H
 #define SLP_BUDGET_H
 

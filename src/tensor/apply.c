@@ -207,7 +207,7 @@ static enum sl_status reject_types(const struct slp_infer *c)
 	                  sl_dtype_name(t->dtype));
 }
 
-/* What a network of a stranger's may compute. */
+/* Refuses calls of an untrusted network that exceed its limits. */
 static enum sl_status check_budget(const struct slp_infer *c)
 {
 	char why[256];

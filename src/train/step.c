@@ -261,7 +261,7 @@ static sl_graph *trace_graph(const char *at, const sl_step *step, struct slp_com
 static bool check_padding(const struct slp_step_run *r, int shard, struct slp_compiled *c)
 {
 	if (!c->filled) return true;
-	const struct slp_padding *f = &r->filling[shard];
+	const struct slp_padding *f = &r->padding[shard];
 	struct slp_compiled shorter = *c;
 	shorter.signature = slp_signature_shorter(c->signature, f->which, f->axis);
 	sl_graph *more = shorter.signature ? trace_graph(r->at, r->step, c, NULL) : NULL;
@@ -282,7 +282,7 @@ static struct slp_compiled *compile(const struct slp_step_run *r, int shard, boo
 {
 	struct slp_compiled *c = slp_calloc(1, sizeof *c);
 	if (c) *c = (struct slp_compiled){.nin = r->nin, .ntargets = r->ntargets, .whole = whole};
-	if (c && r->filling) c->filled = r->filling[shard].which;
+	if (c && r->padding) c->filled = r->padding[shard].which;
 	if (c) c->signature = slp_signature_new(slp_step_inputs(r, shard), slp_step_shard(r, shard));
 	int *bucket = slp_calloc((size_t)slp_step_params(r->step) + 1 + SL_MAX_RESULTS, sizeof *bucket);
 	SLP_FORWARD_SCOPE();
@@ -322,7 +322,7 @@ static void follow_changes(sl_step *step)
 
 static bool matches(const struct slp_compiled *c, const struct slp_step_run *r, int shard, bool whole)
 {
-	return c->whole == whole && c->nin == r->nin && c->filled == (r->filling ? r->filling[shard].which : 0) &&
+	return c->whole == whole && c->nin == r->nin && c->filled == (r->padding ? r->padding[shard].which : 0) &&
 	       slp_signature_matches(c->signature, slp_step_inputs(r, shard), slp_step_shard(r, shard));
 }
 

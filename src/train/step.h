@@ -39,7 +39,7 @@ struct slp_step_run {
 	sl_tensor *const *batch; /* of each shard: the network's inputs, then the targets */
 	int nin, ntargets;       /* of a shard */
 	const struct slp_padding
-	        *filling;          /* of each shard, whose batch ends with a mask then; NULL: nothing is filled up */
+	        *padding;          /* of each shard, whose batch ends with a mask then; NULL: no shard is padded */
 	sl_tensor **losses, **out; /* of each shard: the losses, nout results; NULL: not requested */
 	int nout;
 	sl_tensor *first;  /* the losses of the first shard, which the call returns */
@@ -47,12 +47,12 @@ struct slp_step_run {
 };
 static inline sl_tensor *const *slp_step_shard(const struct slp_step_run *r, int i)
 {
-	return r->batch + (size_t)i * (size_t)(r->nin + r->ntargets + (r->filling != NULL));
+	return r->batch + (size_t)i * (size_t)(r->nin + r->ntargets + (r->padding != NULL));
 }
 /* How many tensors its program takes. */
 static inline int slp_step_inputs(const struct slp_step_run *r, int i)
 {
-	return r->nin + r->ntargets + (r->filling && r->filling[i].which);
+	return r->nin + r->ntargets + (r->padding && r->padding[i].which);
 }
 
 /* step.c */
@@ -67,10 +67,10 @@ const struct slp_compiled *slp_step_plan(const struct slp_step_run *r, int shard
 sl_tensor *slp_step_loss(const char *at, const sl_step *step, sl_tensor *const *out, int nout,
                          sl_tensor *const *targets, int ntargets);
 
-/* step_filling.c */
-/* Runs go on batches that are filled up to the buckets of the step, if it has any. */
+/* step_padding.c */
+/* Pads batches to the buckets of the step, if it has any, and runs them. */
 bool slp_step_filled(struct slp_step_run *r, bool (*go)(struct slp_step_run *));
-/* The rows of a shard, before it was filled up. */
+/* The rows of a shard before padding. */
 int64_t slp_step_rows(const struct slp_step_run *r, int shard);
 /* The losses and results of a program without what was filled in; false after an error. */
 bool slp_step_unpad(const struct slp_step_run *r, int shard, const struct slp_compiled *c, sl_tensor **heads);

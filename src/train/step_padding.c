@@ -9,7 +9,7 @@
 
 int64_t slp_step_rows(const struct slp_step_run *r, int shard)
 {
-	const struct slp_padding *f = r->filling ? &r->filling[shard] : NULL;
+	const struct slp_padding *f = r->padding ? &r->padding[shard] : NULL;
 	if (f && f->which & 1 && f->axis == 0) return f->length;
 	return slp_rows_of(slp_step_shard(r, shard)[0]->type.shape);
 }
@@ -48,7 +48,7 @@ sl_tensor *slp_step_mask(const char *at, const struct slp_follows *follows, sl_t
 /* Puts the filled-up tensors of a shard, and its mask, in its place of the batch. */
 static bool fill_shard(const struct slp_step_run *from, const struct slp_step_run *r, int shard)
 {
-	const struct slp_padding *f = &r->filling[shard];
+	const struct slp_padding *f = &r->padding[shard];
 	sl_tensor *const *in = slp_step_shard(from, shard), **out = r->owned + (slp_step_shard(r, shard) - r->batch);
 	int n = r->nin + r->ntargets;
 	bool ok = true;
@@ -62,7 +62,7 @@ static bool fill_shard(const struct slp_step_run *from, const struct slp_step_ru
 }
 
 /* Chooses the buckets; *any: whether there is one. */
-static bool choose(const struct slp_step_run *from, struct slp_padding *filling, bool *any)
+static bool choose(const struct slp_step_run *from, struct slp_padding *padding, bool *any)
 {
 	for (int i = 0; i < from->n; i++) {
 		sl_tensor *const *in = slp_step_shard(from, i);
@@ -70,8 +70,8 @@ static bool choose(const struct slp_step_run *from, struct slp_padding *filling,
 		for (int k = 0; k < n; k++)
 			if (!slp_tensor_usable(from->at, from->function, in[k])) return false;
 		const struct sl_buckets *b = &from->step->opts.buckets;
-		if (!slp_padding_of(from->at, from->function, b, n, in, &filling[i])) return false;
-		*any |= filling[i].which != 0;
+		if (!slp_padding_of(from->at, from->function, b, n, in, &padding[i])) return false;
+		*any |= padding[i].which != 0;
 	}
 	return true;
 }
@@ -80,19 +80,19 @@ bool slp_step_filled(struct slp_step_run *from, bool (*go)(struct slp_step_run *
 {
 	if (!from->step->opts.buckets.sizes[0]) return go(from);
 	size_t n = (size_t)from->n, each = (size_t)(from->nin + from->ntargets) + 1;
-	struct slp_padding *filling = slp_calloc(n, sizeof *filling);
+	struct slp_padding *padding = slp_calloc(n, sizeof *padding);
 	struct slp_step_run r = *from;
 	r.batch = r.owned = slp_calloc(n * each, sizeof *r.owned);
-	bool any = false, ok = filling && r.owned;
+	bool any = false, ok = padding && r.owned;
 	if (!ok) slp_call_fail(r.at, r.function, SL_ENOMEM, "no memory for a step");
-	ok = ok && choose(from, filling, &any);
-	r.filling = filling;
+	ok = ok && choose(from, padding, &any);
+	r.padding = padding;
 	for (int i = 0; ok && any && i < r.n; i++) ok = fill_shard(from, &r, i);
 	ok = ok && go(any ? &r : from);
 	if (any) from->first = r.first;
 	for (size_t i = 0; r.owned && i < n * each; i++) sl_release(r.owned[i]);
 	free(r.owned);
-	free(filling);
+	free(padding);
 	return ok;
 }
 
@@ -104,7 +104,7 @@ bool slp_step_unpad(const struct slp_step_run *r, int shard, const struct slp_co
 		sl_tensor *cut = NULL;
 		SL_PAUSE
 			SL_SCOPE
-				cut = sl_retain(slp_unpad(r->at, &r->filling[shard], c->follows[i], heads[i]));
+				cut = sl_retain(slp_unpad(r->at, &r->padding[shard], c->follows[i], heads[i]));
 		if (!slp_scope_is_open()) sl_release(heads[i]);
 		ok = (heads[i] = cut ? slp_scope_add(cut) : NULL) != NULL;
 	}
