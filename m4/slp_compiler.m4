@@ -93,7 +93,7 @@ AC_CACHE_CHECK([for __attribute__((target_clones)) by x86-64 level], [slp_cv_tar
     {
       float y[9] = {0}, x[9] = {0};
       add(y, x, 9);
-      return __builtin_cpu_supports("x86-64-v4") < 0;
+      return __builtin_cpu_supports("x86-64-v4") ? 3 : 4;
     }]])],
     [slp_cv_target_clones=yes], [slp_cv_target_clones=no])
   CFLAGS=$slp_save_CFLAGS])

@@ -16,6 +16,12 @@ AS_IF([test "$have_onnx" = yes], [slp_onnx="protobuf-c $($PKG_CONFIG --modversio
   [slp_onnx="no: needs libprotobuf-c-dev, protobuf-c-compiler"])
 AS_IF([test "$have_png" = yes], [slp_png="libpng $($PKG_CONFIG --modversion libpng)"], [slp_png="no: needs libpng-dev"])
 AS_IF([test "$have_jpeg" = yes], [slp_jpeg="libjpeg $($PKG_CONFIG --modversion libjpeg)"], [slp_jpeg="no: needs libjpeg-dev"])
+AS_IF([test "$slp_cv_target_clones" = yes], [slp_variants=yes],
+  [test "$enable_native" != no], [slp_variants="no: for this machine's CPU only"],
+  [test "$enable_sanitizers" != no], [slp_variants="no: not with sanitizers"],
+  [test "$host_cpu" != x86_64], [slp_variants="no: $host_cpu has one"],
+  [slp_variants="no: kernels use SSE2 only and are slow (config.log says why; --enable-native, or another compiler)"
+   AC_MSG_WARN([$CC makes no variants of kernels for newer CPUs: they use SSE2 only and are slow])])
 echo
 echo "Starling $PACKAGE_VERSION"
 slp_line "prefix" "$prefix"
@@ -36,7 +42,7 @@ slp_line "PNG" "$slp_png"
 slp_line "JPEG" "$slp_jpeg"
 slp_line "MPI" "$mpi_name"
 slp_line "CUnit" "$slp_cunit"
-slp_line "CPU variants" "$slp_cv_target_clones"
+slp_line "CPU variants" "$slp_variants"
 slp_line "native" "$enable_native"
 slp_line "sanitizers" "$enable_sanitizers"
 slp_line "hardening" "${SLP_HARDENING:-no}$SLP_LDFLAGS"

@@ -30,8 +30,8 @@ static bool ends(const char *text, const char *ending)
 static sl_shape input_shape(const char *path)
 {
 	sl_shape shape = {.ndim = 0};
-	char *p = strrchr(path, '@');
-	while (p && (*p == '@' || *p == 'x')) shape.dim[shape.ndim++] = strtol(p + 1, &p, 10);
+	const char *p = strrchr(path, '@');
+	while (p && (*p == '@' || *p == 'x')) shape.dim[shape.ndim++] = strtol(p + 1, (char **)&p, 10);
 	return p ? shape : SL_SHAPE(2, 3);
 }
 

@@ -117,7 +117,7 @@ static void parse(char **argv)
 		*value++ = '\0';
 		if (!set(*argv, value)) exit(2);
 	}
-	char *at = strchr(fault, '@');
+	char *at = (char *)strchr(fault, '@'); /* the program's argument, which may be changed */
 	if (at && sscanf(at + 1, "%d@%d", &fault_step, &fault_rank) != 2) exit(2);
 	if (at) *at = '\0';
 	if (!strcmp(device, "gpu")) kind = SL_DEVICE_GPU;

@@ -87,3 +87,55 @@ echo "--- other compilers"
 rm "$tree/broken"
 run 0 quickstart build --no-install -- CC=gcc-12
 if grep -q ccache "$tree/build/configured"; then fail "ccache though a compiler is named"; fi
+
+# A system of which only these programs are seen: all but package managers, and what the test puts there.
+mkdir "$tmp/others"
+for place in $(printf '%s\n' "$PATH" | tr : ' ') /usr/sbin /sbin; do
+  for program in "$place"/*; do
+    case ${program##*/} in apt* | dpkg* | dnf* | rpm* | yum* | sudo* | ccache) continue ;; esac
+    [ ! -x "$program" ] || [ -e "$tmp/others/${program##*/}" ] || ln -s "$(command -v "$program" || echo "$program")" "$tmp/others/${program##*/}"
+  done
+done
+# elsewhere STUBS ARGUMENT...: quickstart in a system of these stubs
+elsewhere() { env -u CC -u CXX -u MAKEFLAGS -u MFLAGS PATH="$1:$tmp/others" "$tree/quickstart" "${@:2}"; }
+
+echo "--- without a package manager"
+mkdir "$tmp/none"
+printf '#!/bin/sh\nexit 1\n' | stub "$tmp/none/pkg-config"
+run 1 elsewhere "$tmp/none" build
+complains 'no apt-get or dnf here.*hwloc \(2\.0\), Jansson'
+if grep -qE 'to do:|packages' "$tmp/err"; then fail "packages are announced where there are none"; fi
+run 0 elsewhere "$tmp/none" build --no-install -- CC=gcc
+complains 'not installed: .*hwloc'
+
+echo "--- without root and sudo"
+mkdir "$tmp/user"
+printf '#!/bin/sh\necho 1000\n' | stub "$tmp/user/id"
+for name in apt-get dpkg-query; do printf '#!/bin/sh\necho called >>"%s"\nexit 1\n' "$tmp/calls.$name" | stub "$tmp/user/$name"; done
+run 1 elsewhere "$tmp/user" build
+complains 'neither root nor sudo; first, as root: apt-get install autoconf automake .*zlib1g-dev'
+[ ! -e "$tmp/calls.apt-get" ] || fail "apt-get is called without being allowed"
+
+echo "--- Fedora"
+mkdir "$tmp/fedora"
+printf '#!/bin/sh\necho "$*" >>"%s"\n' "$tmp/dnf" | stub "$tmp/fedora/dnf"
+printf '#!/bin/sh\n[ "$3" != hwloc-devel ] && [ "$3" != gcc-c++ ] && [ "$3" != vim ]\n' | stub "$tmp/fedora/rpm"
+printf '#!/bin/sh\nexec "$@"\n' | stub "$tmp/fedora/sudo"
+run 0 elsewhere "$tmp/fedora" build --packages vim -- CC=gcc
+contains "$tmp/dnf" '^-y -q install gcc-c\+\+ hwloc-devel vim$'
+
+echo "--- a source archive of StarPU"
+stub "$tree/tools/build-starpu" <<END
+#!/bin/sh
+echo "\$*" >>"$tmp/starpu"
+case "\$*" in *--print-prefix) echo /usr ;; esac
+END
+cd "$tmp" || exit
+run 0 elsewhere "$tmp/none" build --no-install --tarball starpu.tar.gz -- CC=gcc-11
+contains "$tmp/starpu" "^--tarball $tmp/starpu.tar.gz .*--jobs"
+
+echo "--- a failure beside StarPU's build"
+rm "$tree/configure"
+printf '#!/bin/sh\nexit 1\n' | stub "$tree/autogen.sh"
+run 1 elsewhere "$tmp/none" build --no-install -- CC=gcc-10
+complains 'autoreconf failed'

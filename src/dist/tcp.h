@@ -10,7 +10,7 @@
 
 /* What a process says of itself: all that must be alike comes first. */
 struct slp_hello {
-	char magic[8];
+	char magic[8] SLP_NONSTRING;
 	uint32_t protocol, size; /* another byte order is another protocol */
 	char version[24];
 	uint32_t rank, length;

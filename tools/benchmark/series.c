@@ -34,7 +34,7 @@ static void spin(pid_t parent)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent) _exit(0);
-	for (volatile unsigned long n = 0;; n++) continue;
+	for (;;) __asm__ volatile("");
 }
 
 static void end_loops(void)

@@ -101,7 +101,11 @@ static const char *variant(void)
 	if (__builtin_cpu_supports("x86-64-v3")) return "x86-64-v3: the CPU has AVX2, but not all of AVX-512";
 	return "baseline: the CPU has no AVX2";
 #else
-	return "one only: the compiler made no variants";
+#ifdef __x86_64__
+	return "one only: the compiler made no variants; they are slow unless configured with --enable-native";
+#else
+	return "one only: this architecture needs no variants";
+#endif
 #endif
 }
 

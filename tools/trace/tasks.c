@@ -129,7 +129,7 @@ static int by_value(const void *a, const void *b)
 /* The trace's clock is the program's, but begins elsewhere: by the median of all submissions, which both know. */
 static void move_waits(struct trace *t, const struct notes *notes)
 {
-	double *differences = calloc((size_t)t->ntasks + 1, sizeof *differences), by;
+	double *differences = calloc((unsigned)t->ntasks + 1u, sizeof *differences), by;
 	int count = 0;
 	if (!differences) fail("no memory for %d tasks", t->ntasks);
 	for (int i = 0; i < t->ntasks; i++) {

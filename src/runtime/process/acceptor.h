@@ -10,12 +10,21 @@
 
 #include "runtime/process/hmac.h"
 
+/* Eight bytes without a 0 at their end. */
 #define SLP_MAGIC "STARLING"
+#ifdef __has_attribute
+#if __has_attribute(nonstring)
+#define SLP_NONSTRING __attribute__((nonstring))
+#endif
+#endif
+#ifndef SLP_NONSTRING
+#define SLP_NONSTRING
+#endif
 
 enum { SLP_NONCE = 16, SLP_CALLERS_MOST = 64, SLP_HELLO_MOST = 256 };
 
 struct slp_greeting {
-	char magic[8];
+	char magic[8] SLP_NONSTRING;
 	uint8_t nonce[SLP_NONCE];
 };
 

@@ -28,7 +28,7 @@ enum { MOST = 64, SAY_HELLO = 2, LOOK_MS = 5, AGAIN_MS = 20 };
 
 /* What a slave says; the secret's proof is made from the master's nonce. */
 struct slave_hello {
-	char magic[8], what[8];
+	char magic[8] SLP_NONSTRING, what[8];
 	uint8_t nonce[SLP_NONCE], mac[SLP_HMAC_BYTES];
 };
 _Static_assert(sizeof(struct slave_hello) <= SLP_HELLO_MOST, "the buffer of a caller");
