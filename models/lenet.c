@@ -107,7 +107,7 @@ static bool train_batch(struct drv_training *training, sl_tensor *x, sl_tensor *
 	}
 	for (int i = 0; i < n; i++) sl_backward(losses[i]);
 	for (int p = 0; p < NPARAMS; p++) {
-		sl_tensor *grads[DRV_MAX_DEVICES];
+		sl_tensor *grads[DRV_MAX_DEVICES] = {NULL};
 		for (int i = 0; i < n; i++) grads[i] = t->replicas[i].grads[p];
 		allreduce(grads, n);
 	}
