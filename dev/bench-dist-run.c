@@ -9,9 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <starling/arithmetic.h>
-#include <starling/nn.h>
-#include <starling/primitives.h>
+#include <starling.h>
 #include <starling/dist.h>
 
 #include "models/driver/networks.h"

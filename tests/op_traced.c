@@ -2,6 +2,7 @@
 #include <starling.h>
 
 #include "op_list/attention.h"
+#include "op_list/binary.h"
 #include "op_traced.h"
 #include "train/train.h"
 
