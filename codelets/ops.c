@@ -2,7 +2,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "op_list.h"
+#include "op_list/all.h"
 
 const struct sl_op *slp_ops[SLP_MAX_OPS + 1] = {
 #define X(name) &slp_op_##name,

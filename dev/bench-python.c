@@ -1,5 +1,6 @@
 /* What bench-python measures, in C: a round for each line of standard input, as JSON. */
-#include <starling.h>
+#include <starling/arithmetic.h>
+#include <starling/nn.h>
 #include <stdio.h>
 #include <time.h>
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <starling.h>
+
 #include "driver/experiments.h"
 
 struct options {

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <starling.h>
+
 #include "driver/experiments.h"
 #include "driver/networks.h"
 

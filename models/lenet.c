@@ -3,6 +3,8 @@
  * Parameters are copied to each device by hand, batches are split over the devices, gradients are summed over them:
  * Zhang, Lipton, Li, Smola, "Dive into Deep Learning", section "Training on Multiple GPUs".  The network follows
  * LeCun, Bottou, Bengio, Haffner, "Gradient-based learning applied to document recognition", 1998. */
+#include <starling.h>
+
 #include "lenet.h"
 
 /* ---- the network ------------------------------------------------------------------------------------------------- */

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include <starling.h>
+
 #include "driver/experiments.h"
 
 struct options {

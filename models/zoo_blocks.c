@@ -1,6 +1,9 @@
 /* Blocks of the zoo's networks.  Children have the names of Gluon's, so that files of parameters fit. */
 #include <stdlib.h>
 
+#include <starling/elementwise.h>
+#include <starling/functions.h>
+
 #include "zoo_blocks.h"
 
 /* ---- blocks that join -------------------------------------------------------------------------------------------- */

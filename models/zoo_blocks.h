@@ -2,7 +2,7 @@
 #ifndef MODELS_ZOO_BLOCKS_H
 #define MODELS_ZOO_BLOCKS_H
 
-#include <starling.h>
+#include <starling/nn.h>
 
 enum zoo_kind {
 	ZOO_END, /* of a sequence, of branches, of the table */

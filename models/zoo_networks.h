@@ -3,7 +3,7 @@
 #ifndef MODELS_ZOO_NETWORKS_H
 #define MODELS_ZOO_NETWORKS_H
 
-#include <starling.h>
+#include <starling/nn.h>
 
 struct zoo_network {
 	const char *name; /* as in Gluon's zoo */

@@ -27,6 +27,14 @@ const char *slp_number_text(double x, bool single, char text[32]);
 /* As those of <stdio.h>. */
 int slp_snprintf(char *text, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
 int slp_vsnprintf(char *text, size_t size, const char *format, va_list args) __attribute__((format(printf, 3, 0)));
+/* Writes what a function's last two arguments say: `format` and the ... after it. */
+#define SLP_FORMAT(text, size, format)                                                                                 \
+	do {                                                                                                           \
+		va_list args_;                                                                                         \
+		va_start(args_, format);                                                                               \
+		slp_vsnprintf(text, size, format, args_);                                                              \
+		va_end(args_);                                                                                         \
+	} while (0)
 int slp_fprintf(FILE *file, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #ifdef __cplusplus

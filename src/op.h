@@ -45,6 +45,17 @@ enum sl_status slp_simulated_kernel(const struct slp_kernel *k);
 #define SLP_CUDA_FORGET(fn) NULL
 #endif
 
+/* An operation of a list, ops.def, by name: its descriptor, by whose address it is recognised, and its CUDA kernel.
+ * op_list/ declares them by families: a file includes those of the operations that it names. */
+#ifdef __cplusplus
+#define SLP_EXTERN_ extern "C"
+#else
+#define SLP_EXTERN_ extern
+#endif
+#define SLP_DECLARE_OP(name)                                                                                           \
+	SLP_EXTERN_ const struct sl_op slp_op_##name;                                                                  \
+	SLP_EXTERN_ enum sl_status slp_cuda_##name(const struct slp_kernel *k);
+
 #define SLP_MAX_ATTRS 112 /* bytes of an attribute structure */
 #define SLP_MAX_OUTPUTS 4
 

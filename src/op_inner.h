@@ -4,7 +4,7 @@
 #define SLP_OP_INNER_H
 
 #include "op.h"
-#include "starling/ops.h"
+#include "starling/primitives.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -3,7 +3,7 @@
 #ifndef SLP_OPTIMIZER_H
 #define SLP_OPTIMIZER_H
 
-#include <starling.h>
+#include <starling/nn.h>
 
 #include "op.h"
 

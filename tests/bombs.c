@@ -12,7 +12,7 @@
 
 #include <starling.h>
 
-#include "data/image.h"
+#include "data/image/image.h"
 #include "io/params.h"
 
 enum { MEMORY = 256 << 20, MOST_KB = 500000, HANGS = 600, MOST_PROCESSOR_SECONDS = 30 };

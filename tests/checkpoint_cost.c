@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <starling.h>
+
 #include "models/driver/networks.h"
 
 enum { BATCH = 32, SIDE = 28, MOST = 1000, EVERY = 10 };

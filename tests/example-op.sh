@@ -15,8 +15,10 @@ listing() {
 }
 for f in bound.c bound.cu bound.h cases.c main.c expected; do listing "$f"; done
 
-{ cat "$srcdir/codelets/ops.def"; echo 'X(bound)'; } >"$dir/ops.def"
-# ops.def is looked for beside ops.c first, hence the copy.
+# A list names further ones by their folders, which are looked for beside itself first: hence the copies.
+mkdir "$dir/elementwise"
+{ cat "$srcdir/codelets/elementwise/binary_ops.def"; echo 'X(bound)'; } >"$dir/elementwise/binary_ops.def"
+cp "$srcdir/codelets/ops.def" "$dir/ops.def"
 cp "$srcdir/codelets/ops.c" "$dir/ops.c"
 
 flags="-std=gnu11 -Wall -Wextra -Werror -DHAVE_CONFIG_H -I$dir -I. -I$srcdir/src -I$srcdir/codelets -I$srcdir/tests"

@@ -5,7 +5,7 @@
 
 #include "config.h"
 #include "io_networks.h"
-#include "starling/functions.h"
+#include "starling.h"
 
 static bool save(const char *prefix, const char *ending, sl_tensor *t)
 {

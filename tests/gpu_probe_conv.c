@@ -6,7 +6,7 @@
 #include <string.h>
 #include <starling.h>
 
-#include "op_list.h"
+#include "op_list/conv.h"
 #include "conv/conv2d_graph.h"
 #include "gpu_probe.h"
 

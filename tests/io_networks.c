@@ -2,7 +2,7 @@
  * everything. */
 #include "io_networks.h"
 
-#include <starling/functions.h>
+#include <starling.h>
 
 static sl_block *lenet(void)
 {

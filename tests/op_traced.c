@@ -1,7 +1,8 @@
 /* Running test cases within traced code. */
 #include <starling.h>
 
-#include "op_list.h"
+#include "op_list/attention.h"
+#include "op_list/binary.h"
 #include "op_traced.h"
 #include "train/train.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <starling.h>
 
-#include "op_list.h"
+#include "op_list/binary.h"
 #include "check.h"
 #include "fill/fill.h"
 #include "elementwise/fused.h"

@@ -3,7 +3,12 @@
 #include <string.h>
 #include <starling.h>
 
-#include "op_list.h"
+#include "op_list/binary.h"
+#include "op_list/linear.h"
+#include "op_list/move.h"
+#include "op_list/optim.h"
+#include "op_list/reduce.h"
+#include "op_list/unary.h"
 #include "graph/pass.h"
 #include "program.h"
 

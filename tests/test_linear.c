@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <starling.h>
 
-#include "op_list.h"
+#include "op_list/linear.h"
 #include "check.h"
 #include "graph/graph.h"
 #include "linear/linear.h"

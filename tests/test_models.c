@@ -10,7 +10,8 @@
 #include "check.h"
 #include "folder.h"
 #include "linear/linear.h"
-#include "op_list.h"
+#include "op_list/binary.h"
+#include "op_list/linear.h"
 #include "runtime/device/team.h"
 #include "runtime/task/record.h"
 

@@ -10,7 +10,7 @@
 #include "onnx/read.h"
 #include "onnx/write.h"
 #include "onnx_case.h"
-#include "op_list.h"
+#include "op_list/all.h"
 
 static const struct row {
 	const char *name, *attributes, *program, *answer;

@@ -1,7 +1,9 @@
 /* Every optimiser of SL_OPTIMIZER_LIST alike: known values in every way of training, names, defaults and settings, states
  * in files, steps without a trainer, averages and groups; Lion by hand. */
 #include <float.h>
+#include <stdlib.h>
 
+#include "folder.h"
 #include "groups.h"
 #include "optimizer.h"
 
@@ -276,13 +278,58 @@ static void test_late(void)
 			}
 }
 
+/* The row of the table in doc/training.md: learning rate, settings and states are the descriptor's. */
+static void row_of(const struct slp_optimizer *d, char row[512])
+{
+	int n = snprintf(row, 512, "\n| `sl_%s` | %g | ", d->name, d->lr);
+	for (int i = 0; i < d->noptions; i++) {
+		const struct slp_hyperparameter_row *h = &slp_hyperparameters[d->options[i].which];
+		double value = d->options[i].by_default;
+		n += snprintf(row + n, 512 - (size_t)n, "%s`.%s` ", i ? ", " : "", h->name);
+		if (h->range == SLP_RANGE_FLAG) n += snprintf(row + n, 512 - (size_t)n, "%s", value ? "true" : "false");
+		else n += snprintf(row + n, 512 - (size_t)n, "%g", value);
+	}
+	n += snprintf(row + n, 512 - (size_t)n, " | ");
+	for (int i = 0; d->states[i]; i++) n += snprintf(row + n, 512 - (size_t)n, "%s%s", i ? ", " : "", d->states[i]);
+	snprintf(row + n, 512 - (size_t)n, "%s | ", d->plain ? " (if not 0)" : "");
+}
+
+/* The table has a row for each optimiser and no other; README.md names them all. */
+static void test_documented(void)
+{
+	char path[PATH_MAX], row[512];
+	size_t size;
+	char *page = slp_read_file(slp_data_path("../../doc/training.md", path), &size);
+	char *readme = slp_read_file(slp_data_path("../../README.md", path), &size);
+	int table = 0;
+	for (const char *at = strstr(page, "## Optimisers"), *end = strstr(at, "\n## ");
+	     (at = strstr(at, "\n| `sl_")) && at < end; at++)
+		table++;
+	CHECK_SAYING(table == slp_optimizer_count, "doc/training.md has %d rows", table);
+	for (int kind = 0; kind < slp_optimizer_count; kind++) {
+		const struct slp_optimizer *d = slp_optimizers[kind];
+		row_of(d, row);
+		CHECK_SAYING(strstr(page, row) != NULL, "doc/training.md has no row%s", row);
+		CHECK_SAYING(strcasestr(readme, d->name) != NULL, "README.md does not name %s", d->name);
+	}
+	free(page);
+	free(readme);
+}
+
 static const struct slp_test tests[] = {
-        {"list", test_list},          {"names in files", test_names},
-        {"known values", test_known}, {"narrow types", test_narrow},
-        {"resuming", test_resume},    {"settings", test_settings},
-        {"defaults", test_defaults},  {"without a trainer", test_update},
-        {"Lion", test_lion},          {"NaN", test_nan},
-        {"late steps", test_late},    {0},
+        {"list", test_list},
+        {"names in files", test_names},
+        {"known values", test_known},
+        {"narrow types", test_narrow},
+        {"resuming", test_resume},
+        {"settings", test_settings},
+        {"defaults", test_defaults},
+        {"without a trainer", test_update},
+        {"Lion", test_lion},
+        {"NaN", test_nan},
+        {"late steps", test_late},
+        {"documented", test_documented},
+        {0},
 };
 
 static void before(void)

@@ -5,7 +5,8 @@
 #include <time.h>
 #include <starling.h>
 
-#include "op_list.h"
+#include "op_list/binary.h"
+#include "op_list/linear.h"
 #include "graph/pass.h"
 #include "check.h"
 #include "op_inner.h"

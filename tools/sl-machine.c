@@ -9,7 +9,6 @@
 #include <time.h>
 
 #include <starpu.h>
-#include <starling.h>
 
 #include "../models/driver/common.h"
 #include "benchmark/bench.h"

@@ -339,7 +339,11 @@ static sl_block *load(const struct options *o)
 		if (o->inputs[i].name) names[n++] = o->inputs[i].name;
 	if (is_onnx(o))
 		return sl_import_onnx_at(SL_HERE, o->symbol,
-		                         (struct sl_import_onnx_opts){names, n, o->node, o->results, o->nresults});
+		                         (struct sl_import_onnx_opts){.inputs = names,
+		                                                      .ninputs = n,
+		                                                      .output = o->node,
+		                                                      .outputs = o->results,
+		                                                      .noutputs = o->nresults});
 	return sl_import_at(SL_HERE, o->symbol, names, n, o->params, (struct sl_import_opts){.output = o->node});
 }
 

@@ -1,7 +1,7 @@
 /* Attention: attention and its gradient attention_grad. Both compute blocks of queries and keys, and store nothing of
  * the size queries × keys. M. N. Rabe, C. Staats, arXiv:2112.05682, 2021; T. Dao et al., arXiv:2205.14135, 2022. */
 #include "attention.h"
-#include "op_list.h"
+#include "op_list/attention.h"
 #include "options.h"
 #include "starling/functions.h"
 

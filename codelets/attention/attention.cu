@@ -3,7 +3,7 @@
  * precision, wide vectors, no queries or keys, a cache. A block computes one query, or one key in the backward pass,
  * and recomputes the scores of as many keys as it has threads. */
 #include "attention.h"
-#include "op_list.h"
+#include "op.h"
 #include "common/element.cuh"
 #include "common/lanes.cuh"
 

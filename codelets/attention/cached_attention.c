@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "attention.h"
-#include "op_list.h"
+#include "op_list/attention.h"
 #include "options.h"
 #include "starling/functions.h"
 

@@ -2,9 +2,10 @@
 #include <math.h>
 
 #include "attention.h"
-#include "op_list.h"
+#include "op_list/binary.h"
 #include "starling/autograd.h"
-#include "starling/ops.h"
+#include "starling/elementwise.h"
+#include "starling/primitives.h"
 
 /* The mask in the form that is added to scores: conditions become 0 and -inf. Autocast converts floats. */
 static sl_tensor *added(const char *at, sl_tensor *q, sl_tensor *mask)

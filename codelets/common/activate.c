@@ -1,8 +1,9 @@
 /* Activations by their enum: the operation of each. */
 #include "activation.h"
 #include "op_inner.h"
-#include "op_list.h"
-#include "starling/ops.h"
+#include "op_list/unary.h"
+#include "starling/elementwise.h"
+#include "starling/primitives.h"
 
 const struct slp_activation_ops slp_activations[SL_ACTIVATIONS] = {
 #define X(symbol, name) [symbol] = {&slp_op_##name, &slp_op_##name##_grad},

@@ -14,7 +14,8 @@
 			y[i] = value;                                                                                  \
 		}                                                                                                      \
 	}
-#include "elementwise/unary.def"
+#include "elementwise/activations.def"
+#undef UNARY
 
 void slp_activate_range(float *y, int64_t n, int activation)
 {

@@ -1,11 +1,11 @@
-/* Activations as the last step of another operation: functions of unary.def by their enum sl_activation. */
+/* Activations as the last step of another operation: functions of activations.def by their enum sl_activation. */
 #ifndef SLP_ACTIVATION_H
 #define SLP_ACTIVATION_H
 
 #include "scalar.h"
 #include "starling/options.h"
 
-/* X(enum, name in unary.def) */
+/* X(enum, name in activations.def) */
 #define SLP_ACTIVATION_LIST(X)                                                                                         \
 	X(SL_RELU, relu) X(SL_SIGMOID, sigmoid) X(SL_TANH, tanh) X(SL_GELU, gelu) X(SL_SOFTPLUS, softplus)
 
@@ -22,7 +22,8 @@
 	{                                                                                                              \
 		return (T)(value);                                                                                     \
 	}
-#include "elementwise/unary.def"
+#include "elementwise/activations.def"
+#undef UNARY
 
 FUNCTION T slp_activated(T x, int activation)
 {

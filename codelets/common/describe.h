@@ -2,7 +2,7 @@
 #ifndef SLP_DESCRIBE_H
 #define SLP_DESCRIBE_H
 
-#include "op_list.h"
+#include "op.h"
 
 /* ...: what else is to be said of it; its rows, at least. */
 /* clang-format off */

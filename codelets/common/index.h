@@ -3,7 +3,7 @@
 #define SLP_INDEX_H
 
 #include "op.h"
-#include "starling/ops.h"
+#include "starling/primitives.h"
 
 /* Indices in int32, which kernels read. Values that are too large saturate, and stay outside of every tensor. */
 static inline sl_tensor *slp_as_index(const char *at, sl_tensor *t)

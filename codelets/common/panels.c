@@ -33,7 +33,7 @@ static void pack_range(void *arg, int64_t begin, int64_t end)
 
 void slp_panels_pack(float *panels, const float *b, int64_t k, int64_t n, int64_t bk, int64_t bn)
 {
-	struct packing p = {panels, b, k, n, bk, bn};
+	struct packing p = {.panels = panels, .b = b, .k = k, .n = n, .bk = bk, .bn = bn};
 	slp_parallel_for((n + WIDE - 1) / WIDE, 1 + SLP_GRAIN / (k * WIDE + 1), pack_range, &p);
 }
 
@@ -118,12 +118,12 @@ void slp_panels_multiply(const float *panels, int64_t rows, int64_t k, int64_t n
 		for (int64_t j = 0; j < n; j += WIDE)
 			for (int64_t i = 0; i < tiles; i++) { /* of about equal size */
 				int64_t row = i * rows / tiles, count = (i + 1) * rows / tiles - row;
-				struct tile t = {a + row * lda + from,
-				                 panels + j * k + from * WIDE,
-				                 c + row * ldc + j,
-				                 lda,
-				                 ldc,
-				                 k - from < DEEP ? k - from : (int64_t)DEEP};
+				struct tile t = {.a = a + row * lda + from,
+				                 .panel = panels + j * k + from * WIDE,
+				                 .c = c + row * ldc + j,
+				                 .lda = lda,
+				                 .ldc = ldc,
+				                 .depth = k - from < DEEP ? k - from : (int64_t)DEEP};
 				if (n - j < WIDE) edge(rows_of, t, count, n - j);
 				else rows_of(&t, count);
 			}

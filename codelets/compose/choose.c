@@ -1,6 +1,7 @@
 /* Functions that choose between elements or limit them, and activations with a number. */
 #include "compose.h"
-#include "op_list.h"
+#include "op_list/binary.h"
+#include "starling/elementwise.h"
 #include "starling/functions.h"
 
 /* Converts a condition to bool: every value but 0 is true. */

@@ -5,9 +5,10 @@
 
 #include <math.h>
 
-#include "op_list.h"
+#include "op_list/binary.h"
 #include "starling/autograd.h"
-#include "starling/ops.h"
+#include "starling/arithmetic.h"
+#include "starling/primitives.h"
 
 /* Whether the argument was given and its shape is known: a symbol may not know it yet. */
 static inline bool slp_shape_given(const char *at, const char *function, const char *name, sl_tensor *x)

@@ -1,9 +1,10 @@
 /* Layers of images and sequences that are made of other operations. */
 #include "compose.h"
 #include "conv/conv2d_kernels.h"
-#include "op_list.h"
+#include "op_list/conv.h"
 #include "options.h"
 #include "starling/autograd.h"
+#include "starling/elementwise.h"
 #include "starling/functions.h"
 
 /* (a, b, n) as (a, b, 1, n). */

@@ -1,6 +1,7 @@
 /* Losses and similarities made of operations. */
 #include "compose.h"
 #include "op.h"
+#include "starling/elementwise.h"
 #include "starling/functions.h"
 
 static sl_tensor *sum_of_last(const char *at, sl_tensor *t)

@@ -5,7 +5,7 @@
 #include "common/move_attrs.h"
 #include "common/strided.h"
 #include "compose.h"
-#include "op_list.h"
+#include "op_list/move.h"
 #include "starling/functions.h"
 
 static sl_tensor *part(const char *at, sl_tensor *x, int axis, int64_t begin, int64_t end)

@@ -2,6 +2,7 @@
 #include "compose.h"
 #include "op.h"
 #include "options.h"
+#include "starling/elementwise.h"
 #include "starling/functions.h"
 
 /* Whether a parameter, or NULL for none, has the data type of x, or float32 if that is a half type. */

@@ -3,7 +3,7 @@
 #include "common/move_attrs.h"
 #include "common/strided.h"
 #include "compose.h"
-#include "op_list.h"
+#include "op_list/move.h"
 #include "starling/functions.h"
 
 /* The places in x, seen as one row, of the elements that the indices along an axis name, as one row; -1 for indices out

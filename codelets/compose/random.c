@@ -1,6 +1,6 @@
 /* Random numbers made of uniform ones: the same on all devices. */
 #include "compose.h"
-#include "op_list.h"
+#include "op_list/reduce.h"
 #include "starling/functions.h"
 
 /* Whole numbers from low to below high, all with the same probability; int32, or make.dtype.  SL_EINVAL: there are

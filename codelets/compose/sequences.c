@@ -1,7 +1,7 @@
 /* sl_recurrent: recurrent with zeros as default first states; for sequences of different lengths it reorders steps, and
  * replaces results and states behind a sequence's end. */
 #include "compose.h"
-#include "op_list.h"
+#include "op_list/recurrent.h"
 #include "recurrent/recurrent.h"
 #include "starling/functions.h"
 

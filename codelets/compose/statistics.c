@@ -1,6 +1,7 @@
 /* Statistics over axes that are made of reductions. */
 #include "compose.h"
 #include "op.h"
+#include "starling/elementwise.h"
 #include "starling/functions.h"
 
 static bool is_empty(const sl_tensor *x)

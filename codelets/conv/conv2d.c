@@ -6,9 +6,9 @@
  * which a pooling follows. */
 #include "common/forget.h"
 #include "conv2d_kernels.h"
-#include "op_list.h"
+#include "op_list/conv.h"
 #include "options.h"
-#include "starling/ops.h"
+#include "starling/primitives.h"
 
 /* ---- attributes -------------------------------------------------------------------------------------------------- */
 

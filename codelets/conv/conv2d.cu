@@ -10,7 +10,7 @@
  * first time, and the fastest is kept (src/tune.h). */
 #include <cstring>
 #include "cuda_libs.h"
-#include "op_list.h"
+#include "op.h"
 #include "starling/options.h"
 
 #include "common/activation.h"

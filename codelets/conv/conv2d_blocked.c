@@ -5,8 +5,8 @@
 
 #include "common/blocks.h"
 #include "conv2d_kernels.h"
-#include "op_list.h"
-#include "starling/ops.h"
+#include "op_list/conv.h"
+#include "starling/primitives.h"
 
 static const struct slp_attr attr_table[] = {
         SLP_ATTR(struct slp_conv2d_blocked_attrs, conv.stride, SLP_INT, 2, "steps of the window down and across"),

@@ -1,8 +1,8 @@
 /* The forms of convolutions for graph passes and kernels: the operation of each pass; default options; the size of
  * cuDNN's workspace. */
 #include "conv2d_kernels.h"
-#include "op_list.h"
-#include "starling/ops.h"
+#include "op_list/conv.h"
+#include "starling/primitives.h"
 
 const struct slp_conv_forms slp_conv_forms[SLP_CONV_PASSES] = {
         [SLP_CONV_FORWARD] = {&slp_op_conv2d, &slp_op_conv2d_lowered, &slp_op_conv2d_pool},

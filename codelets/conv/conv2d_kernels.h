@@ -5,7 +5,7 @@
 #include "common/image_layout.h"
 #include "op.h"
 #include "op_inner.h"
-#include "starling/ops.h"
+#include "starling/primitives.h"
 
 /* Attributes of all these operations; fields that are not in an operation's table are 0. Users have the first four of
  * each table, graph passes add the others. x (or its gradient) and y (or its gradient) have a layout each

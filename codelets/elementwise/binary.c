@@ -2,8 +2,10 @@
 #include "binary_loops.h"
 #include "common/describe.h"
 #include "compare.h"
-#include "op_list.h"
-#include "starling/ops.h"
+#include "op_list/binary.h"
+#include "starling/arithmetic.h"
+#include "starling/elementwise.h"
+#include "starling/primitives.h"
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 /* Functions of two tensors, or of a tensor and a number, on GPUs, from binary.def. */
 #include "common/operands.h"
-#include "op_list.h"
+#include "op.h"
 #include "common/divide.cuh"
 #include "common/wide.cuh"
 #include "common/scalar.h"

@@ -1,7 +1,8 @@
 /* Comparisons of two data types, and the type of their result. */
 #include "compare.h"
 #include "op.h"
-#include "starling/ops.h"
+#include "starling/arithmetic.h"
+#include "starling/primitives.h"
 
 /* One data type that holds the numbers of both. */
 static enum sl_dtype common_dtype(enum sl_dtype a, enum sl_dtype b)

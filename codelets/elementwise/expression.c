@@ -8,7 +8,8 @@
 
 #include "fill/fill.h"
 #include "fused.h"
-#include "op_list.h"
+#include "op_list/binary.h"
+#include "op_list/unary.h"
 
 /* ---- the functions of fused.def ---------------------------------------------------------------------------------- */
 

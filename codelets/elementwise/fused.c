@@ -9,7 +9,7 @@
 #include "common/operands.h"
 #include "fill/fill.h"
 #include "fused.h"
-#include "op_list.h"
+#include "op_list/binary.h"
 
 /* ---- rules ------------------------------------------------------------------------------------------------------ */
 

@@ -1,7 +1,7 @@
 /* Expressions of elementwise functions on GPUs. Each thread interprets a step for several elements at a time; a result
  * that only the next step reads stays in registers, others go to shared memory. */
 #include "fused.h"
-#include "op_list.h"
+#include "op.h"
 #include "common/divide.cuh"
 #include "common/lanes.cuh"
 #include "common/operands.h"

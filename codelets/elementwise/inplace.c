@@ -1,7 +1,7 @@
 /* Arithmetic over the first argument. */
-#include "starling/ops.h"
+#include "starling/arithmetic.h"
 #include "fill/fill.h"
-#include "op_list.h"
+#include "op_list/binary.h"
 
 /* sl_NAME_inplace_at: the result is written over the first argument, which is returned: nothing new belongs to anyone.
  * Views of it see the change.  Errors are those of the operation that is not in place, and those of all that runs in

@@ -1,9 +1,11 @@
 /* Functions of one tensor, element by element, and their gradients, as unary.def lists them. */
 #include "common/describe.h"
 #include "fill/fill.h"
-#include "op_list.h"
+#include "op_list/unary.h"
 #include "spans.h"
-#include "starling/ops.h"
+#include "starling/arithmetic.h"
+#include "starling/elementwise.h"
+#include "starling/primitives.h"
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
 /* Functions of one tensor and their gradients on GPUs, from unary.def. */
-#include "op_list.h"
+#include "op.h"
 #include "common/lanes.cuh"
 #include "common/wide.cuh"
 #include "common/scalar.h"

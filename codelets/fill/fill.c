@@ -4,8 +4,9 @@
 #include "common/create.h"
 #include "common/scalar.h"
 #include "fill.h"
-#include "op_list.h"
-#include "starling/ops.h"
+#include "op_list/fill.h"
+#include "starling/arithmetic.h"
+#include "starling/primitives.h"
 
 static const struct slp_attr fill_attrs[] = {
         SLP_CREATED_ATTRS(struct slp_pad),

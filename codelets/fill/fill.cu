@@ -1,5 +1,5 @@
 /* Tensors full of a number, and number ranges, on GPUs. */
-#include "op_list.h"
+#include "op.h"
 #include "common/element.cuh"
 #include "fill.h"
 

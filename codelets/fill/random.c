@@ -1,9 +1,9 @@
 /* Random numbers, and dropout. */
 #include <string.h>
 
-#include "op_list.h"
+#include "op_list/fill.h"
 #include "starling/autograd.h"
-#include "starling/ops.h"
+#include "starling/primitives.h"
 
 #include "common/describe.h"
 #include "common/vmath.h"

@@ -1,7 +1,7 @@
 /* Random numbers and dropout on GPUs: a thread draws a block of four words. */
 #include <cmath>
 
-#include "op_list.h"
+#include "op.h"
 #include "common/lanes.cuh"
 #include "random.h"
 

@@ -1,8 +1,8 @@
 /* Products of matrices on GPUs: dot and matmul, and products that are added to a sum. */
 #include "common/convert.h"
 #include "dot.h"
-#include "op_list.h"
-#include "starling/ops.h"
+#include "op.h"
+#include "starling/primitives.h"
 #include "common/gemm.cuh"
 #include "common/lanes.cuh"
 

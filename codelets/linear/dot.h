@@ -3,7 +3,7 @@
 #define SLP_DOT_H
 
 #include "op.h"
-#include "starling/ops.h"
+#include "starling/primitives.h"
 
 /* `count` products C = op(A) op(B), C m×n without gaps; the operands as stored have rows of lda and ldb elements. */
 struct slp_product {

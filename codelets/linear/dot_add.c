@@ -3,8 +3,8 @@
 #include "common/convert.h"
 #include "common/gemm.h"
 #include "dot.h"
-#include "op_list.h"
-#include "starling/ops.h"
+#include "op_list/linear.h"
+#include "starling/primitives.h"
 
 static const struct slp_attr attr_table[] = {
         SLP_ATTR(struct sl_dot_opts, ta, SLP_BOOL, 1, "use the transpose of the first factor"),

@@ -4,7 +4,7 @@
 #include "common/bf16.h"
 #include "dot.h"
 #include "op.h"
-#include "starling/ops.h"
+#include "starling/primitives.h"
 
 enum sl_status slp_product_bf16(const struct slp_kernel *k)
 {

@@ -3,8 +3,8 @@
 #include "common/bf16.h"
 #include "common/gemm.h"
 #include "linear.h"
-#include "op_list.h"
-#include "starling/ops.h"
+#include "op_list/linear.h"
+#include "starling/primitives.h"
 
 static const struct slp_attr linear_attrs[] = {
         SLP_ATTR(struct slp_linear_attrs, tw, SLP_BOOL, 1, "w is (units, inputs)"),

@@ -1,6 +1,6 @@
 /* The fully connected layer on GPUs: cuBLAS multiplies, one pass over y adds the bias and applies the activation. In
  * half types, a product with a bias and no activation is added to the bias: y is rounded once. */
-#include "op_list.h"
+#include "op.h"
 #include "common/gemm.cuh"
 #include "common/lanes.cuh"
 #include "common/activation.h"

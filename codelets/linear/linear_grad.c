@@ -10,7 +10,7 @@
 #include "common/gemm.h"
 #include "linear.h"
 #include "op_inner.h"
-#include "op_list.h"
+#include "op_list/linear.h"
 #include "starling/options.h"
 
 #define ATTR(kind, field, type, text) kind(struct slp_linear_grad_attrs, field, type, 1, text)

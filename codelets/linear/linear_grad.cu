@@ -1,7 +1,7 @@
 /* The backward pass of a fully connected layer on GPUs: one kernel for g and the sums of its columns, the rest cuBLAS.
  * See linear_grad.c. */
 #include "common/convert.h"
-#include "op_list.h"
+#include "op.h"
 #include "common/gemm.cuh"
 #include "common/lanes.cuh"
 #include "common/activation.h"
@@ -12,7 +12,8 @@
 	{                                                                                                              \
 		return slope;                                                                                          \
 	}
-#include "elementwise/unary.def"
+#include "elementwise/activations.def"
+#undef UNARY
 
 template <class T> static __device__ inline T taken_back(T d, T v, int activation)
 {

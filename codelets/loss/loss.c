@@ -3,9 +3,9 @@
 
 #include "common/describe.h"
 #include "common/labels.h"
-#include "op_list.h"
+#include "op_list/loss.h"
 #include "softmax_rows.h"
-#include "starling/ops.h"
+#include "starling/primitives.h"
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
 

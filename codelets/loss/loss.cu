@@ -1,6 +1,6 @@
 /* softmax_cross_entropy on a GPU: a group of threads a sample.  Errors cannot be reported from here, so a label that is
  * not a class makes the loss and the gradient of its sample NaN. */
-#include "op_list.h"
+#include "op.h"
 #include "common/lanes.cuh"
 
 template <class S, class L, int LANES>

@@ -9,11 +9,13 @@
 #include <math.h>
 
 #include "common/describe.h"
-#include "op_list.h"
+#include "op_list/loss.h"
 #include "options.h"
 #include "pair_loss.h"
 #include "softmax_rows.h"
-#include "starling/ops.h"
+#include "starling/arithmetic.h"
+#include "starling/elementwise.h"
+#include "starling/primitives.h"
 
 static const struct slp_attr huber_attr_table[] = {
         SLP_ATTR_DEFAULTED(struct slp_huber_attrs, delta, "distance where squares end; 0 means 1"),
@@ -228,8 +230,12 @@ typedef void range_fn(void *arg, int64_t begin, int64_t end);
 static enum sl_status run(const struct slp_kernel *k, enum slp_pair_loss kind, range_fn *fn)
 {
 	const struct slp_view *x = &k->in[k->nin - 2];
-	struct job j = {
-	        row_size(x->type.shape), (float)slp_pair_delta(k), k->in[0].ptr, x->ptr, x[1].ptr, k->out[0].ptr};
+	struct job j = {.n = row_size(x->type.shape),
+	                .delta = (float)slp_pair_delta(k),
+	                .dloss = k->in[0].ptr,
+	                .x = x->ptr,
+	                .target = x[1].ptr,
+	                .out = k->out[0].ptr};
 	slp_parallel_for(batch(x->type.shape), grain(kind, j.n), fn, &j);
 	return SL_OK;
 }

@@ -1,5 +1,5 @@
 /* Losses of pairs of elements on a GPU: a group of threads a sample; a thread an element in the backward pass. */
-#include "op_list.h"
+#include "op.h"
 #include "common/lanes.cuh"
 #include "pair_loss.h"
 

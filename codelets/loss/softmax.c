@@ -2,10 +2,10 @@
 #include <math.h>
 
 #include "common/describe.h"
-#include "op_list.h"
+#include "op_list/loss.h"
 #include "softmax.h"
 #include "softmax_rows.h"
-#include "starling/ops.h"
+#include "starling/primitives.h"
 
 static const struct slp_attr attr_table[] = {
         SLP_ATTR(struct slp_axis_attrs, axis, SLP_INT, 1, "axis along which the results sum up to 1"),

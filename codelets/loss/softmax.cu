@@ -1,6 +1,6 @@
 /* softmax, log_softmax and their gradients on a GPU: a group of threads a row, or, along other axes than the last, a
  * thread a column, so that neighbouring threads read neighbours. */
-#include "op_list.h"
+#include "op.h"
 #include "common/lanes.cuh"
 #include "common/wide.cuh"
 #include "softmax.h"

@@ -1,7 +1,7 @@
 /* batch_images, batch_labels: samples of a data set in a given order, as float32 and int32. */
 #include "batch.h"
 #include "op_inner.h"
-#include "op_list.h"
+#include "op_list/batch.h"
 
 static const struct slp_attr images_attr_table[] = {
         SLP_ATTR_VALUE(struct slp_batch_attrs, begin, SLP_INT64, 1, "where the batch begins in the order"),

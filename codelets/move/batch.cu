@@ -1,5 +1,5 @@
 /* batch_images and batch_labels on a GPU.  A kernel cannot report a wrong sample: it gives NaN, or the label -1. */
-#include "op_list.h"
+#include "op.h"
 #include "common/gpu.cuh"
 #include "batch.h"
 

@@ -1,7 +1,7 @@
 /* to_blocks, from_blocks: images into blocks of channels (common/blocks.h) and back. Graph passes put them around
  * operations that are faster in blocks. */
 #include "common/blocks.h"
-#include "op_list.h"
+#include "op_list/move.h"
 
 #include "common/lanes.h"
 

@@ -1,8 +1,8 @@
 /* broadcast_to: a tensor repeated along axes, by NumPy's rule. It is a strided copy whose repeated axes have stride 0;
  * this file only fills runs. */
 #include "common/strided.h"
-#include "op_list.h"
-#include "starling/ops.h"
+#include "op_list/move.h"
+#include "starling/primitives.h"
 
 /* The attributes are the shape of the result; sizes beyond its axes are 0. */
 static const struct slp_attr attr_table[] = {

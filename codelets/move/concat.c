@@ -1,8 +1,8 @@
 /* concat: tensors one after another along an axis. */
 #include "common/move_attrs.h"
 #include "concat.h"
-#include "op_list.h"
-#include "starling/ops.h"
+#include "op_list/move.h"
+#include "starling/primitives.h"
 
 static const struct slp_attr concat_attr_table[] = {
         SLP_ATTR(struct slp_concat_attrs, axis, SLP_INT, 1, "the axis to join along; negative: from the end"),
@@ -100,7 +100,12 @@ static enum sl_status concat_cpu(const struct slp_kernel *k)
 {
 	int axis = axis_of(k);
 	struct slp_split whole = slp_split_at(k->out[0].type.shape, axis);
-	struct job j = {k, axis, whole.n * whole.inner, whole.inner, sl_dtype_size(k->out[0].type.dtype), whole.outer};
+	struct job j = {.k = k,
+	                .axis = axis,
+	                .row = whole.n * whole.inner,
+	                .inner = whole.inner,
+	                .size = sl_dtype_size(k->out[0].type.dtype),
+	                .rows = whole.outer};
 	if (slp_size(&k->out[0])) slp_parallel_for(slp_size(&k->out[0]), SLP_GRAIN, copy_range, &j);
 	return SL_OK;
 }

@@ -4,8 +4,9 @@
 #include "op_inner.h"
 #include "fill/fill.h"
 #include "common/scalar.h"
-#include "op_list.h"
-#include "starling/ops.h"
+#include "op_list/move.h"
+#include "starling/arithmetic.h"
+#include "starling/primitives.h"
 
 static enum sl_status give(struct slp_grad *g, int i, sl_tensor *d)
 {

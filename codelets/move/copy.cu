@@ -1,5 +1,5 @@
 /* Copies, and conversions between data types, on GPUs. */
-#include "op_list.h"
+#include "op.h"
 #include "common/element.cuh"
 #include "fill/fill.h"
 

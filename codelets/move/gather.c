@@ -2,8 +2,8 @@
 #include "common/index.h"
 #include "common/move_attrs.h"
 #include "common/strided.h"
-#include "op_list.h"
-#include "starling/ops.h"
+#include "op_list/move.h"
+#include "starling/primitives.h"
 
 static const struct slp_attr gather_grad_attr_table[] = {
         SLP_ATTR(struct slp_gather_grad_attrs, rows, SLP_INT64, 1, "rows of x"),

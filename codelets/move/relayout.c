@@ -1,6 +1,6 @@
 /* relayout: images into the layout N16 and back.  Graph passes put it around operations that are faster in N16. */
 /* relayout: images into lane order and back.  Made by graph passes, around operations that are faster in that order. */
-#include "op_list.h"
+#include "op_list/move.h"
 #include "relayout.h"
 
 #include "common/image_layout.h"
@@ -93,18 +93,21 @@ static void run_move(struct move m)
 
 void slp_to_n16(const float *from, int64_t n, int64_t flat, float *to)
 {
-	run_move((struct move){from, to, n, flat, 0, true});
+	run_move((struct move){.from = from, .to = to, .n = n, .flat = flat, .to_n16 = true});
 }
 
 void slp_from_n16(const float *from, int64_t n, int64_t flat, float *to)
 {
-	run_move((struct move){from, to, n, flat, 0, false});
+	run_move((struct move){.from = from, .to = to, .n = n, .flat = flat});
 }
 
 static enum sl_status relayout_cpu(const struct slp_kernel *k)
 {
-	run_move((struct move){k->in[0].ptr, k->out[0].ptr, k->in[0].type.shape.dim[0], flat_of(k), 0,
-	                       to_n16(k->attrs)});
+	run_move((struct move){.from = k->in[0].ptr,
+	                       .to = k->out[0].ptr,
+	                       .n = k->in[0].type.shape.dim[0],
+	                       .flat = flat_of(k),
+	                       .to_n16 = to_n16(k->attrs)});
 	return SL_OK;
 }
 

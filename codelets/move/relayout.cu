@@ -1,5 +1,5 @@
 /* relayout on GPUs. */
-#include "op_list.h"
+#include "op.h"
 #include "relayout.h"
 
 #include "common/element.cuh"

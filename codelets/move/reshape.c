@@ -2,7 +2,7 @@
  * itself copies. */
 #include <string.h>
 
-#include "op_list.h"
+#include "op_list/move.h"
 
 static const struct slp_attr reshape_attrs[] = {
         SLP_ATTR(sl_shape, ndim, SLP_INT, 1, "number of axes of the result"),

@@ -1,8 +1,8 @@
 /* slice: every step-th element of an axis; slice_grad puts them back among zeros. */
 #include "common/move_attrs.h"
-#include "op_list.h"
+#include "op_list/move.h"
 #include "slice.h"
-#include "starling/ops.h"
+#include "starling/primitives.h"
 
 #define SLICE_ATTRS(type, path)                                                                                        \
 	{"axis", SLP_INT, offsetof(type, path axis), 1, "the axis; negative: from the end", false, false},             \

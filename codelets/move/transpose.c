@@ -1,8 +1,8 @@
 /* transpose: the axes in another order. */
 #include "common/move_attrs.h"
 #include "common/strided.h"
-#include "op_list.h"
-#include "starling/ops.h"
+#include "op_list/move.h"
+#include "starling/primitives.h"
 
 static const struct slp_attr transpose_attr_table[] = {
         SLP_ATTR(struct slp_transpose_attrs, naxes, SLP_INT, 1, "number of axes given; 0: reverse them all"),

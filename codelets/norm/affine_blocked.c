@@ -3,7 +3,7 @@
 #include "common/blocks.h"
 #include "common/simd.h"
 #include "op_inner.h"
-#include "op_list.h"
+#include "op_list/norm.h"
 
 static const struct slp_attr attr_table[] = {
         SLP_ATTR(struct slp_affine_attrs, relu, SLP_BOOL, 1, "relu of the result"),

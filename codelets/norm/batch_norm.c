@@ -6,10 +6,12 @@
 #include "batch_norm.h"
 #include "common/image_layout.h"
 #include "common/activation.h"
-#include "op_list.h"
+#include "op_list/norm.h"
 #include "options.h"
 #include "starling/autograd.h"
-#include "starling/ops.h"
+#include "starling/arithmetic.h"
+#include "starling/elementwise.h"
+#include "starling/primitives.h"
 
 static const struct slp_attr norm_attr_table[] = {
         SLP_ATTR_DEFAULTED(struct slp_norm_attrs, eps, "added to the variance; 0 means 1e-5"),

@@ -1,7 +1,7 @@
 /* Batch normalisation on a GPU: partial sums by several blocks a channel, one warp a channel that joins them,
  * threads that apply them to 16 bytes each.  The order of all sums is fixed.  Where each element of an image is a channel of its own,
  * as in all images in NHWC, neighbouring threads have neighbouring channels. */
-#include "op_list.h"
+#include "op.h"
 #include "starling/options.h"
 #include "common/divide.cuh"
 #include "common/lanes.cuh"

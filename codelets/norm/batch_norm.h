@@ -7,7 +7,7 @@
 #define SLP_BATCH_NORM_H
 
 #include "op_inner.h"
-#include "op_list.h"
+#include "op_list/norm.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,9 +1,9 @@
 /* layer_norm: each sample with its own mean and deviation over the last axis.
  * J. L. Ba, J. R. Kiros, G. E. Hinton, "Layer normalization", arXiv:1607.06450, 2016. */
 #include "layer_norm.h"
-#include "op_list.h"
+#include "op_list/norm.h"
 #include "options.h"
-#include "starling/ops.h"
+#include "starling/primitives.h"
 
 #include "loss/softmax_rows.h"
 

@@ -1,6 +1,6 @@
 /* Layer normalisation on a GPU: a group of threads a row; for gamma and beta a tile of threads sums columns of a part
  * of the rows, and another joins the parts.  The order of all sums is fixed. */
-#include "op_list.h"
+#include "op.h"
 #include "common/lanes.cuh"
 #include "common/wide.cuh"
 #include "layer_norm.h"

@@ -3,7 +3,7 @@
  * make it. */
 #include <math.h>
 
-#include "op_list.h"
+#include "op_list/norm.h"
 #include "options.h"
 
 struct norm_fold_attrs {

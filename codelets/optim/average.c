@@ -3,7 +3,7 @@
  * where averaging comes from. */
 #include "common/vmath.h"
 #include "op_inner.h"
-#include "op_list.h"
+#include "op_list/optim.h"
 #include "optim.h"
 
 static const struct slp_attr attr_table[] = {
@@ -54,6 +54,11 @@ enum sl_status slp_average_update(const char *at, sl_tensor *const *averages, sl
                                   double keep)
 {
 	const struct slp_average_attrs attrs = {.keep = keep};
-	return slp_optim_update(&(struct slp_optim_call){
-	        at, "sl_trainer", &slp_op_average, &attrs, count, {averages, params}, {"averages", "params"}});
+	return slp_optim_update(&(struct slp_optim_call){.at = at,
+	                                                 .function = "sl_trainer",
+	                                                 .op = &slp_op_average,
+	                                                 .attrs = &attrs,
+	                                                 .count = count,
+	                                                 .of = {averages, params},
+	                                                 .names = {"averages", "params"}});
 }

@@ -1,7 +1,7 @@
 /* The factor of gradients that are clipped by their norm, as the optimisers' own steps compute it, to the last bit: for
  * those who update only some of the parameters whose norm it is. */
 #include "op_inner.h"
-#include "op_list.h"
+#include "op_list/optim.h"
 #include "optim.h"
 #include "starling/autograd.h"
 

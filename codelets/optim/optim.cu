@@ -1,5 +1,4 @@
 /* Optimisers on a GPU: one launch updates many parameters; each block finds out which of them it works on. */
-#include "op_list.h"
 #include "common/lanes.cuh"
 #include "optim.h"
 

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "op_list.h"
+#include "op_list/optim.h"
 #include "optimizer.h"
 #include "options.h"
 

@@ -220,13 +220,13 @@ enum sl_status slp_optimizer_update(const struct slp_optimizer_call *c)
 	                                .lr_scale = c->lr_scale}};
 	if (d->counts) attrs.counted.step = c->step, attrs.counted.skipped = c->skipped;
 	set_options(&attrs, d, c->optimizer);
-	struct slp_optim_call u = {c->at,
-	                           c->function,
-	                           d->plain && c->optimizer->momentum == 0 ? d->plain : d->op,
-	                           &attrs,
-	                           c->count,
-	                           {c->params, c->grads},
-	                           {"params", "grads"}};
+	struct slp_optim_call u = {.at = c->at,
+	                           .function = c->function,
+	                           .op = d->plain && c->optimizer->momentum == 0 ? d->plain : d->op,
+	                           .attrs = &attrs,
+	                           .count = c->count,
+	                           .of = {c->params, c->grads},
+	                           .names = {"params", "grads"}};
 	for (int i = 0; i < states; i++) {
 		u.of[2 + i] = c->states[i];
 		u.names[2 + i] = d->states[i];

@@ -16,7 +16,6 @@
 #ifndef SLP_OPTIM_RULE_H
 #define SLP_OPTIM_RULE_H
 
-#include "op_list.h"
 #include "optim/optim.h"
 
 #define SLP_UNUSED_ __attribute__((unused))

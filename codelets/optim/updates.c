@@ -1,8 +1,8 @@
 /* Steps of SGD, Adam, AdamW and RMSProp as functions; trainers make theirs by descriptors (optimizers.c). */
-#include "op_list.h"
+#include "op_list/optim.h"
 #include "optim.h"
 #include "options.h"
-#include "starling/ops.h"
+#include "starling/primitives.h"
 
 /* One step of stochastic gradient descent, in place, with  g = clip(rescale grad) + weight_decay param: without
  * momentum  param -= lr g;  with it  m = momentum m + g,  param -= lr m;  with opts.nesterov param -= lr (g + momentum
@@ -38,13 +38,13 @@ enum sl_status sl_sgd_update_at(const char *at, sl_tensor *const *params, sl_ten
 		return slp_call_fail(at, "sl_sgd_update", SL_EINVAL, "%s, but momentum is 0",
 		                     momenta ? "momenta are given" : "nesterov is set"),
 		       SL_EINVAL;
-	return slp_optim_update(&(struct slp_optim_call){at,
-	                                                 "sl_sgd_update",
-	                                                 plain ? &slp_op_sgd : &slp_op_sgd_momentum,
-	                                                 &attrs,
-	                                                 count,
-	                                                 {params, grads, momenta},
-	                                                 {"params", "grads", "momenta"}});
+	return slp_optim_update(&(struct slp_optim_call){.at = at,
+	                                                 .function = "sl_sgd_update",
+	                                                 .op = plain ? &slp_op_sgd : &slp_op_sgd_momentum,
+	                                                 .attrs = &attrs,
+	                                                 .count = count,
+	                                                 .of = {params, grads, momenta},
+	                                                 .names = {"params", "grads", "momenta"}});
 }
 
 /* One step of Adam, in place; with opts.decoupled, of AdamW: the decay then takes lr weight_decay of each parameter
@@ -76,13 +76,13 @@ enum sl_status sl_adam_update_at(const char *at, sl_tensor *const *params, sl_te
 	                                     .lr_scale = opts.lr_scale,
 	                                     .step = opts.step,
 	                                     .skipped = opts.skipped};
-	return slp_optim_update(&(struct slp_optim_call){at,
-	                                                 "sl_adam_update",
-	                                                 &slp_op_adam,
-	                                                 &attrs,
-	                                                 count,
-	                                                 {params, grads, means, vars},
-	                                                 {"params", "grads", "means", "vars"}});
+	return slp_optim_update(&(struct slp_optim_call){.at = at,
+	                                                 .function = "sl_adam_update",
+	                                                 .op = &slp_op_adam,
+	                                                 .attrs = &attrs,
+	                                                 .count = count,
+	                                                 .of = {params, grads, means, vars},
+	                                                 .names = {"params", "grads", "means", "vars"}});
 }
 
 /* One step of RMSProp, in place, as torch.optim.RMSprop (not centred) makes it; T. Tieleman, G. Hinton, 2012.  squares
@@ -109,11 +109,11 @@ enum sl_status sl_rmsprop_update_at(const char *at, sl_tensor *const *params, sl
 	if (plain && momenta)
 		return slp_call_fail(at, "sl_rmsprop_update", SL_EINVAL, "momenta are given, but momentum is 0"),
 		       SL_EINVAL;
-	return slp_optim_update(&(struct slp_optim_call){at,
-	                                                 "sl_rmsprop_update",
-	                                                 plain ? &slp_op_rmsprop : &slp_op_rmsprop_momentum,
-	                                                 &attrs,
-	                                                 count,
-	                                                 {params, grads, squares, momenta},
-	                                                 {"params", "grads", "squares", "momenta"}});
+	return slp_optim_update(&(struct slp_optim_call){.at = at,
+	                                                 .function = "sl_rmsprop_update",
+	                                                 .op = plain ? &slp_op_rmsprop : &slp_op_rmsprop_momentum,
+	                                                 .attrs = &attrs,
+	                                                 .count = count,
+	                                                 .of = {params, grads, squares, momenta},
+	                                                 .names = {"params", "grads", "squares", "momenta"}});
 }

@@ -2,10 +2,10 @@
  *
  * These are two operations behind one public function, because their gradients read different tensors: that of the
  * largest reads x, that of the mean none. */
-#include "op_list.h"
+#include "op_list/pool.h"
 #include "options.h"
 #include "pool2d.h"
-#include "starling/ops.h"
+#include "starling/primitives.h"
 
 /* clang-format off */
 #define ATTR(type, prefix, name, field, kind, count, doc) {name, kind, offsetof(type, prefix field), count, doc, false, false}

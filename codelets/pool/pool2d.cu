@@ -1,6 +1,6 @@
 /* Pooling on GPUs. Forward a thread computes an element of y; backward a thread computes an element of x from all
  * windows that cover it, so that sums have a fixed order. In NHWC a thread takes as many channels as 16 bytes hold. */
-#include "op_list.h"
+#include "op.h"
 #include "common/divide.cuh"
 #include "common/lanes.cuh"
 #include "common/wide.cuh"

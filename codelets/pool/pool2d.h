@@ -3,7 +3,7 @@
 #define SLP_POOL2D_H
 
 #include "common/image_layout.h"
-#include "op_list.h"
+#include "op_list/pool.h"
 #include "starling/options.h"
 
 #ifdef __CUDACC__

@@ -4,7 +4,7 @@
 
 #include "common/blocks.h"
 #include "common/simd.h"
-#include "op_list.h"
+#include "op_list/pool.h"
 #include "pool2d.h"
 #include "starling/options.h"
 

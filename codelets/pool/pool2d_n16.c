@@ -2,7 +2,7 @@
  * plain, its planes are copied into N16, or back, one at a time. */
 #include "common/lanes.h"
 #include "common/workspace.h"
-#include "op_list.h"
+#include "op_list/pool.h"
 #include "pool2d.h"
 
 enum { LANES = SLP_N16_IMAGES };

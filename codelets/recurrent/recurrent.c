@@ -1,9 +1,8 @@
 /* recurrent: a recurrent layer over all steps of a sequence, after the product with its inputs; recurrent_grad: its
  * gradient. Both compute step by step only the part that depends on the previous step; the rest is one product over all
  * steps. */
-#include "op_list.h"
+#include "op_list/recurrent.h"
 #include "recurrent.h"
-#include "starling/ops.h"
 
 #include <stdlib.h>
 #include <string.h>

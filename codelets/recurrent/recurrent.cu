@@ -1,7 +1,6 @@
 /* Recurrent layers on a GPU: a product by cuBLAS and a kernel over the units at each step. */
-#include "op_list.h"
+#include "op.h"
 #include "recurrent.h"
-#include "starling/ops.h"
 
 #include "common/gemm.cuh"
 #include "common/lanes.cuh"

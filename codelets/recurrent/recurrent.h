@@ -2,7 +2,7 @@
 #ifndef SLP_RECURRENT_H
 #define SLP_RECURRENT_H
 
-#include "starling/ops.h"
+#include "starling/primitives.h"
 
 struct slp_recurrent_attrs {
 	int cell;     /* enum sl_cell */

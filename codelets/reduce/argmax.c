@@ -3,8 +3,9 @@
 #include <math.h>
 
 #include "common/axis.h"
-#include "op_list.h"
-#include "starling/ops.h"
+#include "op_list/reduce.h"
+#include "starling/arithmetic.h"
+#include "starling/primitives.h"
 
 static const struct slp_attr attr_table[] = {
         SLP_ATTR(struct slp_axis_attrs, axis, SLP_INT, 1, "axis that is searched and goes"),

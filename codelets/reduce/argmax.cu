@@ -1,6 +1,6 @@
 /* argmax on a GPU: a group of threads a row, or a thread a column; threads agree on an index by comparing the elements
  * there. */
-#include "op_list.h"
+#include "op.h"
 #include "common/lanes.cuh"
 #include "common/axis.h"
 #include "common/element.cuh"

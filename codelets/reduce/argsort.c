@@ -1,8 +1,8 @@
 /* argsort: the indices of elements along an axis, in the order of the elements. */
 #include "argsort.h"
 #include "common/describe.h"
-#include "op_list.h"
-#include "starling/ops.h"
+#include "op_list/reduce.h"
+#include "starling/primitives.h"
 
 static const struct slp_attr attr_table[] = {
         SLP_ATTR(struct slp_argsort_attrs, axis, SLP_INT, 1, "the axis to sort along"),

@@ -2,7 +2,7 @@
 #include <type_traits>
 
 #include "argsort.h"
-#include "op_list.h"
+#include "op.h"
 #include "common/element.cuh"
 #include "common/gpu.cuh"
 

@@ -1,8 +1,8 @@
 /* cumsum: the sums of elements up to each one, along an axis. */
 #include "common/describe.h"
 #include "cumsum.h"
-#include "op_list.h"
-#include "starling/ops.h"
+#include "op_list/reduce.h"
+#include "starling/primitives.h"
 #include "whole.h"
 
 static const struct slp_attr attr_table[] = {

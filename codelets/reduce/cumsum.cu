@@ -1,7 +1,7 @@
 /* cumsum on a GPU: a thread a line. */
 #include <type_traits>
 
-#include "op_list.h"
+#include "op.h"
 #include "common/element.cuh"
 #include "common/gpu.cuh"
 #include "cumsum.h"

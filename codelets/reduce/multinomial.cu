@@ -1,6 +1,6 @@
 /* multinomial on a GPU: a group of threads a row. A kernel cannot report a row without a valid distribution: it returns
  * -1 instead. */
-#include "op_list.h"
+#include "op.h"
 #include "common/lanes.cuh"
 #include "multinomial.h"
 

@@ -1,8 +1,10 @@
 /* Reductions over axes, as reduce.def lists them. */
 #include "common/describe.h"
-#include "op_list.h"
+#include "op_list/binary.h"
+#include "op_list/reduce.h"
 #include "reduce_exact.h"
-#include "starling/ops.h"
+#include "starling/arithmetic.h"
+#include "starling/primitives.h"
 
 /* ---- rules ------------------------------------------------------------------------------------------------------ */
 

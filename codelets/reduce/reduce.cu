@@ -1,6 +1,6 @@
 /* Reductions over axes on a GPU: the parts of reduce_plan.h, by groups of threads whose size suits their lengths. */
 /* Reductions over axes on a GPU: the parts of reduce_plan.h, by groups of threads that suit their lengths. */
-#include "op_list.h"
+#include "op.h"
 #include "common/lanes.cuh"
 #include "common/wide.cuh"
 #include "reduce_whole.h"

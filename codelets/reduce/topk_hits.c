@@ -1,6 +1,6 @@
 /* topk_hits: whether the label's score is among the k largest of its sample. */
-#include "op_list.h"
-#include "starling/ops.h"
+#include "op_list/reduce.h"
+#include "starling/primitives.h"
 #include "topk_hits.h"
 
 #include "common/labels.h"

@@ -1,5 +1,5 @@
 /* topk_hits on a GPU: a group of threads a sample. */
-#include "op_list.h"
+#include "op.h"
 #include "common/lanes.cuh"
 #include "topk_hits.h"
 

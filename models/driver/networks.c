@@ -1,6 +1,9 @@
 /* Networks of blocks that drivers, benchmarks and tests share. */
 #include <stdlib.h>
 
+#include <starling/elementwise.h>
+#include <starling/primitives.h>
+
 #include "networks.h"
 
 /* Y. LeCun, L. Bottou, Y. Bengio, P. Haffner, "Gradient-based learning applied to document recognition", 1998; with the

@@ -2,7 +2,7 @@
 #ifndef MODELS_DRIVER_NETWORKS_H
 #define MODELS_DRIVER_NETWORKS_H
 
-#include <starling.h>
+#include <starling/nn.h>
 
 sl_block *net_lenet(void);                 /* (n, 1, 28, 28) to (n, 10) */
 sl_block *net_mlp5(void);                  /* (n, 784) or (n, 1, 28, 28) to (n, 10): 512, 512, 512, 512 units between */

@@ -13,9 +13,9 @@ SOURCE = pathlib.Path(os.environ["STARLING_SOURCE"])
 NOT_OPERATIONS = {"from", "adopt"}
 
 
-def declared(header):
-    """The names of the functions of tensors that a public header declares."""
-    text = (SOURCE / "src/starling" / header).read_text()
+def declared():
+    """The names of the functions of tensors that the headers of operations declare."""
+    text = "".join((SOURCE / f"src/starling/{h}.h").read_text() for h in ("arithmetic", "elementwise", "primitives"))
     names = re.findall(r"^SL_API [^;(]*?sl_tensor \*sl_(\w+)_at\(|^SL_API enum sl_status sl_(\w+_update)_at\(", text, re.M)
     return [a or b for a, b in names]
 
@@ -68,21 +68,22 @@ class Registry(unittest.TestCase):
             sl.sgd_update([w], [g, g], lr=0.5)
 
     def test_operations(self):
-        names = declared("ops.h")
+        names = declared()
         self.assertGreater(len(names), 80)
         missing = [n for n in names if not callable(getattr(sl, python_name(n), None))]
         self.assertEqual(missing, [])
 
     def test_registry_of_the_engine(self):
-        """What ops.def names and ops.h declares under the same name."""
-        registered = set(re.findall(r"^X\((\w+)\)", (SOURCE / "codelets/ops.def").read_text(), re.M))
-        public = set(declared("ops.h"))
+        """Operations of the lists that the headers declare under the same name."""
+        lists = "".join(f.read_text() for f in (SOURCE / "codelets").glob("*/*ops.def"))
+        registered = set(re.findall(r"^X\((\w+)\)", lists, re.M))
+        public = set(declared())
         self.assertGreater(len(registered & public), 20)
         for name in registered & public:
             self.assertTrue(callable(getattr(sl, name)), name)
 
     def test_documentation(self):
-        for name in declared("ops.h"):
+        for name in declared():
             function = getattr(sl, python_name(name))
             self.assertTrue(inspect.getdoc(function), name)
             self.assertNotIn("sl_NAME", inspect.getdoc(function), name)
@@ -100,7 +101,7 @@ class Registry(unittest.TestCase):
         for module in ("_ops", "nn"):
             compile((folder / f"{module}.pyi").read_text(), module, "exec")
         text = (folder / "_ops.pyi").read_text()
-        for name in set(declared("ops.h")) - set(sl._extra.__all__):  # those are Python, and say it themselves
+        for name in set(declared()) - set(sl._extra.__all__):  # those are Python, and say it themselves
             self.assertIn(f"def {python_name(name)}(", text)
 
 

@@ -5,7 +5,7 @@
 
 #include "autograd/autograd.h"
 #include "op_inner.h"
-#include "op_list.h"
+#include "op_list/move.h"
 #include "options.h"
 #include "runtime/fault.h"
 #include "runtime/gate.h"
@@ -13,7 +13,8 @@
 #include "runtime/task/priority.h"
 #include "runtime/task/storage.h"
 #include "starling/autograd.h"
-#include "starling/ops.h"
+#include "starling/arithmetic.h"
+#include "starling/primitives.h"
 
 /* Nodes that one walk meets. */
 struct walk {

@@ -7,7 +7,7 @@
 #include "op.h"
 #include "runtime/fault.h"
 #include "starling/checkpoint.h"
-#include "starling/ops.h"
+#include "starling/arithmetic.h"
 
 /* ---- arrays and figures ------------------------------------------------------------------------------------------ */
 

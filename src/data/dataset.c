@@ -17,10 +17,7 @@ bool slp_data_fail(enum sl_status status, const char *format, ...)
 {
 	const struct slp_call *c = &slp_current_call;
 	char text[1024];
-	va_list args;
-	va_start(args, format);
-	slp_vsnprintf(text, sizeof text, format, args);
-	va_end(args);
+	SLP_FORMAT(text, sizeof text, format);
 	slp_text_escape(text, sizeof text, false);
 	if (c->at) slp_call_fail(c->at, c->function, status, "%s", text);
 	else slp_error_set(status, "%s", text);

@@ -376,7 +376,8 @@ static enum sl_status start(struct slp_place *place, char why[SLP_DIST_WHY])
 
 const struct slp_transport *slp_messages(const struct slp_carrier *c)
 {
-	static struct slp_transport transport = {NULL, start, sum, broadcast, end, &slp_peers.sent};
+	static struct slp_transport transport = {
+	        .start = start, .sum = sum, .broadcast = broadcast, .end = end, .sent = &slp_peers.sent};
 	slp_peers.carrier = c;
 	transport.name = c->name;
 	return &transport;

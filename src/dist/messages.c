@@ -62,10 +62,7 @@ static bool send_some(struct slp_peer *p)
 
 bool slp_dist_fail(char why[SLP_DIST_WHY], const char *format, ...)
 {
-	va_list args;
-	va_start(args, format);
-	if (!*why) slp_vsnprintf(why, SLP_DIST_WHY, format, args);
-	va_end(args);
+	if (!*why) SLP_FORMAT(why, SLP_DIST_WHY, format);
 	return false;
 }
 

@@ -119,7 +119,8 @@ static void end(void)
 
 const struct slp_transport *slp_simulated_transport(bool *apart)
 {
-	static const struct slp_transport transport = {"simulated", start, sum, broadcast, end, &sent};
+	static const struct slp_transport transport = {
+	        .name = "simulated", .start = start, .sum = sum, .broadcast = broadcast, .end = end, .sent = &sent};
 	bool some = slp_simulated_nodes(&network);
 	*apart = network.none;
 	return some ? &transport : NULL;

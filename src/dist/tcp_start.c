@@ -42,10 +42,7 @@ struct meeting {
 static bool fail(const struct meeting *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static bool fail(const struct meeting *m, const char *format, ...)
 {
-	va_list args;
-	va_start(args, format);
-	if (!*m->why) slp_vsnprintf(m->why, SLP_DIST_WHY, format, args);
-	va_end(args);
+	if (!*m->why) SLP_FORMAT(m->why, SLP_DIST_WHY, format);
 	return false;
 }
 

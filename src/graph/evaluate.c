@@ -10,7 +10,7 @@
 #include "runtime/random.h"
 #include "starling/autograd.h"
 #include "starling/graph.h"
-#include "starling/ops.h"
+#include "starling/arithmetic.h"
 
 /* ---- random streams ---------------------------------------------------------------------------------------------- */
 

@@ -7,11 +7,12 @@
 #include "graph/pass.h"
 #include "graph/plan.h"
 #include "op_inner.h"
-#include "op_list.h"
+#include "op_list/conv.h"
+#include "op_list/norm.h"
 #include "runtime/engine.h"
 #include "starling/autograd.h"
 #include "starling/graph.h"
-#include "starling/ops.h"
+#include "starling/arithmetic.h"
 
 struct slp_hoisted {
 	pthread_mutex_t lock;

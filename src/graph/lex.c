@@ -12,10 +12,7 @@
 bool slp_lex_fail(const struct slp_lexer *lex, enum sl_status status, const char *format, ...)
 {
 	char text[512];
-	va_list args;
-	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
-	va_end(args);
+	SLP_FORMAT(text, sizeof text, format);
 	slp_call_fail(lex->at, "sl_graph_parse", status, "line %d, column %d: %s", lex->line, lex->column, text);
 	return false;
 }

@@ -13,7 +13,7 @@
 #include "graph/pass.h"
 #include "graph/plan.h"
 #include "graph/units.h"
-#include "op_list.h"
+#include "op_list/move.h"
 
 /* Memory that one value, or several one after another, occupy from node `first` to node `last`. */
 struct region {

@@ -10,12 +10,17 @@
 
 #include "graph/pass.h"
 #include "op_inner.h"
-#include "op_list.h"
+#include "op_list/binary.h"
+#include "op_list/conv.h"
+#include "op_list/move.h"
+#include "op_list/norm.h"
+#include "op_list/pool.h"
+#include "op_list/unary.h"
 #include "runtime/device/team.h"
 #include "runtime/engine.h"
 #include "starling/autograd.h"
 #include "starling/graph.h"
-#include "starling/ops.h"
+#include "starling/primitives.h"
 
 struct blocks {
 	sl_graph *g;

@@ -9,7 +9,7 @@
 
 #include "graph/pass.h"
 #include "op_inner.h"
-#include "op_list.h"
+#include "op_list/binary.h"
 #include "starling/graph.h"
 
 struct group {

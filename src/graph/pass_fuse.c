@@ -8,7 +8,11 @@
 
 #include "graph/pass.h"
 #include "op_inner.h"
-#include "op_list.h"
+#include "op_list/conv.h"
+#include "op_list/linear.h"
+#include "op_list/norm.h"
+#include "op_list/pool.h"
+#include "op_list/unary.h"
 #include "starling/graph.h"
 #include "starling/options.h"
 

@@ -6,7 +6,8 @@
 
 #include "graph/pass.h"
 #include "op_inner.h"
-#include "op_list.h"
+#include "op_list/conv.h"
+#include "op_list/move.h"
 #include "starling/graph.h"
 
 static bool is_widening(const sl_graph *g, const struct slp_user *u)

@@ -8,7 +8,9 @@
 
 #include "graph/pass.h"
 #include "op_inner.h"
-#include "op_list.h"
+#include "op_list/linear.h"
+#include "op_list/optim.h"
+#include "op_list/reduce.h"
 #include "starling/graph.h"
 #include "starling/options.h"
 

@@ -5,7 +5,8 @@
 
 #include "graph/pass.h"
 #include "op_inner.h"
-#include "op_list.h"
+#include "op_list/conv.h"
+#include "op_list/pool.h"
 #include "starling/graph.h"
 #include "starling/options.h"
 

@@ -6,9 +6,10 @@
  * faster here. */
 #include "graph/pass.h"
 #include "op_inner.h"
-#include "op_list.h"
+#include "op_list/binary.h"
+#include "op_list/linear.h"
 #include "starling/graph.h"
-#include "starling/ops.h"
+#include "starling/primitives.h"
 
 /* A product and its addition: the addition, the sum so far, the product. */
 struct addition {

@@ -9,7 +9,8 @@
 
 #include "graph/pass.h"
 #include "op_inner.h"
-#include "op_list.h"
+#include "op_list/norm.h"
+#include "op_list/pool.h"
 #include "runtime/engine.h"
 #include "starling/graph.h"
 

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 
 #include "graph/pass.h"
-#include "op_list.h"
+#include "op_list/conv.h"
+#include "op_list/linear.h"
+#include "op_list/norm.h"
 #include "starling/graph.h"
 #include "starling/options.h"
 

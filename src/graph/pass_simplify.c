@@ -8,7 +8,11 @@
 #include <string.h>
 
 #include "graph/pass.h"
-#include "op_list.h"
+#include "op_list/binary.h"
+#include "op_list/fill.h"
+#include "op_list/linear.h"
+#include "op_list/move.h"
+#include "op_list/unary.h"
 #include "starling/graph.h"
 
 /* A node being simplified. */

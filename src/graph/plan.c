@@ -4,7 +4,7 @@
 
 #include "graph/plan.h"
 #include "graph/units.h"
-#include "op_list.h"
+#include "op_list/move.h"
 #include "runtime/device/device.h"
 #include "runtime/engine.h"
 #include "runtime/fault.h"

@@ -2,7 +2,7 @@
  * them there. An operation that is not listed depends on all. */
 #include "graph/pass.h"
 #include "graph/prefix.h"
-#include "op_list.h"
+#include "op_list/all.h"
 
 static double number(const struct slp_pair *p, const char *name)
 {

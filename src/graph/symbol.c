@@ -5,7 +5,7 @@
 
 #include "autograd/autograd.h"
 #include "graph/symbol.h"
-#include "op_list.h"
+#include "op_list/move.h"
 #include "runtime/fault.h"
 #include "runtime/random.h"
 #include "runtime/task/storage.h"

@@ -9,7 +9,7 @@
 #include "hybrid/padding.h"
 #include "op.h"
 #include "starling/nn.h"
-#include "starling/ops.h"
+#include "starling/primitives.h"
 
 bool slp_buckets_usable(const char *at, const char *function, const struct sl_buckets *b)
 {

@@ -1,11 +1,11 @@
 /* Reading files as a whole, and writing them under another name until they are complete. */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "io/file.h"
 #include "io/regular.h"
+#include "number.h"
 #include "runtime/budget.h"
 #include "runtime/text.h"
 #include "op.h"
@@ -27,10 +27,7 @@ bool slp_path_ends(const char *path, const char *ending)
 bool slp_file_fail(struct slp_file *f, enum sl_status status, const char *format, ...)
 {
 	char text[768];
-	va_list args;
-	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
-	va_end(args);
+	SLP_FORMAT(text, sizeof text, format);
 	slp_text_escape(text, sizeof text, false);
 	if (!f->failed) slp_call_fail(f->at, f->function, status, "%s: %s", f->path, text);
 	f->failed = true;

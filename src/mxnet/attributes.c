@@ -1,6 +1,5 @@
 /* Attributes of MXNet's operators, which are Python's way of writing numbers and tuples. */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,11 +13,8 @@
 void slp_mx_fail(struct slp_mx_call *c, enum sl_status status, const char *format, ...)
 {
 	char text[768];
-	va_list args;
-	va_start(args, format);
 	int n = snprintf(text, sizeof text, "node \"%.100s\" (%.60s): ", c->node->name, c->node->op);
-	vsnprintf(text + n, sizeof text - (size_t)n, format, args);
-	va_end(args);
+	SLP_FORMAT(text + n, sizeof text - (size_t)n, format);
 	slp_text_escape(text, sizeof text, false);
 	if (!c->failed) slp_call_fail(c->at, c->function, status, "%s", text);
 	c->failed = true;

@@ -2,7 +2,9 @@
 #include <string.h>
 
 #include "mxnet/writer.h"
-#include "op_list.h"
+#include "op_list/pool.h"
+#include "op_list/reduce.h"
+#include "op_list/unary.h"
 
 /* ---- without attributes, and with one ---------------------------------------------------------------------------- */
 

@@ -3,7 +3,9 @@
 
 #include "mxnet/import_operators.h"
 #include "op.h"
+#include "starling/arithmetic.h"
 #include "starling/autograd.h"
+#include "starling/elementwise.h"
 #include "starling/functions.h"
 
 /* ---- with parameters --------------------------------------------------------------------------------------------- */

@@ -3,8 +3,10 @@
 #include <string.h>
 
 #include "mxnet/import_operators.h"
-#include "op_list.h"
-#include "starling/ops.h"
+#include "op_list/fill.h"
+#include "starling/arithmetic.h"
+#include "starling/elementwise.h"
+#include "starling/primitives.h"
 
 /* ---- operations that are the same on both sides ------------------------------------------------------------------ */
 

@@ -1,6 +1,6 @@
 /* MXNet's operators, computed: shapes, indexing, and moving elements. */
 #include "mxnet/import_operators.h"
-#include "starling/ops.h"
+#include "starling/primitives.h"
 
 /* ---- shapes ------------------------------------------------------------------------------------------------------ */
 

@@ -3,7 +3,7 @@
 
 #include "mxnet/export_operators.h"
 #include "mxnet/import_operators.h"
-#include "op_list.h"
+#include "op_list/all.h"
 
 static const struct slp_mx_op ops[] = {
 #define BOTH(mxnet, ours, min, max, in, out)                                                                           \

@@ -1,5 +1,4 @@
 /* Writing programs as MXNet's symbols and lists of parameters. */
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +6,9 @@
 #include "mxnet/writer.h"
 #include "io/params.h"
 #include "nn/nn.h"
-#include "op_list.h"
+#include "op_list/linear.h"
+#include "op_list/move.h"
+#include "op_list/norm.h"
 #include "runtime/uncancelled.h"
 #include "starling/io.h"
 
@@ -16,10 +17,7 @@ enum { MXNET_VERSION = 10901 };
 void slp_mx_write_fail(struct slp_mx_writer *w, enum sl_status status, const char *format, ...)
 {
 	char text[512];
-	va_list args;
-	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
-	va_end(args);
+	SLP_FORMAT(text, sizeof text, format);
 	if (!w->failed)
 		slp_call_fail(w->at, "sl_export", status, "%s \"%.100s\", called at %.200s: %s", w->now->op->name,
 		              w->now->name, w->now->at ? w->now->at : "?", text);
@@ -31,10 +29,7 @@ void slp_mx_write_fail(struct slp_mx_writer *w, enum sl_status status, const cha
 void slp_mx_set(struct slp_mx_writer *w, const char *name, const char *format, ...)
 {
 	char text[256];
-	va_list args;
-	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
-	va_end(args);
+	SLP_FORMAT(text, sizeof text, format);
 	if (!w->attrs) w->attrs = json_object();
 	json_object_set_new(w->attrs, name, json_string(text));
 }

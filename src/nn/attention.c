@@ -3,6 +3,7 @@
 
 #include "nn/nn.h"
 #include "op.h"
+#include "starling/arithmetic.h"
 #include "starling/functions.h"
 #include "starling/nn.h"
 

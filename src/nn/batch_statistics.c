@@ -13,7 +13,9 @@
 #include "nn/nn.h"
 #include "op.h"
 #include "starling/autograd.h"
-#include "starling/ops.h"
+#include "starling/arithmetic.h"
+#include "starling/elementwise.h"
+#include "starling/primitives.h"
 
 /* One layer's pass: what its gradients need is copied. */
 struct pass {

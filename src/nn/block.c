@@ -8,7 +8,9 @@
 #include "runtime/gate.h"
 #include "runtime/observe/fxt.h"
 #include "starling/nn.h"
-#include "starling/ops.h"
+#include "starling/arithmetic.h"
+#include "starling/elementwise.h"
+#include "starling/primitives.h"
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
 

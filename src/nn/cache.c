@@ -6,7 +6,7 @@
 #include "op.h"
 #include "runtime/gate.h"
 #include "starling/nn.h"
-#include "starling/ops.h"
+#include "starling/arithmetic.h"
 
 /* ---- life -------------------------------------------------------------------------------------------------------- */
 

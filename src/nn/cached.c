@@ -1,6 +1,7 @@
 /* The cache of the network that runs: what its layers see of it. */
 #include "nn/cached.h"
 #include "op.h"
+#include "starling/arithmetic.h"
 #include "starling/functions.h"
 #include "starling/nn.h"
 

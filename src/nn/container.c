@@ -6,7 +6,7 @@
 #include "op.h"
 #include "runtime/fault.h"
 #include "starling/nn.h"
-#include "starling/ops.h"
+#include "starling/arithmetic.h"
 
 static void free_all(sl_block *const *blocks, int count)
 {

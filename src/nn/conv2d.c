@@ -5,7 +5,7 @@
 #include "op.h"
 #include "options.h"
 #include "starling/nn.h"
-#include "starling/ops.h"
+#include "starling/primitives.h"
 
 /* ---- convolution ------------------------------------------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
 #include "nn/nn.h"
 #include "op.h"
 #include "starling/nn.h"
-#include "starling/ops.h"
+#include "starling/primitives.h"
 
 /* ---- dense ------------------------------------------------------------------------------------------------------- */
 

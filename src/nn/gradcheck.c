@@ -9,7 +9,9 @@
 #include "op.h"
 #include "options.h"
 #include "starling/nn.h"
-#include "starling/ops.h"
+#include "starling/arithmetic.h"
+#include "starling/elementwise.h"
+#include "starling/primitives.h"
 
 /* A tensor by whose elements is differentiated: an input, or a parameter. */
 struct place {
@@ -188,8 +190,12 @@ static bool compare(struct gradcheck *c, const struct place *p, int64_t element)
 	double difference = (above - below) / ((x + h) - (x - h)), gradient = p->gradient[element];
 	double error = fabs(gradient - difference) / fmax(1, fmax(fabs(gradient), fabs(difference)));
 	if (error <= c->worst.error) return true; /* NaN is worse than all */
-	c->worst = (struct sl_gradcheck_worst){p->input, p->param,   element,
-	                                       gradient, difference, isnan(error) ? INFINITY : error};
+	c->worst = (struct sl_gradcheck_worst){.input = p->input,
+	                                       .param = p->param,
+	                                       .element = element,
+	                                       .gradient = gradient,
+	                                       .difference = difference,
+	                                       .error = isnan(error) ? INFINITY : error};
 	return true;
 }
 

@@ -7,7 +7,8 @@
 #include "op.h"
 #include "runtime/gate.h"
 #include "starling/nn.h"
-#include "starling/ops.h"
+#include "starling/arithmetic.h"
+#include "starling/primitives.h"
 #include "tensor/moment.h"
 
 struct sl_metric {

@@ -8,7 +8,8 @@
 #include "options.h"
 #include "runtime/fault.h"
 #include "starling/nn.h"
-#include "starling/ops.h"
+#include "starling/arithmetic.h"
+#include "starling/primitives.h"
 
 /* ---- batch ------------------------------------------------------------------------------------------------------- */
 

@@ -11,7 +11,7 @@
 #include "runtime/random.h"
 #include "runtime/task/storage.h"
 #include "starling/nn.h"
-#include "starling/ops.h"
+#include "starling/arithmetic.h"
 
 /* Two threads may run a block for the first time; a change may need another one. */
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;

@@ -6,7 +6,7 @@
 #include "op.h"
 #include "runtime/uncancelled.h"
 #include "starling/nn.h"
-#include "starling/ops.h"
+#include "starling/primitives.h"
 #include "tensor/moment.h"
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */

@@ -6,7 +6,7 @@
 #include "runtime/text.h"
 #include "op.h"
 #include "starling/nn.h"
-#include "starling/ops.h"
+#include "starling/primitives.h"
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
 

@@ -6,7 +6,8 @@
 #include "op.h"
 #include "options.h"
 #include "starling/nn.h"
-#include "starling/ops.h"
+#include "starling/arithmetic.h"
+#include "starling/primitives.h"
 
 enum { WEIGHT_IN, WEIGHT_STATE, BIAS_IN, BIAS_STATE, PARAMS };
 

@@ -4,7 +4,9 @@
 #include "nn/nn.h"
 #include "op.h"
 #include "starling/nn.h"
-#include "starling/ops.h"
+#include "starling/arithmetic.h"
+#include "starling/elementwise.h"
+#include "starling/primitives.h"
 
 /* ---- activation -------------------------------------------------------------------------------------------------- */
 

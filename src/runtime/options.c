@@ -1,7 +1,8 @@
 /* What calls give as options: one rule for all structures of the list (options.h). */
 #include "options.h"
 
-#include <starling.h>
+#include <starling/checkpoint.h>
+#include <starling/functions.h>
 #include <string.h>
 
 #include "op.h"

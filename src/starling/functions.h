@@ -3,7 +3,7 @@
 #ifndef STARLING_FUNCTIONS_H
 #define STARLING_FUNCTIONS_H
 
-#include <starling/ops.h>
+#include <starling/primitives.h>
 
 #pragma GCC system_header
 #ifdef __cplusplus

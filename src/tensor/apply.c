@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "number.h"
 #include "runtime/budget.h"
 #include "runtime/observe/fxt.h"
 #include "runtime/memory/memory_limit.h"
@@ -88,10 +89,7 @@ bool slp_tensor_usable(const char *at, const char *function, const sl_tensor *t)
 void slp_trace_complain(const char *format, ...)
 {
 	if (!slp_mode.tracing || slp_trace_complaint[0]) return;
-	va_list args;
-	va_start(args, format);
-	vsnprintf(slp_trace_complaint, SLP_COMPLAINT_MAX, format, args);
-	va_end(args);
+	SLP_FORMAT(slp_trace_complaint, SLP_COMPLAINT_MAX, format);
 }
 
 bool slp_trace_refuses(const char *at, const char *function, const sl_tensor *t)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "op_inner.h"
-#include "op_list.h"
+#include "op_list/move.h"
 #include "starling/autograd.h"
 #include "tensor/tensor.h"
 

@@ -179,10 +179,7 @@ enum sl_status sl_op_fail(const struct sl_op_call *c, enum sl_status status, con
 {
 	const struct inner *inner = c->inner;
 	char text[512];
-	va_list args;
-	va_start(args, format);
-	slp_vsnprintf(text, sizeof text, format, args);
-	va_end(args);
+	SLP_FORMAT(text, sizeof text, format);
 	return inner->rule ? slp_reject(inner->rule, status, "%s", text)
 	                   : slp_kernel_fail(inner->kernel, status, "%s", text);
 }

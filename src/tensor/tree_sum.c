@@ -1,5 +1,5 @@
 /* Sums of what several devices have, added in pairs: the order does not depend on who is first. */
-#include "op_list.h"
+#include "op_list/binary.h"
 #include "runtime/task/priority.h"
 #include "tensor/tensor.h"
 

@@ -1,6 +1,6 @@
 /* Views and copies: other tensors over the same values, and the same values elsewhere. */
 #include "op_inner.h"
-#include "op_list.h"
+#include "op_list/move.h"
 #include "runtime/device/device.h"
 #include "runtime/task/storage.h"
 #include "tensor/tensor.h"

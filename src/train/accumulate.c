@@ -1,5 +1,6 @@
 /* Gradients of micro-batches, added until a step uses them: what sl_step_opts.accumulate asks for. */
-#include "starling/ops.h"
+#include "starling/arithmetic.h"
+#include "starling/primitives.h"
 #include "train/train.h"
 #include "train/trainer.h"
 

@@ -2,7 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "starling/ops.h"
+#include "starling/arithmetic.h"
+#include "starling/primitives.h"
 #include "tensor/moment.h"
 #include "train/train.h"
 #include "train/trainer.h"

@@ -10,7 +10,7 @@
 #include "runtime/gate.h"
 #include "runtime/task/buffer.h"
 #include "runtime/task/storage.h"
-#include "starling/ops.h"
+#include "starling/arithmetic.h"
 #include "train/train.h"
 
 /* What a device owns so far. */

@@ -8,7 +8,8 @@
 #include "dist/dist.h"
 #include "options.h"
 #include "runtime/observe/stats.h"
-#include "starling/ops.h"
+#include "starling/arithmetic.h"
+#include "starling/primitives.h"
 #include "train/train.h"
 #include "train/trainer.h"
 

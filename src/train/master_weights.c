@@ -1,6 +1,7 @@
 /* Masters: float32 copies that a trainer updates instead of parameters in half types, and when each copy was made.
  * A write to such a parameter by anyone else shows in its storage's version. */
-#include "starling/ops.h"
+#include "starling/arithmetic.h"
+#include "starling/primitives.h"
 #include "train/train.h"
 #include "train/trainer.h"
 

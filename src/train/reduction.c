@@ -1,7 +1,8 @@
 /* What each loss of a whole step counts, so that parameters go down by the mean of all, or by their sum, however the
  * batch is cut: the trainer divides by rows, and the backward pass begins with what a loss is of its row. */
 #include "nn/nn.h"
-#include "starling/ops.h"
+#include "starling/arithmetic.h"
+#include "starling/primitives.h"
 #include "train/train.h"
 
 int64_t slp_rows_of(sl_shape x)

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "starling/ops.h"
+#include "starling/arithmetic.h"
+#include "starling/primitives.h"
 #include "train/step.h"
 #include "train/train.h"
 

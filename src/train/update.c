@@ -12,6 +12,8 @@
 #include "runtime/task/priority.h"
 #include "train/train.h"
 #include "train/trainer.h"
+#include "starling/arithmetic.h"
+#include "starling/elementwise.h"
 
 /* What one call updates: arrays of count tensors. */
 struct update {

@@ -26,7 +26,7 @@ long_scripts += \
 
 # Built when one of the tests runs, not for every make check TESTS=...  (Automake must not see whose rules these are:
 # it would leave out its own.)
-EXTRA_LTLIBRARIES = \
+EXTRA_LTLIBRARIES += \
 	tests/emu/libcore.la \
 	tests/emu/libgpu.la \
 	tests/emu/libnccl.la \

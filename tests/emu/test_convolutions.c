@@ -11,7 +11,7 @@
 #include <cudnn.h>
 #include <starling.h>
 
-#include "op_list.h"
+#include "op_list/conv.h"
 #include "check.h"
 #include "conv/conv2d_kernels.h"
 #include "emulated.h"

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <starling.h>
 
-#include "data/idx.h"
+#include "data/image/idx.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)

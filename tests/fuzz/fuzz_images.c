@@ -4,7 +4,7 @@
 
 #include <starling.h>
 
-#include "data/image.h"
+#include "data/image/image.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)

@@ -5,7 +5,11 @@
 #include <math.h>
 #include <stdio.h>
 
-#include <starling.h>
+#include <starling/arithmetic.h>
+#include <starling/functions.h>
+#include <starling/io.h>
+#include <starling/nn.h>
+#include <starling/primitives.h>
 
 enum { BENCH_MAX_RUNS = 101, BENCH_MAX_INPUTS = 5, BENCH_MESSAGE = 512, BENCH_HOW = 24 };
 

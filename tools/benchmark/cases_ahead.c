@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <starling/elementwise.h>
+
 #include "bench.h"
 
 enum { BATCHES = 100, ROWS = 1024, INPUTS = 512, PARAMS = 6 };

@@ -2,6 +2,8 @@
  * alone, and one row forward. */
 #include <stdlib.h>
 
+#include <starling/elementwise.h>
+
 #include "bench.h"
 
 enum { MAX_PARAMS = 10, LENET_BATCH = 256, MLP_BATCH = 64 };

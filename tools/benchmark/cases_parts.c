@@ -1,4 +1,6 @@
 /* The cases of single operations, and those in bfloat16. */
+#include <starling/elementwise.h>
+
 #include "tables.h"
 
 #define FORWARD(name, expression)                                                                                      \

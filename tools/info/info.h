@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include <starling.h>
+#include <starling/base.h>
 
 /* A section is an object of values, or a list of objects with the same keys. */
 json_t *info_host(void);

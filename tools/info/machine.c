@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <starling.h>
+#include <starling/tensor.h>
 
 #include "fixed.h"
 #include "info.h"

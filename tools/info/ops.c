@@ -1,5 +1,5 @@
 /* The table of operations, from their descriptors (codelets/). */
-#include <starling.h>
+#include <starling/tensor.h>
 
 #include "info.h"
 #include "op.h"

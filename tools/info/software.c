@@ -6,7 +6,7 @@
 
 #include <hwloc.h>
 #include <starpu.h>
-#include <starling.h>
+#include <starling/base.h>
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif

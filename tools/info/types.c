@@ -1,9 +1,10 @@
 /* Which kernels compute each data type on the kinds of devices that are present, from the rows of the operations. */
-#include <starling.h>
+#include <starling/tensor.h>
 
 #include "info.h"
 #include "op_inner.h"
-#include "op_list.h"
+#include "op_list/conv.h"
+#include "op_list/linear.h"
 #include "runtime/engine.h"
 
 enum way { OWN, FLOAT32, REFERENCE, NONE, WAYS };

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <starling.h>
+#include <starling/base.h>
 
 /* For a file of no size; what a byte of files may cost: a parameter is copied, packed and converted, its products take
  * time. */

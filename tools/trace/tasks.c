@@ -54,9 +54,11 @@ static void read_note(struct notes *notes, char *line)
 	if (!line) return;
 	if (end) *end = '\0';
 	notes->list = list_add(notes->list, &notes->count, sizeof *notes->list);
-	notes->list[notes->count - 1] = (struct note){
-	        atol(word[0]), atoi(word[1]), atoi(word[3]), 1e3 * atof(word[2]), end ? text_copy(block + 2) : NULL,
-	        NULL};
+	notes->list[notes->count - 1] = (struct note){.id = atol(word[0]),
+	                                              .kind = atoi(word[1]),
+	                                              .thread = atoi(word[3]),
+	                                              .time = 1e3 * atof(word[2]),
+	                                              .block = end ? text_copy(block + 2) : NULL};
 }
 
 static int note_by_id(const void *a, const void *b)

@@ -7,7 +7,6 @@
 #ifndef SLP_RULES_ADAM_H
 #define SLP_RULES_ADAM_H
 
-#include "op_list.h"
 #include "optim/rule.h"
 #include "optimizer.h"
 

@@ -3,7 +3,6 @@
 #ifndef SLP_RULES_ADAMW_H
 #define SLP_RULES_ADAMW_H
 
-#include "op_list.h"
 #include "optim/rules/adam.h"
 #include "optimizer.h"
 

@@ -4,7 +4,6 @@
 #ifndef SLP_RULES_LION_H
 #define SLP_RULES_LION_H
 
-#include "op_list.h"
 #include "optim/rule.h"
 #include "optimizer.h"
 

@@ -6,7 +6,6 @@
 #ifndef SLP_RULES_NADAM_H
 #define SLP_RULES_NADAM_H
 
-#include "op_list.h"
 #include "optim/rule.h"
 #include "optimizer.h"
 

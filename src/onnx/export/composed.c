@@ -2,8 +2,12 @@
 #include <math.h>
 
 #include "onnx/export/writer.h"
-#include "op_list.h"
-#include "starling/ops.h"
+#include "op_list/fill.h"
+#include "op_list/linear.h"
+#include "op_list/move.h"
+#include "op_list/reduce.h"
+#include "starling/elementwise.h"
+#include "starling/primitives.h"
 
 static const char *reshaped(struct slp_onnx_writer *w, bool result, const char *v, sl_shape shape)
 {

@@ -3,7 +3,7 @@
 
 #include "io/elements.h"
 #include "onnx/export/writer.h"
-#include "op_list.h"
+#include "op_list/all.h"
 
 /* ---- elementwise ------------------------------------------------------------------------------------------------- */
 

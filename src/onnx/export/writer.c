@@ -1,12 +1,12 @@
 /* Writing programs as ONNX models, through protobuf-c. */
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "io/elements.h"
+#include "number.h"
 #include "onnx/export/writer.h"
 #include "onnx/write.h"
-#include "op_list.h"
+#include "op_list/reduce.h"
 #include "runtime/uncancelled.h"
 #include "starling/graph.h"
 
@@ -26,10 +26,7 @@ static char batch_name[] = "batch";
 void slp_onnx_fail(struct slp_onnx_writer *w, enum sl_status status, const char *format, ...)
 {
 	char text[512], what[512] = "";
-	va_list args;
-	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
-	va_end(args);
+	SLP_FORMAT(text, sizeof text, format);
 	if (w->now)
 		snprintf(what, sizeof what,
 		         "%s \"%.100s\", called at %.200s: ", w->now->op ? w->now->op->name : "input", w->now->name,

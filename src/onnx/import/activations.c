@@ -1,5 +1,7 @@
 /* ONNX operators, computed: activations with attributes. */
 #include "onnx/model/call.h"
+#include "starling/arithmetic.h"
+#include "starling/elementwise.h"
 #include "starling/functions.h"
 
 static sl_tensor *between(struct slp_onnx_call *c, sl_tensor *x, double low, double high)

@@ -3,6 +3,8 @@
 
 #include "onnx/model/call.h"
 #include "op.h"
+#include "starling/arithmetic.h"
+#include "starling/elementwise.h"
 #include "starling/functions.h"
 
 /* ---- attention --------------------------------------------------------------------------------------------------- */

@@ -3,6 +3,8 @@
  * There are no operations for these: a number x, or -1 - x if x is negative, gets a new axis of its bits, 0 or 1. */
 #include "onnx/model/call.h"
 #include "op.h"
+#include "starling/arithmetic.h"
+#include "starling/elementwise.h"
 #include "starling/functions.h"
 
 enum { BITS = 63 }; /* of an int64, without its sign */

@@ -1,5 +1,6 @@
 /* ONNX operators, computed: convolutions of images, of sequences, which are images of one row, and of volumes. */
 #include "onnx/import/window.h"
+#include "starling/arithmetic.h"
 #include "starling/functions.h"
 
 /* The layers of x under each of the kernel's, (n, channels, kernel's depth, depth, height, width). */

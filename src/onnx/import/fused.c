@@ -1,5 +1,7 @@
 /* ONNX operators, computed: those of onnxruntime that join several, as its optimiser writes them. */
 #include "onnx/model/call.h"
+#include "starling/arithmetic.h"
+#include "starling/elementwise.h"
 #include "starling/functions.h"
 
 /* Computes an operator of the standard with these inputs. */

@@ -4,6 +4,7 @@
 
 #include "onnx/model/call.h"
 #include "op.h"
+#include "starling/arithmetic.h"
 #include "starling/functions.h"
 
 /* ---- along an axis ----------------------------------------------------------------------------------------------- */

@@ -1,5 +1,7 @@
 /* ONNX operators, computed: losses. */
 #include "onnx/model/call.h"
+#include "starling/arithmetic.h"
+#include "starling/elementwise.h"
 #include "starling/functions.h"
 
 static sl_tensor *sum_of_last(struct slp_onnx_call *c, sl_tensor *t)

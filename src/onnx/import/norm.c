@@ -3,6 +3,8 @@
 #include <math.h>
 
 #include "onnx/model/call.h"
+#include "starling/arithmetic.h"
+#include "starling/elementwise.h"
 #include "starling/functions.h"
 
 /* ONNX takes 0 as it is, our functions for the default; onnxruntime's "Skip…" have a default of their own. */

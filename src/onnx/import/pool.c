@@ -3,6 +3,8 @@
 
 #include "onnx/import/window.h"
 #include "op.h"
+#include "starling/arithmetic.h"
+#include "starling/elementwise.h"
 #include "starling/functions.h"
 
 /* Means of what lies in the image alone, where its border had to be made before: over the share that lies there. */
@@ -49,7 +51,13 @@ static bool plan_fold(struct slp_onnx_call *c, const struct slp_onnx_window *w, 
 	}
 	if (ceil && room % step && n * step < w->size[p] + w->begin[p]) n++;
 	int64_t after = (n - 1) * step + span - w->begin[p] - w->size[p];
-	*f = (struct fold){2 + i, n, w->begin[p], after > 0 ? after : 0, step, w->dilation[p], w->kernel[p]};
+	*f = (struct fold){.axis = 2 + i,
+	                   .count = n,
+	                   .before = w->begin[p],
+	                   .after = after > 0 ? after : 0,
+	                   .step = step,
+	                   .gap = w->dilation[p],
+	                   .kernel = w->kernel[p]};
 	return true;
 }
 

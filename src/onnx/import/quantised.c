@@ -1,6 +1,8 @@
 /* ONNX operators, computed: integers that represent real numbers.  Products of them are exact: in float32 as far as it
  * holds them, else in float64. */
 #include "onnx/model/call.h"
+#include "starling/arithmetic.h"
+#include "starling/elementwise.h"
 #include "starling/functions.h"
 
 /* The range of a type of the format. */

@@ -1,6 +1,8 @@
 /* ONNX operators, computed: recurrent layers, all steps in one operation; step by step where that does not compute what
  * ONNX means: a state that is reset before its product (GRU). */
 #include "onnx/model/call.h"
+#include "starling/arithmetic.h"
+#include "starling/elementwise.h"
 #include "starling/functions.h"
 
 /* One direction of a layer. */

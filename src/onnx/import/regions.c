@@ -7,7 +7,9 @@
 
 #include "onnx/model/call.h"
 #include "op.h"
-#include "starling/ops.h"
+#include "starling/arithmetic.h"
+#include "starling/elementwise.h"
+#include "starling/primitives.h"
 
 /* How regions are cut along one axis. */
 struct cut {

@@ -3,7 +3,9 @@
 
 #include "onnx/model/call.h"
 #include "op.h"
-#include "starling/ops.h"
+#include "starling/arithmetic.h"
+#include "starling/elementwise.h"
+#include "starling/primitives.h"
 
 enum { AXES = 3, TAPS = 4 };
 enum border { ZEROS, BORDER, REFLECTION };

@@ -5,6 +5,7 @@
 
 #include "onnx/model/call.h"
 #include "op.h"
+#include "starling/arithmetic.h"
 #include "starling/functions.h"
 
 /* ---- out of nothing ---------------------------------------------------------------------------------------------- */

@@ -1,5 +1,4 @@
 /* ONNX models: attributes and inputs of nodes. */
-#include <stdarg.h>
 #include <stdlib.h>
 
 #include "onnx/model/call.h"
@@ -10,10 +9,7 @@
 void slp_onnx_call_fail(struct slp_onnx_call *c, enum sl_status status, const char *format, ...)
 {
 	char text[512];
-	va_list args;
-	va_start(args, format);
-	slp_vsnprintf(text, sizeof text, format, args);
-	va_end(args);
+	SLP_FORMAT(text, sizeof text, format);
 	slp_text_escape(text, sizeof text, false);
 	if (!c->failed) slp_call_fail(c->at, "sl_import_onnx", status, "%.60s: %s", c->node->op_type, text);
 	c->failed = true;

@@ -5,7 +5,7 @@
 #include "onnx/model/model.h"
 #include "op.h"
 #include "starling/io.h"
-#include "starling/ops.h"
+#include "starling/primitives.h"
 
 struct imported {
 	sl_block base;

@@ -3,7 +3,8 @@
 
 #include "onnx/model/call.h"
 #include "op.h"
-#include "starling/ops.h"
+#include "starling/arithmetic.h"
+#include "starling/primitives.h"
 
 static const struct slp_onnx_value nothing = {0};
 

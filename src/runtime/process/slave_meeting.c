@@ -57,10 +57,7 @@ static enum sl_status fail(enum sl_status status, const char *format, ...) __att
 static enum sl_status fail(enum sl_status status, const char *format, ...)
 {
 	char text[512];
-	va_list args;
-	va_start(args, format);
-	slp_vsnprintf(text, sizeof text, format, args);
-	va_end(args);
+	SLP_FORMAT(text, sizeof text, format);
 	slp_call_fail(meeting.at, "sl_init", status, "%s", text);
 	return status;
 }

@@ -26,10 +26,7 @@ void slp_kernel_says(const char *text)
 enum sl_status slp_kernel_fail(const struct slp_kernel *k, enum sl_status status, const char *format, ...)
 {
 	(void)k;
-	va_list args;
-	va_start(args, format);
-	slp_vsnprintf(message, sizeof message, format, args);
-	va_end(args);
+	SLP_FORMAT(message, sizeof message, format);
 	return status;
 }
 

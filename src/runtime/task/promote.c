@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "config.h"
-#include "op_list.h"
+#include "op_list/move.h"
 #include "runtime/engine.h"
 #include "runtime/task/record.h"
 #include "runtime/task/storage.h"

@@ -12,7 +12,7 @@
 #include <zlib.h>
 
 #include "alloc.h"
-#include "data/idx_cache.h"
+#include "data/image/idx_cache.h"
 #include "io/crc32c.h"
 #include "io/durable.h"
 #include "runtime/fault.h"

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 
 #include "data/dataset.h"
-#include "data/image.h"
-#include "data/transforms.h"
+#include "data/image/image.h"
+#include "data/image/transforms.h"
 #include "io/crc32c.h"
 #include "op.h"
 #include "options.h"

@@ -5,7 +5,7 @@
 #include "alloc.h"
 #include "data/dataset.h"
 #include "data/disk.h"
-#include "data/image.h"
+#include "data/image/image.h"
 #include "runtime/budget.h"
 
 int64_t slp_image_most_pixels = 1 << 28;

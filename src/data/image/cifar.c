@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/convert.h"
+#include "data/image/convert.h"
 #include "data/dataset.h"
 #include "data/disk.h"
 #include "io/crc32c.h"

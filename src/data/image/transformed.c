@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/convert.h"
-#include "data/transforms.h"
+#include "data/image/convert.h"
+#include "data/image/transforms.h"
 #include "io/crc32c.h"
 #include "op.h"
 #include "options.h"

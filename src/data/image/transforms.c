@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "alloc.h"
-#include "data/transforms.h"
+#include "data/image/transforms.h"
 #include "options.h"
 #include "starling/data.h"
 

@@ -4,7 +4,7 @@
 #endif
 
 #include "data/dataset.h"
-#include "data/image.h"
+#include "data/image/image.h"
 
 #ifdef HAVE_PNG
 

@@ -2,14 +2,14 @@
  * number of axes, the size of each axis as a big-endian 32-bit number, the elements.  A file from elsewhere may be
  * anything: nothing is taken for granted, least of all sizes. */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
-#include "data/idx.h"
-#include "data/idx_cache.h"
+#include "data/image/idx.h"
+#include "data/image/idx_cache.h"
 #include "io/regular.h"
+#include "number.h"
 #include "op.h"
 #include "runtime/text.h"
 
@@ -31,10 +31,7 @@ static bool fail(struct source *s, enum sl_status status, const char *format, ..
 static bool fail(struct source *s, enum sl_status status, const char *format, ...)
 {
 	char text[512];
-	va_list args;
-	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
-	va_end(args);
+	SLP_FORMAT(text, sizeof text, format);
 	slp_text_escape(text, sizeof text, false);
 	if (!s->failed) slp_call_fail(s->at, s->function, status, "%s: %s", s->path, text);
 	s->failed = true;

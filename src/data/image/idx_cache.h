@@ -2,7 +2,7 @@
 #ifndef SLP_IDX_CACHE_H
 #define SLP_IDX_CACHE_H
 
-#include "data/idx.h"
+#include "data/image/idx.h"
 
 /* What a compressed file of this path holds, if it is kept; false: unpack it.  No error is recorded. */
 bool slp_idx_find(const char *path, int ndim, struct slp_idx *idx);

@@ -5,9 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "data/convert.h"
+#include "data/image/convert.h"
 #include "data/dataset.h"
-#include "data/idx.h"
+#include "data/image/idx.h"
 #include "io/crc32c.h"
 #include "op.h"
 #include "runtime/budget.h"
