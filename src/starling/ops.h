@@ -1,13 +1,13 @@
 /* Operations on tensors.  Each returns a new tensor at once (it is computed later), or NULL after a mistake.
  *
- * tensor.h explains who owns arguments and results, base.h how errors are reported.  For all operations:
+ * tensor.h explains the ownership of arguments and results, base.h the errors.  For all operations:
  *
- * - The result is on the device of the arguments, which must agree except for those on `auto`: else SL_EDEVICE.  On a
- *   GPU, SL_EUNSUPPORTED if the operation has no CUDA kernel for the data type.
+ * - The result is on the device of the arguments.  Arguments that are not on `auto` must be on one device: else
+ *   SL_EDEVICE.  On a GPU, SL_EUNSUPPORTED if the operation has no CUDA kernel for the data type.
  * - SL_ESHAPE if the result would be larger than any memory, or has more than SL_MAX_NDIM axes.
  * - An operation that fails while it runs spoils its result, and everything computed from it; the next function that
- *   waits for one of these reports the failure, with the place of the call.
- * - Gradients flow back through all of them to float arguments, unless their documentation says otherwise.
+ *   waits for a spoilt value reports the failure, with the place of the call.
+ * - Gradients flow to all float arguments, unless an operation's documentation says otherwise.
  * - Symbols among the arguments make the result a symbol (graph.h). */
 #ifndef STARLING_OPS_H
 #define STARLING_OPS_H
@@ -24,7 +24,8 @@ SL_API sl_tensor *sl_activate_at(const char *at, sl_tensor *x, enum sl_activatio
 #define sl_activate(x, activation) sl_activate_at(SL_HERE, x, activation)
 SL_API const char *sl_activation_name(enum sl_activation activation);
 
-/* What says yes or no gives 1 or 0 in the data type of its arguments, or as asked: sl_lt(a, b, .dtype = SL_BOOL). */
+/* Comparisons and predicates give 1 or 0 in the data type of their arguments, or in .dtype: sl_lt(a, b, .dtype =
+ * SL_BOOL). */
 struct sl_compare_opts {
 	enum sl_dtype dtype;
 };
@@ -206,7 +207,7 @@ SL_API sl_tensor *sl_copy_inplace_at(const char *at, sl_tensor *x, sl_tensor *fr
 /* ---- reductions: sl_sum(x), sl_sum(x, SL_AXES(0, 2), .keepdims = true) ------------------------------------------ */
 
 struct sl_reduce_opts {
-	const int *axes; /* negative ones count from the end; none given: all */
+	const int *axes; /* negative ones count from the end; none: all */
 	int naxes;
 	bool keepdims;
 };
@@ -261,7 +262,7 @@ struct sl_recurrent_opts {
 	sl_tensor *cell;       /* SL_CELL_LSTM: the first cell; NULL: zeros */
 	sl_tensor **last_cell; /* SL_CELL_LSTM: gets the cell after the last step */
 	bool reverse;          /* from the last step to the first */
-	sl_tensor *lengths;    /* how many steps of each row count; NULL: all */
+	sl_tensor *lengths;    /* number of valid steps of each row; NULL: all */
 	sl_tensor **last_state;
 };
 SL_API sl_tensor *sl_recurrent_at(const char *at, enum sl_cell cell, sl_tensor *gates, sl_tensor *weight,
@@ -272,7 +273,7 @@ SL_API sl_tensor *sl_recurrent_at(const char *at, enum sl_cell cell, sl_tensor *
 /* ---- convolution and pooling, NCHW ------------------------------------------------------------------------------ */
 
 struct sl_conv2d_opts {
-	/* {height, width}; a second stride of 0 is as the first, a second pad of 0 is 0, a second dilation of 0 is 1. */
+	/* {height, width}; a second stride of 0 equals the first, a second pad of 0 is 0, a second dilation of 0 is 1. */
 	int stride[2] SL_IS_({1, 1}), pad[2], dilation[2] SL_IS_({1, 1});
 	int groups SL_IS_(1);
 	bool as_written SL_IS_(true); /* see SL_OPTIONS */
@@ -312,7 +313,7 @@ SL_API sl_tensor *sl_topk_hits_at(const char *at, sl_tensor *scores, sl_tensor *
 struct sl_batch_norm_opts {
 	double eps SL_IS_(1e-5);
 	double momentum SL_IS_(0.9);  /* of the running statistics */
-	bool use_global_stats;        /* normalise with the running statistics in training too */
+	bool use_global_stats;        /* normalise with the running statistics also in training */
 	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
 #define SL_DEFAULTS_sl_batch_norm_opts(X) X(eps, 1e-5) X(momentum, 0.9)
@@ -378,7 +379,7 @@ struct sl_adam_opts {
 	double rescale SL_IS_(1), clip_norm SL_IS_(SL_UNSET), clip_value SL_IS_(SL_UNSET); /* as in sl_sgd_opts */
 	int64_t step;                 /* number of this step, from 1 */
 	double lr_scale SL_IS_(1);    /* as in sl_sgd_opts */
-	int64_t skipped;              /* of the steps, those that left these parameters alone */
+	int64_t skipped;              /* number of earlier steps that did not update these parameters */
 	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
 #define SL_DEFAULTS_sl_adam_opts(X)                                                                                    \
