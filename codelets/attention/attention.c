@@ -448,11 +448,11 @@ static size_t attention_grad_scratch(const struct slp_infer *c)
 #define CAST_attention_grad SLP_CAST_WIDEST
 
 /* Attention: softmax(scale q·kᵀ + mask)·v over the keys, for each head. q is (…, t, d), k (…, s, d), v (…, s, e), the
- * result (…, t, e); the other axes are the same. scale is one over the root of d by default. causal: query i sees keys
- * 0 to i. mask is broadcast to (…, t, s); one of floats, of the data type of q, is added, and one of bools or integers
- * is not 0 where a query sees a key. A query that sees no key gets zeros. Gradients flow back to q, k and v. No tensor
- * of the size (t, s) is kept.  As torch.nn.functional.scaled_dot_product_attention.  SL_ESHAPE, SL_EDTYPE: they do not
- * fit; SL_EINVAL: a scale that is not finite.
+ * result (…, t, e); the other axes are the same. scale is one over the root of d by default.  causal: query i sees keys
+ * 0 to i.  mask is broadcast to (…, t, s); a mask of floats, in the data type of q, is added; a mask of bools or
+ * integers is not 0 where a query sees a key.  A query that sees no key gets zeros.  Gradients flow to q, k and v.  No
+ * tensor of the size (t, s) is kept.  As torch.nn.functional.scaled_dot_product_attention.  SL_ESHAPE, SL_EDTYPE:
+ * arguments do not match; SL_EINVAL: a scale that is not finite.
  *
  *     y = sl_scaled_dot_product_attention(q, k, v, .causal = true); */
 sl_tensor *sl_scaled_dot_product_attention_at(const char *at, sl_tensor *q, sl_tensor *k, sl_tensor *v,

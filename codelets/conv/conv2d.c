@@ -321,10 +321,10 @@ static enum sl_status conv2d_grad_weights_grad(struct slp_grad *g)
 /* ---- public ----------------------------------------------------------------------------------------------------- */
 
 /* The cross-correlation that neural networks call convolution: x (n, channels, height, width), w (units,
- * channels / groups, kernel height, kernel width), b (units) or NULL for none (but NULL after an unseen mistake, as the
- * rule for all operations); y (n, units, h, w) with h = (height + 2 pad - dilation (kernel - 1) - 1) / stride + 1.
- * All float32 or all float64 (SL_EDTYPE).  .pad = {1} and .dilation = {2} are for the height alone: {1, 1} is for both;
- * .stride = {2} is for both.  SL_EINVAL: options out of range; SL_ESHAPE: sizes that do not fit.
+ * channels / groups, kernel height, kernel width), b (units) or NULL for none (after an unreported mistake NULL gives
+ * NULL, as for all operations); y (n, units, h, w) with h = (height + 2 pad - dilation (kernel - 1) - 1) / stride + 1.
+ * All float32 or all float64 (SL_EDTYPE).  .pad = {1} and .dilation = {2} apply to the height alone: write {1, 1} for
+ * both; .stride = {2} applies to both.  SL_EINVAL: options out of range; SL_ESHAPE: sizes that do not match.
  *
  *	sl_tensor *y = sl_conv2d(x, w, b, .pad = {1, 1}, .stride = {2}); */
 sl_tensor *sl_conv2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b, struct sl_conv2d_opts opts)

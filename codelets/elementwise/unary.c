@@ -175,7 +175,7 @@ static enum sl_status unary_whole(const struct slp_kernel *k, int64_t (*f)(int64
 
 #include "unary.def"
 
-/* x = relu(x), over x, which is returned.  Errors of what runs in place: see sl_add_. */
+/* x = relu(x), in place; returns x.  Errors of operations in place: see sl_add_. */
 sl_tensor *sl_relu_inplace_at(const char *at, sl_tensor *x)
 {
 	return slp_apply_inplace(at, &slp_op_relu, NULL, 1, &x);

@@ -182,11 +182,11 @@ static enum sl_status grad_softmax_cross_entropy(struct slp_grad *g)
 	return SL_OK;
 }
 
-/* The loss of a classifier, one number for each sample: minus the logarithm of the probability that softmax(logits)
- * gives to the right class.  logits (n, classes), float; labels (n), int32, int64 or uint8, from 0; the result (n).
- * Gradients flow back to the logits only. SL_ESHAPE, SL_EDTYPE: they do not fit; SL_EINVAL: a label that is not a
- * class, which is found while the operation runs and reported at the next wait, with its sample; on a GPU the loss and
- * the gradient of such a sample are NaN instead.
+/* The loss of a classifier, one number for each sample: minus the logarithm of the right class's probability in
+ * softmax(logits).  logits (n, classes), float; labels (n), int32, int64 or uint8, from 0; the result (n).  Gradients
+ * flow to the logits only.  SL_ESHAPE, SL_EDTYPE: arguments do not match; SL_EINVAL: a label that is not a class.  The
+ * operation finds such a label while it runs, and the next wait reports it with its sample; on a GPU the loss and the
+ * gradient of such a sample are NaN instead.
  *
  *	sl_tensor *loss = sl_softmax_cross_entropy(logits, labels); */
 sl_tensor *sl_softmax_cross_entropy_at(const char *at, sl_tensor *logits, sl_tensor *labels)

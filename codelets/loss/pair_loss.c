@@ -304,9 +304,9 @@ static enum sl_status grad_bce(struct slp_grad *g)
 
 /* ---- operations ------------------------------------------------------------------------------------------------- */
 
-/* The loss of a regression, one number a sample: the mean of |x - target| over all axes but the first.  x and target
- * are floats of one dtype and shape (n, …), the result is (n).  Gradients flow back to both; the slope at 0 is 0.
- * SL_ESHAPE, SL_EDTYPE: they do not fit.
+/* The loss of a regression, one number per sample: the mean of |x - target| over all axes but the first.  x and target
+ * are floats of one dtype and shape (n, …), the result is (n).  Gradients flow to both; the slope at 0 is 0.
+ * SL_ESHAPE, SL_EDTYPE: arguments do not match.
  *
  * 	sl_tensor *loss = sl_l1_loss(prediction, y); */
 sl_tensor *sl_l1_loss_at(const char *at, sl_tensor *x, sl_tensor *target)
@@ -314,9 +314,9 @@ sl_tensor *sl_l1_loss_at(const char *at, sl_tensor *x, sl_tensor *target)
 	return slp_apply1(at, &slp_op_l1_loss, NULL, 2, (sl_tensor *[]){x, target});
 }
 
-/* The loss of a regression, one number a sample: half the mean of (x - target)^2 over all axes but the first.  x and
- * target are floats of one dtype and shape (n, …), the result is (n).  Goes back to both.  SL_ESHAPE, SL_EDTYPE: they
- * are not.
+/* The loss of a regression, one number per sample: half the mean of (x - target)^2 over all axes but the first.  x and
+ * target are floats of one dtype and shape (n, …), the result is (n).  Gradients flow to both.  SL_ESHAPE, SL_EDTYPE:
+ * arguments do not match.
  *
  *	sl_tensor *loss = sl_l2_loss(prediction, y); */
 sl_tensor *sl_l2_loss_at(const char *at, sl_tensor *x, sl_tensor *target)
@@ -324,9 +324,9 @@ sl_tensor *sl_l2_loss_at(const char *at, sl_tensor *x, sl_tensor *target)
 	return slp_apply1(at, &slp_op_l2_loss, NULL, 2, (sl_tensor *[]){x, target});
 }
 
-/* Huber's loss of a regression, one number a sample: the mean over all axes but the first of d^2 / 2 where
- * |d| = |x - target| < delta, else of delta (|d| - delta / 2): squares without the weight that they give to outliers.
- * As torch.nn.HuberLoss; divided by delta it is SmoothL1Loss.  Shapes, dtypes and errors as in sl_l2_loss; also
+/* Huber's loss of a regression, one number per sample: the mean over all axes but the first of d^2 / 2 where |d| = |x -
+ * target| < delta, else of delta (|d| - delta / 2), which gives outliers less weight than squares do.  As
+ * torch.nn.HuberLoss; divided by delta it is SmoothL1Loss.  Shapes, dtypes and errors as in sl_l2_loss; also
  * SL_EINVAL, a negative delta.  P. J. Huber, Annals of Mathematical Statistics 35, 1964.
  *
  *	sl_tensor *loss = sl_huber_loss(prediction, y, .delta = 2); */
@@ -337,10 +337,10 @@ sl_tensor *sl_huber_loss_at(const char *at, sl_tensor *x, sl_tensor *target, str
 	return slp_apply1(at, &slp_op_huber_loss, &attrs, 2, (sl_tensor *[]){x, target});
 }
 
-/* The loss of yes-or-no answers, one number a sample: the mean over all axes but the first of the binary cross entropy
- * -target log(p) - (1 - target) log(1 - p)  with p = sigmoid(logits), computed from the logits, so large ones do no
- * harm.  target holds probabilities, 0 to 1 (not checked).  logits and target are floats of one dtype and shape (n, …),
- * the result is (n).  Gradients flow back to both.  SL_ESHAPE, SL_EDTYPE: they do not fit.
+/* The loss of a binary classifier, one number per sample: the mean over all axes but the first of the binary cross
+ * entropy -target log(p) - (1 - target) log(1 - p)  with p = sigmoid(logits), computed from the logits without
+ * overflow.  target holds probabilities, 0 to 1 (not checked).  logits and target are floats of one dtype and shape (n,
+ * …), the result is (n).  Gradients flow to both.  SL_ESHAPE, SL_EDTYPE: arguments do not match.
  *
  *	sl_tensor *loss = sl_bce_logits_loss(logits, answers); */
 sl_tensor *sl_bce_logits_loss_at(const char *at, sl_tensor *logits, sl_tensor *target)

@@ -128,8 +128,8 @@ static enum sl_status concat_grad(struct slp_grad *g)
 }
 
 /* The tensors one after another along an axis (negative: from the end); the other axes and the data types must be the
- * same.  Any data type; empty tensors add nothing.  SL_EINVAL: no such axis, no tensors; SL_ESHAPE, SL_EDTYPE: one
- * does not fit the first.
+ * same.  Any data type; empty tensors add nothing.  SL_EINVAL: no such axis, no tensors; SL_ESHAPE, SL_EDTYPE: one does
+ * not match the first.
  *
  *     sl_tensor *y = sl_concat(((sl_tensor *[]){a, b, c}), 3, 1); */
 sl_tensor *sl_concat_at(const char *at, sl_tensor *const *tensors, int count, int axis)

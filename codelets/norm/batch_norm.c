@@ -281,11 +281,11 @@ static enum sl_status grad_infer(struct slp_grad *g)
 /* x, with channels along axis 1, normalised for each channel: gamma (x - m) / sqrt(v + eps) + beta.
  *
  * In training (sl_is_training()), m and v are the mean and the biased variance of the batch, and the running statistics
- * `mean` and `var` are changed in place: running = momentum running + (1 - momentum) batch; the variance that they
- * get is the biased one, as in MXNet.  Else, or with opts.use_global_stats, m and v are the running statistics.
- * x is (n, c) or (n, c, …), as is the result; the others are (c), all float32 or all float64.  SL_ESHAPE, SL_EDTYPE:
- * inputs do not fit, or an empty batch in training; SL_EINVAL: a negative eps, a momentum outside 0 to 1.
- * S. Ioffe, C. Szegedy, "Batch normalization", ICML 2015.
+ * `mean` and `var` are updated in place: running = momentum running + (1 - momentum) batch, with the biased variance,
+ * as in MXNet.  Otherwise, or with opts.use_global_stats, m and v are the running statistics. x is (n, c) or (n, c, …),
+ * as is the result; the others are (c), all float32 or all float64.  SL_ESHAPE, SL_EDTYPE: inputs do not match, or an
+ * empty batch in training; SL_EINVAL: a negative eps, a momentum outside 0 to 1.  S. Ioffe, C. Szegedy, "Batch
+ * normalization", ICML 2015.
  *
  *     sl_tensor *y = sl_batch_norm(x, gamma, beta, mean, var, .momentum = 0.99); */
 sl_tensor *sl_batch_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, sl_tensor *beta, sl_tensor *mean,

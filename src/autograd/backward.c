@@ -471,14 +471,15 @@ enum sl_status slp_backward(const char *at, sl_tensor *const *heads, int count, 
 }
 
 /* Computes the gradients of the heads with respect to all tensors with a gradient attached (sl_attach_grad). Returns at
- * once: the gradients are computed later.  Heads that are not scalars count by the sum of their elements, or by
- * opts.head_grads; all of it is multiplied by opts.scale, which the step of a trainer divides by
- * (sl_trainer_loss_scale).  Values that were saved for the backward pass are released as they are used, unless
- * opts.retain_graph.  After an error no gradient has changed: SL_ESTATE, a head was not recorded, the call is made in a
- * function of sl_custom_gradient or where a program is traced, values that the backward pass needs were released
- * already, or a tensor that it needs was changed in place; SL_ESHAPE, SL_EDTYPE, a head's gradient does not fit it;
- * SL_EUNSUPPORTED, an operation on the way has no gradient, or a head is a gradient itself; SL_EINVAL, heads is NULL,
- * or opts.scale is not finite. Reverse accumulation: A. Griewank, A. Walther, "Evaluating Derivatives", SIAM 2008.
+ * once: the gradients are computed later.  For heads that are not scalars, the gradient is that of the sum of their
+ * elements, or opts.head_grads are the gradients of the heads; all gradients are multiplied by opts.scale, and the step
+ * of a trainer divides by it (sl_trainer_loss_scale).  Values that were saved for the backward pass are released when
+ * they have been used, unless opts.retain_graph.  After an error no gradient has changed: SL_ESTATE, a head was not
+ * recorded, the call is made in a function of sl_custom_gradient or while a program is traced, values that the backward
+ * pass needs have been released, or a tensor that it needs was changed in place; SL_ESHAPE, SL_EDTYPE, a head's
+ * gradient does not match the head; SL_EUNSUPPORTED, a recorded operation has no gradient, or a head is itself a
+ * gradient; SL_EINVAL, heads is NULL, or opts.scale is not finite.  Reverse accumulation: A. Griewank, A. Walther,
+ * "Evaluating Derivatives", SIAM 2008.
  *
  *     SL_RECORD loss = sl_l2_loss(sl_linear(x, w, b), y);
  *     sl_backward(loss);                    // then sl_grad(w), sl_grad(b) */

@@ -134,16 +134,16 @@ static bool may_record(const char *at, sl_tensor *const *in, int nin, sl_tensor 
 	return usable(at, in, nin) && usable(at, out, nout) && results_are_new(at, in, nin, out, nout);
 }
 
-/* Defines how gradients flow back from out, which the program computed from in under SL_PAUSE, by whatever means:
- * sl_backward calls opts.backward with the gradients for the results (zeros for a result that no gradient reaches),
- * which sets din[i] to the gradient for input i, or leaves it NULL for none.  It is called while sl_backward runs, in
- * its thread, in a scope of its own, and without recording; it cannot call sl_backward itself.  What it returns other
- * than SL_OK is sl_backward's error.  Nothing happens where this thread does not record, or no input wants a gradient.
- * opts.destroy, if there is one, is called with the context once no backward pass can follow, also after an error
- * here.
+/* Defines the backward pass of a computation of `out` from `in` that the program made under SL_PAUSE, by whatever
+ * means: sl_backward calls opts.backward with the gradients with respect to the results (zeros for a result that no
+ * gradient reaches), which sets din[i] to the gradient with respect to input i, or leaves it NULL for none.  It is
+ * called during sl_backward, in the same thread, in a separate scope, and without recording; it cannot call sl_backward
+ * itself.  A status other than SL_OK becomes sl_backward's error.  The call has no effect if this thread does not
+ * record, or no input needs a gradient.  opts.destroy, if set, is called with the context once no backward pass can
+ * follow, also after an error here.
  *
- * SL_EINVAL: no inputs, no results or more than 16, or no function; SL_ESTATE: a result is an input or has a gradient
- * already; SL_EUNSUPPORTED: while a program is traced.
+ * SL_EINVAL: no inputs, no results or more than 16, or no function; SL_ESTATE: a result is also an input, or already
+ * has a gradient; SL_EUNSUPPORTED: while a program is traced.
  *
  *     sl_tensor *y;
  *     SL_PAUSE y = sl_round(x);

@@ -102,10 +102,10 @@ static bool gather(const char *at, sl_trainer *t, struct list *l)
 	return list_all(at, t, l) && slp_moment_copy(at, l->tensors, l->count);
 }
 
-/* Writes what a trainer needs to go on as if it had never stopped, beside the parameters themselves (sl_save_params):
- * the state of its optimiser, moving averages, the learning rate, the loss scale, the number of steps.  Waits for the
- * values, which are those of one moment, between two steps.  The ending of path is that of sl_save_params.  SL_EINVAL: another ending; SL_ESTATE: processes share the
- * states; SL_EIO and others as io.h says.
+/* Writes the state of a trainer, without the parameters (sl_save_params writes these): the state of its optimiser,
+ * moving averages, the learning rate, the loss scale, the number of steps.  Waits for the values, which are those of
+ * one moment between two steps.  The extension of path is .params or .safetensors, as for sl_save_params.  SL_EINVAL:
+ * another extension; SL_ESTATE: the states are sharded over processes; SL_EIO and others: see io.h.
  *
  *     sl_save_params(net, "net.params");
  *     sl_trainer_save(trainer, "trainer.params"); */
@@ -253,8 +253,8 @@ static bool load(const char *at, const char *path, sl_trainer *t, const struct l
 	return ok;
 }
 
-/* Brings a trainer of the same network and optimiser to where sl_trainer_save wrote it.  All is checked first.
- * SL_EINVAL: the file does not fit the trainer; SL_EIO, SL_EFORMAT and others as io.h says. */
+/* Restores a trainer of the same network and optimiser to the state that sl_trainer_save wrote.  Everything is checked
+ * first.  SL_EINVAL: the file does not match the trainer; SL_EIO, SL_EFORMAT and others: see io.h. */
 enum sl_status sl_trainer_load_at(const char *at, sl_trainer *trainer, const char *path)
 {
 	SLP_UNCANCELLED();

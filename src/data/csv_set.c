@@ -301,13 +301,13 @@ static sl_dataset *make(struct table *t)
 	return d;
 }
 
-/* A data set of a CSV file (RFC 4180: fields may stand in quotes, lines end in LF or CR LF): each line is a sample, its
- * columns are x, float32, but for one, which is y: a label, or with .regression a number.  Labels that are whole numbers
- * from 0, such as 3 and 10.0, are the classes; other numbers become classes in numeric order, texts in theirs, without
- * blanks around them; see struct sl_csv_opts.  A separator at the end of each line counts for nothing, unless .missing
- * takes empty fields.  Numbers have a point, whatever the locale.  The values are kept in memory, 4 bytes each.  NULL with
- * SL_EIO: the file cannot be read; SL_EFORMAT: what is wrong with it and where, a number beyond float32 and an empty label,
- * too; SL_EINVAL: it has no such column.
+/* A data set of a CSV file (RFC 4180: fields may be quoted, lines end in LF or CR LF): each line is a sample; one
+ * column is y, a label, or with .regression a number, and the other columns are x, float32.  Labels that are whole
+ * numbers from 0, such as 3 and 10.0, are class numbers; other numbers become classes in numeric order, texts in
+ * alphabetical order, without blanks around them; see struct sl_csv_opts.  A separator at the end of each line is
+ * ignored, unless .missing allows empty fields.  Numbers have a decimal point in every locale.  The values are kept in
+ * memory, 4 bytes each.  NULL with SL_EIO: the file cannot be read; SL_EFORMAT: it is malformed, has a number beyond
+ * float32 or an empty label, and the message says where; SL_EINVAL: it has no such column.
  *
  *     sl_dataset *iris = sl_dataset_csv("iris.csv", .header = true); */
 sl_dataset *sl_dataset_csv_at(const char *at, const char *path, struct sl_csv_opts opts)

@@ -187,21 +187,21 @@ __attribute__((constructor)) static void dist_init(void)
 
 /* ---- what programs ask ------------------------------------------------------------------------------------------- */
 
-/* The number of this process among those that train together, from 0. */
+/* The rank of this process among the processes that train together, from 0. */
 int sl_dist_rank(void)
 {
 	SLP_CALL("sl_dist_rank", NULL);
 	return slp_engine_need(NULL) == SL_OK ? slp_dist.rank : 0;
 }
 
-/* How many processes train together; 1: this one is alone. */
+/* The number of processes that train together; 1: this process is alone. */
 int sl_dist_size(void)
 {
 	SLP_CALL("sl_dist_size", NULL);
 	return slp_engine_need(NULL) == SL_OK ? slp_dist.size : 1;
 }
 
-/* Waits until all processes have come here.
+/* Waits until all processes have made this call.
  *
  *     if (sl_dist_barrier() != SL_OK) fprintf(stderr, "%s\n", sl_error_message()); */
 enum sl_status sl_dist_barrier_at(const char *at)
@@ -212,9 +212,9 @@ enum sl_status sl_dist_barrier_at(const char *at)
 	return s == SL_OK ? slp_dist_sum_now(at, "sl_dist_barrier", &nothing, 1, SL_UINT8) : s;
 }
 
-/* Adds the values of t over all processes, in place, in the tree (0 + 1) + (2 + 3) …, and returns at once: whoever
- * reads t waits.  All processes must call it, for tensors of the same shape and type, in the same order among their
- * other exchanges.  A value that is spoilt in one process is spoilt in all then, with that one's reason. */
+/* Adds the values of t over all processes, in place, in the tree (0 + 1) + (2 + 3) …, and returns at once; a read of t
+ * waits for the sum.  All processes must call it, for tensors of the same shape and type, in the same order among their
+ * other exchanges.  If t is spoilt in one process, the sum is spoilt in all, with that process's error. */
 enum sl_status sl_dist_sum_at(const char *at, sl_tensor *t)
 {
 	SLP_CALL("sl_dist_sum", at);

@@ -362,7 +362,7 @@ enum sl_status slp_dist_agree(const char *at, const char *function, const char *
 	return s;
 }
 
-/* What exchanges have cost this process; zeros for one that is alone. */
+/* The cost of the exchanges of this process since sl_init; zeros for a process that is alone. */
 struct sl_dist_info sl_dist_info(void)
 {
 	SLP_CALL("sl_dist_info", NULL);

@@ -412,12 +412,12 @@ static const struct slp_hybrid_functions functions = {
 /* From now on the block runs as a compiled program: its forward is called once with symbols for each signature (shapes,
  * dtypes and device of the inputs, recording, training), and not again.  Under SL_RECORD, forward and backward are
  * compiled together.  Blocks inside become part of the program.  A change of the block (a child, a parameter) drops the
- * programs. With .off the block is imperative again. A call that cannot be traced, such as one that reads values, is an
- * error that names the symbol and the place (doc/hybrid.md); with .fallback the block runs imperatively instead and
- * says so. sl_forward reports these errors: SL_ESTATE, it cannot be traced; SL_ESHAPE, another shape with
- * .static_shape.  With .buckets, inputs are filled up along an axis to one of a few sizes, and results cut back, so
- * that many sizes share a few programs; sl_forward refuses networks whose results would depend on what is filled in:
- * SL_EINVAL, which names the operation (doc/hybrid.md).  Here SL_EINVAL: the block is NULL, the sizes do not rise.
+ * programs.  With .off the block runs imperatively again.  A call that cannot be traced, such as one that reads values,
+ * is an error that names the symbol and the place (doc/hybrid.md); with .fallback the block runs imperatively instead
+ * and says so.  sl_forward reports these errors: SL_ESTATE, the block cannot be traced; SL_ESHAPE, another shape with
+ * .static_shape.  With .buckets, inputs are padded along an axis to one of a few sizes, and results cut back, so that
+ * many sizes share a few programs; sl_forward refuses networks whose results would depend on the padding, with
+ * SL_EINVAL and the name of the operation (doc/hybrid.md).  SL_EINVAL: the block is NULL, or the sizes do not rise.
  *
  *     sl_hybridize(net);
  *     sl_hybridize(net, .buckets = {.axis = 1, .sizes = {16, 32, 64, 128}}); // texts of any length
@@ -442,8 +442,8 @@ enum sl_status sl_hybridize_at(const char *at, sl_block *block, struct sl_hybrid
 	return SL_OK;
 }
 
-/* The i-th plan that a hybridised block keeps, the newest first; NULL: there is none.  It belongs to the block,
- * and lives until that changes, or is given other shapes often enough. */
+/* The i-th plan that a hybridised block keeps, the newest first; NULL: no such plan.  It belongs to the block, which
+ * drops it when the block changes, or when newer plans for other shapes replace it. */
 const sl_plan *sl_block_plan(const sl_block *block, int i)
 {
 	SLP_CALL("sl_block_plan", NULL);

@@ -296,17 +296,18 @@ static enum sl_status write_both(const char *at, const char *prefix, const sl_gr
 	return json ? s : sl_error();
 }
 
-/* Writes a block as MXNet 1.9 does: PREFIX-symbol.json, its program as MXNet's operators, and PREFIX-0000.params, the
- * values of its parameters (.epoch is the number).  MXNet reads them with SymbolBlock.imports, Starling with sl_import.
- * The block's forward is called once with symbols.  The shapes of the inputs come from SL_SHAPES(…) (and their data
- * type from .dtype, or one for each from SL_DTYPES(…)), or, if the block is hybridised and has run, from its last run;
- * the size of the batch, their first axis, stays open.  The inputs are called "data", or "data0", "data1", ….  What is
- * written is what the block does at inference: there is no dropout in it; with .training it is what the block does in
- * training.  Waits for the parameters.
+/* Writes a block in MXNet 1.9's format: PREFIX-symbol.json, its program as MXNet's operators, and PREFIX-0000.params,
+ * the values of its parameters (.epoch is the number).  MXNet reads them with SymbolBlock.imports, Starling with
+ * sl_import.  The block's forward is called once with symbols.  The shapes of the inputs come from SL_SHAPES(…) (and
+ * their data type from .dtype, or one per input from SL_DTYPES(…)), or, if the block is hybridised and has run, from
+ * its last run; the size of the batch, their first axis, stays open.  The inputs are called "data", or "data0",
+ * "data1", ….  The block is written in inference mode, without dropout, or with .training in training mode.  Waits for
+ * the parameters.
  *
- * SL_ESTATE: the shapes are not known, or forward does what cannot be traced; SL_EUNSUPPORTED: an operation has no
- * counterpart in MXNet (the message names it, and where it was called); SL_EINVAL: the epoch is negative, a name is not
- * UTF-8, there are not as many data types as shapes; SL_EIO and others as io.h says; else what forward recorded.
+ * SL_ESTATE: the shapes are not known, or forward makes a call that cannot be traced; SL_EUNSUPPORTED: an operation has
+ * no counterpart in MXNet (the message names it and the place of its call); SL_EINVAL: the epoch is negative, a name is
+ * not UTF-8, the numbers of data types and shapes differ; SL_EIO and others: see io.h; otherwise the error that forward
+ * reported.
  *
  *     sl_export(net, "my_mlp", SL_SHAPES(SL_SHAPE(1, 512))); */
 enum sl_status sl_export_at(const char *at, sl_block *block, const char *prefix, struct sl_export_opts opts)

@@ -77,10 +77,10 @@ static bool usable(const char *at, const sl_block *block, int n, sl_tensor *cons
 }
 
 /* Runs a block on each of the n shards of a batch (sl_split_and_load): y[i] from x[i], on its device; y may be x. The
- * same as sl_forward of each; but in training, shards go through synchronised layers together, all shards through one
- * block before the next, and together with the shards of other processes (dist.h): all processes call it, with shards
- * of as many rows.  The results belong to the innermost scope; all are NULL after an error: those of sl_forward, and
- * SL_ESTATE, a block around a synchronised layer is hybridised, or has no forward_shards.
+ * same as sl_forward of each; but in training, shards pass through synchronised layers together, all shards through one
+ * block before the next, and together with the shards of other processes (dist.h): all processes must call it, with
+ * shards of the same number of rows.  The results belong to the innermost scope; all are NULL after an error: those of
+ * sl_forward, and SL_ESTATE, a block around a synchronised layer is hybridised, or has no forward_shards.
  *
  *     SL_RECORD {
  *         sl_forward_shards(net, 2, xs, outputs);

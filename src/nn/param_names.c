@@ -184,9 +184,8 @@ const char *slp_named_array_label(const struct slp_named_arrays *f, int k, char 
 /* ---- a look ------------------------------------------------------------------------------------------------------ */
 
 /* Calls each(name, dtype, shape, context) for every array in a file of parameters, MXNet's or safetensors, in the order
- * of the file: to find out what network it belongs to.  The whole file is read; arrays of types that tensors do not
- * have are named on stderr.  SL_EINVAL, SL_EIO, SL_EFORMAT as for
- * sl_load_params.
+ * of the file, to identify the network that it belongs to.  The whole file is read; arrays of types that no tensor can
+ * have are reported on stderr.  SL_EINVAL, SL_EIO, SL_EFORMAT as for sl_load_params.
  *
  *     static void show(const char *name, enum sl_dtype dtype, sl_shape shape, void *context)
  *     {

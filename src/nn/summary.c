@@ -182,9 +182,9 @@ static enum sl_status summary(const char *at, FILE *file, sl_block *block, sl_sh
 }
 
 /* Prints a table of the block and the blocks in it, in the order in which they run: output shapes, elements of their
- * parameters (shared ones counted once), and flops and bytes of memory traffic of the operations that each calls
- * itself.  For that the network, which must be initialised, runs once, imperatively and in inference mode, on zeros of
- * the shape, so deferred shapes are known afterwards.  Errors: those of the run; SL_EIO: the file cannot be written.
+ * parameters (shared ones counted once), and flops and bytes of memory traffic of each block's own calls.  The network,
+ * which must be initialised, runs once, imperatively and in inference mode, on zeros of the shape, so deferred shapes
+ * are known afterwards.  Errors: those of the run; SL_EIO: the file cannot be written.
  *
  *     sl_summary(stdout, net, SL_SHAPE(1, 1, 28, 28)); */
 enum sl_status sl_summary_at(const char *at, FILE *file, sl_block *block, sl_shape shape)

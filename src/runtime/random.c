@@ -12,9 +12,9 @@ static bool is_traced(const char *function)
 	return slp_draws.count;
 }
 
-/* Starts the random numbers of all threads anew: the same seed and the same calls give the same numbers, whatever the
- * schedule.  sl_init with a config starts them at its .seed.  Philox 4×32-10: J. Salmon and others, "Parallel random
- * numbers: as easy as 1, 2, 3", SC 2011. */
+/* Restarts the random numbers of all threads from a seed: the same seed and the same calls give the same numbers,
+ * whatever the schedule.  sl_init with a config restarts them from its .seed.  Philox 4×32-10: J. Salmon and others,
+ * "Parallel random numbers: as easy as 1, 2, 3", SC 2011. */
 void sl_seed(uint64_t seed)
 {
 	if (is_traced("sl_seed")) return;

@@ -6,7 +6,7 @@ struct slp_engine slp_engine = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 struct slp_counters slp_counters;
 
-/* Whether the engine runs: after sl_init or the first operation, until as many calls of sl_shutdown. */
+/* Whether the engine runs: from sl_init or the first operation until a matching sl_shutdown for each sl_init. */
 bool sl_is_initialized(void)
 {
 	return atomic_load(&slp_engine.users) > 0;

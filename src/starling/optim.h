@@ -45,7 +45,7 @@ enum sl_optimizer_kind {
  * alpha           factor of the old running mean of the squares
  * eps             added to the divisor
  * momentum_decay  speed at which the momentum of NAdam grows
- * weight_decay    share of a parameter that decays in a step, times the learning rate
+ * weight_decay    rate at which parameters decay
  * clip_norm       limit of the L2 norm of all gradients together
  * clip_value      limit of each element of a gradient
  * average         factor of the old moving averages of the parameters in a step; if omitted, no averages are kept */

@@ -171,8 +171,8 @@ static enum sl_status run_cuda(const struct slp_kernel *k)
 }
 #endif
 
-/* Reports why a rule or a kernel fails, with a message as for printf; returns status, so that the function can end
- * with
+/* Reports the failure of a rule or a kernel, with a message in the format of printf; returns status, so that the
+ * function can end with
  *     return sl_op_fail(c, SL_ESHAPE, "x has %d axes, 2 needed", c->in[0].shape.ndim);
  * The message begins with the operation, its arguments and the place of the call. */
 enum sl_status sl_op_fail(const struct sl_op_call *c, enum sl_status status, const char *format, ...)
@@ -211,7 +211,7 @@ static void run_part(void *given, int64_t begin, int64_t end)
 }
 
 /* Calls range(context, begin, end) on parts of [0, n), on the threads of the team that runs the kernel.  Parts begin at
- * multiples of grain, whatever the number of threads, so that sums over them have the same bits; one part where n <=
+ * multiples of grain, whatever the number of threads, so that sums over them have the same bits; a single part if n <=
  * grain.  For CPU kernels only.
  *
  *     sl_parallel_for(n, 65536, scale_range, (void *)c); */
@@ -384,8 +384,9 @@ static struct own *make(const struct sl_op_def *def)
 
 /* Registers an operation; it stays until the process ends.  Its kernels run wherever the scheduler puts them: a CUDA
  * kernel is host code that launches on c->stream.  Call it before or after sl_init; with slave processes of StarPU,
- * before, in all processes, in the same order.  SL_EINVAL: the definition is wrong, or the name is taken; SL_ESTATE:
- * slave processes run already; SL_EUNSUPPORTED: there are too many.
+ * before sl_init, in all processes, in the same order.  The operation is never freed.  NULL with SL_EINVAL: the
+ * definition is not valid, or the name is taken; SL_ESTATE: slave processes already run; SL_EUNSUPPORTED: too many
+ * operations.
  *
  *     static enum sl_status cube(const struct sl_op_call *c)
  *     {
@@ -420,7 +421,7 @@ const sl_op *sl_op_register_at(const char *at, struct sl_op_def def)
 	                     def.name);
 }
 
-/* The registered operation of that name; NULL: there is none. */
+/* The registered operation with that name; NULL: no such operation. */
 const sl_op *sl_op_find(const char *name)
 {
 	const struct sl_op *op = name ? slp_op_find(name) : NULL;
@@ -436,9 +437,9 @@ static void copy_attrs(const struct sl_op *op, const void *attrs, char *bytes)
 		memcpy(bytes + a->offset, (const char *)attrs + a->offset, a->count * slp_attr_size(a->kind));
 }
 
-/* Calls a registered operation: result 0, or NULL after an error; opts.out gets all results, NULL then.  They belong to
- * the innermost scope.  Its inputs' devices must agree; symbols are traced.  Errors: those of the rule; SL_EDTYPE,
- * SL_EUNSUPPORTED: no kernel takes these types, or this device.
+/* Calls a registered operation and returns result 0, or NULL after an error; opts.out, if set, gets all results, or
+ * NULLs.  They belong to the innermost scope.  Its inputs must be on one device; symbols are traced.  Errors: those of
+ * the rule; SL_EDTYPE, SL_EUNSUPPORTED: no kernel takes these types, or runs on this device.
  *
  *     sl_tensor *y = sl_op_apply(op, &x, 1, .attrs = &(struct scale){.factor = 2}); */
 sl_tensor *sl_op_apply_at(const char *at, const sl_op *op, sl_tensor *const *in, int nin, struct sl_op_opts opts)

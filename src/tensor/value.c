@@ -225,8 +225,8 @@ static bool is_given(const char *at, const char *function, const void *data, siz
 }
 
 /* Waits for the values of t and copies them to data, row-major; bytes must be sl_tensor_bytes(t) (SL_EINVAL).  The
- * counterpart of asnumpy(). Returns the first error: an earlier mistake, or the error that spoilt the values. Values
- * that are sound are copied in any case.
+ * counterpart of asnumpy(). Returns the first error: an earlier mistake, or the error that spoilt the values.  Valid
+ * values are copied even after an earlier mistake.
  *
  *     float y[6];
  *     enum sl_status s = sl_read(t, y, sizeof y); */
@@ -242,9 +242,9 @@ enum sl_status sl_read_at(const char *at, sl_tensor *t, void *data, size_t bytes
 	return end_sync();
 }
 
-/* Waits until no operation uses the values of t and replaces them by those at data, row-major, which still belong to
- * the caller; bytes must be sl_tensor_bytes(t) (SL_EINVAL).  Values that an error had spoilt are sound again, unless t
- * is a view of a part.  Returns the first error, as sl_read. */
+/* Waits until no operation uses the values of t and replaces them by those at data, row-major; the caller keeps data;
+ * bytes must be sl_tensor_bytes(t) (SL_EINVAL).  Values that an error had spoilt are valid again, unless t is a view of
+ * a part.  Returns the first error, like sl_read. */
 enum sl_status sl_write_at(const char *at, sl_tensor *t, const void *data, size_t bytes)
 {
 	SLP_CALL("sl_write", at);
@@ -311,8 +311,8 @@ static sl_tensor *tensor_on(struct slp_buffer *b, size_t bytes, struct slp_type 
 	return storage ? slp_tensor_new(storage, 0, type, device) : NULL;
 }
 
-/* A tensor with a copy of the values at data, row-major, of type make.dtype.  The memory can be changed once the call
- * returns.  SL_EINVAL: data is NULL; SL_ESHAPE, SL_EDTYPE: no shape, no data type.
+/* A tensor with a copy of the values at data, row-major, of type make.dtype.  The caller may change the memory once the
+ * call returns.  SL_EINVAL: data is NULL; SL_ESHAPE, SL_EDTYPE: invalid shape, no such data type.
  *
  *     float v[] = {1, 2, 3, 4, 5, 6};
  *     sl_tensor *t = sl_from(v, SL_SHAPE(2, 3)); */
@@ -337,10 +337,10 @@ sl_tensor *sl_from_at(const char *at, const void *data, sl_shape shape, struct s
 	return slp_scope_add(t);
 }
 
-/* A tensor over the caller's memory itself, without a copy.  The memory must not be touched until release(data, arg) is
- * called, some time after the tensor and its views are released and all work on them has ended; values changed in place
- * have been written back by then.  release may be NULL: then the memory must stay until sl_shutdown.  After an error
- * the memory still is the caller's, and release is not called: those of sl_from, and SL_ESHAPE for an empty shape.
+/* A tensor in the caller's memory, without a copy.  The memory must not be touched until release(data, arg) is called,
+ * some time after the tensor and its views are released and all work on them has ended; values changed in place have
+ * been written back by then.  If release is NULL, the memory must stay until sl_shutdown.  After an error the caller
+ * keeps the memory, and release is not called: errors of sl_from, and SL_ESHAPE for an empty shape.
  *
  *     static void give_back(void *data, void *arg) { free(data); }
  *     sl_tensor *t = sl_adopt(pixels, SL_SHAPE(60000, 784), give_back, NULL, .dtype = SL_UINT8); */

@@ -219,9 +219,9 @@ static bool confirm(const char *at)
 	return ok;
 }
 
-/* Gives all processes the parameters of rank 0, running statistics among them, and returns at once.  A trainer's first
- * step does that by itself; before a test, it brings running statistics together, which each process gathers from its
- * own batches. */
+/* Sends the parameters and running statistics of rank 0 to all processes, and returns at once.  A trainer's first step
+ * does this itself; before a test, call it to equalise the running statistics, which each process computes from its own
+ * batches. */
 enum sl_status sl_dist_broadcast_at(const char *at, sl_block *block)
 {
 	SLP_CALL("sl_dist_broadcast", at);

@@ -96,11 +96,11 @@ static bool spread(const char *at, sl_trainer *t)
 	return ok;
 }
 
-/* Puts the moving averages (.average of the optimiser) into the network in the place of the parameters, which are kept,
- * or puts these back with their bits: for an evaluation between steps, or for sl_save_params.  Until they are back,
- * steps and checkpoints are SL_ESTATE.  What has no average yet, as no step has updated it, stays as it is.  Waits for
- * the parameters; no effect where things are so already.  After SL_ENOMEM the parameters have their own values.
- * SL_ESTATE: the optimiser keeps no averages; SL_EINVAL: NULL.  With .shard_state all processes call it.
+/* Replaces the network's parameters by their moving averages (.average of the optimiser), or with false restores the
+ * exact parameters: for an evaluation between steps, or for sl_save_params.  Until they are restored, steps and
+ * checkpoints are SL_ESTATE.  Parameters that no step has updated have no average, and do not change.  Waits for the
+ * parameters; a repeated call has no effect.  After SL_ENOMEM the parameters have their own values.  SL_ESTATE: the
+ * optimiser keeps no averages; SL_EINVAL: NULL.  With .shard_state all processes must call it.
  *
  *     sl_trainer_use_averages(trainer, true);
  *     double accuracy = evaluate(net);

@@ -40,15 +40,15 @@ bool slp_trainer_scales(const sl_trainer *t)
 	return t->optimizer.loss_scaling.start > 0;
 }
 
-/* What the losses of the coming step are to be multiplied by, as sl_backward_heads(…, .scale = …) does: 1 without loss
- * scaling, and for NULL. */
+/* The factor of the losses of the next step, for sl_backward_heads(…, .scale = …): 1 without loss scaling, and for
+ * NULL. */
 double sl_trainer_loss_scale(const sl_trainer *trainer)
 {
 	return trainer ? trainer->scaling.now : 1;
 }
 
-/* How many steps loss scaling has left out, those before sl_trainer_load included: gradients had overflowed.  0 for
- * NULL. */
+/* The number of steps that loss scaling has skipped because gradients overflowed, including those before
+ * sl_trainer_load; 0 for NULL. */
 int64_t sl_trainer_overflows(const sl_trainer *trainer)
 {
 	return trainer ? trainer->scaling.overflows : 0;

@@ -291,9 +291,9 @@ static void show_iterations(void)
 	for (; shown < iterations.depth && shown < 2; shown++) starpu_iteration_push(iterations.numbers[shown]);
 }
 
-/* Numbers the operations that follow, until sl_iteration_pop, for traces: a step of training, say.  Within one
- * iteration there may be another; two levels are shown.  Without a trace, nothing happens.  Programs that do not number
- * their iterations get the number of the trainer's steps.
+/* Begins an iteration, such as a step of training: traces number the operations until sl_iteration_pop with it.
+ * Iterations may be nested; traces show two levels.  No effect without a trace.  If a program does not number its
+ * iterations, traces have the numbers of the trainer's steps.
  *
  *     for (int step = 0; step < steps; step++) {
  *             sl_iteration_push(step);
@@ -311,7 +311,7 @@ void sl_iteration_push(int64_t number)
 	slp_unlock();
 }
 
-/* Ends the iteration that the last sl_iteration_push began. */
+/* Ends the iteration of the last sl_iteration_push. */
 void sl_iteration_pop(void)
 {
 	SLP_CALL("sl_iteration_pop", NULL);

@@ -11,8 +11,8 @@
 
 #ifndef SLP_SIMULATION
 
-/* Whether this engine simulates a machine: then kernels do not run, all values are zero, and only times mean
- * something. Programs should not check values then. */
+/* Whether the engine simulates a machine: then kernels do not run, all values are zero, and only times are meaningful.
+ * */
 bool sl_is_simulated(void)
 {
 	return false;
