@@ -212,7 +212,7 @@ static void own_network(struct drv_bench *b)
 	}
 }
 
-/* ---- what symbols cannot do -------------------------------------------------------------------------------------- */
+/* ---- calls that symbols refuse -------------------------------------------------------------------------------------- */
 
 static void ask_value(void)
 {
@@ -257,7 +257,7 @@ static void errors(struct drv_bench *b)
 	             {"inplace", "an operation in place on a symbol", change_in_place},
 	             {"branch", "a forward that branches on a value, hybridized", branch},
 	             {"fallback", "the same with .fallback = true", branch_imperatively}};
-	drv_title(b, "what symbols cannot do");
+	drv_title(b, "calls that symbols refuse");
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		SL_SCOPE {
 			cases[i].run();
@@ -366,7 +366,7 @@ static const struct drv_experiment experiments[] = {
         {"network", "a 256-128-2 network on one row, before and after hybridizing", network},
         {"symbols", "the network given a symbol, and the program behind the result", symbols},
         {"hybridnet", "a network whose forward prints: once hybridized it prints once", own_network},
-        {"errors", "what symbols cannot do", errors},
+        {"errors", "calls that symbols refuse", errors},
         {"export", "the network written to files (my_mlp-symbol.json) and read again", export_import},
 };
 

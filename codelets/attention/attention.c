@@ -15,7 +15,7 @@
 
 static const struct slp_attr attr_table[] = {
         SLP_ATTR_DEFAULTED(struct slp_attention_attrs, scale, "of the products; 0: one over the root of the width"),
-        SLP_ATTR(struct slp_attention_attrs, causal, SLP_BOOL, 1, "a query sees no keys behind its own place"),
+        SLP_ATTR(struct slp_attention_attrs, causal, SLP_BOOL, 1, "a query does not see later keys"),
         {0},
 };
 
@@ -493,7 +493,7 @@ sl_tensor *sl_scaled_dot_product_attention_at(const char *at, sl_tensor *q, sl_t
 		__VA_ARGS__}
 /* clang-format on */
 
-ATTENTION(attention, "what queries find among keys", "q k v mask", 3, 4, 2,
+ATTENTION(attention, "attention of queries to keys and values", "q k v mask", 3, 4, 2,
           .saves = SLP_IN(0) | SLP_IN(1) | SLP_IN(2) | SLP_IN(3) | SLP_OUT(0) | SLP_OUT(1), .grad = grad,
           .scratch = attention_scratch, .forget = SLP_CUDA_FORGET(slp_attention_forget));
 ATTENTION(attention_grad, "gradients of attention", "dy q k v y logs mask", 6, 7, 3, .scratch = attention_grad_scratch);

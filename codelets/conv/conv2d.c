@@ -24,7 +24,7 @@
 	ATTR(x_layout, SLP_INT, 1, "of x or its gradient"), ATTR(y_layout, SLP_INT, 1, "of y or its gradient"),        \
 	        ATTR(crop, SLP_INT, 2, "rows and columns of y left out at its end")
 #define WIDE ATTR(wide, SLP_BOOL, 1, "float32 for parameters of half images")
-#define POOL ATTR(pool, SLP_INT, 1, "behind y: 2 × 2 windows, 1: largest, 2: mean")
+#define POOL ATTR(pool, SLP_INT, 1, "after y: 2 × 2 windows, 1: largest, 2: mean")
 #define ACTIVATION ATTR(activation, SLP_INT, 1, "applied to y: enum sl_activation")
 #define RESULT                                                                                                         \
 	ATTR(size, SLP_INT64, 2, "height and width of the result"),                                                    \
@@ -126,7 +126,7 @@ static enum sl_status forward_shape(const struct slp_infer *c, const struct slp_
 		y->dim[2 + i] = (image - window) / o->stride[i] + 1 - a->crop[i];
 		if (y->dim[2 + i] < 1) return slp_reject(c, SL_ESHAPE, "nothing is left of the cropped result");
 		if (a->pool && y->dim[2 + i] % 2)
-			return slp_reject(c, SL_ESHAPE, "what is pooled must be cropped to an even size");
+			return slp_reject(c, SL_ESHAPE, "a pooled result must be cropped to an even size");
 		if (a->pool) y->dim[2 + i] /= 2;
 	}
 	enum sl_status s = check_layouts(c, a);

@@ -125,7 +125,7 @@ static enum sl_status full_like_grad(struct slp_grad *g)
 
 const struct sl_op slp_op_fill = {
         .name = "fill",
-        .doc = "a tensor full of a number",
+        .doc = "a tensor of one value",
         .args = "",
         SLP_NIN(0),
         .nout = 1,
@@ -138,7 +138,7 @@ const struct sl_op slp_op_fill = {
 
 const struct sl_op slp_op_full_like = {
         .name = "full_like",
-        .doc = "a number, in the shape and the data type of x",
+        .doc = "one value in the shape and data type of x",
         .args = "x",
         SLP_NIN(1),
         .nout = 1,
@@ -191,7 +191,7 @@ sl_tensor *sl_fill_inplace_at(const char *at, sl_tensor *x, double value)
 static const struct slp_attr arange_attrs[] = {
         SLP_CREATED_ATTRS(struct slp_arange),
         SLP_ATTR_VALUE(struct slp_arange, start, SLP_DOUBLE, 1, "the first number"),
-        SLP_ATTR_VALUE(struct slp_arange, step, SLP_DOUBLE, 1, "from one to the next"),
+        SLP_ATTR_VALUE(struct slp_arange, step, SLP_DOUBLE, 1, "distance of neighbours"),
         {0},
 };
 
@@ -221,7 +221,7 @@ static enum sl_status arange_cpu(const struct slp_kernel *k)
 
 const struct sl_op slp_op_arange = {
         .name = "arange",
-        .doc = "numbers at equal distances",
+        .doc = "equally spaced numbers",
         .args = "",
         SLP_NIN(0),
         .nout = 1,

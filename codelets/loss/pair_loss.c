@@ -1,4 +1,4 @@
-/* Losses of pairs of elements, x and target, one number a sample: the mean of a term over all axes but the first, with
+/* Losses of pairs of elements, x and target, one number for each sample: the mean of a term over all axes but the first, with
  * d = x - target
  *     l1_loss          |d|
  *     l2_loss          d² / 2
@@ -64,7 +64,7 @@ static enum sl_status infer_grad(struct slp_infer *c)
 	enum sl_status status = check_pair(c);
 	if (status) return status;
 	if (d->shape.ndim != 1 || d->shape.dim[0] != x->shape.dim[0])
-		return slp_reject(c, SL_ESHAPE, "the first input is one number a sample");
+		return slp_reject(c, SL_ESHAPE, "the first input is one number for each sample");
 	if (d->dtype != x->dtype) return slp_reject(c, SL_EDTYPE, "the first two inputs must have one dtype");
 	c->out[0] = c->in[1];
 	return SL_OK;
@@ -355,9 +355,9 @@ sl_tensor *sl_bce_logits_loss_at(const char *at, sl_tensor *logits, sl_tensor *t
 	ONE(name, text, "x target", 2, .infer = infer, .saves = SLP_IN(0) | SLP_IN(1), .grad = back, .flops = cost,    \
 	    __VA_ARGS__);                                                                                              \
 	ONE(name##_grad, "gradient of " #name, "dloss x target", 3, .infer = infer_grad, .flops = cost, __VA_ARGS__)
-BOTH(l1_loss, "mean of |x - target|, one a sample", grad, flops, .attrs_size = 0);
-BOTH(l2_loss, "half the mean of (x - target)^2, one a sample", grad, flops, .attrs_size = 0);
-BOTH(huber_loss, "mean of Huber's function of x - target, one a sample", grad, flops, .attr_table = huber_attr_table,
-     .attrs_size = sizeof(struct slp_huber_attrs));
-BOTH(bce_logits_loss, "mean binary cross entropy of sigmoid(x) and target, one a sample", grad_bce, flops_exp,
+BOTH(l1_loss, "mean of |x - target|, one for each sample", grad, flops, .attrs_size = 0);
+BOTH(l2_loss, "half the mean of (x - target)^2, one for each sample", grad, flops, .attrs_size = 0);
+BOTH(huber_loss, "mean of Huber's function of x - target, one for each sample", grad, flops,
+     .attr_table = huber_attr_table, .attrs_size = sizeof(struct slp_huber_attrs));
+BOTH(bce_logits_loss, "mean binary cross entropy of sigmoid(x) and target, one for each sample", grad_bce, flops_exp,
      .attrs_size = 0);

@@ -143,7 +143,7 @@ sl_tensor *sl_concat_at(const char *at, sl_tensor *const *tensors, int count, in
 
 const struct sl_op slp_op_concat = {
         .name = "concat",
-        .doc = "Tensors one after another along an axis.",
+        .doc = "tensors one after another along an axis",
         .args = "x ...",
         .nin_min = 1,
         .nin_max = SLP_MANY,

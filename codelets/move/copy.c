@@ -91,7 +91,7 @@ const struct sl_op slp_op_copy = {
 
 const struct sl_op slp_op_copy_over = {
         .name = "copy_over",
-        .doc = "the elements of from, in place of those of x",
+        .doc = "the elements of from, written to x",
         .args = "x from",
         SLP_NIN(2),
         .nout = 1,

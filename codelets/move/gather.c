@@ -284,7 +284,7 @@ sl_tensor *sl_one_hot_at(const char *at, sl_tensor *indices, int64_t depth, stru
 
 const struct sl_op slp_op_gather = {
         .name = "gather",
-        .doc = "Rows of x by their numbers.",
+        .doc = "rows of x by their indices",
         .args = "x indices",
         SLP_NIN(2),
         .nout = 1,
@@ -298,7 +298,7 @@ const struct sl_op slp_op_gather = {
 
 const struct sl_op slp_op_gather_grad = {
         .name = "gather_grad",
-        .doc = "The gradient of gather: rows added up where their indices say.",
+        .doc = "gradient of gather: rows added at their indices",
         .args = "dy indices",
         SLP_NIN(2),
         .nout = 1,
@@ -315,7 +315,7 @@ const struct sl_op slp_op_gather_grad = {
 
 const struct sl_op slp_op_one_hot = {
         .name = "one_hot",
-        .doc = "Numbers as rows with a single one.",
+        .doc = "indices as rows with a single one",
         .args = "indices",
         SLP_NIN(1),
         .nout = 1,

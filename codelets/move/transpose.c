@@ -92,7 +92,7 @@ sl_tensor *sl_transpose_at(const char *at, sl_tensor *x, struct sl_reduce_opts o
 
 const struct sl_op slp_op_transpose = {
         .name = "transpose",
-        .doc = "The axes in another order.",
+        .doc = "the axes in another order",
         .args = "x",
         SLP_NIN(1),
         .nout = 1,

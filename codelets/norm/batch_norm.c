@@ -20,8 +20,9 @@ static const struct slp_attr norm_attr_table[] = {
 };
 
 static const struct slp_attr norm_grad_attr_table[] = {
-        SLP_ATTR(struct slp_norm_grad_attrs, global, SLP_BOOL, 1, "mean and invstd did not depend on x"),
-        SLP_ATTR(struct slp_norm_grad_attrs, relu, SLP_BOOL, 1, "dy goes back through relu, whose result is y"),
+        SLP_ATTR(struct slp_norm_grad_attrs, global, SLP_BOOL, 1, "mean and invstd do not depend on x"),
+        SLP_ATTR(struct slp_norm_grad_attrs, relu, SLP_BOOL, 1,
+                 "the gradient of relu, whose result is y, is applied to dy"),
         SLP_ATTR(struct slp_norm_grad_attrs, layout, SLP_INT, 1, "of all images"),
         {0},
 };
@@ -53,8 +54,8 @@ static enum sl_status check(const struct slp_infer *c, const struct slp_type *x,
 	}
 	for (int i = first; i < VECTORS; i++)
 		if (!sl_shape_equal(c->in[i].shape, SL_SHAPE(x->shape.dim[1])))
-			return slp_reject(c, SL_ESHAPE, "input %d must have shape (%lld), one element a channel", i,
-			                  (long long)x->shape.dim[1]);
+			return slp_reject(c, SL_ESHAPE, "input %d must have shape (%lld), one element for each channel",
+			                  i, (long long)x->shape.dim[1]);
 	return SL_OK;
 }
 
@@ -343,7 +344,7 @@ const struct sl_op slp_op_batch_norm_infer = {
 
 const struct sl_op slp_op_batch_norm_grad = {
         .name = "batch_norm_grad",
-        .doc = "The gradient of batch_norm: by x, gamma and beta.",
+        .doc = "gradient of batch_norm with respect to x, gamma and beta",
         .args = "dy x gamma mean invstd y",
         .nin_min = VECTORS,
         .nin_max = VECTORS + 1,

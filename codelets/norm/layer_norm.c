@@ -336,7 +336,7 @@ const struct sl_op slp_op_layer_norm = {
 
 const struct sl_op slp_op_layer_norm_grad = {
         .name = "layer_norm_grad",
-        .doc = "gradient of layer_norm: by x, gamma and beta",
+        .doc = "gradient of layer_norm with respect to x, gamma and beta",
         .args = "dy x gamma mean invstd",
         SLP_NIN(5),
         .nout = 3,

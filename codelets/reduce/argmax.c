@@ -155,7 +155,7 @@ sl_tensor *sl_argmax_at(const char *at, sl_tensor *x, int axis)
 
 const struct sl_op slp_op_argmax = {
         .name = "argmax",
-        .doc = "place of the largest element along an axis",
+        .doc = "index of the largest element along an axis",
         .args = "x",
         SLP_NIN(1),
         .nout = 1,

@@ -172,7 +172,7 @@ bool drv_checkpoint_open(struct drv_training *t)
 static bool take_epochs(struct drv_training *t, const json_t *epochs)
 {
 	int64_t saved = (int64_t)json_array_size(epochs), most = t->options->epochs + 1;
-	if (saved < 1 || saved - 1 != t->done) return refuse("the note about its epochs is missing");
+	if (saved < 1 || saved - 1 != t->done) return refuse("its note about epochs is missing");
 	struct drv_epoch *list = realloc(t->epochs, (size_t)(saved > most ? saved : most) * sizeof *list);
 	if (!list) return refuse("no memory for its epochs");
 	t->epochs = list;
@@ -228,8 +228,7 @@ static void print_resumed(const struct drv_training *t, int shards)
 	drv_print(t->common, "continuing from %s: epoch %lld, step %lld\n", sl_checkpoint_path(t->checkpointing.from),
 	          (long long)t->done + 1, (long long)t->steps);
 	if (shards != t->shards)
-		drv_print(t->common,
-		          "batches are cut into %d parts now, they were cut into %d: the last bits may differ\n",
+		drv_print(t->common, "batches are split into %d parts, before into %d: the last bits may differ\n",
 		          t->shards, shards);
 }
 

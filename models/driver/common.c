@@ -18,8 +18,8 @@ enum { KEY_SEED = 0x100, KEY_JSON, KEY_STATS };
 static const struct argp_option options[] = {
         {"device", 'd', "LIST", 0, "Devices: cpu:0, gpu:0-3, auto (default: gpu:0 if there is one, else cpu:0)", 10},
         {"seed", KEY_SEED, "N", 0, "Seed of all random numbers (default: 0)", 10},
-        {"json", KEY_JSON, "FILE", 0,
-         "Write the results as JSON; - is standard output, and text goes to standard error then", 20},
+        {"json", KEY_JSON, "FILE", 0, "Write the results as JSON; -: to standard output, and text to standard error",
+         20},
         {"quiet", 'q', NULL, 0, "Print errors only", 20},
         {"stats", KEY_STATS, NULL, 0, "At the end, print statistics of the runtime on standard error", 20},
         {0},

@@ -49,7 +49,7 @@ struct slp_var {
 	bool inside; /* made in a part that is recomputed (recompute.c): it has no node, and no gradient flows to it */
 };
 
-/* Asks for the gradient by a symbol: after sl_backward, sl_grad gives a symbol, too. */
+/* Attaches a gradient to a symbol: after sl_backward, sl_grad returns a symbol. */
 enum sl_status slp_attach_symbol(sl_tensor *symbol);
 
 struct slp_var *slp_var_new(void);

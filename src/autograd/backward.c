@@ -488,8 +488,8 @@ enum sl_status sl_backward_heads_at(const char *at, sl_tensor *const *heads, int
 	SLP_CALL("sl_backward", at);
 	if (!SLP_OPTIONS(sl_backward_opts, at, "sl_backward", &opts)) return SL_EINVAL;
 	if (!slp_mode.tracing) return slp_backward(at, heads, count, opts);
-	slp_trace_complain("sl_backward at %s is called in what is traced", at);
+	slp_trace_complain("sl_backward at %s is called while a program is traced", at);
 	slp_call_fail(at, "sl_backward", SL_ESTATE,
-	              "called in a forward or a loss that is traced; call it after the block, on what that returns");
+	              "called in a forward or a loss that is traced; call it outside, on the block's result");
 	return SL_ESTATE;
 }

@@ -28,7 +28,7 @@ static void custom_hold(const void *attrs, bool hold)
 
 /* ---- going back -------------------------------------------------------------------------------------------------- */
 
-/* The gradients by the results: zeros where none comes. */
+/* The gradients with respect to the results: zeros for results that no gradient reaches. */
 static bool fill_douts(const struct slp_grad *g, sl_tensor **dout)
 {
 	for (int i = 0; i < g->nout; i++) {
@@ -74,7 +74,7 @@ static enum sl_status custom_grad(struct slp_grad *g)
 /* Known to the tape only: it never becomes a task. */
 static const struct sl_op custom_op = {
         .name = "custom gradient",
-        .doc = "a call that goes back by the program's own function",
+        .doc = "a call with a custom gradient",
         .args = "x ...",
         .nin_min = 1,
         .nin_max = SLP_MANY,

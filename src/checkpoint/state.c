@@ -204,7 +204,8 @@ static bool check(struct slp_state *s, const char *path)
 	check_parts(s);
 	bool told = fclose(s->differences) == 0;
 	s->differences = NULL;
-	if (told && s->ndifferent) slp_call_fail(s->at, s->function, SL_EINVAL, "%s is of another run:%s", path, text);
+	if (told && s->ndifferent)
+		slp_call_fail(s->at, s->function, SL_EINVAL, "%s belongs to another run:%s", path, text);
 	free(text);
 	return told ? !s->ndifferent : no_memory(s);
 }

@@ -245,8 +245,7 @@ void slp_state_check_trainer(struct slp_state *s, const json_t *figures)
 		slp_state_check_number(s, figures, mine, slp_hyperparameters[i].name, slp_hyperparameter(o, i));
 	if (!(lr >= 0 && isfinite(lr)) || slp_state_integer(figures, "steps") < 0 || slp_schedule_wrong(&schedule))
 		slp_state_differs(s, "learning rate, steps or schedule are invalid");
-	if (!are_skipped(s->opts->trainer, figures))
-		slp_state_differs(s, "how often each parameter was left alone is invalid");
+	if (!are_skipped(s->opts->trainer, figures)) slp_state_differs(s, "the numbers of skipped steps are invalid");
 	if (slp_trainer_stands_in(s->opts->trainer))
 		slp_state_differs(s, "the parameters have been replaced by their averages here");
 	if (slp_state_integer(figures, "gathered") < 0 || slp_state_integer(figures, "gathered") > INT_MAX)

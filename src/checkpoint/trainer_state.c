@@ -223,7 +223,7 @@ static int64_t *read_skipped(const char *at, const char *path, sl_trainer *t, co
 	}
 	for (int i = 0; i < count; i++) ok = ok && skipped[i] >= 0 && (double)skipped[i] <= steps;
 	if (ok) return skipped;
-	refuse(at, path, " is not the number of steps that each parameter has missed", SKIPPED);
+	refuse(at, path, " is not a number of skipped steps for each parameter", SKIPPED);
 	free(skipped);
 	return NULL;
 }

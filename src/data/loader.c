@@ -187,7 +187,8 @@ static bool check_opts(const char *at, const sl_dataset *d, struct sl_loader_opt
 		slp_call_fail(at, "sl_loader_new", SL_EINVAL, "workers is %d; it must be from 0 to %d", o->workers,
 		              MOST_WORKERS);
 	else if (o->last != SL_LAST_KEEP && o->last != SL_LAST_DISCARD)
-		slp_call_fail(at, "sl_loader_new", SL_EINVAL, "last is %d, which means nothing", (int)o->last);
+		slp_call_fail(at, "sl_loader_new", SL_EINVAL, "last is %d; it must be SL_LAST_KEEP or SL_LAST_DISCARD",
+		              (int)o->last);
 	else if (o->rank < 0 || o->ranks < 0 || o->rank >= (o->ranks ? o->ranks : 1))
 		slp_call_fail(at, "sl_loader_new", SL_EINVAL, "rank is %d of %d ranks", o->rank, o->ranks);
 	else {

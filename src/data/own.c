@@ -35,7 +35,7 @@ static const struct slp_source own_source = {"own", get, give_up, sums};
 
 static bool check(const struct sl_dataset_def *def)
 {
-	if (!def->get) return slp_data_fail(SL_EINVAL, "there is no function get");
+	if (!def->get) return slp_data_fail(SL_EINVAL, ".get is NULL");
 	if (def->size < 1 || def->size > INT32_MAX)
 		return slp_data_fail(SL_EINVAL, "size is %lld; it must be from 1 to %d", (long long)def->size,
 		                     INT32_MAX);

@@ -25,8 +25,8 @@ static bool read_int(const char *at, const char *name, int low, int *value)
 	long v = text ? strtol(text, &end, 10) : 0;
 	if (text && *text && !*end && v >= low && v <= INT_MAX) return *value = (int)v, true;
 	if (text)
-		return slp_call_fail(at, "sl_init", SL_EINVAL, "%s=%.64s: a whole number from %d is wanted", name, text,
-		                     low);
+		return slp_call_fail(at, "sl_init", SL_EINVAL, "%s=%.64s: it must be an integer of at least %d", name,
+		                     text, low);
 	return slp_call_fail(at, "sl_init", SL_EINVAL,
 	                     "several processes need %s, which is not set (sl-launch, torchrun and others set it)",
 	                     name);
@@ -41,8 +41,8 @@ static bool read_latency(const char *at, double *seconds)
 	if (!text || !*text) return true;
 	*seconds = 1e-6 * slp_number_read(text, &end);
 	if (end != text && !*end && *seconds >= 0 && *seconds < 1) return true;
-	return slp_call_fail(at, "sl_init", SL_EINVAL, "SL_DIST_LATENCY=%s: microseconds are wanted, less than 1000000",
-	                     text);
+	return slp_call_fail(at, "sl_init", SL_EINVAL,
+	                     "SL_DIST_LATENCY=%s: it must be a number of microseconds below 1000000", text);
 }
 
 /* A name such as http would be a port that nobody listens at, until the time is over. */
@@ -51,7 +51,7 @@ static bool check_port(const char *at, const char *port)
 	char *end;
 	long n = strtol(port, &end, 10);
 	if (end != port && !*end && n >= 1 && n <= UINT16_MAX) return true;
-	return slp_call_fail(at, "sl_init", SL_EINVAL, "MASTER_PORT=%s: a number from 1 to 65535 is wanted", port);
+	return slp_call_fail(at, "sl_init", SL_EINVAL, "MASTER_PORT=%s: it must be from 1 to 65535", port);
 }
 
 /* Where this process stands; what torchrun sets for PyTorch.  told: others will supply it. */
@@ -78,7 +78,7 @@ static bool read_threads(const char *at)
 	long n = strtol(text, &end, 10);
 	slp_adders_start((int)n);
 	if (!*end && n >= 0 && n <= SLP_ADDERS_MOST) return true;
-	return slp_call_fail(at, "sl_init", SL_EINVAL, "SL_DIST_THREADS=%s: a number of threads up to %d is wanted",
+	return slp_call_fail(at, "sl_init", SL_EINVAL, "SL_DIST_THREADS=%s: it must be a number of threads up to %d",
 	                     text, SLP_ADDERS_MOST);
 }
 
@@ -88,8 +88,7 @@ static bool read_wire(const char *at, enum sl_dtype *wire)
 	const char *name = slp_env_or("SL_DIST_WIRE", sl_dtype_name(SL_FLOAT32));
 	*wire = !strcmp(name, sl_dtype_name(SL_BFLOAT16)) ? SL_BFLOAT16 : SL_FLOAT32;
 	if (!strcmp(name, sl_dtype_name(*wire))) return true;
-	return slp_call_fail(at, "sl_init", SL_EINVAL, "SL_DIST_WIRE=%s: gradients travel as float32 or bfloat16",
-	                     name);
+	return slp_call_fail(at, "sl_init", SL_EINVAL, "SL_DIST_WIRE=%s: it must be float32 or bfloat16", name);
 }
 
 /* Whether sums may be added in an order of the transport's. */
@@ -98,8 +97,7 @@ static bool read_order(const char *at, bool *fast)
 	const char *name = slp_env_or("SL_DIST_ORDER", "fixed");
 	*fast = !strcmp(name, "fast");
 	if (*fast || !strcmp(name, "fixed")) return true;
-	return slp_call_fail(at, "sl_init", SL_EINVAL, "SL_DIST_ORDER=%s: sums are added in the order fixed or fast",
-	                     name);
+	return slp_call_fail(at, "sl_init", SL_EINVAL, "SL_DIST_ORDER=%s: it must be fixed or fast", name);
 }
 
 /* Processes that start together would write what StarPU measures into the same files. */

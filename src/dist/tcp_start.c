@@ -139,7 +139,9 @@ static bool introduce(struct meeting *m, int fd, int rank, const struct where *w
 	struct slp_hello h = hello_of(m, where);
 	bool ok = slp_socket_read(fd, &g, sizeof g, m->deadline) && getrandom(h.nonce, SLP_NONCE, 0) == SLP_NONCE;
 	if (ok && memcmp(g.magic, SLP_MAGIC, sizeof g.magic))
-		return fail(m, "what answers for rank %d is not this version of Starling (MASTER_ADDR, MASTER_PORT)",
+		return fail(m,
+		            "the process that answers for rank %d does not run this version of Starling (MASTER_ADDR, "
+		            "MASTER_PORT)",
 		            rank);
 	if (ok) slp_prove(m->place->secret, "hello", g.nonce, &h, offsetof(struct slp_hello, mac), h.mac);
 	ok = ok && slp_socket_write(fd, &h, sizeof h, m->deadline) && slp_socket_read(fd, &a, sizeof a, m->deadline);

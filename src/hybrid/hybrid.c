@@ -152,7 +152,7 @@ static bool shape_allowed(const char *at, const sl_block *block, const struct hy
 {
 	if (!h->opts.static_shape || !h->entries || same_types(h->entries->signature, in, nin)) return true;
 	char now[160], then[160];
-	slp_call_fail(at, sl_block_name(block), SL_ESHAPE, "was hybridised with .static_shape for %s and is given %s",
+	slp_call_fail(at, sl_block_name(block), SL_ESHAPE, "was hybridised with .static_shape for %s, but got %s",
 	              slp_type_string(&h->entries->signature->in[0].type, then), slp_type_string(&in[0]->type, now));
 	return false;
 }

@@ -110,8 +110,8 @@ static bool shards_fit(const char *at, const struct batch_norm *b, int n, sl_ten
 	return true;
 }
 
-/* The formulas of the backward pass follow from autograd: the gradients by mean and variance are sums over all
- * shards. */
+/* The formulas of the backward pass follow from autograd: the gradients with respect to mean and variance are sums over
+ * all shards. */
 static enum sl_status batch_norm_shards(sl_block *self, int n, sl_tensor *const *x, sl_tensor **y)
 {
 	const struct batch_norm *b = (const struct batch_norm *)self;
@@ -127,7 +127,7 @@ static enum sl_status batch_norm_shards(sl_block *self, int n, sl_tensor *const 
 	return ok ? SL_OK : sl_error();
 }
 
-/* Parameters of one element a channel: gamma, ones at first, beta, zeros; running mean, zeros, and variance, ones. */
+/* Parameters of one element for each channel: gamma, ones at first, beta, zeros; running mean, zeros, and variance, ones. */
 static bool make_params(const char *at, sl_block *self, sl_param **params, int count, int64_t channels,
                         const bool *fixed)
 {

@@ -34,8 +34,8 @@ static bool doubles(const struct given *g, const char *name, double *x, const do
 
 static bool refuse(const struct given *g, const char *name)
 {
-	slp_call_fail(g->at, g->function, SL_EINVAL,
-	              ".%s is 0, a number from 1 on needed; leave it out for its default", name);
+	slp_call_fail(g->at, g->function, SL_EINVAL, ".%s is 0, a number from 1 on needed; omit it for its default",
+	              name);
 	return false;
 }
 

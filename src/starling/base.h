@@ -104,8 +104,8 @@ extern "C" {
 #define SL_STATUS_LIST(X)                                                                                              \
 	X(SL_OK, "no error")                                                                                           \
 	X(SL_EINVAL, "invalid argument")                                                                               \
-	X(SL_ESHAPE, "shapes do not fit")                                                                              \
-	X(SL_EDTYPE, "data types do not fit")                                                                          \
+	X(SL_ESHAPE, "shapes do not match")                                                                            \
+	X(SL_EDTYPE, "data types do not match")                                                                        \
 	X(SL_EDEVICE, "no such device, or devices do not match")                                                       \
 	X(SL_ESTATE, "call not allowed now")                                                                           \
 	X(SL_ENOMEM, "out of memory")                                                                                  \
@@ -113,7 +113,7 @@ extern "C" {
 	X(SL_EFORMAT, "malformed file")                                                                                \
 	X(SL_EKERNEL, "an operation failed while it ran")                                                              \
 	X(SL_EUNSUPPORTED, "not supported")                                                                            \
-	X(SL_ETIME, "not done in time")                                                                                \
+	X(SL_ETIME, "deadline exceeded")                                                                               \
 	X(SL_EINTERNAL, "error in Starling itself")
 
 enum sl_status {

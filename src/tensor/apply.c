@@ -70,9 +70,10 @@ bool slp_tensor_usable(const char *at, const char *function, const sl_tensor *t)
 	if (!slp_given(at, function, "tensor", t)) return false;
 	if (t->symbol) return slp_symbol_fail(at, function, t);
 	if (!t->storage) {
-		slp_call_fail(at, function, SL_ESTATE,
-		              "the values of a tensor were not kept for the gradient: .saves of the operation does not "
-		              "name it");
+		slp_call_fail(
+		        at, function, SL_ESTATE,
+		        "the values of a tensor were not saved for the gradient: .saves of the operation does not "
+		        "name it");
 		return false;
 	}
 	if (slp_worker_refused(at, function)) return false;
@@ -105,7 +106,7 @@ bool slp_trace_refuses(const char *at, const char *function, const sl_tensor *t)
 void *slp_symbol_fail(const char *at, const char *function, const sl_tensor *t)
 {
 	const char *name = slp_symbolic->name(t->symbol);
-	slp_trace_complain("%s at %s asks the symbol '%s' for values", function, at, name);
+	slp_trace_complain("%s at %s reads values of the symbol '%s'", function, at, name);
 	return slp_call_fail(at, function, SL_ESTATE,
 	                     "the symbol '%s' has no values: they exist only when its program runs", name);
 }
@@ -488,7 +489,7 @@ sl_tensor *slp_apply_inplace(const char *at, const struct sl_op *op, const void 
 		return slp_call_fail(
 		        at, op->name, SL_ESTATE,
 		        "would change a copy: while recording, rows of a tensor that gradients flow through are "
-		        "one, and the tensor itself would stay as it is");
+		        "a copy, and the tensor itself would not change");
 	if (prepare(&c, at, op, attrs, nin, in, (sl_device){SL_DEVICE_DEFAULT, -1}) != SL_OK) return NULL;
 	if (!fits_inplace(&c, in)) return NULL;
 	c.out[0] = c.in[0];

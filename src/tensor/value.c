@@ -350,7 +350,7 @@ sl_tensor *sl_adopt_at(const char *at, void *data, sl_shape shape, void (*releas
 	SLP_CALL("sl_adopt", at);
 	if (!make_valid(at, "sl_adopt", data, shape, &make)) return NULL;
 	size_t bytes = (size_t)sl_shape_size(shape) * sl_dtype_size(make.dtype);
-	if (!bytes) return slp_call_fail(at, "sl_adopt", SL_ESHAPE, "there is nothing to adopt in an empty shape");
+	if (!bytes) return slp_call_fail(at, "sl_adopt", SL_ESHAPE, "the shape is empty: there is no memory to adopt");
 	if (!slp_scope_reserve(1)) return NULL;
 	slp_lock();
 	struct slp_buffer *b = slp_buffer_adopt(data, bytes);

@@ -124,7 +124,7 @@ const char *slp_schedule_wrong(const struct sl_schedule *schedule);
 int64_t slp_rows_of(sl_shape x);
 /* What gradients of so many rows are divided by. */
 int64_t slp_reduction_divisor(enum sl_reduction reduction, int64_t rows);
-/* The gradient by which to go back from the losses of so many rows, in *weights: NULL for ones; times a scalar, if
+/* The head gradient of the losses of a shard with that many rows, in *weights: NULL for ones; times a scalar, if
  * scale is not NULL.  False after an error. */
 bool slp_reduction_weigh(const char *at, enum sl_reduction reduction, sl_tensor *losses, int64_t rows, sl_tensor *scale,
                          sl_tensor **weights);

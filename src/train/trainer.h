@@ -90,7 +90,7 @@ static inline bool slp_trainer_shards_state(const sl_trainer *trainer)
 /* The ranks that keep the parameters' states; NULL: all do, or shapes are not known yet. */
 const int *slp_trainer_shard_ranks(sl_trainer *trainer);
 bool slp_trainer_has_state_of(sl_trainer *trainer, int i);
-/* Whether the sum of the gradient by parameter i is needed in this process. */
+/* Whether this process needs the sum of the gradient with respect to parameter i. */
 bool slp_trainer_needs_gradient(sl_trainer *trainer, int i);
 /* Gives all processes the parameters that are not NULL, from those that have updated them. */
 bool slp_trainer_broadcast(const char *at, sl_trainer *trainer, sl_tensor *const *params);

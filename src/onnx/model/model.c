@@ -221,7 +221,7 @@ static const char *advice_for(const char *operator)
 	static const char *const sized[] = {"NonMaxSuppression", "Unique", "Compress"};
 	for (size_t i = 0; i < sizeof sized / sizeof *sized; i++)
 		if (!strcmp(sized[i], operator))
-			return "; the size of what such an operator gives depends on values: have the network end "
+			return "; the size of such an operator's result depends on values: end the network "
 			       "before it "
 			       "(.output, or SL_OUTPUTS), and do the rest in the program";
 	return "";

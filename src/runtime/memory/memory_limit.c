@@ -305,7 +305,7 @@ const char *slp_memory_limit_text(size_t bytes, char text[160])
 {
 	struct room r = read_room();
 	int n = snprintf(text, 160,
-	                 "no memory for another %zu bytes, and %" PRIu64 " for libraries: %" PRIu64 " are there (%s)",
+	                 "out of memory: %zu bytes needed and %" PRIu64 " reserved, %" PRIu64 " available (limit: %s)",
 	                 bytes, left_beside(bytes) + r.margin, r.bytes, r.whose);
 	if (r.pieces > bytes && n > 0 && n < 160)
 		snprintf(text + n, 160 - (size_t)n, ", %" PRIu64 " in pieces", r.pieces);

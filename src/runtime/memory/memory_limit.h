@@ -17,7 +17,7 @@ void slp_memory_limit_changed(void); /* a limit has: what was read before counts
 bool slp_memory_limit_could_allow(size_t bytes, size_t more);
 /* Bytes that were requested and not written yet, so that the system does not count them: more, or less. */
 void slp_memory_promise(long bytes);
-/* "no memory for another 8 bytes, and 4194304 for libraries: 4 are there (control group)" */
+/* "out of memory: 8 bytes needed and 4194304 reserved, 4 available (limit: control group)" */
 const char *slp_memory_limit_text(size_t bytes, char text[160]);
 
 #endif

@@ -79,7 +79,7 @@ static bool find_address(void)
 	struct sockaddr_in *here = (struct sockaddr_in *)&meeting.address;
 	*here = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(meeting.port))};
 	if (inet_pton(AF_INET, text, &here->sin_addr) != 1) {
-		fail(SL_EINVAL, "SL_SLAVES_ADDR=%.64s: an IPv4 address of this machine is wanted, such as 10.0.0.1",
+		fail(SL_EINVAL, "SL_SLAVES_ADDR=%.64s: it must be an IPv4 address of this machine, such as 10.0.0.1",
 		     text);
 		return false;
 	}

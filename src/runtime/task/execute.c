@@ -155,7 +155,7 @@ static bool told_to_fail(void)
 static enum sl_status fail_for_room(const struct slp_kernel *k)
 {
 	char text[160];
-	return slp_kernel_fail(k, SL_ENOMEM, "the slave process has %s", slp_memory_limit_text(library_room, text));
+	return slp_kernel_fail(k, SL_ENOMEM, "the slave process is %s", slp_memory_limit_text(library_room, text));
 }
 
 static enum sl_status call_kernel(const struct run *run, const struct slp_kernel *k, const struct slp_type *types)

@@ -187,7 +187,7 @@ static enum sl_status find_memory(const struct slp_infer *c, const struct slp_op
 		return SL_ENOMEM;
 	}
 	if (slp_scratch_get(bytes, &scratch)) return SL_OK;
-	slp_call_fail(c->at, c->op->name, SL_ENOMEM, "to work in: %s", slp_memory_limit_text(bytes, text));
+	slp_call_fail(c->at, c->op->name, SL_ENOMEM, "workspace: %s", slp_memory_limit_text(bytes, text));
 	return SL_ENOMEM;
 }
 
