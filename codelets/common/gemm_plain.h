@@ -1,6 +1,4 @@
 /* Matrix products in plain C, included once per element type by gemm.c with T and PLAIN(name) defined.
-
-#include "op.h"
  *
  * A tile of C, ROWS × COLS, stays in registers while a packed panel of op(B) runs by; elements of A are read where they
  * are. Sums over k have a fixed order, so results do not depend on the division of C among threads. */

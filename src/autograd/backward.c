@@ -1,4 +1,4 @@
-/* The backward pass: gradients of the heads by every leaf, call by call in reverse order. */
+/* The backward pass: gradients of the heads with respect to every leaf, call by call in reverse order. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Gradients of the program's own: calls whose backward pass is a function that the program gives. */
+/* Custom gradients: calls whose backward pass is a function of the program. */
 #include <stdlib.h>
 
 #include "autograd/autograd.h"

@@ -1,5 +1,5 @@
-/* Parts of a program whose inside is not kept for the backward pass: they are one call on the tape, and when a walk
- * comes to it, they are repeated. */
+/* Recomputed blocks: one call on the tape stands for a block; its intermediate values are not kept, and the backward
+ * pass runs the block again when it reaches the call. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Saving checkpoints: the state of a run is gathered, copied by tasks, and written by a thread while the run goes on.
+/* Saving checkpoints: the state of a run is gathered, copied by tasks, and written by a thread while the run continues.
  */
 #include <errno.h>
 #include <stdlib.h>

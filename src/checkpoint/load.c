@@ -1,5 +1,4 @@
-/* Resuming from checkpoints: reading and verifying them, the one before if the newest is damaged, and giving a run
- * its state back. */
+/* Resuming from checkpoints: reads and verifies the newest undamaged one, and restores the state of a run. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

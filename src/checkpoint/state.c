@@ -1,4 +1,4 @@
-/* The state of a run: gathering it from its parts, checking whether it fits, restoring it. */
+/* The state of a run: gathers it from its parts, compares it with a file, restores it. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>

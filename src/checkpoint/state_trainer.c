@@ -1,5 +1,4 @@
-/* The trainer's part of a run's state: what the optimiser keeps of each parameter, learning rate, schedule, loss scale,
- * steps. */
+/* The trainer's part of a run's state: the optimiser's states, learning rate, schedule, loss scale, steps. */
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>

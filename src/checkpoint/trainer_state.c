@@ -1,4 +1,4 @@
-/* The state of trainers in files: what the optimiser keeps of each parameter, the learning rate, the steps made. */
+/* The state of trainers in files: the optimiser's states, the learning rate, the number of steps. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* CIFAR-10 as its binary version has it: records of a label and 3 × 32 × 32 bytes. */
+/* CIFAR-10's binary version: records of a label and 3 × 32 × 32 bytes. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* CSV files as RFC 4180 has them, one field after the other: quotes, line ends in quotes, CR LF.  Memory is bounded by
+/* Reads CSV files (RFC 4180), one field after the other: quotes, line ends in quotes, CR LF.  Memory is bounded by
  * the longest field, which is bounded. */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Data sets, whatever they read: holding and giving up, types and classes, one sample. */
+/* Data sets of any source: references, types and classes, reading a sample. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Reads IDX files as http://yann.lecun.com/exdb/mnist describes them: two zero bytes, the type of the elements, the
- * number of axes, the size of each axis as a big-endian 32-bit number, the elements.  A file from elsewhere may be
- * anything: nothing is taken for granted, least of all sizes. */
+ * number of axes, the size of each axis as a big-endian 32-bit number, the elements.  Files are untrusted: everything
+ * is checked, sizes above all. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>

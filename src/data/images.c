@@ -1,4 +1,4 @@
-/* Data sets of folders of images, a folder a class. */
+/* Data sets of folders of images, one folder for each class. */
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>

@@ -1,4 +1,4 @@
-/* Data sets of a program's own: its function gets the samples. */
+/* Custom data sets: a function of the program makes the samples. */
 #include "data/dataset.h"
 #include "io/crc32c.h"
 #include "op.h"

@@ -1,4 +1,4 @@
-/* Data sets made of others: some of their samples, or those of several one after the other. */
+/* Data sets derived from others: a selection of their samples, or a concatenation. */
 #include <stdlib.h>
 #include <string.h>
 

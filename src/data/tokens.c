@@ -1,4 +1,4 @@
-/* Data sets of streams of tokens: a sample is a window, and what follows each of its tokens. */
+/* Data sets of streams of tokens: a sample is a window, and the successor of each of its tokens. */
 #include <stdlib.h>
 #include <string.h>
 

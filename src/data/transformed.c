@@ -1,4 +1,4 @@
-/* Data sets whose x results from another one's by transforms, each time a sample is read. */
+/* Data sets that transform x of another data set whenever a sample is read. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* What transforms compute. */
+/* The computations of transforms. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Several processes: whether this process is one of them, by sl_config or the environment, and the functions for
+/* Several processes: reads from sl_config or the environment whether this process is one of them; functions for
  * programs. */
 #include "dist/dist.h"
 #include "runtime/engine.h"

@@ -1,5 +1,5 @@
 /* Messages over a carrier, one at a time in each direction of each pair of processes.  Each message names its
- * purpose, so that processes that make different calls are detected, whatever they sent.
+ * purpose, so that processes that make different calls are detected, whatever the messages contain.
  *
  * A rank that has waited for most of the timeout tells the others that it is waiting, so that they do not report it
  * as the one that delays them. */

@@ -1,8 +1,8 @@
-/* Who of the processes of a run has come to MPI_Init, which waits for all of them and does not say for whom.
+/* Finds the ranks that have not called MPI_Init, which waits for all of them and does not report the missing ones.
  *
- * Each binds a socket whose name, in the abstract namespace of Linux, holds the run and its rank; nobody listens there,
- * and it goes with the process.  Launchers tell both in the environment.  Where they do not, or the run is on several
- * nodes, nothing is known. */
+ * Each rank binds a socket whose name, in Linux's abstract namespace, contains the run and the rank; nothing listens
+ * there, and it disappears with the process.  Launchers set both in the environment.  Otherwise, or on several nodes,
+ * the missing ranks are unknown. */
 #include "dist/mpi_here.h"
 
 #include <stddef.h>

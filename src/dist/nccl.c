@@ -1,6 +1,6 @@
-/* Sums over NCCL, from and to memory of a GPU.  The ranks have exchanged messages about the sum before, so all of
- * them are here; now it is added, in the tree or in NCCL's order.  No call waits: the communicator does not block,
- * and while the GPU works this code checks from time to time whether the others are still alive. */
+/* Sums over NCCL, from and to memory of a GPU.  The ranks have exchanged messages about the sum before, so all of them
+ * take part; the values are added in the tree or in NCCL's order.  No call blocks: the communicator is nonblocking, and
+ * while the GPU works this code checks from time to time whether the other ranks are alive. */
 #include "alloc.h"
 #include "dist/gpu.h"
 #include "starling/tensor.h"

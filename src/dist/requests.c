@@ -1,7 +1,7 @@
-/* Requests: exchanges between processes, served by a thread of their own in the order in which the program made them,
- * which is the same in all processes.  A tensor's memory belongs to that thread from the end of the last task that
- * writes it (starpu_data_acquire_on_node_cb) until the exchange is over: what uses it waits by StarPU's own
- * dependencies, and the program goes on.  The thread never takes the engine's lock, with which submission waits for
+/* Requests: exchanges between processes, served by a separate thread in the order of the program's calls, which is the
+ * same in all processes.  A tensor's memory belongs to that thread from the end of the last task that writes it
+ * (starpu_data_acquire_on_node_cb) until the end of the exchange: StarPU's dependencies delay its users, and the
+ * program continues.  The thread never takes the engine's lock, with which submission waits for
  * work to end. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* The transport of simulated nodes: one process stands for all of them, which do the same at the same time.  The
+/* The transport of simulated nodes: one process represents all of them, which do the same at the same time.  The
  * time of an exchange is that of its messages (messages.c) over the described network, and of the passes over memory
  * that do not overlap with them.  Values are not computed.
  *

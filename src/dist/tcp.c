@@ -1,4 +1,4 @@
-/* The carrier over TCP: a connection between each two processes. */
+/* The carrier over TCP: one connection for each pair of processes. */
 #include "alloc.h"
 #include "dist/tcp.h"
 #include "starling/base.h"

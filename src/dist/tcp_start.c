@@ -1,5 +1,5 @@
-/* How processes meet over TCP.  Rank 0 listens at the address that all were given; the others listen at the address by
- * which they reach rank 0, tell it where, and get the list of all; then each two are connected.  Both sides of a
+/* Connects processes over TCP.  Rank 0 listens at the address in all ranks' settings; the others listen at the address
+ * from which they reach rank 0, send it to rank 0, and get the list of all; then each pair connects.  Both sides of a
  * connection prove that they know the secret. */
 #include <errno.h>
 #include <netdb.h>

@@ -1,5 +1,5 @@
-/* The values of requests: where they lie, in main memory or on a GPU; several tensors joined; whether they are sound;
- * rounded for the way. */
+/* The values of requests: their place, in main memory or on a GPU; joins of several tensors; checks; rounding for the
+ * exchange. */
 #include <stdlib.h>
 #include <string.h>
 

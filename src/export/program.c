@@ -1,4 +1,4 @@
-/* Exporting: the program of a block, and what its operations' attributes mean. */
+/* Exporting: the program of a block, and the attributes of its operations. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Hoisting: values that a program computes from parameters alone for its kernels (packed weights, weights with a folded
  * batch normalisation) are computed after a parameter was written, not at each run.
  *
- * Their nodes become a program of their own, which writes parameters that the plan reads in their place. */
+ * Their nodes become a separate program, which writes parameters that the plan reads instead. */
 #include <stdlib.h>
 
 #include "graph/pass.h"

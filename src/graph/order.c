@@ -1,6 +1,6 @@
-/* The order of a graph's nodes: bringing them into one that can run, and checking that they are.
+/* The order of a graph's nodes: sorts them into a runnable order, and checks it.
  *
- * A node waits for its arguments.  On top, accesses to memory that some node writes keep the order they have: a write
+ * A node waits for its arguments.  In addition, accesses to memory that a node writes keep their order: a write
  * waits for the reads since the last write, a read for the last write.  Two parameters over one storage are the same
  * memory. */
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Compares two programs of one function node by node: which results for a longer axis begin with the results for a
- * shorter one. */
+/* Compares two programs of one function node by node: finds the results for a longer axis that begin with the results
+ * for a shorter one. */
 #include <stdlib.h>
 
 #include "graph/prefix.h"

@@ -1,5 +1,5 @@
-/* Symbols: tensors without values.  Calls that meet one are written down as nodes that refer to their arguments; while
- * a thread traces, all calls are. */
+/* Symbols: tensors without values.  Calls with a symbol among their arguments are recorded as nodes that refer to their
+ * arguments; while a thread traces, all calls are. */
 #include <stdlib.h>
 #include <string.h>
 

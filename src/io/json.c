@@ -1,4 +1,4 @@
-/* JSON out of files: how much memory it would take is known before it is taken. */
+/* JSON from files: the memory that it takes is computed before it is allocated. */
 #include "io/json.h"
 
 #include "runtime/memory/memory_limit.h"

@@ -1,4 +1,4 @@
-/* The program's own files, replaced as a whole: the durable writer as a part of the interface. */
+/* Files of the program, replaced as a whole: the public interface of the durable writer. */
 #include <errno.h>
 #include <stdlib.h>
 

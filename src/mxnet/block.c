@@ -1,4 +1,4 @@
-/* The block of a symbol of MXNet's: runs it node by node, with our operations. */
+/* The block of an MXNet symbol: runs it node by node, with our operations. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Attention between the places of sequences, and learned positions. */
+/* Attention between the positions of sequences, and learned position embeddings. */
 #include <stdlib.h>
 
 #include "nn/nn.h"

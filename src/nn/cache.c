@@ -1,4 +1,4 @@
-/* Caches: what a network's layers keep from earlier steps of a sequence, so that later ones need not compute it. */
+/* Caches: keys, values and positions of earlier steps of a sequence, so that later steps need not compute them. */
 #include <stdlib.h>
 
 #include "autograd/autograd.h"

@@ -1,4 +1,4 @@
-/* Blocks made of blocks: one after the other, and beside a shortcut. */
+/* Blocks made of blocks: chains, and residual blocks with a shortcut. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* All shards of a batch forward together, block by block: for layers that need the whole batch at once. */
+/* Forward pass of all shards of a batch together, block by block: for layers that need the whole batch. */
 #include <stdlib.h>
 
 #include "nn/nn.h"

@@ -1,4 +1,4 @@
-/* Initialisers, and giving a network its first values. */
+/* Initialisers, and the initialisation of networks. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* Parameters: tensors of a block that are trained or kept; their values come once their shape is known. */
+/* Parameters: tensors of a block that are trained, or running statistics; they get values once their shape is known. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* Names of parameters in files: rules that turn those of other programs into paths, and a look at what a file holds. */
+/* Names of parameters in files: rules that translate names of other programs into paths, and a list of a file's
+ * contents. */
 #include <stdlib.h>
 #include <string.h>
 

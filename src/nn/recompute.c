@@ -1,4 +1,4 @@
-/* Blocks that keep their inputs for the backward pass instead of their inside, which is computed again there. */
+/* Blocks that keep only their inputs for the backward pass, and recompute their intermediate values there. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Layers without parameters: activation, dropout, flatten, a function of the program's own. */
+/* Layers without parameters: activation, dropout, flatten, a function of the program. */
 #include <stdlib.h>
 
 #include "nn/nn.h"

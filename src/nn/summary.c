@@ -1,4 +1,4 @@
-/* A table of a network: what each block returns, holds and computes, counted while it runs. */
+/* A table of a network: each block's results, parameters, flops and bytes, counted while it runs. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Blocks within blocks: adding, walking, finding parameters by their path.  A block may have several places: what it
- * shares is met once. */
+/* Blocks within blocks: adding, walking, finding parameters by their path.  A block may have several parents; a walk
+ * visits its parameters once. */
 #include <stdlib.h>
 #include <string.h>
 

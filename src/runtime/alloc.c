@@ -1,4 +1,4 @@
-/* Memory of the library's own (alloc.h): the one place that requests it, and where a test can make it fail. */
+/* The library's own memory (alloc.h): the only place that requests it, where tests can make an allocation fail. */
 #include "op.h"
 #include "runtime/compat.h"
 #include "runtime/fault.h"

@@ -1,4 +1,4 @@
-/* Errors: the first mistake of each thread, and the faults of kernels, kept until a sync point reports them. */
+/* Errors: keeps the first mistake of each thread, and the faults of kernels, until a sync point reports them. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* The gate: which threads are in calls, closing it, and what is freed after they have left. */
+/* The gate: the threads that are in calls, closing it, and deferred freeing. */
 #include "op.h"
 #include "runtime/compat.h"
 #include "runtime/gate.h"

@@ -1,4 +1,4 @@
-/* What calls give as options: one rule for all structures of the list (options.h). */
+/* Options of calls: one rule for all structures of the list (options.h). */
 #include "options.h"
 
 #include <starling.h>

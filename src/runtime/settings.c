@@ -1,4 +1,4 @@
-/* Settings: those of sl_config, and of the environment where a program leaves them out. */
+/* Settings of sl_config, and of the environment if a program omits them. */
 #include <errno.h>
 #include <limits.h>
 #include <math.h>

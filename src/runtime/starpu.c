@@ -1,4 +1,4 @@
-/* StarPU's own start: its policy, its workers, and the variables that it shall not see. */
+/* The start of StarPU: its policy, its workers, and variables hidden from it. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>

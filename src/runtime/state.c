@@ -1,4 +1,4 @@
-/* The engine's state and its counters, which all of this folder reads.  It calls nothing. */
+/* The engine's state and its counters, which all files of this folder read.  It calls no other file. */
 #include "runtime/engine.h"
 #include "runtime/observe/stats.h"
 

@@ -1,4 +1,4 @@
-/* Calling an operation: checks, result types, new tensors, submission, recording; and the messages of mistakes. */
+/* Calls of operations: checks, result types, new tensors, submission, recording; messages of mistakes. */
 #include <stdlib.h>
 #include <string.h>
 

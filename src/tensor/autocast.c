@@ -1,4 +1,4 @@
-/* Automatic mixed precision: what sl_autocast makes of a call's floating-point inputs, by the operation's policy. */
+/* Automatic mixed precision: converts a call's floating-point inputs by the operation's policy. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Operations that programs register (starling/own.h): their descriptors, made from definitions, and what hands the
- * engine's calls on to them. */
+/* Operations that programs register (starling/own.h): their descriptors, made from definitions, and adapters for the
+ * engine's calls. */
 #include <starling/own.h>
 
 #include <stdlib.h>

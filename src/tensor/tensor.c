@@ -1,4 +1,4 @@
-/* The tensor object: its references, its properties that need no wait, and scopes. */
+/* The tensor object: references, properties that need no wait, and scopes. */
 #include <stdlib.h>
 
 #include "runtime/task/storage.h"

@@ -1,4 +1,4 @@
-/* Sums of what several devices have, added in pairs: the order does not depend on who is first. */
+/* Sums over several devices, added in pairs: the order does not depend on which device finishes first. */
 #include "op_list.h"
 #include "runtime/task/priority.h"
 #include "tensor/tensor.h"

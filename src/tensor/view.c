@@ -1,4 +1,4 @@
-/* Views and copies: other tensors over the same values, and the same values elsewhere. */
+/* Views and copies: other tensors in the same memory, and copies of values. */
 #include "op_inner.h"
 #include "op_list.h"
 #include "runtime/device/device.h"

@@ -1,4 +1,4 @@
-/* Gradients of micro-batches, added until a step uses them: what sl_step_opts.accumulate asks for. */
+/* Gradients of micro-batches, added until a step uses them (sl_step_opts.accumulate). */
 #include "starling/ops.h"
 #include "train/train.h"
 #include "train/trainer.h"

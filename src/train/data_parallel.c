@@ -1,7 +1,7 @@
-/* A trainer in one of several processes: what all must have alike, which the first line that differs from rank 0's
- * description tells; first values, which are those of rank 0 before the first gradient; sums of gradients.  Whole steps
- * begin by themselves (step_shards.c); otherwise the first forward pass that is recorded does, since gradients are
- * computed by what it has read. */
+/* A trainer in one of several processes: checks that all ranks agree with rank 0, and reports the first difference;
+ * sends rank 0's first values before the first gradient; sums gradients.  Whole steps do this themselves
+ * (step_shards.c); otherwise the first recorded forward pass does, since gradients depend on the values that it reads.
+ * */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

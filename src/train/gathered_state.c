@@ -1,4 +1,4 @@
-/* States that processes share (state_sharding.c) in one place for a while: rank 0, which writes a checkpoint of them. */
+/* Gathers sharded states (state_sharding.c) on rank 0, which writes a checkpoint of them. */
 #include <stdlib.h>
 
 #include "train/data_parallel.h"

@@ -1,5 +1,5 @@
-/* Buckets: parameters whose gradients are added together, and their owners: which device adds the gradients of
- * parameters that several devices use, and updates them. */
+/* Buckets: parameters whose gradients are added together, and their owners, the devices that add the gradients and
+ * update the parameters. */
 #include <stdlib.h>
 
 #include "autograd/autograd.h"

@@ -1,6 +1,6 @@
 /* Loss scaling: losses are multiplied by a factor before the backward pass, so that small gradients do not vanish in
- * float16. It grows while nothing overflows, and backs off after a step whose gradients did, which changes nothing. P.
- * Micikevicius et al., "Mixed precision training", ICLR 2018. */
+ * float16. The factor grows while no gradient overflows, and decreases after a step whose gradients overflowed; that
+ * step is skipped. P. Micikevicius et al., "Mixed precision training", ICLR 2018. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>

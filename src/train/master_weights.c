@@ -1,5 +1,5 @@
-/* Masters: float32 copies that a trainer updates instead of parameters in half types, and when each copy was made.
- * A write to such a parameter by anyone else shows in its storage's version. */
+/* Masters: float32 copies that a trainer updates instead of parameters in half types, with the versions of the
+ * parameters' storages, which show other writes to the parameters. */
 #include "starling/ops.h"
 #include "train/train.h"
 #include "train/trainer.h"

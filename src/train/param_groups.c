@@ -1,4 +1,4 @@
-/* Parameters by the patterns of their paths: learning rates and decay of their own, freezing. */
+/* Groups of parameters by patterns of their paths: separate learning rates and decay, freezing. */
 #include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Learning rates over the steps of a training. */
+/* Schedules of the learning rate. */
 #include <math.h>
 
 #include "nn/nn.h"

@@ -1,4 +1,4 @@
-/* Shards: a batch cut along axis 0 over devices, equally, by given shares, or by the devices' measured speed. */
+/* Shards: splits a batch along axis 0 over devices, equally, by given shares, or by the devices' measured speed. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-/* States of a trainer that several processes share: each keeps those of some parameters, gets the sums of their
- * gradients alone, updates them, and gives the others the new values.  That is the first stage of S. Rajbhandari, J.
- * Rasley, O. Ruwase, Y. He, "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", SC 2020; no
- * parameter is divided.  Sums for one and values from one are as many bytes as sums for all. */
+/* States of a trainer sharded over several processes: each keeps the states of a part of the parameters, gets only the
+ * sums of their gradients, updates them, and sends the new values to the others.  That is the first stage of S.
+ * Rajbhandari, J.  Rasley, O. Ruwase, Y. He, "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", SC
+ * 2020; no parameter is divided.  Sums for one and values from one are as many bytes as sums for all. */
 #include "runtime/task/storage.h"
 #include "train/data_parallel.h"
 #include "train/train.h"

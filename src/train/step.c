@@ -1,5 +1,5 @@
-/* Whole training steps as one plan: forward, loss, backward and the optimiser's update; or, where a batch is cut into
- * shards, a plan for each shard up to its gradients (step_shards.c). */
+/* Whole training steps as one plan: forward, loss, backward and the optimiser's update; or, for a batch in shards, a
+ * plan for each shard up to its gradients (step_shards.c). */
 #include <stdlib.h>
 #include <string.h>
 

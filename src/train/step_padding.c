@@ -1,5 +1,4 @@
-/* Whole steps on batches that are filled up to the sizes of buckets: their losses are weighed by a mask, which is an
- * input of the program. */
+/* Whole steps on batches padded to the sizes of buckets: a mask, an input of the program, weights their losses. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Running whole steps: as one program, or, where a batch is cut into shards or the update is no part of the program, in
+/* Running whole steps: as one program, or, if the batch has shards or the update is not part of the program, in
  * step_shards.c. */
 #include <stdlib.h>
 #include <string.h>

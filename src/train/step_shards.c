@@ -1,5 +1,5 @@
-/* Steps on batches that are cut into shards, or that several processes share: a program for each shard up to its
- * gradients, which are then added, summed over the processes, and used. */
+/* Steps on batches in shards, or of several processes: a program for each shard up to its gradients, which are then
+ * added, summed over the processes, and used. */
 #include <stdlib.h>
 
 #include "dist/dist.h"

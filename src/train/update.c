@@ -1,5 +1,5 @@
-/* What a trainer's step does: updates, an operation for each share of each owner and group, moving averages behind
- * them, parameters in half types rounded to their masters. */
+/* A trainer's step: updates, one operation for each share of each owner and group, then moving averages, and parameters
+ * in half types rounded from their masters. */
 #include <math.h>
 #include <stdlib.h>
 

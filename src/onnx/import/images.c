@@ -1,4 +1,4 @@
-/* ONNX operators, computed: borders, other sizes of images, pixels as channels. */
+/* ONNX operators, computed: padding, resizing of images, space to depth. */
 #include <math.h>
 #include <stdlib.h>
 

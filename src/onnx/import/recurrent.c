@@ -1,5 +1,5 @@
-/* ONNX operators, computed: recurrent layers, all steps in one operation; step by step where that does not compute what
- * ONNX means: a state that is reset before its product (GRU). */
+/* ONNX operators, computed: recurrent layers, all steps in one operation; step by step for GRUs that reset the state
+ * before its product, which that operation does not compute. */
 #include "onnx/model/call.h"
 #include "starling/functions.h"
 

@@ -1,4 +1,4 @@
-/* ONNX operators, computed: pixels at positions that a grid gives. */
+/* ONNX operators, computed: pixels at the positions of a grid. */
 #include <math.h>
 
 #include "onnx/model/call.h"

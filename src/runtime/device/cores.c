@@ -1,6 +1,6 @@
 /* The cores of the machine that this process may use: its mask, the cores that variables name or reserve, its part where
- * the processes of a job share a machine unbound.  A quota of a control group and OMP_NUM_THREADS bound threads and leave
- * the mask alone: the system then chooses the cores that others leave free. */
+ * the processes of a job share a machine unbound.  A control group's quota and OMP_NUM_THREADS limit the number of
+ * threads but do not change the mask, so the system chooses idle cores. */
 #include "config.h"
 #include "runtime/compat.h"
 #include "runtime/device/cores.h"

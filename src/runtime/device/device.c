@@ -1,4 +1,4 @@
-/* Devices: their names, whether they exist, and which StarPU workers they mean. */
+/* Devices: their names, their existence, and their StarPU workers. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* cuBLAS and cuDNN: loaded at first use, and then a handle of each a CUDA worker, on the worker's stream. */
+/* cuBLAS and cuDNN: loaded at first use, with a handle of each for every CUDA worker, on the worker's stream. */
 #include "op.h"
 #include "runtime/compat.h"
 #include "runtime/device/cuda_graph.h"

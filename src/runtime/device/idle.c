@@ -1,4 +1,4 @@
-/* Waiting and idling: threads that only wait for work leave the cores to threads that have some.
+/* Waiting and idling: threads that only wait for work leave the cores to threads with work.
  *
  * Three kinds of threads share the cores: the program's threads, StarPU's workers, which poll, and the teams' OpenMP
  * threads, which poll for milliseconds after each parallel region.  A thread that wakes up on the core of a polling

@@ -1,4 +1,4 @@
-/* CPU teams: the cores of the machine are dealt out to the CPU workers; a worker's kernels run on all cores of its
+/* CPU teams: the cores of the machine are distributed over the CPU workers; a worker's kernels run on all cores of its
  * team.
  *
  * A worker's mask is that of its whole team, and so are those of the threads that OpenMP makes for it, because threads

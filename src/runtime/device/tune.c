@@ -1,7 +1,7 @@
-/* What was measured on this machine's GPUs, in memory and in a file for each kind of GPU, FOLDER/starling/GPU: FOLDER is
- * where StarPU keeps its models.  A line is a key, a way, µs and a check sum, between tabs; lines that do not check, as
- * of a file that was cut off, are passed over, and what they said is measured again.  Lines are only added, under a
- * lock, each in one piece. */
+/* Measurements on this machine's GPUs, in memory and in a file for each kind of GPU, FOLDER/starling/GPU: FOLDER is
+ * that of StarPU's models.  A line is a key, a way, µs and a check sum, separated by tabs; lines with a wrong check
+ * sum, such as those of a truncated file, are skipped and measured again.  Lines are only appended, under a lock, each
+ * in one write. */
 #include "tune.h"
 
 #include "config.h"

@@ -1,5 +1,5 @@
-/* How much main memory is available: the minimum of the machine's available memory and of the limits of the process
- * (ulimit) and its control groups.  Linux grants more memory than it has and kills the process that uses it; StarPU
+/* The available main memory: the minimum of the machine's available memory and of the limits of the process (ulimit)
+ * and its control groups.  Linux grants more memory than it has and kills the process that uses it; StarPU
  * repeats a refused allocation endlessly.  So large requests are checked here first. */
 #include "runtime/compat.h"
 #include "runtime/memory/memory_limit.h"

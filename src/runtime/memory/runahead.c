@@ -1,6 +1,6 @@
-/* Run-ahead: how far submission may be ahead of execution, in tasks, and waiting for work to end.
- * Waiting keeps the engine locked, so that the order of submission stays that of the calls; what ends on the workers
- * never takes that lock.  Locks are StarPU's, which in simulation let simulated time pass. */
+/* Run-ahead: the limit of tasks by which submission may be ahead of execution, and waiting for work to end.  Waiting
+ * keeps the engine locked, so that the order of submission is that of the calls; the end of a task on a worker never
+ * takes that lock.  The locks are StarPU's, so simulated time passes in them. */
 #include "runtime/compat.h"
 #include "runtime/engine.h"
 #include "runtime/memory/runahead.h"

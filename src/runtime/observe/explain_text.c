@@ -1,4 +1,4 @@
-/* What sl_explain prints. */
+/* The text of sl_explain. */
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Traces: gives StarPU each task's name, call site and colour while it records one, and writes to the file named
- * by SL_TRACE_TASKS what StarPU has no room for: the shapes of each call, and the block that it belongs to. */
+/* Traces: gives StarPU each task's name, call site and colour while it records one, and writes data that StarPU cannot
+ * store to the file named by SL_TRACE_TASKS: the shapes of each call, and its block. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Statistics: what the runtime did, counted as it happens, and what StarPU counted. */
+/* Statistics: counters of the runtime, and StarPU's. */
 #include <string.h>
 
 #include "alloc.h"

@@ -1,4 +1,4 @@
-/* How long workers have computed, and how much: from StarPU's times of each task, once they are requested. */
+/* Busy time and flops of workers, from StarPU's times of each task, once requested. */
 #include <string.h>
 
 #include "runtime/compat.h"

@@ -1,5 +1,5 @@
-/* Slave processes: StarPU's TCP/IP workers run the same program in another process, with memory of its own.  A segment
- * goes there as a message without pointers; what failed comes back, and counts here as if it had failed here. */
+/* Slave processes: StarPU's TCP/IP workers run the same program in another process, with separate memory.  A segment is
+ * sent there as a message without pointers; failures are sent back, and are faults like those of this process. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* What a simulated run takes at least, whatever the policy decides: found while its tasks are submitted.
+/* Lower bounds of the time of a simulated run, under any policy, computed while its tasks are submitted.
  *
- *   area    all work, cut into pieces as small as one likes and spread over all devices that may do it
+ *   area    all work, divided arbitrarily and spread over all devices that may do it
  *   path    the longest chain of tasks that wait for each other, each where it is fastest, and of the host's waits
  *   pinned  the work of the device that the program itself has given most
  *

@@ -1,5 +1,5 @@
-/* Simulated machines: what each call would take, from its flops and bytes and the machine's description, or from what
- * StarPU recorded on it.  doc/simulation.md explains what a description contains. */
+/* Simulated machines: the time of each call, from its flops and bytes and the machine's description, or from StarPU's
+ * records of that machine.  doc/simulation.md explains what a description contains. */
 #include <time.h>
 
 #include "config.h"

@@ -1,5 +1,5 @@
-/* Prepared code: calls whose operands have fixed addresses, submitted again and again over other storages.  What plans
- * of the graph compiler are made of. */
+/* Prepared code: calls whose operands have fixed addresses, submitted repeatedly with other storages.  Plans consist of
+ * it. */
 #include <stdlib.h>
 #include <string.h>
 

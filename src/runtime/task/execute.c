@@ -1,5 +1,5 @@
-/* Running segments: the two functions that all codelets share.  They hand each call its memory, skip what depends on
- * a failed call, and turn a kernel's failure into a fault. */
+/* Running segments: the two functions that all codelets share.  They pass each call its memory, skip calls that depend
+ * on a failed one, and turn a kernel's failure into a fault. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

@@ -1,5 +1,6 @@
-/* StarPU's view of a buffer: a variable whose copies from and to GPUs are made here.  StarPU's own copies end the
- * program if one fails; here the buffer's value is spoilt, as by a kernel that fails, and its readers report that. */
+/* StarPU's interface of a buffer: a variable whose copies from and to GPUs are made here.  If one of StarPU's own
+ * copies fails, the program ends; here the buffer's value is spoilt, as by a failed kernel, and its readers report
+ * that. */
 #include "config.h"
 #include "runtime/device/device.h"
 #include "runtime/engine.h"

@@ -1,4 +1,4 @@
-/* Priorities of tasks, as the scheduling policy takes them: any number, a few, or heteroprio's buckets. */
+/* Priorities of tasks for the scheduling policy: any number, a few, or heteroprio's buckets. */
 #include <stdlib.h>
 #include <string.h>
 

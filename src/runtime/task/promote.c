@@ -1,8 +1,7 @@
 /* Calls on copies of their operands, which are in scratch memory.
  *
- * Half types that no kernel takes, or one declines, are turned into float32, the kernel for float32 runs, and what it
- * wrote is rounded back; where elements depend on those at their place alone, on CPUs, the copies are pieces that stay
- * in a first-level cache.
+ * Half types that no kernel takes, or one declines, are converted to float32, the kernel for float32 runs, and its
+ * results are rounded back; for elementwise operations on CPUs, the copies are pieces that stay in a first-level cache.
  *
  * Libraries for GPUs compute half types in other ways, which round otherwise, where an operand is a view that begins
  * between two multiples of 16 bytes: such operands are copied as they are, so that a call gives the same bits wherever

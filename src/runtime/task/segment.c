@@ -1,7 +1,7 @@
 /* Segments: calls are gathered into the open segment, which is submitted to StarPU as one task.
  *
- * A small call waits in the open segment for more of its kind, until someone waits for a result, a large call comes,
- * or enough have gathered.  What is not small makes a segment of its own. */
+ * A small call waits in the open segment for more small calls, until a thread waits for a result, a large call comes,
+ * or the segment is full.  A large call makes a separate segment. */
 #include <stdlib.h>
 #include <string.h>
 
