@@ -201,7 +201,7 @@ static void end_guard(struct guard g)
 	waitpid(g.id, NULL, 0);
 }
 
-/* ---- what they print --------------------------------------------------------------------------------------------- */
+/* ---- their output ------------------------------------------------------------------------------------------------ */
 
 static void print_line(struct stream *s, int rank)
 {

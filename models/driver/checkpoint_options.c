@@ -12,7 +12,7 @@
 
 enum { KEY_CHECKPOINT = 0x400, KEY_EVERY, KEY_KEEP, KEY_RESUME, KEY_HEALTH };
 
-/* ---- all drivers: where, how many, going on ---------------------------------------------------------------------- */
+/* ---- all drivers: where, how many, continuing -------------------------------------------------------------------- */
 
 static const struct argp_option folder_options[] = {
         {"checkpoint", KEY_CHECKPOINT, "DIR", 0,

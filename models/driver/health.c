@@ -180,7 +180,7 @@ bool drv_health_end(int status)
 	return true;
 }
 
-/* ---- what the run reports ----------------------------------------------------------------------------------------- */
+/* ---- the run's reports ------------------------------------------------------------------------------------------- */
 
 void drv_health_step(int64_t steps, int64_t samples)
 {

@@ -54,7 +54,8 @@ static bool check_port(const char *at, const char *port)
 	return slp_call_fail(at, "sl_init", SL_EINVAL, "MASTER_PORT=%s: it must be from 1 to 65535", port);
 }
 
-/* Where this process stands; what torchrun sets for PyTorch.  told: others will supply it. */
+/* This process's place, from the variables that torchrun sets for PyTorch.  told: the carrier supplies rank and size.
+ */
 static bool read_place(const char *at, struct slp_place *p, bool told)
 {
 	*p = (struct slp_place){.host = slp_env_or("MASTER_ADDR", "127.0.0.1"),
@@ -70,7 +71,7 @@ static bool read_place(const char *at, struct slp_place *p, bool told)
 	return true;
 }
 
-/* How many threads add; 0: as many as help. */
+/* The number of threads that add; 0: the best number. */
 static bool read_threads(const char *at)
 {
 	const char *text = slp_env_or("SL_DIST_THREADS", "0");
@@ -100,7 +101,7 @@ static bool read_order(const char *at, bool *fast)
 	return slp_call_fail(at, "sl_init", SL_EINVAL, "SL_DIST_ORDER=%s: it must be fixed or fast", name);
 }
 
-/* Processes that start together would write what StarPU measures into the same files. */
+/* Processes that start together would write StarPU's measurements to the same files. */
 static void choose_home(int rank)
 {
 	static bool chosen;
@@ -129,7 +130,7 @@ static const struct slp_carrier *find_carrier(const char *at, const char *name)
 	return carrier;
 }
 
-/* In simulation this process stands for all: the machine's description says how many. */
+/* In simulation this process stands for all: the machine's description has their number. */
 static enum sl_status join_simulated(const char *at)
 {
 	struct slp_place place = {.rank = 0};
@@ -183,7 +184,7 @@ __attribute__((constructor)) static void dist_init(void)
 	slp_engine_others = slp_requests_wait;
 }
 
-/* ---- what programs ask ------------------------------------------------------------------------------------------- */
+/* ---- queries of programs ----------------------------------------------------------------------------------------- */
 
 /* The rank of this process among the processes that train together, from 0. */
 int sl_dist_rank(void)

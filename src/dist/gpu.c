@@ -150,7 +150,7 @@ int slp_gpu_look_end(double timeout)
 	return slp_gpu_finish(timeout) ? -1 : !*gpu.bad;
 }
 
-#else /* nothing lies on a GPU, unless it is a simulated one */
+#else /* no value is on a GPU, unless it is a simulated one */
 
 bool slp_gpu_open(char why[SLP_DIST_WHY])
 {

@@ -47,7 +47,7 @@ static int socket_of(int rank, struct sockaddr_un *name, socklen_t *length)
 	const char *run = getenv("PMIX_NAMESPACE");
 	int n;
 	*name = (struct sockaddr_un){.sun_family = AF_UNIX};
-	/* After a 0.  Without a name of the run, what started all of them stands for it. */
+	/* After a 0.  Without a name of the run, the launcher's process identifies it. */
 	if (run) n = snprintf(name->sun_path + 1, sizeof name->sun_path - 1, "starling-mpi-%.64s-%d", run, rank);
 	else n = snprintf(name->sun_path + 1, sizeof name->sun_path - 1, "starling-mpi-%d-%d", (int)getppid(), rank);
 	*length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);

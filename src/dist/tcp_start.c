@@ -16,7 +16,7 @@
 #include "runtime/process/sockets.h"
 #include "starling/base.h"
 
-enum { PROTOCOL = 2, TEXT = SLP_DIST_WHY, SHORT = 2 /* seconds, for what fits in a socket's buffer */ };
+enum { PROTOCOL = 2, TEXT = SLP_DIST_WHY, SHORT = 2 /* seconds, for data that fits in a socket's buffer */ };
 
 struct answer {
 	char text[TEXT]; /* why not; "": welcome */
@@ -67,7 +67,7 @@ static struct slp_hello hello_of(const struct meeting *m, const struct where *wh
 
 /* ---- accepting one ----------------------------------------------------------------------------------------------- */
 
-/* What is wrong with one that knows the secret: nobody can go on then. */
+/* The fault of a process that knows the secret: then nobody can continue. */
 static bool fits(const struct meeting *m, const struct slp_hello *h)
 {
 	int rank = (int)h->rank;
@@ -131,7 +131,7 @@ static bool accept_from(struct meeting *m, int first)
 
 /* ---- going to one ------------------------------------------------------------------------------------------------ */
 
-/* Whether it welcomes this process.  What it says is worth nothing before it has proved that it knows the secret. */
+/* Whether it welcomes this process.  Its messages are ignored before it has proved that it knows the secret. */
 static bool introduce(struct meeting *m, int fd, int rank, const struct where *where)
 {
 	struct slp_greeting g;
@@ -226,7 +226,7 @@ static bool check_secret(struct meeting *m)
 	return true;
 }
 
-/* What to do about an error of listening. */
+/* The advice about an error of listening. */
 static const char *advice(int error)
 {
 	switch (error) {
@@ -287,7 +287,7 @@ static void tell_late(struct meeting *m)
 
 /* ---- all --------------------------------------------------------------------------------------------------------- */
 
-/* Rank 0: all come, and hear where the others are, or why it comes to nothing. */
+/* Rank 0: all connect, and receive the addresses of the others, or the reason of a failure. */
 static bool lead(struct meeting *m)
 {
 	if (!listen_at_master(m)) return false;

@@ -325,7 +325,7 @@ sl_tensor *slp_param_use_written(const char *at, sl_param *param, sl_tensor *x)
 	return t && sl_is_symbol(x) ? slp_symbol_of(at, t, param->full_name) : t;
 }
 
-/* ---- what programs ask ------------------------------------------------------------------------------------------- */
+/* ---- queries of programs ----------------------------------------------------------------------------------------- */
 
 /* The name of the parameter, which begins with its block's name: "dense0_weight"; "" for NULL.  The text lives as long
  * as the parameter. */

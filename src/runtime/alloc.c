@@ -55,7 +55,7 @@ void *slp_try_realloc(void *p, size_t bytes)
 	return noted(refused(bytes) ? NULL : realloc(p, bytes), bytes);
 }
 
-/* Large arrays lie in large pages where the system has some: fewer page faults and misses of the TLB. */
+/* Large arrays are in large pages where the system has some: fewer page faults and TLB misses. */
 static void *in_large_pages(void *p, size_t bytes)
 {
 	enum { PAGE = 2 << 20 };

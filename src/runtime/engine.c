@@ -71,7 +71,7 @@ static void report_missing_shutdown(void)
 	sl_shutdown_at_exit();
 }
 
-/* In the child of a fork: StarPU's threads are not here, and locks may be held by threads that are not. */
+/* In the child of a fork: StarPU's threads do not exist here, and threads that do not exist may hold locks. */
 static void forked(void)
 {
 	if (!sl_is_initialized()) return;
@@ -93,7 +93,7 @@ static void register_exit(void)
 static void start_watch(const struct slp_settings *s)
 {
 	if (!sl_is_simulated())
-		slp_watch_start(s->deadline, s->deadline_is_error); /* simulated time is not that of threads */
+		slp_watch_start(s->deadline, s->deadline_is_error); /* simulated time differs from that of threads */
 	slp_finite_wanted = s->nan && !sl_is_simulated();
 }
 
@@ -288,7 +288,7 @@ static bool refused(const char *function, bool outermost)
 	return !outermost;
 }
 
-/* How many still use the engine after one has given it up; the last one stays until it has stopped. */
+/* The number of users left after one has released the engine; the last one stays until it has stopped. */
 static int give_up_use(void)
 {
 	SLP_UNCANCELLED();
@@ -299,7 +299,7 @@ static int give_up_use(void)
 	return users - 1;
 }
 
-/* No call of another thread is under way. */
+/* No call of another thread is running. */
 static void stop_for_last(bool of_all)
 {
 	SLP_UNCANCELLED();

@@ -82,7 +82,7 @@ enum sl_status sl_error_raise_at(const char *at, enum sl_status status, const ch
 static uint32_t fault_keep(enum sl_status status, const char *message);
 static pthread_key_t ending; /* its destructor sees the threads that end with an error */
 
-/* A thread ends, and nobody asked for its error: the next sync point of another thread reports it. */
+/* A thread ends, and its error was not read: the next sync point of another thread reports it. */
 static void keep_for_others(void *unused)
 {
 	(void)unused;

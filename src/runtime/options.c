@@ -59,7 +59,7 @@ static bool wide_integers(const struct given *g, const char *name, int64_t *x, c
 	return true;
 }
 
-/* Structures within have functions of their own. */
+/* Nested structures have separate functions. */
 static bool schedule(const struct given *g, const char *name, struct sl_schedule *x, const struct sl_schedule *d, int n)
 {
 	(void)name, (void)d, (void)n;

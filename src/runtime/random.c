@@ -66,7 +66,7 @@ struct slp_rng slp_rng_next(void)
 	return note(rng);
 }
 
-/* The first of count streams, from the skip-th of those that pass by. */
+/* The first of `count` streams, from the skip-th stream on. */
 static struct slp_rng take(int count, int skip, int passing)
 {
 	struct slp_rng rng;
@@ -93,7 +93,7 @@ struct slp_rng slp_rng_take_apart(int count)
 	return take(count, own_rank, all_ranks);
 }
 
-/* What initialises is the same in all processes; what drops, is not. */
+/* Initialisation is the same in all processes; dropout is not. */
 struct slp_rng slp_rng_next_apart(void)
 {
 	return slp_draws.count ? slp_rng_next() : slp_rng_take_apart(1);

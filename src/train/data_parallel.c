@@ -41,12 +41,12 @@ static struct slp_data_parallel *ranks_new(const char *at, sl_trainer *trainer)
 	return r;
 }
 
-/* Lines that begin so are not what the program asked for, but values. */
+/* Lines with this prefix are values, not requests of the program. */
 #define VALUES "values of "
 
 /* ---- describing -------------------------------------------------------------------------------------------------- */
 
-/* "what: value" a line, so that the first line that differs says it. */
+/* One "name: value" per line, so that the first different line names the difference. */
 static void describe_optimizer(FILE *f, const struct sl_optimizer *o)
 {
 	const struct {
@@ -369,12 +369,12 @@ bool slp_data_parallel_begin(const char *at, sl_trainer *trainer, const char *fu
 
 /* ---- sums -------------------------------------------------------------------------------------------------------- */
 
-/* What is the same for all sums of a step; param: the (first) parameter. */
+/* The common parameters of all sums of a step; param: the (first) parameter. */
 static struct slp_dist_what describe_sum(sl_trainer *trainer, int param, struct slp_dist_what what)
 {
 	const int *shard_rank = slp_trainer_shard_ranks(trainer);
 	what.name = (*slp_trainer_ranks(trainer))->paths[param];
-	what.one = shard_rank && slp_trainer_optimizer(trainer)->clip_norm == 0; /* the norm is that of all */
+	what.one = shard_rank && slp_trainer_optimizer(trainer)->clip_norm == 0; /* the norm is over all ranks */
 	if (what.one) what.rank = shard_rank[param];
 	what.any = slp_trainer_scales(trainer);
 	what.lr = slp_trainer_optimizer(trainer)->lr; /* without the schedule, which is the same for all */
@@ -395,7 +395,7 @@ struct group {
 	double bytes;
 };
 
-/* Whether parameter i's gradient may go with those of the group; what is in no bucket goes by bytes. */
+/* Whether parameter i's gradient may join those of the group; gradients in no bucket are grouped by bytes. */
 static bool joins(sl_trainer *t, const struct group *g, const sl_tensor *gradient, int i, double enough)
 {
 	const int *buckets = slp_trainer_grad_buckets(t), *shard_rank = slp_trainer_shard_ranks(t);

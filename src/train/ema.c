@@ -28,8 +28,8 @@ bool slp_trainer_is_averaged(const char *at, const char *function, const sl_trai
 	return true;
 }
 
-/* Keeps the parameters' own values, and waits until they are kept: a copy that has no memory fails when its task is
- * submitted, and what overwrites the parameter would run. */
+/* Keeps the parameters' own values, and waits until they are kept: a copy without memory fails when its task is
+ * submitted, and the tasks that overwrite the parameter would run. */
 static bool hold(const char *at, sl_trainer *t)
 {
 	if (!(t->held = slp_calloc((size_t)t->count, sizeof *t->held)))
@@ -60,7 +60,7 @@ static bool give_back(const char *at, sl_trainer *t)
 	return ok;
 }
 
-/* Masters follow what others have written before, and not what is written here.  After an error all is as it was. */
+/* Masters follow earlier writes of others, but not these.  After an error nothing is changed. */
 static bool stand_in(const char *at, sl_trainer *t)
 {
 	if (!slp_trainer_master_weights_follow(at, t)) return false;

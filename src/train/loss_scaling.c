@@ -145,6 +145,6 @@ bool slp_loss_scaling_follow(const char *at, sl_trainer *t, bool finite)
 		if (isfinite((float)(now * o->growth))) now *= o->growth;
 		good = 0;
 	}
-	if (now < FLT_MIN) now = FLT_MIN; /* what overflows then does not for its scale */
+	if (now < FLT_MIN) now = FLT_MIN; /* a later overflow is not due to its scale */
 	return slp_loss_scaling_set(at, t, (float)now, good, overflows);
 }

@@ -4,7 +4,7 @@
 #include "train/train.h"
 #include "train/trainer.h"
 
-/* Counts what is written to a parameter. */
+/* Counts writes to a parameter. */
 static unsigned version_of(const sl_param *p)
 {
 	return p->data ? atomic_load_explicit(&p->data->storage->version, memory_order_relaxed) : 0;

@@ -90,7 +90,7 @@ unsigned slp_trainer_changes(const sl_trainer *t)
 
 /* ---- freezing ---------------------------------------------------------------------------------------------------- */
 
-/* A gradient is attached or given up; how many are gathered stays. */
+/* A gradient is attached or detached; the number of gathered ones is unchanged. */
 static bool set_frozen(const char *at, sl_param *p, bool frozen)
 {
 	const struct slp_var *v = p->data ? p->data->var : NULL;

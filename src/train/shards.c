@@ -15,8 +15,8 @@
 
 /* Shares that differ less than this are left as they are: a new size of shard is a new program. */
 static const double drift = 0.05;
-/* A look makes no part smaller than this part of what it was: what misleads once (a program compiled, another process)
- * must not leave a device with the few rows at which it would look slow for good. */
+/* A measurement makes no part smaller than this fraction of the previous one: a single misleading one (a program
+ * compiled, another process) must not leave a device with so few rows that it would look slow for good. */
 static const double least = 0.25;
 
 struct sl_balance {
@@ -60,7 +60,8 @@ sl_balance *sl_balance_new_at(const char *at, const sl_device *devices, int n)
 	return b;
 }
 
-/* What each device did since the last look.  False if one did too little to tell: the next look takes it all in. */
+/* The work of each device since the last measurement.  False if a device did too little to tell: the next measurement
+ * includes it. */
 static bool measure(sl_balance *b, double *speeds)
 {
 	enum { ENOUGH_MS = 5 };
@@ -171,7 +172,7 @@ static enum sl_status check(const char *at, const sl_tensor *x, const sl_device 
 	return SL_ESHAPE;
 }
 
-/* Rows for a device: a view where memory is shared; for a GPU, memory of their own, so that they alone travel. */
+/* Rows for a device: a view if memory is shared; for a GPU, a copy, so that they alone are transferred. */
 static sl_tensor *load(const char *at, sl_tensor *x, int64_t begin, int64_t end, sl_device device)
 {
 	sl_tensor *rows = sl_rows_at(at, x, begin, end);

@@ -43,7 +43,7 @@ bool slp_trainer_needs_gradient(sl_trainer *t, int i)
 	return t->optimizer.clip_norm != 0 || slp_trainer_scales(t) || slp_trainer_has_state_of(t, i);
 }
 
-/* Parameters that lie in one memory go together: they have one keeper. */
+/* Parameters in one piece of memory are kept by one process. */
 bool slp_trainer_broadcast(const char *at, sl_trainer *t, sl_tensor *const *params)
 {
 	const int *shard_rank = slp_trainer_shard_ranks(t);

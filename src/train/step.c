@@ -102,7 +102,7 @@ void sl_step_free(sl_step *step)
 
 /* ---- tracing ----------------------------------------------------------------------------------------------------- */
 
-/* What the program called for this trace. */
+/* The calls of the program in this trace. */
 static const char *called(void)
 {
 	return slp_current_call.at ? slp_current_call.function : "sl_step_run";
@@ -153,8 +153,8 @@ static bool trace_update(const char *at, const sl_step *step, const struct slp_t
 	return ok;
 }
 
-/* The gradients among the results, those of frozen parameters left out, and their buckets; how many, or -1 after an
- * error. */
+/* The gradients among the results, without those of frozen parameters, and their buckets; returns their number, -1
+ * after an error. */
 static int trace_gradients(const char *at, const sl_step *step, const struct slp_trace *trace, sl_tensor **heads,
                            int *bucket)
 {
@@ -183,7 +183,7 @@ sl_tensor *slp_step_loss(const char *at, const sl_step *step, sl_tensor *const *
 	return step->loss(at, out[0], targets[0]);
 }
 
-/* Forward: the losses and the results of the network, as symbols; *mask: the batch's, if it is filled up. */
+/* Forward: the losses and the results of the network, as symbols; *mask: the batch's, if it is padded. */
 static bool trace_forward(const char *at, const sl_step *step, struct slp_compiled *c, sl_tensor **heads,
                           sl_tensor **mask)
 {
@@ -203,8 +203,8 @@ static bool trace_forward(const char *at, const sl_step *step, struct slp_compil
 	return c->nresults > 0;
 }
 
-/* heads: the losses, the results, and the gradients if there is no update; so many, or -1 after an error.  bucket NULL:
- * forward alone. */
+/* heads: the losses, the results, and the gradients if there is no update; returns their number, -1 after an error.
+ * bucket NULL: forward alone. */
 static int trace_step(const char *at, const sl_step *step, struct slp_compiled *c, struct slp_trace *trace,
                       sl_tensor **heads, int *bucket)
 {

@@ -10,7 +10,7 @@
 struct slp_compiled {
 	struct slp_signature *signature; /* of the batch and its targets */
 	int nin, ntargets;               /* numbers of the network's inputs, and of the targets */
-	unsigned filled; /* the inputs that follow a bucket's size, the last one the mask of losses; 0: none */
+	unsigned filled; /* inputs padded to a bucket's size, bits; if any, the last input masks the losses */
 	struct slp_follows follows[1 + SL_MAX_RESULTS]; /* the losses, the results */
 	bool whole;   /* with the update; otherwise its results include the gradients */
 	int nresults; /* of the network: they come after the losses */

@@ -15,8 +15,7 @@ int64_t slp_step_rows(const struct slp_step_run *r, int shard)
 
 /* ---- the mask ---------------------------------------------------------------------------------------------------- */
 
-/* What each element along the axis counts: as many as there are together, if they are not rows, which the trainer
- * counts. */
+/* The weight of each element along the axis: 1 for rows, which the trainer counts; otherwise padded size / length. */
 static sl_tensor *mask_of(const struct slp_step_run *r, const struct slp_padding *f, sl_device device)
 {
 	double *values = slp_calloc((size_t)f->size, sizeof *values);

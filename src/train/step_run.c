@@ -17,14 +17,14 @@ static uint64_t bits(double x)
 	return u;
 }
 
-/* Whether a run is one program with the update; masters are updated behind programs, and so are sums of micro-batches,
- * and what loss scaling may leave out. */
+/* Whether a run is one program with the update: not with sums of micro-batches, masters or loss scaling, whose updates
+ * follow the program. */
 static bool is_whole(const sl_step *step)
 {
 	return step->opts.accumulate <= 1 && !slp_trainer_rounds(step->trainer) && !slp_trainer_scales(step->trainer);
 }
 
-/* Whether the step is there, and takes so many tensors. */
+/* Whether the step exists, and takes this number of tensors. */
 static bool fits(const struct slp_step_run *r)
 {
 	if (!r->step) {

@@ -20,7 +20,7 @@ static bool is_amount(double x)
 	return x >= 0 && isfinite(x);
 }
 
-/* What is wrong with the settings, in `text`; false: nothing. */
+/* Writes the problem of the settings to `text`; false: none. */
 static bool wrong_optimizer(const struct sl_optimizer *o, char text[256])
 {
 	if (slp_optimizer_wrong(o, text)) return true;
@@ -30,7 +30,7 @@ static bool wrong_optimizer(const struct sl_optimizer *o, char text[256])
 	return wrong != NULL;
 }
 
-/* The block's parameters, those without a gradient left out. */
+/* The block's parameters, without those that have no gradient. */
 static bool find_params(const char *at, sl_trainer *t)
 {
 	int all = 0;
@@ -152,7 +152,7 @@ sl_param *const *slp_trainer_params(const char *at, sl_trainer *trainer, int *co
 	return trainer->params;
 }
 
-/* ---- what is saved ----------------------------------------------------------------------------------------------- */
+/* ---- saved state ------------------------------------------------------------------------------------------------- */
 
 const char *slp_trainer_state_name(const sl_trainer *trainer, int which)
 {
@@ -292,7 +292,7 @@ bool slp_trainer_has_all(const char *at, const char *function, sl_trainer *t)
 	return true;
 }
 
-/* Gradients of one step are scaled alike; *scale: those before, 0: there were none. */
+/* All gradients of one step have one scale; *scale: the previous one, 0: none. */
 static bool scale_alike(const char *at, const sl_param *p, double *scale)
 {
 	double own = p->data->var->scale;

@@ -62,7 +62,7 @@ static bool call(const struct run_network *n, double *seconds)
 	return ok;
 }
 
-/* ---- so many calls ----------------------------------------------------------------------------------------------- */
+/* ---- a number of calls ------------------------------------------------------------------------------------------- */
 
 static void note_calls(const struct drv_options *o, struct times *t, json_t *results)
 {

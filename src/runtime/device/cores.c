@@ -45,7 +45,7 @@ static void load(void)
 	else hwloc_topology_destroy(t);
 }
 
-/* Without cores in it, as in some virtual machines, hardware threads stand for them. */
+/* If it lists no cores, as in some virtual machines, hardware threads count as cores. */
 static hwloc_obj_type_t kind_of_core(void)
 {
 	bool cores = hwloc_get_nbobjs_by_type(machine.topology, HWLOC_OBJ_CORE) > 0;

@@ -60,7 +60,7 @@ static int parse_index(const char **p)
 	return n;
 }
 
-/* One item, "gpu:0-3", of a list.  Returns how many devices it names, -1 if it is malformed. */
+/* One item, "gpu:0-3", of a list.  Returns the number of devices that it names, -1 if it is malformed. */
 static int parse_item(const char **p, sl_device *devices, int max)
 {
 	enum sl_device_kind kind = !strncmp(*p, "cpu", 3)    ? SL_DEVICE_CPU

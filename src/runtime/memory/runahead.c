@@ -90,8 +90,8 @@ void slp_runahead_wait(void)
 	if (atomic_load(&ahead.pending) >= max) wait_below(max - 1 - max / 4);
 }
 
-/* One more is under way.  Who enters must not wait for others any more before it is submitted: it would wait for
- * itself. */
+/* One more task is in flight.  After entering, the caller must not wait for others before it is submitted: it would
+ * wait for itself. */
 void slp_runahead_enter(void)
 {
 	peak(atomic_fetch_add(&ahead.pending, 1) + 1);

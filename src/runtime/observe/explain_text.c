@@ -62,7 +62,7 @@ static void print_devices(FILE *f, const struct slp_explanation *e)
 	}
 }
 
-/* What was not where it ran when it became ready, with the node it can have come from. */
+/* The inputs that were not on the task's node when it became ready, with the node that they may have come from. */
 static void print_travels(FILE *f, const struct slp_explanation *e)
 {
 	unsigned node = starpu_worker_get_memory_node((unsigned)e->worker);

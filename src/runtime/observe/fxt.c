@@ -56,13 +56,13 @@ const char *slp_fxt_call_site_in_block(const char *at)
 	return slp_text_keep(text, at);
 }
 
-/* ---- what a task runs ------------------------------------------------------------------------------------------- */
+/* ---- the calls of a task ---------------------------------------------------------------------------------------- */
 
 /* One a kind of task: its number in the file, its name, its colour. */
 struct kind {
 	struct kind *next;
 	uint32_t footprint;
-	size_t sites; /* where its calls were asked for */
+	size_t sites; /* the call site of its calls */
 	int nops, number;
 	const char *name;
 	const struct sl_op *heaviest; /* of its calls; the family is its */
@@ -81,8 +81,8 @@ static double flops_of(const struct slp_record *r)
 	return c.op->flops ? c.op->flops(&c) : 0;
 }
 
-/* "conv2d", "linear+relu", "fill*3+sum+8": calls in their order; when that grows long, how many more there are.
- * Without blanks, which trace formats do not take. */
+/* "conv2d", "linear+relu", "fill*3+sum+8": calls in order; in a long list, the number of the remaining ones.  Without
+ * blanks, which trace formats do not accept. */
 static const char *name_of(const struct slp_call_list *p)
 {
 	enum { LONG = 16 };
@@ -130,7 +130,7 @@ static void write_text(const char *text, size_t length)
 	for (size_t i = 0; i < length; i++) fputc(slp_is_control(text[i]) ? ' ' : text[i], kinds.file);
 }
 
-/* The blocks that its calls belong to, if there are several, and about what each takes. */
+/* The blocks of its calls, if there are several, and the approximate share of each. */
 static void describe_layers(const struct kind *k)
 {
 	if (!k->layers || k->layers->count < 2) return;
@@ -142,7 +142,7 @@ static void describe_layers(const struct kind *k)
 	fputc('\n', kinds.file);
 }
 
-/* A line that says what tasks of the kind compute. */
+/* A line that describes the computations of such tasks. */
 static void describe(const struct kind *k, const struct slp_call_list *p)
 {
 	const struct slp_record *r = slp_record_first(p);
@@ -201,7 +201,7 @@ static void set_call_site(struct starpu_task *task, const char *at)
 	slp_task_set_call_site(task, slp_text_keep(file, ""), atoi(at + n));
 }
 
-/* How much of a block's path another call's site shares: "net0/dense0" and "net0/dense1" are both in "net0". */
+/* The length of a block's path that another call's site shares: "net0/dense0" and "net0/dense1" are both in "net0". */
 static size_t shared(const char *path, size_t length, const char *at)
 {
 	const char *other = at ? slp_fxt_block_path(at) : "";
@@ -279,7 +279,7 @@ static struct {
 	unsigned long steps;
 } iterations;
 
-/* StarPU's pop leaves the number where it was (1.4.10): so its stack is emptied, and filled anew. */
+/* StarPU's pop leaves the number unchanged (1.4.10): so its stack is emptied, and refilled. */
 static void show_iterations(void)
 {
 	static int shown;

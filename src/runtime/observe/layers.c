@@ -35,7 +35,7 @@ static double bytes_of(const struct slp_type *t)
 	return (double)sl_shape_size(t->shape) * (double)sl_dtype_size(t->dtype);
 }
 
-/* What a call computes, and what it reads and writes. */
+/* The operations of a call, and the bytes that it reads and writes. */
 struct work {
 	double flops, bytes;
 };

@@ -26,14 +26,14 @@
 
 enum { MOST = 64, SAY_HELLO = 2, LOOK_MS = 5, AGAIN_MS = 20 };
 
-/* What a slave says; the secret's proof is made from the master's nonce. */
+/* A slave's message; the secret's proof is made from the master's nonce. */
 struct slave_hello {
 	char magic[8], what[8];
 	uint8_t nonce[SLP_NONCE], mac[SLP_HMAC_BYTES];
 };
 _Static_assert(sizeof(struct slave_hello) <= SLP_HELLO_MOST, "the buffer of a caller");
 
-/* What the master says when StarPU listens, made from the slave's nonce. */
+/* The master's message when StarPU listens, made from the slave's nonce. */
 struct master_signal {
 	uint8_t mac[SLP_HMAC_BYTES];
 };

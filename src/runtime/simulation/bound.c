@@ -16,7 +16,7 @@
 static struct {
 	struct slp_area_type *types;
 	int ntypes, max_types;
-	double host; /* when the thread that submits could be where it is */
+	double host; /* the earliest time at which the submitting thread could be here */
 	double path;
 	double pinned[STARPU_NMAXWORKERS];
 } bound;
@@ -51,7 +51,7 @@ static void count(struct slp_area_type t)
 		bound.types[bound.ntypes++] = t;
 }
 
-/* When the task can begin: after what it reads is written, and what it writes is no longer used. */
+/* The earliest start of the task: after its inputs are written, and its outputs are no longer used. */
 static double begin(const struct slp_segment *seg)
 {
 	double t = bound.host;

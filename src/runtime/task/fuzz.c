@@ -52,7 +52,7 @@ static void submitted(struct starpu_task *task)
 	task->priority = (int)(mix(atomic_load(&fuzz.seed) ^ mix(number)) >> 33);
 }
 
-/* One of those that can run it. */
+/* A random worker that can run it. */
 static unsigned worker_for(struct starpu_task *task)
 {
 	unsigned able[MAX_WORKERS], count = 0, workers = starpu_worker_get_count();
