@@ -134,7 +134,7 @@ static void copies(struct drv_bench *b)
 	sl_release(x);
 }
 
-/* ---- what the engine finds by itself ----------------------------------------------------------------------------- */
+/* ---- dependencies that the engine finds -------------------------------------------------------------------------- */
 
 static void independent(struct drv_bench *b)
 {

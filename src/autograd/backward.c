@@ -23,12 +23,12 @@ struct walk {
 	int count, capacity;
 	struct slp_var **leaves;
 	int nleaves, max_leaves;
-	struct partial { /* what a leaf got from one device before another came */
+	struct partial { /* a leaf's gradient from one device, before another device contributed */
 		struct slp_var *leaf;
 		sl_tensor *sum;
 	} * partials;
 	int npartials, max_partials;
-	struct slp_var **inside; /* results of parts that were repeated: held */
+	struct slp_var **inside; /* results of repeated parts: held */
 	int ninside, max_inside;
 	bool retain;
 	double scale; /* of all gradients */
@@ -79,8 +79,7 @@ static void cut_spent(struct slp_node *n)
 	}
 }
 
-/* Collects all nodes behind those from first on, and sorts them with those that are still to come: the last call
- * first. */
+/* Collects all nodes behind those from `first` on, and sorts them with the remaining ones: the last call first. */
 static enum sl_status collect(struct walk *w, int first, int coming)
 {
 	for (int n = first; n < w->count; n++) {
@@ -135,7 +134,7 @@ static enum sl_dtype gradient_type(const struct slp_var *v)
 	return v->node && v->node->op == &slp_op_cast ? slp_promoted(v->type.dtype) : v->type.dtype;
 }
 
-/* What two devices contribute to is added where the tensor is. */
+/* Contributions of two devices are added on the tensor's device. */
 static enum sl_status contribute(struct walk *w, struct slp_var *v, sl_tensor *g)
 {
 	sl_tensor **sum = v->node ? &v->node->dout[v->index] : &v->sum;
@@ -181,7 +180,7 @@ static bool version_ok(const sl_tensor *t, unsigned version)
 	return !t->storage || atomic_load(&t->storage->version) == version;
 }
 
-/* Whether what the node saved is still there and unchanged. */
+/* Whether the values that the node saved still exist, unchanged. */
 static enum sl_status check_saved(const struct walk *w, const struct slp_node *n)
 {
 	if (n->spent) {
@@ -236,8 +235,8 @@ static enum sl_status hand_on(struct walk *w, const struct slp_node *n, sl_tenso
 	return s;
 }
 
-/* Repeats a part, the i-th node, and has the walk go on inside: the calls there are newer than all that are to come,
- * and their gradients go to the same variables in the same order as if they had been recorded at first. */
+/* Repeats a part, the i-th node, and continues the walk inside: its calls are newer than all remaining ones, and their
+ * gradients go to the same variables in the same order as if they had been recorded at first. */
 static enum sl_status go_inside(struct walk *w, int i)
 {
 	struct slp_node *n = w->nodes[i];
@@ -293,7 +292,7 @@ static void drop_douts(struct slp_node *n)
 
 /* ---- leaves ------------------------------------------------------------------------------------------------------ */
 
-/* Adds what devices have contributed to a leaf; the walk met the last shard first. */
+/* Adds the devices' contributions to a leaf; the walk met the last shard first. */
 static enum sl_status join(const struct walk *w, struct slp_var *v)
 {
 	int count = 0;
@@ -355,7 +354,7 @@ static void free_used(void *used)
 	free(u);
 }
 
-/* After an error on the way only drops the sums: s is what it was. */
+/* After an error only drops the sums: s is restored. */
 static enum sl_status store_all(const struct walk *w, enum sl_status s)
 {
 	struct used *used = w->nleaves ? slp_try_malloc(sizeof *used + (size_t)w->nleaves * sizeof *used->list) : NULL;

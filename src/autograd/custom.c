@@ -6,7 +6,7 @@
 #include "runtime/fault.h"
 #include "starling/autograd.h"
 
-/* What a recorded call keeps. */
+/* The data of a recorded call. */
 struct custom {
 	atomic_int refs;
 	struct sl_custom_gradient_opts opts;
@@ -40,7 +40,7 @@ static bool fill_douts(const struct slp_grad *g, sl_tensor **dout)
 	return true;
 }
 
-/* Whether what the program's function gave fits the inputs. */
+/* Whether the results of the program's function match the inputs. */
 static enum sl_status check_din(const struct slp_grad *g)
 {
 	for (int i = 0; i < g->nin; i++) {

@@ -58,7 +58,7 @@ static void node_drop(struct slp_node *node, struct slp_var **dying)
 	free(node);
 }
 
-/* Chains may be long: what dies is listed and freed one after the other, not in recursion. */
+/* Chains may be long: dead nodes are listed and freed one after the other, without recursion. */
 static void free_dying(struct slp_var *dying)
 {
 	for (struct slp_var *v; (v = dying);) {
@@ -229,7 +229,7 @@ static bool record_call(const char *at, const struct sl_op *op, const void *attr
 	return ok;
 }
 
-/* Changing a leaf, or what others see or the tape has saved, would make gradients wrong. */
+/* Changing a leaf, or values that others use or the tape has saved, would make gradients wrong. */
 static bool may_change(const char *at, const struct sl_op *op, sl_tensor *t)
 {
 	if (!wants(t) || t->gradient) return true;

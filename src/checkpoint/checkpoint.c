@@ -181,8 +181,8 @@ static void run(sl_checkpoint_job *job)
 	give_writer();
 }
 
-/* Of this thread: what computes goes first.  A loop of kernels waits for its slowest thread, so that one that has to share
- * its core holds up all others. */
+/* For this thread: computation has priority.  A loop of kernels waits for its slowest thread, so a thread that has to
+ * share its core delays all others. */
 static void lower_priority(void)
 {
 	setpriority(PRIO_PROCESS, (id_t)gettid(), 10); /* if that fails, it only costs time */
@@ -206,7 +206,7 @@ static void *run_thread(void *arg)
 	return NULL;
 }
 
-/* What became of rank 0's file is what the call returns on all. */
+/* The call returns the status of rank 0's file on all ranks. */
 static enum sl_status tell_ranks(const char *at, enum sl_status status)
 {
 	struct {

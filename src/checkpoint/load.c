@@ -160,7 +160,7 @@ sl_checkpoint *sl_checkpoint_open_at(const char *at, const char *path)
 	SLP_CALL("sl_checkpoint_open", at);
 	if (!path) return slp_call_fail(at, "sl_checkpoint_open", SL_EINVAL, "the path is NULL");
 	if (slp_engine_need(at) != SL_OK) return NULL;
-	if (sl_error() != SL_OK) return NULL; /* what follows looks at the error */
+	if (sl_error() != SL_OK) return NULL; /* the caller checks the error */
 	return slp_dist.size > 1 ? open_together(at, path) : open_here(at, path);
 }
 

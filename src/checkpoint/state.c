@@ -87,7 +87,7 @@ bool slp_state_copy(const char *at, sl_tensor *to, sl_tensor *saved)
 	return copy && sl_copy_inplace_at(at, to, copy);
 }
 
-/* ---- what does not fit ------------------------------------------------------------------------------------------- */
+/* ---- differences ------------------------------------------------------------------------------------------------- */
 
 enum { MOST_SHOWN = 6 }; /* lines of a part: a message has an end */
 
@@ -210,7 +210,7 @@ static bool check(struct slp_state *s, const char *path)
 	return told ? !s->ndifferent : no_memory(s);
 }
 
-/* What was restored before stays. */
+/* Values restored before stay. */
 static void tell_partial(void)
 {
 	char text[2048];

@@ -22,7 +22,7 @@ bool slp_state_has_trainer(const struct sl_checkpoint_opts *o)
 	return o->trainer != NULL;
 }
 
-/* ---- what the optimiser keeps ------------------------------------------------------------------------------------ */
+/* ---- the optimiser's states -------------------------------------------------------------------------------------- */
 
 /* Calls `each` with every state of every parameter and its name in the file until it says false. */
 static bool for_states(struct slp_state *s, bool (*each)(struct slp_state *s, const char *name, int which, int i))
@@ -41,14 +41,14 @@ static bool for_states(struct slp_state *s, bool (*each)(struct slp_state *s, co
 	return ok;
 }
 
-/* What was not updated yet has no state. */
+/* A parameter that was never updated has no state. */
 static bool save_state(struct slp_state *s, const char *name, int which, int i)
 {
 	sl_tensor *state = *slp_trainer_state(s->opts->trainer, which, i);
 	return !state || slp_state_add(s, state, "@trainer/%s", name);
 }
 
-/* A state is as its parameter is, or in float32 for a half type: here, or, where that has no values yet, in the
+/* A state has its parameter's type, or float32 for a half type: here, or, if the parameter has no values yet, in the
  * file. */
 static bool check_state(struct slp_state *s, const char *name, int which, int i)
 {
@@ -90,7 +90,7 @@ static bool for_groups(struct slp_state *s, bool (*each)(struct slp_state *s, js
 	return ok;
 }
 
-/* Those that differ from the optimiser. */
+/* Settings that differ from the optimiser's. */
 static bool save_group(struct slp_state *s, json_t *groups, const char *path, int i)
 {
 	double scale, decay;

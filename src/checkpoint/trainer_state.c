@@ -74,7 +74,7 @@ static bool list_skipped(const char *at, sl_trainer *t, struct list *l)
 	return add(l, slp_strdup(SKIPPED), sl_from_at(at, slp_trainer_skipped(t, 0), SL_SHAPE(count), make));
 }
 
-/* All that there is; what was not updated yet has no state. */
+/* All existing states; a parameter that was never updated has none. */
 static bool list_all(const char *at, sl_trainer *t, struct list *l)
 {
 	size_t most = SLP_TRAINER_STATES * (size_t)count_params(t) + 2;
@@ -148,7 +148,7 @@ static sl_tensor *find(const struct list *l, const char *name)
 	return NULL;
 }
 
-/* Why a state cannot be that of a parameter; NULL if it can.  States of half types are in float32. */
+/* The reason why a state cannot be that of a parameter; NULL if it can.  States of half types are in float32. */
 static const char *misfit(const sl_param *p, const sl_tensor *state, bool master)
 {
 	if (!slp_shape_known(p->shape))
@@ -160,7 +160,8 @@ static const char *misfit(const sl_param *p, const sl_tensor *state, bool master
 	return NULL;
 }
 
-/* Finds the states of all parameters in the file, in the order of slp_trainer_state; how many, or -1 after an error. */
+/* Finds the states of all parameters in the file, in the order of slp_trainer_state; returns their number, -1 after an
+ * error. */
 static int match(const char *at, const char *path, sl_trainer *t, const struct list *l, sl_tensor **states)
 {
 	int count, found = 0, k = 0;

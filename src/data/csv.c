@@ -12,7 +12,7 @@
 
 enum { LONGEST = 1 << 16, MOST_COLUMNS = 1 << 24 };
 
-/* Skips what some programs put before UTF-8.  False: it is UTF-16 or UTF-32. */
+/* Skips the byte order mark of UTF-8.  False: it is UTF-16 or UTF-32. */
 static bool skip_mark(struct slp_csv *c)
 {
 	char start[3] = "";

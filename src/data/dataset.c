@@ -126,7 +126,7 @@ int sl_dataset_classes(const sl_dataset *dataset)
 	return dataset ? dataset->classes : 0;
 }
 
-/* Of a million classes few are asked for by name. */
+/* Of a million classes few are looked up by name. */
 static const char *number_of(const sl_dataset *d, int label)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -100,7 +100,7 @@ static void inflate_some(struct source *s)
 		fail(s, SL_EFORMAT, "damaged gzip data: %s", s->z.msg ? s->z.msg : "the stream is invalid");
 }
 
-/* The next n bytes, or less at the end or after a failure; returns how many. */
+/* The next n bytes, or fewer at the end or after a failure; returns their number. */
 static int64_t get(struct source *s, void *to, int64_t n)
 {
 	enum { MOST = 1 << 30 };
@@ -170,7 +170,7 @@ static bool read_shape(struct source *s, int ndim, struct slp_idx *idx)
 	return true;
 }
 
-/* Before memory is asked for: whether the file can hold what its header says. */
+/* Before memory is allocated: whether the file can hold the contents that its header declares. */
 static bool check_size(struct source *s, const struct slp_idx *idx)
 {
 	char text[128];
@@ -185,7 +185,7 @@ static bool check_size(struct source *s, const struct slp_idx *idx)
 	return true;
 }
 
-/* How many of its bytes are there.  Memory grows with what has been read: a header may claim more than there is. */
+/* The number of bytes that exist.  Memory grows as they are read: a header may declare more than there are. */
 static int64_t read_growing(struct source *s, struct slp_idx *idx)
 {
 	int64_t got = 0, room = 0;

@@ -84,9 +84,9 @@ static bool sums(const sl_dataset *base, uint32_t sums[2])
 
 static const struct slp_source images_source = {"images", get, give_up, sums};
 
-/* ---- what is in folders ----------------------------------------------------------------------------------------- */
+/* ---- files of folders ------------------------------------------------------------------------------------------- */
 
-/* Names that are wanted, sorted byte by byte. */
+/* Requested names, sorted byte by byte. */
 struct list {
 	char **names;
 	int64_t count, room;
@@ -122,7 +122,7 @@ static bool is_wanted(const char *dir, const char *name, bool folders)
 	return n < PATH_MAX && !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-/* Adds what a folder has of them. */
+/* Adds the matching files of a folder. */
 static bool list_folder(const char *dir, bool folders, struct list *l)
 {
 	int64_t before = l->count;

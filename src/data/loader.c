@@ -28,7 +28,7 @@ struct sl_loader {
 	sl_dataset *dataset;
 	struct slp_reader *reader; /* NULL: operations make the batches */
 	int64_t samples, batches;  /* of an epoch */
-	uint64_t epoch;            /* that batches are being made of */
+	uint64_t epoch;            /* from which batches are being made */
 	int64_t made, taken;       /* batches of their epochs, made and handed out */
 	uint64_t reading;          /* the epoch that batches are handed out of */
 	int32_t *numbers;          /* the order of the epoch */
@@ -121,7 +121,7 @@ static void ask(sl_loader *l)
 	slp_reader_ask(l->reader, numbers(l) + first_row(l, count), count, l->opts.seed, l->epoch);
 }
 
-/* The oldest batch that was asked for, as tensors. */
+/* The oldest requested batch, as tensors. */
 static bool fetch(const char *at, sl_loader *l, struct sl_batch *b)
 {
 	const void *data[2];
@@ -312,7 +312,7 @@ int64_t sl_loader_samples(const sl_loader *loader)
 	return loader ? loader->samples : 0;
 }
 
-/* After a mistake the epoch begins anew. */
+/* After a mistake the epoch restarts. */
 static bool give_up(sl_loader *l)
 {
 	drop_ring(l);
@@ -394,7 +394,7 @@ enum sl_status sl_loader_end_epoch_at(const char *at, sl_loader *loader)
 	return SL_OK;
 }
 
-/* ---- where it stands --------------------------------------------------------------------------------------------- */
+/* ---- position ---------------------------------------------------------------------------------------------------- */
 
 bool slp_loader_get(const char *at, sl_loader *loader, struct slp_loader_state *state)
 {

@@ -24,7 +24,7 @@ static void give_up(sl_dataset *d)
 	if (def->free) def->free(def->self);
 }
 
-/* What its values are only the program knows. */
+/* Only the program knows its values. */
 static bool sums(const sl_dataset *d, uint32_t sums[2])
 {
 	sums[0] = slp_crc32c(0, &d->size, sizeof d->size);

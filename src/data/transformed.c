@@ -18,7 +18,7 @@ struct transformed {
 	int64_t most;     /* elements of the largest of all shapes */
 };
 
-/* What a sample needs on its way: as the inner set has it, and two places for numbers. */
+/* Memory for a sample in work: as the inner set has it, and two buffers of numbers. */
 struct room {
 	void *raw;
 	float *a, *b;
@@ -91,7 +91,7 @@ static void give_up(sl_dataset *d)
 	free(t->shapes);
 }
 
-/* Figures of the transforms; what a function does only the program knows. */
+/* Figures of the transforms; the effect of a function is known to the program only. */
 static bool sums(const sl_dataset *d, uint32_t sums[2])
 {
 	const struct transformed *t = (const struct transformed *)d;

@@ -21,7 +21,7 @@ struct slp_hoisted {
 	bool ran;
 };
 
-/* ---- what is hoisted --------------------------------------------------------------------------------------------- */
+/* ---- hoisted nodes ----------------------------------------------------------------------------------------------- */
 
 static bool is_preparation(const struct slp_gnode *n)
 {
@@ -186,7 +186,7 @@ static bool has_changed(struct slp_hoisted *h)
 	return changed;
 }
 
-/* Makes tensors anew whose values sl_shutdown took. */
+/* Makes tensors whose values sl_shutdown took again. */
 static enum sl_status put(struct slp_gnode *n, sl_tensor *value)
 {
 	if (n->tensor->storage->generation == slp_engine.generation)

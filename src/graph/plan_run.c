@@ -73,7 +73,7 @@ struct slp_plan_bytes slp_plan_bytes(const sl_plan *p)
 	return b;
 }
 
-/* ---- what a run is given ----------------------------------------------------------------------------------------- */
+/* ---- arguments of a run ------------------------------------------------------------------------------------------ */
 
 struct run {
 	const char *at;

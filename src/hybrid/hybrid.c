@@ -22,7 +22,7 @@ struct entry {
 	struct slp_follows follows[SL_MAX_RESULTS];
 	struct slp_traced traced; /* its graphs have become the plans' */
 	sl_plan *forward, *backward;
-	size_t bytes, scratch; /* of what forward leaves and backward takes; 0: they keep their memory */
+	size_t bytes, scratch; /* of the values that forward leaves for backward; 0: they keep their memory */
 	struct entry *next;
 };
 
@@ -201,7 +201,7 @@ static sl_tensor *origin_of(const struct slp_grad *g, const struct entry *e, str
 	return g->in[o.kind == SLP_FROM_INPUT ? o.index : e->signature->nin + e->traced.nleaves + o.index];
 }
 
-/* Hands results out: wanted inputs first, then leaves. */
+/* Returns results: requested inputs first, then leaves. */
 static void hand_out(const struct slp_grad *g, const struct entry *e, sl_tensor **out)
 {
 	int n = 0;
@@ -237,7 +237,7 @@ static void hybrid_hold(const void *attrs, bool hold)
 
 _Static_assert((int)SL_MAX_RESULTS <= (int)SLP_TAPE_OUTPUTS, "the tape records a block's results");
 
-/* Known to the tape only: it never becomes a task of its own. */
+/* Known to the tape only: it never becomes a separate task. */
 static const struct sl_op hybrid_op = {
         .name = "hybrid block",
         .doc = "a block that ran as a plan",
@@ -329,7 +329,7 @@ static bool call(const char *at, sl_block *block, struct hybrid *h, const struct
 	return ok;
 }
 
-/* The same with inputs that are filled up first: by operations, so that gradients flow back. */
+/* The same with inputs that are padded first: by operations, so that gradients flow to them. */
 static bool call_padded(const char *at, sl_block *block, struct hybrid *h, const struct slp_padding *f,
                         sl_tensor *const *in, int nin, struct slp_results *results, bool *eager)
 {
@@ -353,7 +353,7 @@ static bool hybrid_call(const char *at, sl_block *block, sl_tensor *const *in, i
 	*eager = !h || h->eager ||
 	         (slp_cache_is_on() && !slp_cache_is_of(block)); /* a cache does not know the programs in its network */
 	if (*eager || !inputs_usable(at, block, in, nin)) return false;
-	/* What a cache is given comes after what it has. */
+	/* A cache appends its input, which is therefore not padded. */
 	if (!slp_cache_is_on() && !slp_padding_of(at, sl_block_name(block), &h->opts.buckets, nin, in, &f))
 		return false;
 	return (f.which ? call_padded : call)(at, block, h, &f, in, nin, results, eager);

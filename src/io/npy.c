@@ -15,7 +15,7 @@ static const char magic[MAGIC + 1] = "\x93NUMPY";
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-/* What the header, a Python dictionary as text, says. */
+/* The contents of the header, a Python dictionary as text. */
 struct header {
 	const char *p, *end;
 	enum slp_element element;

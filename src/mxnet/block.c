@@ -66,7 +66,7 @@ static bool run_node(struct run *r, int node)
 	return !c.failed;
 }
 
-/* Releases intermediate tensors of a node at once, its arguments after their last use. */
+/* Releases a node's intermediate tensors, its arguments after their last use. */
 static bool run_and_release(struct run *r, int node)
 {
 	const struct slp_mx_block *b = r->b;

@@ -19,7 +19,7 @@ struct import {
 	const char *const *inputs;
 	int ninputs;
 	struct slp_mx_block *block;
-	char **names; /* what the file of parameters has */
+	char **names; /* the arrays of the parameter file */
 	sl_tensor **tensors;
 	int count;
 	const char *params; /* its path */
@@ -70,7 +70,7 @@ static const char *call_site_of(const char *file, const char *node)
 	return slp_text_keep(slp_text_escape(call_site, sizeof call_site, false), "an imported node");
 }
 
-/* Once it is known which nodes are needed, and how many values there are. */
+/* Once the used nodes and the number of values are known. */
 static bool count_uses(struct import *im)
 {
 	struct slp_mx_block *b = im->block;
@@ -169,7 +169,7 @@ static bool check_declared(struct import *im, const struct slp_mx_node *n, sl_sh
 	return true;
 }
 
-/* A parameter of the block under MXNet's own name, which may hold what ours must not. */
+/* A parameter of the block under its MXNet name, which may contain characters that ours must not. */
 static sl_param *make_param(struct import *im, const char *name, sl_shape shape, struct sl_param_opts opts)
 {
 	char *ours = slp_strdup(name);

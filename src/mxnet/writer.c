@@ -86,7 +86,7 @@ static int append_variable(struct slp_mx_writer *w, const char *name)
 	return node;
 }
 
-/* Variables are written where they are used first, as MXNet does; what node it is that is being written stays. */
+/* Variables are written at their first use, as MXNet does; the node being written is unchanged. */
 static void need_variable(struct slp_mx_writer *w, int i)
 {
 	const struct slp_gnode *n = &w->g->nodes[i];
@@ -230,7 +230,7 @@ static void write_symbol(struct slp_out *o, const json_t *json)
 	free(text);
 }
 
-/* Running statistics are what MXNet calls auxiliary. */
+/* Running statistics are MXNet's auxiliary states. */
 static bool is_auxiliary(const sl_graph *g, int node)
 {
 	for (int i = 0; i < g->count; i++) {

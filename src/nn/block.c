@@ -12,7 +12,7 @@
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
 
-/* How many blocks each word has named so far in the process. */
+/* The number of blocks that each word has named so far in the process. */
 static struct word {
 	struct word *next;
 	unsigned count;
@@ -231,7 +231,7 @@ static bool ready(const char *at, const sl_block *block, sl_tensor *const *in, i
 	return true;
 }
 
-/* The results of the forward that runs, from the second on: held. */
+/* The results of the running forward, from the second on: held. */
 static _Thread_local struct slp_results *further;
 
 /* Adds a result of a block; only its forward may call it.  The result follows the one that forward returns and those of
@@ -281,7 +281,7 @@ enum sl_status sl_block_hook_at(const char *at, sl_block *block, sl_hook *hook, 
 	return SL_OK;
 }
 
-/* Results belong to the scope outside; what forward made on the way is released here. */
+/* Results belong to the outer scope; forward's other tensors are released here. */
 bool slp_block_run(const char *at, sl_block *block, sl_tensor *const *in, int nin, struct slp_results *results)
 {
 	const char *outer_call_site = call_site,
@@ -323,7 +323,7 @@ static bool all_concrete(sl_tensor *const *in, int nin)
 	return true;
 }
 
-/* Gives up the results from `wanted` on, unless a scope does that. */
+/* Releases the results from `wanted` on, unless a scope does that. */
 static void leave(struct slp_results *results, int wanted)
 {
 	for (int i = wanted; i < results->count && !slp_scope_is_open(); i++) sl_release(results->t[i]);

@@ -1,4 +1,4 @@
-/* Blocks made of blocks: chains, and residual blocks with a shortcut. */
+/* Blocks that contain blocks: chains, and residual blocks with a shortcut. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +34,7 @@ static enum sl_status sequential_shards(sl_block *self, int n, sl_tensor *const 
 	return s;
 }
 
-/* Adds child after child; those that are left after an error are freed. */
+/* Adds child after child; the remaining ones are freed after an error. */
 static bool add_all(const char *at, sl_block *self, const char *const *names, sl_block *const *children, int count)
 {
 	for (int i = 0; i < count; i++) {

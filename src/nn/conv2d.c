@@ -16,7 +16,7 @@ struct conv {
 	sl_param *weight, *bias;
 };
 
-/* The weight's shape for images of so many channels; -1: not known. */
+/* The weight's shape for images of `channels` channels; -1: unknown. */
 static sl_shape weight_shape(const struct conv *c, int64_t in)
 {
 	return SL_SHAPE(c->channels, in < 0 ? -1 : in / c->opts.groups, c->opts.kernel[0], c->opts.kernel[1]);

@@ -26,7 +26,7 @@ static enum sl_status one_by_one(const char *at, sl_block *block, int n, sl_tens
 	return ok ? SL_OK : sl_error();
 }
 
-/* Results belong to the scope outside; what was made on the way is released here. */
+/* Results belong to the outer scope; other tensors are released here. */
 static enum sl_status all_at_once(const char *at, sl_block *block, int n, sl_tensor *const *x, sl_tensor **y)
 {
 	const char *outer = slp_forward_call_site_set(at);

@@ -25,7 +25,7 @@ struct gradcheck {
 	sl_function *f;
 	void *context;
 	int nin;
-	sl_tensor **in;  /* what the function is called with */
+	sl_tensor **in;  /* the arguments of the function */
 	sl_block *block; /* that it is about; NULL: about a function */
 	sl_param **params;
 	int nparams;
@@ -66,7 +66,7 @@ static bool add_place(struct gradcheck *c, sl_param *param, int input, sl_tensor
 	return copy_host(c, t, p.values, false);
 }
 
-/* Inputs of float types become leaves in float64; others are what they are. */
+/* Inputs of float types become leaves in float64; others are unchanged. */
 static bool add_input(struct gradcheck *c, int i, sl_tensor *x)
 {
 	if (!slp_tensor_usable(c->at, c->function, x)) return false;
@@ -86,7 +86,7 @@ static bool add_param(struct gradcheck *c, sl_param *p)
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
 
-/* What is differentiated: the sum of the result's elements, weighted so that they do not cancel out. */
+/* The differentiated scalar: the sum of the result's elements, weighted so that they do not cancel out. */
 static bool make_weights(struct gradcheck *c, const sl_tensor *y)
 {
 	int64_t n = sl_tensor_size(y);

@@ -61,7 +61,7 @@ struct sl_initializer sl_he_init(void)
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
 
-/* What a unit of the weight (units, inputs, …) is connected to; places of a kernel count each. */
+/* The number of connections of a unit of the weight (units, inputs, …); each place of a kernel counts. */
 static double fan_of(sl_shape shape, enum sl_fan fan)
 {
 	double places = 1;
@@ -130,7 +130,7 @@ static enum sl_status set_devices(const char *at, sl_param *param, const struct 
 	return SL_OK;
 }
 
-/* The parameter's own initialiser counts more than that of the call. */
+/* The parameter's own initialiser takes precedence over the call's. */
 static enum sl_status initialize(const char *at, sl_param *param, const struct sl_initialize_opts *opts)
 {
 	enum sl_status s = set_devices(at, param, opts);

@@ -12,7 +12,7 @@
 
 struct sl_metric {
 	struct slp_guard guard;
-	int top;        /* a hit is among so many; 0: a mean of values */
+	int top;        /* hits are labels among this number of largest scores; 0: a mean of values */
 	sl_tensor *sum; /* float64, on no device in particular; NULL: nothing added yet */
 	int64_t count;
 };

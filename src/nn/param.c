@@ -119,7 +119,7 @@ void slp_param_free(sl_param *param)
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
 
-/* One device has the parameter; with several it lies where the scheduler thinks best. */
+/* One device has the parameter; with several the scheduler chooses its place. */
 static sl_device initial_device(const sl_param *param)
 {
 	return param->ndevices == 1 ? param->devices[0]
@@ -163,7 +163,7 @@ enum sl_status slp_param_materialize(const char *at, sl_param *param)
 	return s;
 }
 
-/* The parameter's shape with what is known of both; false if they do not agree. */
+/* The parameter's shape with the known dims of both; false if they disagree. */
 static bool merge(sl_shape *shape, sl_shape with)
 {
 	sl_shape both = with;
@@ -317,7 +317,7 @@ sl_tensor *slp_param_use_written(const char *at, sl_param *param, sl_tensor *x)
 	sl_tensor *used = sl_param_use_at(at, param, x);
 	bool writes = used && param->data && sl_is_training();
 	int shard = writes ? shard_of(param, x) + slp_forward.repeating
-	                   : 0; /* what is repeated was written the first time */
+	                   : 0; /* repeated values were written the first time */
 	if (!shard) return used;
 	slp_params_lock();
 	sl_tensor *t = spare(at, param, shard);
@@ -399,7 +399,7 @@ static void release_storage_later(void *storage)
 	slp_storage_release(storage);
 }
 
-/* A value that lies beside those of other parameters (grad_buckets.c), spoilt with them, gets memory of its own: writing a
+/* A value that shares memory with other parameters (grad_buckets.c), spoilt with them, gets separate memory: writing a
  * part would not mend the whole. */
 static bool leave_spoilt(sl_tensor *t)
 {

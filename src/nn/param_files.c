@@ -157,7 +157,7 @@ static sl_tensor *values_for(const char *at, const sl_param *p, sl_tensor *t)
 	return t && slp_host_wait(at, "sl_load_params", t) ? t : NULL;
 }
 
-/* Those that had no values first: where memory ends, these have some, and the others are as they were. */
+/* Parameters without values first: if memory runs out, these have some, and the others are unchanged. */
 static enum sl_status set_all(const char *at, const struct named *n, const struct slp_named_arrays *f,
                               const struct orders *o)
 {

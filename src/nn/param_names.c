@@ -31,7 +31,7 @@ static char *path_with(const char *path, const char *star, size_t length)
 	return slp_format("%.*s%.*s%s", (int)(at - path), path, (int)length, star, at + 1);
 }
 
-/* Applies all rules in turn to the name of array k; false without memory.  *drop: it is left out. */
+/* Applies all rules in turn to the name of array k; false without memory.  *drop: the array is skipped. */
 static bool rename_one(struct slp_named_arrays *f, int k, const struct sl_load_opts *opts, bool *drop)
 {
 	const char *star;
@@ -73,7 +73,7 @@ static void close_gaps(struct slp_named_arrays *f)
 	f->count = n;
 }
 
-/* ---- arrays that are turned, and those that are there twice ------------------------------------------------------ */
+/* ---- arrays that are transposed, and duplicates ------------------------------------------------------------------ */
 
 static bool turn(const char *at, const char *path, struct slp_named_arrays *f, int k)
 {

@@ -19,7 +19,7 @@ struct recurrent {
 	sl_param **params; /* PARAMS for each direction of each layer */
 };
 
-/* What a call has besides its input: NULL for zeros, and what it leaves, for each direction of each layer. */
+/* A call's operands besides its input: NULL for zeros, and its final states, for each direction of each layer. */
 struct memory {
 	sl_tensor *lengths, *state, *cell;
 	sl_tensor **states, **cells;
@@ -79,7 +79,7 @@ static sl_tensor *run_layers(const char *at, const struct recurrent *r, sl_tenso
 	return x;
 }
 
-/* What the runs leave, as (runs, rows, hidden). */
+/* The final states of the runs, as (runs, rows, hidden). */
 static enum sl_status also(const char *at, const struct recurrent *r, sl_tensor **parts, sl_tensor *x)
 {
 	sl_shape shape = SL_SHAPE(1, sl_tensor_shape(x).dim[1], r->hidden);

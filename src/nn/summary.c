@@ -12,7 +12,7 @@ struct row {
 	int outer; /* row of the block around it, or -1 */
 	int depth;
 	sl_shape output;
-	double params; /* elements of its own */
+	double params; /* elements of the block's own parameters */
 	double flops, bytes;
 };
 

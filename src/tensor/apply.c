@@ -132,7 +132,7 @@ static bool arguments_usable(const char *at, const struct sl_op *op, int nin, sl
 	return true;
 }
 
-/* The device of a call: that of its inputs, which agree but for `auto`; else the one asked for. */
+/* The device of a call: that of its inputs, which agree except for `auto`; else the requested one. */
 static enum sl_status common_device(const char *at, const struct sl_op *op, int nin, sl_tensor *const *in,
                                     sl_device *device)
 {
@@ -185,7 +185,7 @@ static enum sl_status reject_count(const struct slp_infer *c)
 	return slp_reject(c, SL_EINVAL, "takes %s, got %d", slp_count_text(c->op, text), c->nin);
 }
 
-/* No kernel computes with both half types at once, and neither holds the other's numbers. */
+/* No kernel computes with both half types in one call, and neither holds the other's numbers. */
 static enum sl_status check_halves(const struct slp_infer *c)
 {
 	enum sl_dtype half = SL_DTYPE_DEFAULT;
@@ -291,7 +291,7 @@ static bool may_mutate(const char *at, const struct sl_op *op, int nin, sl_tenso
 	return true;
 }
 
-/* Running in place overwrites input 0: its gradient must not need what lies there. */
+/* Running in place overwrites input 0: its gradient must not need the old values. */
 static bool may_run_inplace(const char *at, const struct sl_op *op, int nin, sl_tensor *const *in)
 {
 	if (!slp_mode.recorder) return true;
@@ -321,8 +321,8 @@ static enum sl_status prepare(struct call *c, const char *at, const struct sl_op
 	return s;
 }
 
-/* What the gradients of a recorded call take when they are computed, beside what there is then: what was not saved may
- * have gone. */
+/* Additional memory for the gradients of a recorded call when they are computed: values that were not saved may be
+ * freed by then. */
 static size_t gradient_bytes(const struct slp_infer *c, sl_tensor *const *in)
 {
 	const struct sl_op *op = c->op;
@@ -429,7 +429,8 @@ sl_tensor *slp_apply1(const char *at, const struct sl_op *op, const void *attrs,
 	return out[0];
 }
 
-/* Input i shares some of input 0's memory, but not element for element: kernels would read what they have written. */
+/* Input i shares some of input 0's memory, but not element for element: kernels would read elements that they have
+ * overwritten. */
 static bool overlaps(const struct call *c, int i)
 {
 	const struct slp_operand *a = &c->in[0], *b = &c->in[i];

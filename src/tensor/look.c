@@ -9,7 +9,7 @@
 static bool can_be_seen(const sl_tensor *t)
 {
 	const struct slp_buffer *b = t->storage->buffer;
-	enum { WRITES = 1 }; /* by what computed it */
+	enum { WRITES = 1 }; /* by the operation that computed it */
 	return slp_buffer_owns_memory() && b->memory && !b->lost && !t->var &&
 	       atomic_load(&t->storage->version) <= WRITES;
 }

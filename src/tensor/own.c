@@ -29,7 +29,7 @@ static const struct own *own_of(const struct sl_op *op)
 
 /* ---- calls, as definitions see them --------------------------------------------------------------------------- */
 
-/* What sl_op_fail needs. */
+/* The data for sl_op_fail. */
 struct inner {
 	const struct slp_infer *rule;
 	const struct slp_kernel *kernel;
@@ -67,7 +67,7 @@ static struct sl_op_call call_of_kernel(const struct slp_kernel *k, struct array
 	                           .inner = inner};
 }
 
-/* What a definition returns is no promise: any other number is an error, too. */
+/* A definition may return any number: unknown ones are errors, too. */
 static enum sl_status checked(enum sl_status s)
 {
 	return (unsigned)s <= SL_EINTERNAL ? s : SL_EINTERNAL;
@@ -284,7 +284,7 @@ static bool is_attr(const struct sl_op_attr *a, size_t size)
 	return a->offset % slp_attr_size(kinds[a->kind]) == 0 && a->offset <= size && attr_bytes(a) <= size - a->offset;
 }
 
-/* What is wrong with a definition; NULL: nothing. */
+/* The problem of a definition; NULL: none. */
 static const char *mistake(const struct sl_op_def *d)
 {
 	if (!is_name(d->name)) return "its name is not valid: letters, digits and _";
@@ -361,7 +361,7 @@ static void describe(struct own *own)
 	own->op.saves = d->saves;
 	own->op.inplace = d->inplace || d->elementwise;
 	own->op.elementwise = own->op.by_parts = d->elementwise;
-	own->op.no_graph = true; /* who knows what its kernels do */
+	own->op.no_graph = true; /* its kernels may do anything */
 	own->op.rows = own->rows;
 	own->op.infer = infer;
 	own->op.flops = d->flops ? flops : slp_flops_elementwise;

@@ -139,7 +139,7 @@ bool slp_scope_is_open(void)
 	return scopes.innermost != NULL;
 }
 
-/* What lies before the mark belongs to the scope around. */
+/* Tensors before the mark belong to the outer scope. */
 sl_tensor *slp_scope_give(sl_scope *inside, sl_tensor *y)
 {
 	if (!y || !inside->outer) return sl_retain(y);

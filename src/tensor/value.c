@@ -152,7 +152,7 @@ void *slp_host_begin(const char *at, const char *function, sl_tensor *t, bool wr
 		return slp_call_fail(at, function, SL_EINTERNAL, "StarPU did not hand over the values");
 	char *p = starpu_data_handle_to_pointer(b->handle, STARPU_MAIN_RAM);
 	slp_simulate_access(b, p, write);
-	if (write && is_whole(t) && !b->lost) atomic_store(&b->fault, 0); /* what was spoilt will be gone */
+	if (write && is_whole(t) && !b->lost) atomic_store(&b->fault, 0); /* spoilt values will be gone */
 	uint32_t fault = atomic_load(&b->fault);
 	if (fault) {
 		release(b, STARPU_MAIN_RAM);

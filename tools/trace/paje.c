@@ -129,7 +129,7 @@ static void add_container(struct trace *t, const struct line *l)
 		add_worker(t, number_after(alias, "w"), get(l, NAME), node_of_thread(parent));
 }
 
-/* ---- what happened ----------------------------------------------------------------------------------------------- */
+/* ---- events ------------------------------------------------------------------------------------------------------ */
 
 static void add_state(struct trace *t, const struct line *l)
 {

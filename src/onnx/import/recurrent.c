@@ -79,7 +79,7 @@ static sl_tensor *zero_state(const struct layer *l)
 	return sl_zeros_at(l->c->at, SL_SHAPE(l->batch, l->units), make);
 }
 
-/* The biases of both products go to the first, but for that of a state which is reset after its product. */
+/* The biases of both products are added to the first, except that of a state which is reset after its product. */
 static sl_tensor *first_bias(struct layer *l, int direction)
 {
 	const char *at = l->c->at;
@@ -101,7 +101,7 @@ static sl_tensor *reordered(const struct layer *l, sl_tensor *x)
 	return sl_concat_at(l->c->at, list, l->gates, 0);
 }
 
-/* x (steps, batch, inputs): the first product is done for all steps at once. */
+/* x (steps, batch, inputs): the first product is computed for all steps together. */
 static bool prepare(struct layer *l, sl_tensor *x, int direction)
 {
 	struct slp_onnx_call *c = l->c;
@@ -124,7 +124,7 @@ static bool prepare(struct layer *l, sl_tensor *x, int direction)
 	return l->h != NULL;
 }
 
-/* What is left of step t where sequences may be over: their state stays, their result is 0. */
+/* Step t where sequences may have ended: their state stays, their result is 0. */
 static sl_tensor *step(struct layer *l, sl_tensor *x, int64_t t)
 {
 	const char *at = l->c->at;
@@ -178,7 +178,7 @@ static sl_tensor *run_whole(struct layer *l, bool backwards)
 
 /* ---- the node ---------------------------------------------------------------------------------------------------- */
 
-/* What is not the usual is refused. */
+/* Unusual attributes are refused. */
 static void check(struct slp_onnx_call *c, struct layer *l)
 {
 	static const char *const usual[] = {"Tanh", "Sigmoid", "Tanh", "Tanh"};
