@@ -1,5 +1,5 @@
-/* Losses of pairs of elements, x and target, one number for each sample: the mean of a term over all axes but the first, with
- * d = x - target
+/* Losses of pairs of elements, x and target, one number for each sample: the mean of a term over all axes but the
+ * first, with d = x - target
  *     l1_loss          |d|
  *     l2_loss          d² / 2
  *     huber_loss       d² / 2 where |d| < delta, else delta (|d| - delta / 2);  P. J. Huber, "Robust estimation of a

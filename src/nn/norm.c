@@ -127,7 +127,8 @@ static enum sl_status batch_norm_shards(sl_block *self, int n, sl_tensor *const 
 	return ok ? SL_OK : sl_error();
 }
 
-/* Parameters of one element for each channel: gamma, ones at first, beta, zeros; running mean, zeros, and variance, ones. */
+/* Parameters of one element for each channel: gamma, ones at first, beta, zeros; running mean, zeros, and variance,
+ * ones. */
 static bool make_params(const char *at, sl_block *self, sl_param **params, int count, int64_t channels,
                         const bool *fixed)
 {

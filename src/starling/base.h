@@ -50,10 +50,10 @@ extern "C" {
 
 /* ---- options ----------------------------------------------------------------------------------------------------- */
 
-/* Options that a call omits have the defaults that SL_DEFAULTS_… lists for the structure; an option that it sets has that
- * value, including 0, or is refused.  A structure that a program fills itself, without a macro, has .as_written false: a 0
- * in a listed field then means the default.  SL_OPTIONS(sl_adam_opts, .lr = 0.1, .beta1 = 0) makes one by the rule of
- * calls. */
+/* Options that a call omits have the defaults that SL_DEFAULTS_… lists for the structure; an option that it sets has
+ * that value, including 0, or is refused.  A structure that a program fills itself, without a macro, has .as_written
+ * false: a 0 in a listed field then means the default.  SL_OPTIONS(sl_adam_opts, .lr = 0.1, .beta1 = 0) makes one by
+ * the rule of calls. */
 #define SL_UNSET __builtin_nan("0x51e7") /* a double whose default depends on other values: see its comment */
 #define SL_UNSET_INT (-2147483647 - 1)   /* the same for an integer */
 #define SL_SET_(field, ...) .field = __VA_ARGS__,
@@ -82,8 +82,8 @@ extern "C" {
 #define SL_STRINGIFY(x) SL_STRINGIFY_(x)
 #define SL_HERE (__FILE__ ":" SL_STRINGIFY(__LINE__))
 
-/* The first argument, an object, of a function that takes a path second: a call with these two swapped does not compile,
- * at any level of warnings. */
+/* The first argument, an object, of a function that takes a path second: a call with these two swapped does not
+ * compile, at any level of warnings. */
 #ifdef __cplusplus
 #define SL_NO_PATH_(object) object
 #else
@@ -156,7 +156,8 @@ SL_API enum sl_status sl_device_default_at(const char *at, sl_device device);
 /* ---- start and stop --------------------------------------------------------------------------------------------- */
 
 /* The float32 products on GPUs that may round their factors to TF32, with 10 bits of mantissa: tensor cores multiply
- * these several times as fast, and sums stay float32.  Default: convolutions, not products of matrices, as in PyTorch. */
+ * these several times as fast, and sums stay float32.  Default: convolutions, not products of matrices, as in
+ * PyTorch. */
 enum sl_tf32 { SL_TF32_DEFAULT, SL_TF32_NONE, SL_TF32_CONV, SL_TF32_ALL };
 
 /* Limits of memory and time for untrusted files (doc/files.md); 0: no limit.  Beyond .bytes, calls fail with SL_ENOMEM;

@@ -1,5 +1,5 @@
-/* Functions made of operations (ops.h).  They accept the same arguments, including symbols, unless they need a size that
- * is not known yet (SL_ESHAPE).  Gradients flow as through the operations that they are made of. */
+/* Functions made of operations (ops.h).  They accept the same arguments, including symbols, unless they need a size
+ * that is not known yet (SL_ESHAPE).  Gradients flow as through the operations that they are made of. */
 #ifndef STARLING_FUNCTIONS_H
 #define STARLING_FUNCTIONS_H
 

@@ -1,9 +1,9 @@
 /* Blocks: layers and networks with named parameters, initialisers, optimisers, losses, metrics; hybridising.
  *
  * The caller owns a new object (a block, a trainer, a step, a balance, an autotune, a metric, a cache) and frees it with
- * sl_block_free, sl_trainer_free, …; a parent owns its child blocks.  Objects that a call looks up (children, parameters,
- * their tensors, names, plans) belong to the object that they were found in.  tensor.h explains the ownership of
- * tensors.
+ * sl_block_free, sl_trainer_free, …; a parent owns its child blocks.  Objects that a call looks up (children,
+ * parameters, their tensors, names, plans) belong to the object that they were found in.  tensor.h explains the
+ * ownership of tensors.
  *
  * Errors are reported as base.h describes.  Constructors of layers return NULL, with SL_EINVAL, for options out of
  * range.  A layer checks its input when it runs: SL_ESHAPE, SL_EDTYPE as its operation documents, SL_ESTATE if
@@ -324,7 +324,7 @@ struct sl_buckets {
 	int axis;          /* the axis of the inputs */
 	int64_t sizes[17]; /* up to 16, rising, then 0; none: no padding */
 	unsigned
-	        inputs; /* bit i: input i is padded, targets after inputs; 0: all inputs with the first one's size there */
+	        inputs; /* bit i: input i is padded, targets after inputs; 0: all with the first input's size there */
 };
 struct sl_hybridize_opts {
 	bool off;            /* run imperatively again */

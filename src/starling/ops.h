@@ -273,7 +273,8 @@ SL_API sl_tensor *sl_recurrent_at(const char *at, enum sl_cell cell, sl_tensor *
 /* ---- convolution and pooling, NCHW ------------------------------------------------------------------------------ */
 
 struct sl_conv2d_opts {
-	/* {height, width}; a second stride of 0 equals the first, a second pad of 0 is 0, a second dilation of 0 is 1. */
+	/* {height, width}; a second stride of 0 equals the first, a second pad is 0, a second dilation of 0
+	 * is 1. */
 	int stride[2] SL_IS_({1, 1}), pad[2], dilation[2] SL_IS_({1, 1});
 	int groups SL_IS_(1);
 	bool as_written SL_IS_(true); /* see SL_OPTIONS */

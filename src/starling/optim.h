@@ -35,9 +35,9 @@ enum sl_optimizer_kind {
 #define sl_nadam(...) SL_OPTIMIZER(SL_NADAM, __VA_ARGS__)
 
 /* Settings of optimisers beside the learning rate, with their ranges: SHARE, in [0, 1); AMOUNT, a number that is not
- * negative; LIMIT, a positive number; AVERAGE, in (0, 1); FLAG, a boolean.  GIVEN(type, field, range, x): 0 is an ordinary
- * value, and the default depends on the optimiser, or there is none; PLAIN(type, field, range, x): 0 is the default.  x is
- * passed on.
+ * negative; LIMIT, a positive number; AVERAGE, in (0, 1); FLAG, a boolean.  GIVEN(type, field, range, x): 0 is an
+ * ordinary value, and the default depends on the optimiser, or there is none; PLAIN(type, field, range, x): 0 is the
+ * default.  x is passed on.
  *
  * momentum        factor of the old momentum
  * nesterov        steps by the next momentum

@@ -35,9 +35,9 @@ struct sl_op_call {
 	const void *inner;       /* for sl_op_fail */
 };
 
-/* The backward pass of a call: set din[i], for each i with need[i], to the gradient with respect to input i, computed by
- * operations on tensors.  dout[i] is NULL if no gradient reaches result i.  Only the elements of in and out that .saves
- * names have values. */
+/* The backward pass of a call: set din[i], for each i with need[i], to the gradient with respect to input i, computed
+ * by operations on tensors.  dout[i] is NULL if no gradient reaches result i.  Only the elements of in and out that
+ * .saves names have values. */
 struct sl_op_gradient {
 	const char *at;
 	const void *attrs;

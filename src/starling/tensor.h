@@ -2,8 +2,8 @@
  *
  * A function that returns a new tensor gives its caller one reference.  The innermost SL_SCOPE of the thread takes the
  * reference over and releases it at its end; outside of all scopes, call sl_release.  Call sl_retain for a tensor that
- * must live longer.  Arguments still belong to the caller, who may release them at once: tasks in flight keep the values
- * that they need.
+ * must live longer.  Arguments still belong to the caller, who may release them at once: tasks in flight keep the
+ * values that they need.
  *
  * Errors of all functions on tensors: SL_ESTATE, the tensor lost its values in sl_shutdown, or is a symbol (graph.h)
  * and values are needed; SL_EDEVICE, the .device of a new tensor does not exist.  base.h explains errors. */

@@ -1,5 +1,5 @@
-/* The version of this interface.  This is the only place that defines it: configure, packages and the wheel read it here.
- * sl_version() is the version of the library that the program runs with. */
+/* The version of this interface.  This is the only place that defines it: configure, packages and the wheel read it
+ * here.  sl_version() is the version of the library that the program runs with. */
 #ifndef STARLING_VERSION_H
 #define STARLING_VERSION_H
 

@@ -44,8 +44,8 @@ void slp_stats_sample(void)
 }
 
 /* Fills the caller's stats with the statistics since sl_init or sl_stats_reset.  Does not wait: call sl_wait_all first
- * to include all calls.  node_peak is sampled; link_bytes counts StarPU's transfers.  Without a running engine, nodes is 0.  No
- * effect if stats is NULL. */
+ * to include all calls.  node_peak is sampled; link_bytes counts StarPU's transfers.  Without a running engine, nodes
+ * is 0.  No effect if stats is NULL. */
 void sl_stats_get(struct sl_stats *stats)
 {
 	SLP_CALL("sl_stats_get", NULL);
