@@ -212,7 +212,7 @@ static void own_network(struct drv_bench *b)
 	}
 }
 
-/* ---- calls that symbols refuse ------------------------------------------------------------------------------------ */
+/* ---- calls that symbols refuse ----------------------------------------------------------------------------------- */
 
 static void ask_value(void)
 {

@@ -323,8 +323,7 @@ SL_API sl_block *sl_sequential_at(const char *at, sl_block *const *children, int
 struct sl_buckets {
 	int axis;          /* the axis of the inputs */
 	int64_t sizes[17]; /* up to 16, rising, then 0; none: no padding */
-	unsigned
-	        inputs; /* bit i: input i is padded, targets after inputs; 0: all with the first input's size there */
+	unsigned inputs; /* bit i: input i is padded, targets after inputs; 0: all with the first input's size there */
 };
 struct sl_hybridize_opts {
 	bool off;            /* run imperatively again */
