@@ -227,7 +227,7 @@ static void train_batches(struct drv_bench *b, struct network *net, bool sync)
 	}
 }
 
-/* Trains; says how long it took to ask for the batches, to get them, and what memory that needed. */
+/* Trains; prints the times to request the batches and to get them, and the memory that they took. */
 static void train(struct drv_bench *b, struct network *net, bool sync)
 {
 	struct sl_stats stats;

@@ -215,7 +215,7 @@ static double held_out(struct drv_language *l)
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-/* A prompt is filled up to a power of two, so that prompts of all lengths need few programs. */
+/* A prompt is padded to a power of two, so that prompts of all lengths need few programs. */
 static int64_t filled_up(int64_t count, int64_t steps)
 {
 	int64_t n = 16;

@@ -107,7 +107,7 @@ static void forwards(sl_block *net, sl_tensor *x, int64_t times)
 	sl_wait_all();
 }
 
-/* Prints what the network says, then how long it takes to say it again and again. */
+/* Prints the network's result, then the time of repeated calls. */
 static double measure(struct drv_bench *b, sl_block *net, sl_tensor *x, const char *key, const char *text)
 {
 	const struct options *o = b->options;
@@ -296,7 +296,7 @@ static void print_head(const struct drv_bench *b, const char *path, int lines)
 	if (f) fclose(f);
 }
 
-/* Reads what was written, without the code that made it; the same input must give the same result. */
+/* Reads the written files, without the code that made them; the same input must give the same result. */
 static void import(struct drv_bench *b, const struct exported *e, sl_tensor *x, sl_tensor *y)
 {
 	sl_block *net = sl_import(e->symbol, SL_NAMES("data"), e->params);
@@ -329,7 +329,7 @@ static void export_and_import(struct drv_bench *b, const struct exported *e)
 	}
 }
 
-/* The folder for the files: the one asked for, or a temporary one, which is removed afterwards. */
+/* The folder for the files: the requested one, or a temporary one, which is removed afterwards. */
 static const char *make_folder(const struct drv_bench *b, char path[PATH_MAX])
 {
 	const struct options *o = b->options;

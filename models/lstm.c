@@ -115,7 +115,7 @@ struct lstm {
 	int64_t fed;
 };
 
-/* A row of a batch goes on where it was in the batch before: row r of all reads the r-th part of the text. */
+/* A row of a batch continues where it was in the previous batch: row r of all reads the r-th part of the text. */
 static bool cut(struct part *p, const int32_t *words, int64_t count, int64_t rows, int64_t steps)
 {
 	int64_t length = (count - 1) / rows, batches = length / steps, n = 0;
@@ -164,7 +164,7 @@ static sl_loader *in_order(const struct part *p, int64_t batches)
 
 /* ---- states ------------------------------------------------------------------------------------------------------ */
 
-/* Gives the places other tensors, and drops what was there; NULL: zeros. */
+/* Replaces the state by other tensors, and releases the old ones; NULL: zeros. */
 static bool set_states(const struct lstm *m, sl_tensor **states, sl_tensor *const *to, int64_t rows)
 {
 	bool ok = true;

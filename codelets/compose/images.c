@@ -1,4 +1,4 @@
-/* Layers of images and sequences that are made of other operations. */
+/* Layers of images and sequences, computed by other operations. */
 #include "compose.h"
 #include "conv/conv2d_kernels.h"
 #include "op_list.h"

@@ -72,7 +72,7 @@ sl_tensor *sl_stack_at(const char *at, sl_tensor *const *tensors, int count, int
 	return SLP_RETURN(y);
 }
 
-/* x repeated along an axis: blocks of `block` neighbours, so many times. */
+/* x repeated `times` times along an axis: as a whole, or each element. */
 static sl_tensor *repeated(const char *at, const char *me, sl_tensor *x, int axis, int64_t times, bool whole)
 {
 	if (!slp_axis_given(at, me, x, &axis)) return NULL;

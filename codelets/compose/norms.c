@@ -1,4 +1,4 @@
-/* Normalisations that are made of other operations. */
+/* Normalisations, computed by other operations. */
 #include "compose.h"
 #include "op.h"
 #include "options.h"

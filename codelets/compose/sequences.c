@@ -75,7 +75,7 @@ static sl_tensor *rows_at(const char *at, sl_tensor *x, sl_tensor *places)
 	return x ? sl_gather_at(at, sl_reshape_at(at, x, SL_SHAPE(-1, sl_tensor_shape(x).dim[2])), places) : NULL;
 }
 
-/* Gates behind a row's last step that keep the state, whatever x holds there. An LSTM then forgets nothing and adds
+/* Gates after a row's last step that keep the state, whatever x holds there.  An LSTM then forgets nothing and adds
  * nothing: its last cell is that of this step. */
 static sl_tensor *still(const char *at, const struct counts *c, enum sl_cell cell, sl_tensor *gates)
 {

@@ -1,4 +1,4 @@
-/* Statistics over axes that are made of reductions. */
+/* Statistics over axes, computed by reductions. */
 #include "compose.h"
 #include "op.h"
 #include "starling/functions.h"

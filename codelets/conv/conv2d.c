@@ -256,7 +256,7 @@ static sl_tensor *grad_data(const char *at, const struct sl_conv2d_opts *o, sl_t
 	return slp_apply1(at, &slp_op_conv2d_grad_data, &a, 2, (sl_tensor *const[]){dy, w});
 }
 
-/* dw for a w of the given shape; db too if wanted. */
+/* dw for a w of the given shape; db too if requested. */
 static sl_tensor *grad_weights(const char *at, const struct sl_conv2d_opts *o, sl_tensor *x, sl_tensor *dy, sl_shape w,
                                sl_tensor **db)
 {

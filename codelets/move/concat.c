@@ -70,7 +70,7 @@ struct job {
 	int64_t rows;
 };
 
-/* Whether the input already lies at its place in the result: plans write operands of a concatenation there. */
+/* Whether the input is already at its place in the result: plans write operands of a concatenation there. */
 static bool is_there(const struct job *j, int i, int64_t begin)
 {
 	return j->k->in[i].ptr == (char *)j->k->out[0].ptr + (size_t)begin * j->size;

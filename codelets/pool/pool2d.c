@@ -78,7 +78,7 @@ static int64_t windows(const struct sl_pool2d_opts *o, int axis, int64_t size)
 	return o->ceil && room % stride && n * stride < size + o->pad[axis] ? n + 1 : n;
 }
 
-/* Puts defaults into *a and says what shape y has. */
+/* Puts defaults into *a and computes y's shape. */
 enum sl_status slp_pool_shape(const struct slp_infer *c, struct slp_pool2d_attrs *a, sl_shape x, sl_shape *y)
 {
 	struct sl_pool2d_opts *o = &a->pool;

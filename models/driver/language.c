@@ -74,7 +74,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_child folder_children[] = {{&drv_checkpoint_folder_argp, 0, NULL, 4}, {0}};
-/* Drivers have defaults of their own. */
+/* Drivers have separate defaults. */
 static char *help(int key, const char *text, void *input)
 {
 	const struct drv_language_options *o = input;
@@ -131,7 +131,7 @@ static bool list_tensors(const struct drv_language *l, bool own, sl_tensor *all[
 	return ok;
 }
 
-/* This rank's rows of what was restored. */
+/* This rank's rows of the restored ones. */
 static bool take_rows(struct drv_language *l, sl_tensor *const *all)
 {
 	bool ok = true;
@@ -176,7 +176,7 @@ static struct sl_checkpoint_opts run_of(struct drv_language *l, sl_tensor *const
 	                                   .step = &l->done};
 }
 
-/* The schedule goes on as saved; --lr says another height of it, --iterations where the run ends. */
+/* The schedule continues as saved; --lr changes its height, --iterations the end of the run. */
 static void resume_schedule(struct drv_language *l, const json_t *note)
 {
 	double saved = json_number_value(json_object_get(note, "lr"));
