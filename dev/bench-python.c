@@ -1,4 +1,4 @@
-/* What bench-python measures, in C: a round for each line of standard input, as JSON. */
+/* The C part of bench-python: a round for each line of standard input, as JSON. */
 #include <starling/arithmetic.h>
 #include <starling/nn.h>
 #include <stdio.h>

@@ -110,7 +110,7 @@ static void barriers(struct drv_bench *b)
 	             {"wait_all", "waitall (sl_wait_all), two products", wait_all},
 	             {"read", "asnumpy (sl_read)", as_numpy},
 	             {"item", "asscalar of the norm (sl_item)", as_scalar}};
-	drv_title(b, "what waits, each with dot(x, x), x of 2000 x 2000");
+	drv_title(b, "functions that wait, each with dot(x, x), x of 2000 x 2000");
 	SL_SCOPE {
 		sl_tensor *x = sl_uniform(SL_SHAPE(DOT_SIZE, DOT_SIZE), 0, 1);
 		sl_wait(x);
@@ -229,7 +229,7 @@ static void train_batches(struct drv_bench *b, struct network *net, bool sync)
 	}
 }
 
-/* Trains; says how long it took to ask for the batches, to get them, and what memory that needed. */
+/* Trains; prints the times to request the batches and to get them, and the memory that they took. */
 static void train(struct drv_bench *b, struct network *net, bool sync)
 {
 	struct sl_stats stats;
@@ -271,7 +271,7 @@ static void footprint(struct drv_bench *b)
 static const struct drv_experiment experiments[] = {
         {"benchmark", "ten products of random matrices: with waits, queued, finished", benchmark},
         {"queue", "dot(2000 x 2000).sum(): queued and finished", queue},
-        {"barriers", "what waits: sl_wait, sl_wait_all, sl_read, sl_item", barriers},
+        {"barriers", "functions that wait: sl_wait, sl_wait_all, sl_read, sl_item", barriers},
         {"plus-one", "y = x + 1, with a wait inside and outside the loop", plus_one},
         {"memory", "training with and without a sync per batch: time and memory", footprint},
 };

@@ -41,12 +41,12 @@ enum {
 static const struct argp_option argp_options[] = {
         {"layers", KEY_LAYERS, "N", 0, "Number of layers (default: 4)", 2},
         {"heads", KEY_HEADS, "N", 0, "Number of attention heads in each layer (default: 4)", 2},
-        {"width", KEY_WIDTH, "N", 0, "Numbers for each byte, a multiple of the heads (default: 128)", 2},
-        {"context", KEY_CONTEXT, "N", 0, "Number of bytes that a prediction sees (default: 64)", 2},
+        {"width", KEY_WIDTH, "N", 0, "Width of the embedding of a byte, a multiple of the heads (default: 128)", 2},
+        {"context", KEY_CONTEXT, "N", 0, "Number of bytes of context for a prediction (default: 64)", 2},
         {"words", KEY_WORDS, "N", 0,
          "Size of the vocabulary; with another one than 256, prompt and text are numbers (default: 256, bytes)", 2},
         {"prompt-tokens", KEY_TOKENS, "LIST", 0,
-         "The prompt as numbers below the vocabulary's size, separated by commas; the text is numbers, too", 3},
+         "The prompt as numbers below the vocabulary's size, separated by commas; the text is also numbers", 3},
         {"no-cache", KEY_NO_CACHE, NULL, 0,
          "For each word, compute the whole context again instead of the last word alone: slower, and the same to "
          "rounding",
@@ -215,7 +215,7 @@ static double held_out(struct drv_language *l)
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-/* A prompt is filled up to a power of two, so that prompts of all lengths need few programs. */
+/* A prompt is padded to a power of two, so that prompts of all lengths need few programs. */
 static int64_t filled_up(int64_t count, int64_t steps)
 {
 	int64_t n = 16;

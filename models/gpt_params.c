@@ -11,14 +11,14 @@
 
 enum { HEAD = 64 };
 
-/* What was seen of a file. */
+/* The parameters found in a file. */
 struct seen {
 	sl_shape words, places, inner; /* of wte.weight, wpe.weight, h.0.mlp.c_fc.weight; no axes: not there */
 	int64_t layers;
 	bool bias;
 };
 
-/* The name without what torch.compile and Hugging Face put before it. */
+/* The name without the prefixes of torch.compile and Hugging Face. */
 static const char *plain(const char *name)
 {
 	static const char *const before[] = {"_orig_mod.", "transformer."};

@@ -109,7 +109,7 @@ static void forwards(sl_block *net, sl_tensor *x, int64_t times)
 	sl_wait_all();
 }
 
-/* Prints what the network says, then how long it takes to say it again and again. */
+/* Prints the network's result, then the time of repeated calls. */
 static double measure(struct drv_bench *b, sl_block *net, sl_tensor *x, const char *key, const char *text)
 {
 	const struct options *o = b->options;
@@ -214,7 +214,7 @@ static void own_network(struct drv_bench *b)
 	}
 }
 
-/* ---- what symbols cannot do -------------------------------------------------------------------------------------- */
+/* ---- calls that symbols refuse ----------------------------------------------------------------------------------- */
 
 static void ask_value(void)
 {
@@ -259,7 +259,7 @@ static void errors(struct drv_bench *b)
 	             {"inplace", "an operation in place on a symbol", change_in_place},
 	             {"branch", "a forward that branches on a value, hybridized", branch},
 	             {"fallback", "the same with .fallback = true", branch_imperatively}};
-	drv_title(b, "what symbols cannot do");
+	drv_title(b, "calls that symbols refuse");
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		SL_SCOPE {
 			cases[i].run();
@@ -298,7 +298,7 @@ static void print_head(const struct drv_bench *b, const char *path, int lines)
 	if (f) fclose(f);
 }
 
-/* Reads what was written, without the code that made it; the same input must give the same result. */
+/* Reads the written files, without the code that made them; the same input must give the same result. */
 static void import(struct drv_bench *b, const struct exported *e, sl_tensor *x, sl_tensor *y)
 {
 	sl_block *net = sl_import(e->symbol, SL_NAMES("data"), e->params);
@@ -331,7 +331,7 @@ static void export_and_import(struct drv_bench *b, const struct exported *e)
 	}
 }
 
-/* The folder for the files: the one asked for, or a temporary one, which is removed afterwards. */
+/* The folder for the files: the requested one, or a temporary one, which is removed afterwards. */
 static const char *make_folder(const struct drv_bench *b, char path[PATH_MAX])
 {
 	const struct options *o = b->options;
@@ -368,7 +368,7 @@ static const struct drv_experiment experiments[] = {
         {"network", "a 256-128-2 network on one row, before and after hybridizing", network},
         {"symbols", "the network given a symbol, and the program behind the result", symbols},
         {"hybridnet", "a network whose forward prints: once hybridized it prints once", own_network},
-        {"errors", "what symbols cannot do", errors},
+        {"errors", "calls that symbols refuse", errors},
         {"export", "the network written to files (my_mlp-symbol.json) and read again", export_import},
 };
 

@@ -67,7 +67,7 @@ bool split_and_load(sl_tensor *data, const sl_device *devices, int n, sl_tensor 
 
 /* ---- training ---------------------------------------------------------------------------------------------------- */
 
-/* What each device has. */
+/* The data of each device. */
 struct replica {
 	sl_tensor *params[NPARAMS], *grads[NPARAMS];
 };
@@ -75,7 +75,7 @@ struct replica {
 struct trainer {
 	const sl_device *devices;
 	int n;       /* replicas */
-	int current; /* so many of them, the first ones, have the newest values */
+	int current; /* the number of devices, from the first on, that have the newest values */
 	struct replica replicas[DRV_MAX_DEVICES];
 };
 

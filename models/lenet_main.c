@@ -70,7 +70,7 @@ static const struct argp_option options[] = {
         {0},
 };
 
-/* What can be said of the options only together. */
+/* Checks of options that depend on each other. */
 static void check_options(struct argp_state *state, const struct options *o)
 {
 	int n = o->common.ndevices;

@@ -27,11 +27,11 @@ enum { KEY_WORDS = 0x500, KEY_LAYERS, KEY_WIDTH, KEY_HIDDEN, KEY_STEPS, KEY_DROP
 static const struct argp_option argp_options[] = {
         {"words", KEY_WORDS, "N", 0, "Learn words instead of bytes: the N most frequent ones, and <unk> for others", 1},
         {"layers", KEY_LAYERS, "N", 0, "Number of layers (default: 2)", 2},
-        {"width", KEY_WIDTH, "N", 0, "Numbers for each byte or word (default: 128)", 2},
-        {"hidden", KEY_HIDDEN, "N", 0, "Numbers in the state of each layer (default: 256)", 2},
+        {"width", KEY_WIDTH, "N", 0, "Width of the embedding of a byte or word (default: 128)", 2},
+        {"hidden", KEY_HIDDEN, "N", 0, "Units of each layer (default: 256)", 2},
         {"steps", KEY_STEPS, "N", 0, "Bytes or words in a step; gradients reach back to its beginning (default: 35)",
          2},
-        {"dropout", KEY_DROPOUT, "P", 0, "Dropout between layers: the share of numbers that becomes 0 (default: 0.2)",
+        {"dropout", KEY_DROPOUT, "P", 0, "Dropout between layers: the share of elements that become 0 (default: 0.2)",
          2},
         {"clip", KEY_CLIP, "X", 0, "Clip the norm of all gradients together to X (default: 5)", 2},
         {0},
@@ -115,7 +115,7 @@ struct lstm {
 	int64_t fed;
 };
 
-/* A row of a batch goes on where it was in the batch before: row r of all reads the r-th part of the text. */
+/* A row of a batch continues where it was in the previous batch: row r of all reads the r-th part of the text. */
 static bool cut(struct part *p, const int32_t *words, int64_t count, int64_t rows, int64_t steps)
 {
 	int64_t length = (count - 1) / rows, batches = length / steps, n = 0;
@@ -164,7 +164,7 @@ static sl_loader *in_order(const struct part *p, int64_t batches)
 
 /* ---- states ------------------------------------------------------------------------------------------------------ */
 
-/* Gives the places other tensors, and drops what was there; NULL: zeros. */
+/* Replaces the state by other tensors, and releases the old ones; NULL: zeros. */
 static bool set_states(const struct lstm *m, sl_tensor **states, sl_tensor *const *to, int64_t rows)
 {
 	bool ok = true;

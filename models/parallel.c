@@ -136,7 +136,7 @@ static void copies(struct drv_bench *b)
 	sl_release(x);
 }
 
-/* ---- what the engine finds by itself ----------------------------------------------------------------------------- */
+/* ---- dependencies that the engine finds -------------------------------------------------------------------------- */
 
 static void independent(struct drv_bench *b)
 {
@@ -251,7 +251,7 @@ static void tiny(struct drv_bench *b)
 
 static const struct drv_experiment experiments[] = {
         {"devices", "products on one device, on the other, on both", devices},
-        {"copy", "results that travel while the next are computed", copies},
+        {"copy", "results that are copied while the next are computed", copies},
         {"independent", "ten products in a row, and side by side", independent},
         {"graphs", "a diamond-shaped and a random graph give the serial result", graphs},
         {"tiny", "many tiny products", tiny},

@@ -75,7 +75,7 @@ static const struct argp_option options[] = {
         {0},
 };
 
-/* What can be said of the options only together. */
+/* Checks of options that depend on each other. */
 static void check_options(struct argp_state *state, struct options *o)
 {
 	int n = o->common.ndevices, shards = o->how.shards;

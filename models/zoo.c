@@ -11,14 +11,14 @@
 enum { IMAGENET_CLASSES = 1000, SAID = 5 };
 
 struct options {
-	struct drv_block_training how; /* first: what build is given */
+	struct drv_block_training how; /* first: the argument of build */
 	struct drv_options common;
 	struct drv_train_options train;
 	const struct zoo_network *network;
 	const char *image, *save, *export, *labels;
 	int64_t classes;
 	struct zoo_data data;
-	sl_block *trained; /* what training leaves */
+	sl_block *trained; /* the network after training */
 	bool list;
 };
 

@@ -37,7 +37,7 @@ sl_block *zoo_sequence(void);
 void zoo_add(sl_block *sequence, struct zoo_layer layer);
 void zoo_add_block(sl_block *sequence, sl_block *block);
 
-/* What several blocks make of the same image, joined. */
+/* The results of several blocks for the same image, concatenated. */
 enum zoo_join { ZOO_SUM, ZOO_CONCAT };
 sl_block *zoo_join(enum zoo_join join, bool with_input, enum sl_activation activation);
 /* Each convolution after a normalisation and a ReLU of its input; "downsample" (NULL: nothing) sees the first of

@@ -31,7 +31,7 @@ static void add_norm_relu(sl_block *s)
 	zoo_add(s, (struct zoo_layer){.kind = ZOO_RELU});
 }
 
-/* What ResNets and DenseNets begin with. */
+/* The first layers of ResNets and DenseNets. */
 static void add_stem(sl_block *s, int channels)
 {
 	zoo_add_block(s, conv(channels, 7, 2, false));
@@ -47,8 +47,7 @@ struct convolution {
 	bool bias;
 };
 
-/* The convolutions of a block; returns how many.  The first version has its stride first, and biases where Gluon
- * has. */
+/* The convolutions of a block; returns their number.  The first version has its stride first, and biases as Gluon. */
 static int residual_convolutions(const struct row *r, bool v2, int channels, int stride, struct convolution *c)
 {
 	if (!r->wide) {

@@ -37,7 +37,7 @@
 	{                                                                                                              \
 		.kind = ZOO_MAX, .kernel = {3}, .stride = 2, __VA_ARGS__                                               \
 	}
-/* CONV(channels, kernel, …): with a bias; the ReLU after it is a layer of its own, or part of it (.relu). */
+/* CONV(channels, kernel, …): with a bias; the ReLU after it is a separate layer, or part of it (.relu). */
 #define CONV(c, k, ...)                                                                                                \
 	{                                                                                                              \
 		.kind = ZOO_CONV, .channels = c, .kernel = {k, k}, .bias = true, __VA_ARGS__                           \

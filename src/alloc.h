@@ -25,7 +25,7 @@ void *slp_try_realloc(void *p, size_t bytes);
 void *slp_try_aligned_alloc(size_t alignment, size_t bytes) __attribute__((malloc));
 char *slp_try_strdup(const char *text);
 char *slp_try_format(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
-/* Room for what another library is about to ask for: a large piece and n small ones, freed just before it does. */
+/* Ensures memory for the next allocations of another library: a large piece and n small ones, freed just before. */
 void *slp_try_pieces(size_t large, int n, size_t small);
 void slp_free_pieces(void *pieces);
 

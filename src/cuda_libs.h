@@ -112,7 +112,7 @@ const char *slp_cudnn_load(void);
 /* Whether convolutions, and products, may round to TF32 (sl_config.tf32). */
 bool slp_tf32_convolutions(void);
 bool slp_tf32_products(void);
-/* What cuBLAS works in, of the calling worker; NULL: what it has by itself, or it has not been used yet. */
+/* The workspace of the calling worker's cuBLAS; NULL: cuBLAS's own, or cuBLAS has not been used yet. */
 void *slp_cublas_work(size_t *bytes);
 int slp_cublas_version(void);
 /* Whether the calling worker may use cuDNN's graph API: it is there, and SL_CUDNN_GRAPH is not 0. */

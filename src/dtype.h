@@ -1,6 +1,5 @@
-/* What SL_DTYPE_LIST (starling/tensor.h) does not say of data types: the conversions between their elements and
- * numbers. Rounding is to nearest, ties to even; every function is a handful of selects, so that loops over them
- * vectorise. */
+/* Conversions between elements of the data types of SL_DTYPE_LIST (starling/tensor.h) and numbers. Rounding is to
+ * nearest, ties to even; every function is a handful of selects, so that loops over them vectorise. */
 #ifndef SLP_DTYPE_H
 #define SLP_DTYPE_H
 
@@ -30,7 +29,7 @@ SLP_DTYPE_FN float slp_of_bits(uint32_t bits)
 	return x;
 }
 
-/* A float that rounds to the same 16-bit number as x: what a float cannot hold of x is kept as its last bit. */
+/* A float that rounds to the same 16-bit number as x: its last bit records the part of x that a float cannot hold. */
 SLP_DTYPE_FN float slp_round_to_odd(double x)
 {
 	float f = (float)x;

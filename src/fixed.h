@@ -1,4 +1,4 @@
-/* Whether bits must not depend on the number of threads of a team, where a library's do. */
+/* SL_FIXED_SUMS: bits must not depend on the number of threads of a team, even if a library's do. */
 #ifndef SLP_FIXED_H
 #define SLP_FIXED_H
 

@@ -1,4 +1,4 @@
-/* What src/dist computes with values on a GPU (codelets/common/values.cu): queued on a stream; false: that failed. */
+/* Kernels of src/dist for values on a GPU (codelets/common/values.cu), queued on a stream; false: a launch failed. */
 #ifndef SLP_GPU_VALUES_H
 #define SLP_GPU_VALUES_H
 

@@ -1,4 +1,4 @@
-/* What an operation is.  The whole of what codelets/ sees of the engine: they know neither tape nor tasks.
+/* The contract of operations.  codelets/ use nothing else of the engine, neither tape nor tasks.
  *
  * An operation is one const struct sl_op at the foot of its file.  The engine makes from it the StarPU codelet, the
  * performance model, the recorded node, the row in the tests and the entry in the manual. */
@@ -28,7 +28,7 @@ extern "C" {
 #endif
 
 /* The CUDA kernel of an operation: extern "C" in a .cu file, or absent from a build without CUDA.  In simulation
- * kernels do not run; it matters only which operations have one, and what memory it takes. */
+ * kernels do not run; only their existence and memory matter. */
 #if defined HAVE_CUDA
 #define SLP_CUDA(fn) fn
 #define SLP_CUDA_SCRATCH(fn) fn
@@ -61,7 +61,7 @@ enum sl_status slp_simulated_kernel(const struct slp_kernel *k);
 
 struct sl_op;
 
-/* ---- types: what is known before anything runs ------------------------------------------------------------------ */
+/* ---- types: known before anything runs --------------------------------------------------------------------------- */
 
 struct slp_type {
 	enum sl_dtype dtype;
@@ -70,7 +70,7 @@ struct slp_type {
 
 bool slp_type_equal(const struct slp_type *a, const struct slp_type *b);
 
-/* A call whose result types are wanted.  infer may also put defaults into attrs. */
+/* A call whose result types are computed.  infer may also set defaults in attrs. */
 struct slp_infer {
 	const struct sl_op *op;
 	const char *at;
@@ -85,7 +85,7 @@ struct slp_infer {
 enum sl_status slp_reject(const struct slp_infer *c, enum sl_status status, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
 
-/* ---- kernels: what runs on a worker ----------------------------------------------------------------------------- */
+/* ---- kernels: run on workers ------------------------------------------------------------------------------------- */
 
 /* Elements in row-major order without gaps. */
 struct slp_view {
@@ -109,11 +109,11 @@ struct slp_kernel {
 void *slp_cublas(const struct slp_kernel *k);
 void *slp_cudnn(const struct slp_kernel *k);
 
-/* Says why a kernel failed; returns status. */
+/* Reports the failure of a kernel; returns status. */
 enum sl_status slp_kernel_fail(const struct slp_kernel *k, enum sl_status status, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
 
-/* The first failure on the threads of a team, with what was said; all 0: none. */
+/* The first failure on the threads of a team, with its message; all 0: none. */
 struct slp_first_failure {
 	enum sl_status status;
 	int noted;
@@ -136,10 +136,9 @@ void slp_parallel_ranges(int64_t n, int64_t grain, void (*fn)(void *arg, int64_t
 
 /* ---- gradients: nodes that go back through a call; nothing runs here -------------------------------------------- */
 
-/* grad fills din[i], for each i with need[i], with a tensor made by the public operations (called with g->at), or with
- * one of dout itself where that is the gradient.
- * dout[i] is NULL where no gradient reaches output i (never all of them).  Of in[] and out[], only those that the
- * operation's `saves` names have values; the others have a shape and a dtype only. */
+/* grad sets din[i], for each i with need[i], to a tensor computed by the public operations (called with g->at), or to
+ * an element of dout if that is the gradient.  dout[i] is NULL if no gradient reaches output i (never for all).  Of
+ * in[] and out[], only those that the operation's `saves` names have values; the others have only shape and dtype. */
 struct slp_grad {
 	const struct sl_op *op;
 	const char *at;
@@ -150,7 +149,7 @@ struct slp_grad {
 	const bool *need;
 };
 
-/* The grad of comparisons and the like: for a backward pass their results are constants, and nothing goes back. */
+/* The grad of comparisons and similar operations: their results are constants for a backward pass. */
 enum sl_status slp_constant(struct slp_grad *g);
 
 /* ---- attributes ------------------------------------------------------------------------------------------------- */
@@ -189,26 +188,26 @@ double slp_attr_value(const struct slp_attr *a, const void *attrs, unsigned i);
 #define SLP_HALVES (SLP_DTYPE(SL_BFLOAT16) | SLP_DTYPE(SL_FLOAT16))
 #define SLP_I32 SLP_DTYPE(SL_INT32)
 #define SLP_I64 SLP_DTYPE(SL_INT64)
-#define SLP_NARROW (SLP_FLOATS | SLP_I32 | SLP_DTYPE(SL_UINT8)) /* what double precision is exact for */
+#define SLP_NARROW (SLP_FLOATS | SLP_I32 | SLP_DTYPE(SL_UINT8)) /* types that double precision represents exactly */
 #define SLP_NUMBERS (SLP_NARROW | SLP_I64)
-#define SLP_TRUTHS (SLP_NUMBERS | SLP_DTYPE(SL_BOOL)) /* what can be 0, or not */
+#define SLP_TRUTHS (SLP_NUMBERS | SLP_DTYPE(SL_BOOL)) /* types of conditions */
 #define SLP_ANY ((1u << SL_DTYPE_COUNT) - 2u)
 
 typedef enum sl_status slp_kernel_fn(const struct slp_kernel *k);
 
-/* Kernels, and the data types that they take: input 0 (output 0, without inputs) is of one in `types`, and so are all
- * other operands that are floats.  What other integers may be is infer's business. */
+/* Kernels, and the data types that they take: input 0 (output 0, without inputs) and all other floating-point operands
+ * have a type in `types`.  infer decides about other integers. */
 struct slp_row {
 	unsigned types;
 	slp_kernel_fn *cpu, *cuda; /* NULL: runs on the other kind of device only */
-	bool (*available)(void);   /* NULL, or: whether this processor has what the CPU kernel needs; asked often */
+	bool (*available)(void);   /* NULL, or: whether this processor supports the CPU kernel; called often */
 };
 
-/* The rows of an operation: the first that takes a call's types is its kernel.  Those of most operations have a macro:
- * SLP_FLOAT_ROWS(clip) are NAME_cpu for float32, the reference NAME_ref for float64, slp_cuda_NAME for both;
- * SLP_ANY_ROWS(name) are NAME_cpu and slp_cuda_NAME for elements of all types.  Half types need no row: what no row
- * takes is computed in float32 (slp_kernel_for).  That is how CPUs do most; CUDA kernels take them as they are
- * (SLP_HALF_ROWS), but those of SLP_WIDE_ROWS(name), which are otherwise SLP_FLOAT_ROWS. */
+/* The rows of an operation: the first one that takes a call's types is its kernel.  Macros make those of most
+ * operations: SLP_FLOAT_ROWS(clip) are NAME_cpu for float32, the reference NAME_ref for float64, slp_cuda_NAME for
+ * both; SLP_ANY_ROWS(name) are NAME_cpu and slp_cuda_NAME for elements of all types.  Half types need no row: without
+ * one they are computed in float32 (slp_kernel_for).  CPUs do that for most operations; CUDA kernels take half types
+ * directly (SLP_HALF_ROWS), except with SLP_WIDE_ROWS(name), which are otherwise SLP_FLOAT_ROWS. */
 #define SLP_ROWS(...) ((const struct slp_row[]){__VA_ARGS__, {0, NULL, NULL, NULL}})
 /* clang-format off */
 #define SLP_ROW(types, cpu, cuda) {types, cpu, SLP_CUDA(cuda), NULL}
@@ -226,15 +225,15 @@ struct slp_row {
 	SLP_ROWS(SLP_ROW(SLP_F32, name##_cpu, slp_cuda_##name), SLP_ROW(types, name##_ref, slp_cuda_##name),           \
 	         SLP_HALF_ROWS(slp_cuda_##name))
 #define SLP_NARROW_ROWS(name) SLP_ROWS_AND(SLP_NARROW, name)
-#define SLP_NUMBER_ROWS(name) SLP_ROWS_AND(SLP_NUMBERS, name) /* references and CUDA kernels exact for int64, too */
+#define SLP_NUMBER_ROWS(name) SLP_ROWS_AND(SLP_NUMBERS, name) /* references and CUDA kernels exact also for int64 */
 #define SLP_TRUTH_ROWS(name) SLP_ROWS_AND(SLP_TRUTHS, name)
 #define SLP_ANY_ROWS(name) SLP_ROWS(SLP_ROW(SLP_ANY, name##_cpu, slp_cuda_##name))
 
-/* How many inputs there are: SLP_NIN(2), or at least and at most.  SLP_MANY: any number. */
+/* The number of inputs: SLP_NIN(2), or smallest and largest number.  SLP_MANY: any number. */
 #define SLP_MANY INT_MAX
 #define SLP_NIN(count) .nin_min = (count), .nin_max = (count)
 
-/* What sl_autocast makes of floating-point inputs (starling/autograd.h lists the operations). */
+/* The conversion of floating-point inputs by sl_autocast (starling/autograd.h lists the operations). */
 enum slp_cast_policy {
 	SLP_CAST_NONE,    /* computes in the type that it gets */
 	SLP_CAST_LOWER,   /* in the half type: products */
@@ -249,17 +248,17 @@ struct sl_op {
 	int nin_min, nin_max, nout;
 	const struct slp_attr *attr_table;
 	size_t attrs_size;
-	unsigned saves;   /* SLP_IN(i) | SLP_OUT(j): what grad reads the values of */
+	unsigned saves;   /* SLP_IN(i) | SLP_OUT(j): the values that grad reads */
 	unsigned mutates; /* SLP_IN(i): inputs that are also written */
 	int period;       /* where inputs come in turns: saves and mutates name the first of them, SLP_IN(i % period) */
-	int inplace;      /* so many outputs, from 0 on, may lie over the inputs of the same number (same types) */
-	bool overwrites;  /* in place, it does not read input 0: what had spoilt it is gone */
+	int inplace; /* outputs, from 0 on, that may share the memory of the inputs with the same number (same types) */
+	bool overwrites; /* in place, it does not read input 0: an error that spoilt it is cleared */
 	bool elementwise; /* an element of output 0 depends on the inputs' elements at its place alone, in whatever order they lie */
 	bool by_parts; /* a program's, elementwise: its CPU kernel may get parts of the operands, as arrays of one axis */
 	bool view;     /* output 0 has the elements of input 0 in their order: plans need no copy */
 	bool declines; /* its CUDA kernels of half types may return SL_EUNSUPPORTED, silent: computed in float32 then */
-	bool aligned; /* what its CUDA kernels of half types do depends on where operands begin: at multiples of 16 bytes */
-	bool no_graph; /* its CUDA kernel may do what CUDA graphs cannot record: wait, allocate, read main memory */
+	bool aligned;  /* its CUDA kernels of half types depend on the alignment of operands to 16 bytes */
+	bool no_graph; /* its CUDA kernel may make calls that graphs cannot record: wait, allocate, read main memory */
 	enum slp_cast_policy autocast;
 	const struct slp_row *rows; /* SLP_ROWS; kernels queue on k->stream where that is a GPU's */
 	enum sl_status (*infer)(struct slp_infer *c);
@@ -268,15 +267,16 @@ struct sl_op {
 	enum sl_status (*grad)(struct slp_grad *g); /* NULL: has no gradient; slp_constant: its result is a constant */
 	size_t (*scratch)(const struct slp_infer *c);      /* NULL: none */
 	enum sl_status (*ref)(const struct slp_kernel *k); /* plain C, every dtype that infer lets pass; the measure */
-	/* NULL, or: says what a call does beyond its operation's name, on one line. */
+	/* NULL, or: describes a call beyond its operation's name, on one line. */
 	void (*describe)(const void *attrs, char *text, size_t size);
 	/* NULL, or: attrs refer to something that recorded calls keep alive. */
 	void (*hold)(const void *attrs, bool hold);
-	/* NULL, or: frees what CUDA kernels keep for the calling worker, before it destroys its libraries' handles. */
+	/* NULL, or: frees the state that CUDA kernels keep for the calling worker, before it destroys its libraries'
+	 * handles. */
 	void (*forget)(void);
 };
 
-/* All operations, in the order of codelets/ops.def, then those that programs registered; ends with NULL. */
+/* All operations, in the order of codelets/ops.def, followed by those that programs registered; ends with NULL. */
 enum { SLP_MAX_OPS = 255 };
 extern const struct sl_op *slp_ops[SLP_MAX_OPS + 1];
 int slp_op_count(void);
@@ -284,7 +284,7 @@ int slp_op_number(const struct sl_op *op);   /* its place among them */
 bool slp_ops_append(const struct sl_op *op); /* by one thread at a time; false: too many */
 const struct sl_op *slp_op_find(const char *name);
 
-/* Whether it takes so many inputs; how many it takes, for people: "1 input", "2 to 3 inputs". */
+/* Whether it takes n inputs; the number of its inputs as text: "1 input", "2 to 3 inputs". */
 bool slp_count_fits(const struct sl_op *op, int nin);
 const char *slp_count_text(const struct sl_op *op, char text[64]);
 
@@ -294,15 +294,15 @@ const char *slp_op_family(const struct sl_op *op); /* "CONVOLUTION" */
 
 /* ---- choosing a kernel (src/op_kernel.c) ------------------------------------------------------------------------ */
 
-/* What rows look at: the type of the first operand, and those of all that are floats, as sets. */
+/* The types that rows compare: that of the first operand, and those of all floating-point operands, as sets. */
 struct slp_types {
 	unsigned first, floats;
 };
 struct slp_types slp_types_of(int nin, const struct slp_type *in, int nout, const struct slp_type *out);
 #define SLP_ALL_OF(dtype) ((struct slp_types){SLP_DTYPE(dtype), SLP_DTYPE(dtype)})
 
-/* The kernel for a call.  promote: no row takes its half types, and this one computes in float32 what must be rounded
- * (slp_promoted).  kernel NULL: there is none. */
+/* The kernel for a call.  promote: no row takes its half types, and this one computes in float32 for results that must
+ * be rounded (slp_promoted).  kernel NULL: none. */
 struct slp_choice {
 	slp_kernel_fn *kernel;
 	bool promote;
@@ -337,9 +337,9 @@ enum sl_status slp_apply(const char *at, const struct sl_op *op, const void *att
 /* The same, returning the first output: the others are of no use to the caller. */
 sl_tensor *slp_apply1(const char *at, const struct sl_op *op, const void *attrs, int nin, sl_tensor *const *in);
 
-/* Stands first in a public function that is made of operations, in the place of SLP_CALL: what it makes on the way is
- * released when it returns, also where its caller has no scope.  Its results leave through SLP_RETURN, which may be
- * arguments, too: they go to the caller's scope, or to the caller. */
+/* Begins a public function that is made of operations, instead of SLP_CALL: its intermediate tensors are released when
+ * it returns, even if its caller has no scope.  Its results, which may be arguments, are returned through SLP_RETURN:
+ * they go to the caller's scope, or to the caller. */
 #define SLP_FUNCTION(function, at)                                                                                     \
 	SLP_CALL(function, at);                                                                                        \
 	__attribute__((cleanup(sl_scope_close))) sl_scope slp_inside_;                                                 \
@@ -373,10 +373,10 @@ bool slp_broadcast(sl_shape a, sl_shape b, sl_shape *out);
 bool slp_is_float(enum sl_dtype dtype);
 /* Whether a number can be an element of this type: any can be a float, rounded; integers are whole, and have limits. */
 bool slp_can_hold(enum sl_dtype dtype, double value);
-/* How far two ways to compute the same may be apart, relative to what is computed: `single` in float32, as many steps
- * of the type in float64, one step at least of a half type, nothing between integers. */
+/* The tolerance between two ways to compute the same, relative to the result: `single` in float32, the same number of
+ * steps of the type in float64, at least one step of a half type, 0 for integers. */
 double slp_tolerance(enum sl_dtype dtype, double single);
-/* What an array's elements are compared by: the root mean square of those that are finite. */
+/* The scale of an array for comparisons: the root mean square of its finite elements. */
 double slp_rms(const struct slp_view *v);
 /* Whether a number is within a tolerance of the expected one: relative to that, or to its array's root mean square. */
 bool slp_is_close(double got, double expected, double tolerance, double rms);
@@ -404,7 +404,7 @@ struct slp_rng {
 };
 struct slp_rng slp_rng_next(void);
 struct slp_rng slp_rng_next_apart(void); /* each of several processes draws another one */
-/* In programs, streams are numbered within a run: this seed marks them, and each run gives them real ones. */
+/* In programs, streams are numbered within a run: this seed marks them, and each run replaces them by real ones. */
 #define SLP_RNG_VIRTUAL UINT64_C(0x5354524c56495254)
 
 /* In the attributes of reshape: a dim as the input has it; -1: one that is computed. */

@@ -1,5 +1,5 @@
-/* What graph passes, the loader and tools need of codelets/ besides public functions: operations users do not call,
- * and what the kernels can do here. */
+/* Interface of codelets/ for graph passes, the loader and tools: operations that users do not call, and the
+ * capabilities of kernels on this machine. */
 #ifndef SLP_OP_INNER_H
 #define SLP_OP_INNER_H
 
@@ -39,8 +39,8 @@ enum sl_status slp_average_update(const char *at, sl_tensor *const *averages, sl
 
 /* ---- clipping by the norm (codelets/optim/clip_scale.c) ---------------------------------------------------------- */
 
-/* rescale · min(1, clip_norm / norm of the rescaled gradients), a scalar of their type: what an optimiser's step with
- * the same gradients multiplies them by.  count and clip_norm above 0; nothing is recorded. */
+/* rescale · min(1, clip_norm / norm of the rescaled gradients), a scalar of their type: the factor that an optimiser's
+ * step applies to the same gradients.  count and clip_norm above 0; nothing is recorded. */
 sl_tensor *slp_clip_scale(const char *at, sl_tensor *const *grads, int count, double rescale, double clip_norm);
 
 /* ---- expressions of elementwise functions (codelets/elementwise/fused.c) ----------------------------------------- */
@@ -78,22 +78,21 @@ extern const struct slp_activation_ops slp_activations[SL_ACTIVATIONS];
 
 /* ---- convolutions (codelets/conv/) ------------------------------------------------------------------------------- */
 
-/* What an operation computes: y from x, w, b; x from y, w; w and b from x, y.  The last two are gradients. */
+/* The result of a pass: y from x, w, b; x from y, w; w and b from x, y.  The last two are gradients. */
 enum slp_conv_pass { SLP_CONV_FORWARD, SLP_CONV_DATA, SLP_CONV_WEIGHTS, SLP_CONV_PASSES };
 
-/* Three operations compute each: what users call, whose attributes are those of a convolution; the same with orders of
- * images and types of parameters, which graph passes choose; the same with a pooling.  Their attributes are one
- * structure. */
+/* Each pass has three operations: the public one, with the attributes of a convolution; the same with layouts of images
+ * and types of parameters, which graph passes choose; the same with a pooling.  Their attributes are one structure. */
 struct slp_conv_forms {
 	const struct sl_op *plain, *lowered, *pooled;
 };
 extern const struct slp_conv_forms slp_conv_forms[SLP_CONV_PASSES];
-/* What an operation computes, whichever form it is of; SLP_CONV_PASSES: it is no convolution. */
+/* The pass that an operation computes, in any form; SLP_CONV_PASSES: not a convolution. */
 enum slp_conv_pass slp_conv_pass_of(const struct sl_op *op);
 
-/* A pooling of 2 × 2 windows side by side, behind a convolution or before its gradient.  What goes back to each element
- * of the unpooled y, everything or nothing, is kept in a mask: a bit an element, those of 16 images in two bytes,
- * (n / 16, channels, height, width, 2), declared as n / 8 images of uint8. */
+/* A pooling of 2 × 2 windows side by side, after a convolution or before its gradient.  A mask records for each element
+ * of the unpooled y whether it gets the gradient: one bit per element, those of 16 images in two bytes, (n / 16,
+ * channels, height, width, 2), declared as n / 8 images of uint8. */
 enum slp_conv_pool { SLP_CONV_POOL_NONE, SLP_CONV_POOL_MAX, SLP_CONV_POOL_AVG };
 
 /* Layouts of images, which graph passes choose (codelets/common/image_layout.h): X(NAME, name in the text of programs).
@@ -128,7 +127,7 @@ struct slp_blocks_attrs {
 	int channels; /* of the images; the last block may have more */
 };
 
-/* The channels of a block that fast kernels on this machine want; 0: there are none. */
+/* The block size of channels for fast kernels on this machine; 0: none. */
 int slp_block_size(void);
 
 struct slp_conv2d_blocked_attrs {
@@ -138,14 +137,14 @@ struct slp_conv2d_blocked_attrs {
 	int size[2];     /* of x, for conv2d_pack: height and width */
 	int images;      /* of x, for conv2d_pack */
 	int block;       /* channels in a block */
-	int64_t packed;  /* floats of w as conv2d_pack gives it; 0: w is in the plain order */
+	int64_t packed;  /* floats of w packed by conv2d_pack; 0: w is in the plain order */
 	bool x_plain;    /* x is in the plain order */
 	bool winograd, relu;
 	bool bounded; /* y is kept between these two */
 	double low, high;
 };
 
-/* Whether there is a fast kernel for a convolution in blocks, on a team of so many threads; sets a->packed. */
+/* Whether there is a fast kernel for a convolution in blocks, on a team of `threads` threads; sets a->packed. */
 bool slp_conv_blocked_plan(struct slp_conv2d_blocked_attrs *a, int threads);
 
 struct slp_affine_attrs {

@@ -1,4 +1,4 @@
-/* Which kernel computes a call: the one place that decides by data types, for eager calls, plans and passes alike. */
+/* Chooses the kernel of a call by its data types, for eager calls, plans and passes. */
 #include <string.h>
 
 #include "op.h"

@@ -1,4 +1,4 @@
-/* What the rules and the reference kernels of many operations need: elements as numbers, axes, broadcasting. */
+/* Common functions of rules and reference kernels: elements as numbers, axes, broadcasting. */
 #include <float.h>
 #include <math.h>
 

@@ -1,5 +1,5 @@
-/* What an optimiser is: a descriptor at the foot of codelets/optim/rules/NAME.h.  Whoever handles optimisers asks the
- * descriptor, and walks the hyperparameters; nothing else knows an optimiser by its kind. */
+/* The descriptor of an optimiser, at the foot of codelets/optim/rules/NAME.h.  All code that handles optimisers uses
+ * the descriptor and walks the hyperparameters; none depends on the kind. */
 #ifndef SLP_OPTIMIZER_H
 #define SLP_OPTIMIZER_H
 
@@ -17,7 +17,7 @@ enum slp_hyperparameter {
 };
 enum slp_range { SLP_RANGE_SHARE, SLP_RANGE_AMOUNT, SLP_RANGE_LIMIT, SLP_RANGE_AVERAGE, SLP_RANGE_FLAG };
 
-/* One of them: where it is in struct sl_optimizer, what it may be. */
+/* A hyperparameter: its field in struct sl_optimizer, its range. */
 struct slp_hyperparameter_row {
 	const char *name;
 	unsigned offset;
@@ -31,7 +31,7 @@ double slp_hyperparameter(const struct sl_optimizer *o, enum slp_hyperparameter 
 
 enum { SLP_OPTIMIZER_STATES = 2 }; /* of a parameter, at most */
 
-/* A hyperparameter that an optimiser has beside weight_decay and what is done to gradients and parameters. */
+/* A hyperparameter of an optimiser, besides weight_decay and the limits of gradients. */
 struct slp_option {
 	enum slp_hyperparameter which;
 	unsigned offset;   /* in the attributes of its operation; a double, or the truth value of a flag */
@@ -45,14 +45,14 @@ struct slp_option {
 struct slp_optimizer {
 	const char *name;
 	double lr; /* by default */
-	/* What is kept of each parameter, zero at first, behind parameter and gradient among the operation's inputs.
-	 * The operation's names in files: a file of today has to be read by the next release. */
+	/* The states of each parameter, zero at first, after parameter and gradient among the operation's inputs.
+	 * These are the names in files, which later releases must read. */
 	const char *states[SLP_OPTIMIZER_STATES + 1];
 	const struct slp_option *options;
 	int noptions;
 	const struct sl_op *op;    /* a step of many parameters */
 	const struct sl_op *plain; /* the same without the last state, for a momentum of 0; NULL: it needs all states */
-	bool counts;               /* a step depends on how many have changed the parameter */
+	bool counts;               /* a step depends on the number of updates of the parameter */
 };
 /* By their kinds. */
 extern const struct slp_optimizer *const slp_optimizers[];
@@ -60,7 +60,7 @@ extern const int slp_optimizer_count;
 
 /* The settings' own descriptor. */
 const struct slp_optimizer *slp_optimizer_of(const struct sl_optimizer *o);
-/* What is wrong with hyperparameters and learning rate, in `text`; false: nothing. */
+/* Checks hyperparameters and learning rate; true: `text` has the problem; false: none. */
 bool slp_optimizer_wrong(const struct sl_optimizer *o, char text[256]);
 
 /* ---- a step ------------------------------------------------------------------------------------------------------ */

@@ -1,9 +1,9 @@
-/* Structures of options as calls give them: what was left out, a 0 that was written, and a 0 that means the default
- * because a program filled the structure itself (SL_OPTIONS, starling/base.h).
+/* Structures of options: omitted fields, a 0 that the call sets, and a 0 that means the default because the program
+ * filled the structure itself (SL_OPTIONS, starling/base.h).
  *
- * Each function that takes one of the structures begins with SLP_OPTIONS, which makes them alike.  Behind it
- *   - a field that was not given has its default of the list, or 0 where that depends on other things;
- *   - a double that was written as 0 is -0.0, which slp_or leaves alone; an integer that was written as 0 is refused. */
+ * Each function that takes one of the structures begins with SLP_OPTIONS, which converts them to one form.  After it
+ *   - an omitted field has its default of the list, or 0 if the default depends on other values;
+ *   - a double that the call sets to 0 is -0.0, which slp_or leaves alone; an integer that it sets to 0 is refused. */
 #ifndef SLP_OPTIONS_H
 #define SLP_OPTIONS_H
 

@@ -13,20 +13,20 @@ static const struct {
 #undef X
 };
 
-/* Bytes of one element; 0 for no data type. */
+/* The size of one element in bytes; 0 for no data type. */
 size_t sl_dtype_size(enum sl_dtype dtype)
 {
 	return (unsigned)dtype < SL_DTYPE_COUNT ? dtypes[dtype].size : 0;
 }
 
-/* "float32" and so on; "?" for no data type. */
+/* The name of a data type, such as "float32"; "?" for no data type. */
 const char *sl_dtype_name(enum sl_dtype dtype)
 {
 	bool is_one = (unsigned)dtype < SL_DTYPE_COUNT && dtypes[dtype].name;
 	return is_one ? dtypes[dtype].name : "?";
 }
 
-/* The data type of that name, as sl_dtype_name has it; SL_DTYPE_DEFAULT if there is none.
+/* The data type with that name (sl_dtype_name); SL_DTYPE_DEFAULT if there is none.
  *
  *     enum sl_dtype d = sl_dtype_named("bfloat16"); */
 enum sl_dtype sl_dtype_named(const char *name)
@@ -44,7 +44,7 @@ int64_t sl_shape_size(sl_shape shape)
 	return (int64_t)n;
 }
 
-/* Whether two shapes have the same sizes, as many of them and in the same order. */
+/* Whether two shapes have the same number of axes and the same sizes. */
 bool sl_shape_equal(sl_shape a, sl_shape b)
 {
 	if (a.ndim != b.ndim) return false;
@@ -53,7 +53,7 @@ bool sl_shape_equal(sl_shape a, sl_shape b)
 	return true;
 }
 
-/* Writes "(2, 3)" into text, and returns it.  Dims that could not be anyway may be cut off. */
+/* Writes a shape, such as "(2, 3)", into text, and returns it.  Impossibly large dims may be cut off. */
 const char *sl_shape_string(sl_shape shape, char text[128])
 {
 	if (!text) return "";

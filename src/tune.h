@@ -1,5 +1,5 @@
-/* What was measured on this machine's GPUs: which of several ways to compute a call is the fastest.  Kept from run to
- * run, in StarPU's folder of performance models (src/runtime/device/tune.c). */
+/* Measurements on this machine's GPUs: the fastest of several ways to compute a call.  Kept for later runs, in StarPU's
+ * folder of performance models (src/runtime/device/tune.c). */
 #ifndef SLP_TUNE_H
 #define SLP_TUNE_H
 
@@ -11,7 +11,7 @@ extern "C" {
 
 enum { SLP_TUNE_TEXT = 64, SLP_TUNE_KEY = 384, SLP_TUNE_PATH = 4096 };
 
-/* Whether calls are to be measured: what sl_init has found SL_GPU_AUTOTUNE to say. */
+/* Whether calls are measured: the value of SL_GPU_AUTOTUNE at sl_init. */
 bool slp_tune_wanted(void);
 /* 0: no; 2: and each time is printed. */
 void slp_tune_start(int wish);
@@ -23,13 +23,13 @@ void slp_tune_say(const char *key, const char *way, double us);
 
 /* The way that was the fastest; false: that has not been measured. */
 bool slp_tune_find(const char *key, char way[SLP_TUNE_TEXT]);
-/* Keeps it, with its time.  If another process has been faster to measure the same, its way is taken: all processes of
- * a machine compute alike. */
+/* Keeps it, with its time.  If another process has measured the same first, its way is used: all processes of a machine
+ * give the same bits. */
 void slp_tune_keep(const char *key, char way[SLP_TUNE_TEXT], double us);
 
-/* The file for the calling thread's GPU; empty: there is none, and what is measured is kept in memory. */
+/* The file for the calling thread's GPU; empty: none, and measurements are kept in memory. */
 void slp_tune_path(char to[SLP_TUNE_PATH]);
-/* Forgets what has been read: at the end. */
+/* Forgets the contents of the file, at the end. */
 void slp_tune_forget(void);
 
 #ifdef __cplusplus

@@ -64,7 +64,7 @@ SLP_WHOLE_FN int64_t slp_whole_div(int64_t a, int64_t b)
 	return slp_whole_signed((a < 0) != (b < 0), slp_whole_size(a) / slp_whole_size(b));
 }
 
-/* Of an exponent below 0 what is left is 1, -1 or 0, and of 0 what infinity saturates to. */
+/* Powers with an exponent below 0: 1, -1 or 0, and for base 0 the saturated infinity. */
 SLP_WHOLE_FN int64_t slp_whole_pow(int64_t a, int64_t exponent)
 {
 	uint64_t power = 1, square = slp_whole_size(a);
@@ -146,7 +146,8 @@ SLP_WHOLE_FN double slp_whole_beside(int64_t x, double s)
 
 /* ---- sums that take more bits ------------------------------------------------------------------------------------ */
 
-/* What has been gathered of numbers: of a sum, 128 bits of two's complement; of a product, its sign and its size. */
+/* The accumulator of numbers: for a sum, 128 bits of two's complement; for a product, its sign and its absolute value.
+ */
 struct slp_whole {
 	int64_t high;
 	uint64_t low;

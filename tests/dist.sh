@@ -68,7 +68,7 @@ for ranks in 2 3; do
 done
 for latency in 1e7 -1 x; do
   run 1 env SL_DIST=tcp RANK=0 WORLD_SIZE=1 SL_DIST_LATENCY=$latency tests/dist
-  complains "SL_DIST_LATENCY=$latency: microseconds are wanted"
+  complains "SL_DIST_LATENCY=$latency: it must be a number of microseconds"
 done
 
 # Ranks that begin with other values: gradients are those of rank 0's from the first on, however they are computed, and whether
@@ -167,13 +167,13 @@ bytes=$(sed -n 's/^\[1\] sent \([0-9]*\) bytes.*/\1/p' "$tmp/out")
 if [ "${bytes:-0}" -eq 0 ] || [ $((100 * bytes)) -gt $((51 * full)) ]; then fail "$bytes bytes in bfloat16, $full in float32"; fi
 [ "$(sed -n 's/^\[[01]\] hash //p' "$tmp/out" | sort -u | wc -l)" = 1 ] || fail "bfloat16 gives two ranks other parameters"
 run 1 env SL_DIST=tcp RANK=0 WORLD_SIZE=1 SL_DIST_WIRE=int8 tests/dist
-complains 'SL_DIST_WIRE=int8: gradients travel as float32 or bfloat16'
+complains 'SL_DIST_WIRE=int8: it must be float32 or bfloat16'
 
 # Sums are right, in the order of the tree or in another, which MPI has; then all have the same bits still.
 right() { [ "$(grep -c '^\[[0-2]\] 0 wrong sums$' "$tmp/out")" = 3 ] || fail "wrong sums"; }
 for threads in 1 3; do SL_DIST_THREADS=$threads ranks 3 0 tests/dist mode=sums && right; done
 run 1 env SL_DIST=tcp RANK=0 WORLD_SIZE=1 SL_DIST_THREADS=many tests/dist
-complains 'SL_DIST_THREADS=many: a number of threads up to 16 is wanted'
+complains 'SL_DIST_THREADS=many: it must be a number of threads up to 16'
 alone tests/dist shards=3
 fixed=$(sed -n 's/^hash //p' "$tmp/out")
 export SL_DIST_ORDER=fast
@@ -274,7 +274,7 @@ if [ "$tcp" ]; then
   fi
   for port in 99999 http 0 12x; do # at once, not after a wait for the others
     run 1 timeout 300 env SL_DIST=tcp SL_DIST_TIMEOUT=600 RANK=0 WORLD_SIZE=2 MASTER_PORT=$port tests/dist
-    complains "MASTER_PORT=$port: a number from 1 to 65535 is wanted"
+    complains "MASTER_PORT=$port: it must be from 1 to 65535"
   done
   SL_DIST_TIMEOUT=3
   # What cannot be begun says what to do.

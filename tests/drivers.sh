@@ -162,7 +162,7 @@ says '^learning rate 0.1 from now on, it was 0.3$'
 run 1 "$lenet" --hybrid --limit 600 --batch-size 100 --checkpoint "$tmp/run" --resume
 complains 'there is no network in the file'
 run 0 "$lenet" --device cpu:0,cpu:1 --limit 600 --batch-size 100 --epochs 3 --checkpoint "$tmp/run" --resume=auto
-says 'cut into 2 parts now, they were cut into 1'
+says 'split into 2 parts, before into 1'
 : >"$tmp/out" # else what the last one printed could be seen before this one has begun
 "$mlp" --limit 600 --batch-size 20 --epochs 100000 --checkpoint "$tmp/mlp" --every 1s >"$tmp/out" 2>"$tmp/err" &
 pid=$!

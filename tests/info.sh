@@ -39,7 +39,7 @@ says '^  STARPU_WORKERS_NOBIND +1$'
 says '^hints$'
 run 0 env SL_GEMM=plain "$info"
 says '^  products +plain$'
-says '^  products because +SL_GEMM asks for it$'
+says '^  products because +SL_GEMM requests it$'
 ! grep SL_GEMM "$tmp/err" || fail "something to say of a good SL_GEMM"
 run 0 env SL_GEMM=fortran "$info"
 complains '^starling: SL_GEMM=fortran must be one of'

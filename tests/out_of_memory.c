@@ -29,7 +29,8 @@ void slp_check_giants(const char *whose)
 			double start = sl_time(), seconds;
 			clock_t worked = clock();
 			snprintf(bytes, sizeof bytes, " %lld bytes", 4LL << p);
-			CHECK_NULL(sl_zeros(SL_SHAPE(1LL << p)), SL_ENOMEM, "fill", bytes, "are there (", whose);
+			CHECK_NULL(sl_zeros(SL_SHAPE(1LL << p)), SL_ENOMEM, "fill", bytes,
+			           " available (limit: ", whose);
 			seconds = sl_time() - start;
 			if (seconds > longest) longest = seconds;
 			/* On a busy machine a call may lie idle for long; what it does itself takes less. */
@@ -55,7 +56,7 @@ static int hold(sl_tensor **held, int64_t size, const char *whose)
 	enum sl_status s = sl_error() != SL_OK ? sl_error() : sl_wait_all();
 	const char *text = sl_error_message();
 	CHECK_SAYING(s == SL_ENOMEM || strstr(text, whose), "after %d: %s", n, text);
-	CHECK_SAYING(strstr(text, whose) && strstr(text, "are there ("), "after %d: %s", n, text);
+	CHECK_SAYING(strstr(text, whose) && strstr(text, " available (limit: "), "after %d: %s", n, text);
 	while (sl_wait_all() != SL_OK) continue; /* each is reported once */
 	sl_error_clear();
 	return n;
@@ -115,7 +116,7 @@ void slp_train_until_full(bool hybrid, void (*limit)(bool on))
 	enum sl_status s = SL_OK;
 	while (s == SL_OK && images < 1 << 16) s = train(net, trainer, images *= 2);
 	CHECK_SAYING(s == SL_ENOMEM && images > 64, "%d images: %s", images, sl_error_message());
-	CHECK_SAYING(strstr(sl_error_message(), "are there (") && strstr(sl_error_message(), ".c:"), "%s",
+	CHECK_SAYING(strstr(sl_error_message(), " available (limit: ") && strstr(sl_error_message(), ".c:"), "%s",
 	             sl_error_message());
 	limit(false);
 	while (sl_wait_all() != SL_OK) continue;

@@ -109,7 +109,7 @@ if [ -n "${ASAN_OPTIONS-}${TSAN_OPTIONS-}" ]; then
   echo "SKIP: a slave without memory: sanitizers take address space as they please"
 elif slave_room=700000 together 1 models/mlp --mode step --device cpu:1 --limit 20000 --batch-size 20000 --epochs 1 --quiet; then
   fail "a slave without memory: the master ends well"
-elif ! grep -Eq 'the slave process has no memory for another .*ulimit -v' "$tmp/err"; then
+elif ! grep -Eq 'the slave process is out of memory: .*ulimit -v' "$tmp/err"; then
   contains "$tmp/err.1" 'Cannot allocate [0-9]+ bytes'
   complains 'has exited unexpectedly'
   echo "ok: a slave without memory ends, and the master with it"

@@ -435,7 +435,7 @@ static void test_misfits(void)
 	CHECK_OK(sl_checkpoint_save(path, RUN_STATE(&a)));
 	CHECK(run_start(&b, (struct run_options){.net = RUN_RESNET}, data) && run_steps(&b, 2));
 	uint32_t before = run_bits(&b);
-	CHECK_MISTAKE(sl_checkpoint_load(path, RUN_STATE(&b)), SL_EINVAL, path, "is of another run",
+	CHECK_MISTAKE(sl_checkpoint_load(path, RUN_STATE(&b)), SL_EINVAL, path, "belongs to another run",
 	              "0.weight is float32 (4, 1, 3, 3)", "optimiser: adam in the file, sgd here", "test_checkpoint.c");
 	CHECK_SAYING(run_bits(&b) == before && b.steps == 2, "a checkpoint that does not fit changes the run");
 	run_stop(&b);

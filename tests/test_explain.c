@@ -317,7 +317,7 @@ static void test_policies(void)
 	if (!sl_device_count(SL_DEVICE_GPU))
 		SL_SCOPE {
 			explain_often(square(sl_auto(), 1), 1);
-			CHECK_TOLD("eager chose it, which looks neither at times nor at transfers\n");
+			CHECK_TOLD("eager chose it, without considering times or transfers\n");
 		}
 	stop();
 	start("dmda", true);
@@ -366,14 +366,13 @@ static void test_gpu(void)
 		y = sl_dot(sl_place(x, sl_gpu(0)), sl_place(x, sl_gpu(0)));
 		CHECK_OK(explain(y));
 		CHECK_TOLD("ran on gpu:0: its tensors are on gpu:0\n");
-		CHECK_TOLD(
-		        "  0.156 MiB travelled from main memory\n"); /* 160000 bytes, the buffer's size class: 163840 */
+		CHECK_TOLD("  0.156 MiB transferred from main memory\n"); /* 160000 bytes: the size class 163840 */
 		read_row("gpu:0", row);
 		CHECK_SAYING(row[1] > 0 && row[2] > 0, "transfers %g, took %g ms:\n%s", row[1], row[2], told);
 		z = sl_neg(sl_place(y, sl_gpu(1)));
 		CHECK_OK(explain(z));
 		CHECK_TOLD("ran on gpu:1");
-		CHECK_TOLD("MiB travelled from gpu:0\n");
+		CHECK_TOLD("MiB transferred from gpu:0\n");
 		CHECK_OK(explain(sl_neg(sl_place(y, sl_gpu(0)))));
 		CHECK_NOT_TOLD("travelled");
 	}

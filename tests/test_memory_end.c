@@ -49,7 +49,7 @@ static void check_end(const char *what, double since)
 	double seconds = sl_time() - since;
 	enum sl_status s = sl_error() != SL_OK ? sl_error() : sl_wait_all();
 	CHECK_SAYING(s == SL_ENOMEM, "%s: status %d, %s", what, s, sl_error_message());
-	CHECK_SAYING(strstr(sl_error_message(), "are there (") != NULL, "%s: %s", what, sl_error_message());
+	CHECK_SAYING(strstr(sl_error_message(), " available (limit: ") != NULL, "%s: %s", what, sl_error_message());
 	CHECK_SAYING(seconds < SLP_PATIENCE, "%s: %g s", what, seconds); /* on an idle machine less than 2 */
 	printf("  %s: %.3f s\n", what, seconds);
 	while (sl_wait_all() != SL_OK) continue; /* each is reported once */

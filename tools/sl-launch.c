@@ -30,7 +30,7 @@ struct options {
 	char **command;
 };
 
-/* What a process prints, cut into lines. */
+/* The output of a process, cut into lines. */
 struct stream {
 	int fd; /* -1: at its end */
 	FILE *to;
@@ -40,7 +40,7 @@ struct stream {
 
 struct process {
 	pid_t id;    /* 0: it has ended */
-	pid_t group; /* what it starts is in it, too */
+	pid_t group; /* its children are in it, too */
 	bool stopped;
 	struct stream streams[2];
 };
@@ -155,7 +155,7 @@ static void kill_group(pid_t group)
 	if (group) kill(-group, SIGKILL);
 }
 
-/* Waits for the end of this process; kills what the ranks have started unless it has heard that all is over. */
+/* Waits for the end of this process; kills the ranks' children unless it has received the message that all is over. */
 static void guard(int from)
 {
 	static pid_t groups[MAX_RANKS];
@@ -201,7 +201,7 @@ static void end_guard(struct guard g)
 	waitpid(g.id, NULL, 0);
 }
 
-/* ---- what they print --------------------------------------------------------------------------------------------- */
+/* ---- their output ------------------------------------------------------------------------------------------------ */
 
 static void print_line(struct stream *s, int rank)
 {
@@ -255,7 +255,7 @@ static void report(int rank, int status, bool failed, bool asked)
 		fprintf(stderr, "sl-launch: rank %d ended with status %d\n", rank, WEXITSTATUS(status));
 }
 
-/* Whether a process has ended now; notes whether it stands. */
+/* Whether a process has ended now; notes whether it is stopped. */
 static bool has_ended(struct process *p, int *status)
 {
 	pid_t id = p->id ? waitpid(p->id, status, WNOHANG | WUNTRACED | WCONTINUED) : 0;

@@ -30,7 +30,7 @@ int bench_cores(void)
 enum { N = 32, C = 32, SIZE = 28, KERNEL = 3, MATRIX = 1024 };
 static const double conv_flops = 2.0 * N * C * SIZE * SIZE * C * KERNEL * KERNEL;
 
-/* What is timed on a device; x and y are its operands. */
+/* The operation timed on a device; x and y are its operands. */
 struct work {
 	const char *key; /* in the description, behind cpu. or gpu. */
 	double amount;   /* in units of the rate; 0: the value is the price of a repetition */
@@ -121,7 +121,7 @@ static double measure(const struct work *w, sl_device device)
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-/* Rates of CPUs are a core's, but memory's is that of all. */
+/* Rates of CPUs are for one core, but memory's is for all. */
 static void print_device(FILE *out, const char *kind, sl_device device, int cores)
 {
 	for (int i = 0; i < WORKS; i++) {
@@ -197,11 +197,11 @@ static bool cpu_time(double *all, double *idle)
 	if (f) fclose(f);
 	*all = *idle = 0;
 	for (int i = 0; i < n; i++) *all += t[i];
-	*idle = t[3] + t[4]; /* with what waits for disks */
+	*idle = t[3] + t[4]; /* including waits for disks */
 	return n == 8;
 }
 
-/* How much of the CPUs others use, in %, or of it a hypervisor's other guests; 0 if that is not known. */
+/* The share of the CPUs that others use, in %, or that a hypervisor gives to other guests; 0 if unknown. */
 static double used_by_others(void)
 {
 	double all[2], idle[2];

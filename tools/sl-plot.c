@@ -208,7 +208,7 @@ static bool compare(struct options *o)
 		if (!read_run(&o->runs[i], o->files[i])) return false;
 	if (!print_table(o)) return false;
 	if (o->output) return draw(o);
-	/* Not asked for: the table stands without it. */
+	/* Not requested: the table is enough without it. */
 	o->output = DRV_PLOT_TEXT;
 	return !drv_plot_ready(o->output) || draw(o);
 }

@@ -26,7 +26,7 @@ struct options {
 	char *made[2]; /* paths made from a prefix */
 	struct input inputs[MAX_INPUTS];
 	char *outputs[MAX_OUTPUTS];       /* files */
-	const char *results[MAX_OUTPUTS]; /* what is written to them, if that is named */
+	const char *results[MAX_OUTPUTS]; /* the result for each file, if the option names one */
 	int ninputs, noutputs, nresults;
 	int64_t repeat;
 	struct run_plan plan; /* of --benchmark */
@@ -138,7 +138,7 @@ static bool ends(const char *text, const char *ending)
 	return n > m && !strcmp(text + n - m, ending);
 }
 
-/* MODEL is the symbol's file, or what comes before "-symbol.json" and "-0000.params". */
+/* MODEL is the symbol's file, or the prefix of "-symbol.json" and "-0000.params". */
 static void complete_names(struct argp_state *state, struct options *o)
 {
 	bool whole = ends(o->symbol, ".json");
@@ -310,7 +310,7 @@ static bool write_outputs(const struct options *o, sl_tensor *const *y)
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
-/* What is asked for after the first run */
+/* The tests requested after the first run */
 static bool measure(const struct options *o, const struct run_network *n, json_t *results)
 {
 	if (o->profile) return run_profile(&o->common, n, o->repeat ? o->repeat : 1);

@@ -15,7 +15,7 @@
 
 static const struct slp_attr attr_table[] = {
         SLP_ATTR_DEFAULTED(struct slp_attention_attrs, scale, "of the products; 0: one over the root of the width"),
-        SLP_ATTR(struct slp_attention_attrs, causal, SLP_BOOL, 1, "a query sees no keys behind its own place"),
+        SLP_ATTR(struct slp_attention_attrs, causal, SLP_BOOL, 1, "a query does not see later keys"),
         {0},
 };
 
@@ -448,11 +448,11 @@ static size_t attention_grad_scratch(const struct slp_infer *c)
 #define CAST_attention_grad SLP_CAST_WIDEST
 
 /* Attention: softmax(scale q·kᵀ + mask)·v over the keys, for each head. q is (…, t, d), k (…, s, d), v (…, s, e), the
- * result (…, t, e); the other axes are the same. scale is one over the root of d by default. causal: query i sees keys
- * 0 to i. mask is broadcast to (…, t, s); one of floats, of the data type of q, is added, and one of bools or integers
- * is not 0 where a query sees a key. A query that sees no key gets zeros. Gradients flow back to q, k and v. No tensor
- * of the size (t, s) is kept.  As torch.nn.functional.scaled_dot_product_attention.  SL_ESHAPE, SL_EDTYPE: they do not
- * fit; SL_EINVAL: a scale that is not finite.
+ * result (…, t, e); the other axes are the same. scale is one over the root of d by default.  causal: query i sees keys
+ * 0 to i.  mask is broadcast to (…, t, s); a mask of floats, in the data type of q, is added; a mask of bools or
+ * integers is not 0 where a query sees a key.  A query that sees no key gets zeros.  Gradients flow to q, k and v.  No
+ * tensor of the size (t, s) is kept.  As torch.nn.functional.scaled_dot_product_attention.  SL_ESHAPE, SL_EDTYPE:
+ * arguments do not match; SL_EINVAL: a scale that is not finite.
  *
  *     y = sl_scaled_dot_product_attention(q, k, v, .causal = true); */
 sl_tensor *sl_scaled_dot_product_attention_at(const char *at, sl_tensor *q, sl_tensor *k, sl_tensor *v,
@@ -493,7 +493,7 @@ sl_tensor *sl_scaled_dot_product_attention_at(const char *at, sl_tensor *q, sl_t
 		__VA_ARGS__}
 /* clang-format on */
 
-ATTENTION(attention, "what queries find among keys", "q k v mask", 3, 4, 2,
+ATTENTION(attention, "attention of queries to keys and values", "q k v mask", 3, 4, 2,
           .saves = SLP_IN(0) | SLP_IN(1) | SLP_IN(2) | SLP_IN(3) | SLP_OUT(0) | SLP_OUT(1), .grad = grad,
           .scratch = attention_scratch, .forget = SLP_CUDA_FORGET(slp_attention_forget));
 ATTENTION(attention_grad, "gradients of attention", "dy q k v y logs mask", 6, 7, 3, .scratch = attention_grad_scratch);

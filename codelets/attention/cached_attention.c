@@ -128,13 +128,14 @@ static size_t cached_attention_scratch(const struct slp_infer *c)
 
 /* ---- the operation ----------------------------------------------------------------------------------------------- */
 
-/* Causal attention of the next steps of a sequence, whose keys and values are kept: k and v are written into keys and
- * values from `place` on, in place, and query i sees keys 0 to place + i.  What lies behind them does not matter, so
- * that one program serves all places.  q and k are (…, t, d), v is (…, t, e), keys (…, s, d), values (…, s, e), the
- * place is one int32, the result (…, t, e). keys and values have the data type of q, or float32 if that is a half type,
- * which is faster; sl_autocast converts nothing.  No gradient goes back through it.  sl_cache_new keeps them for whole
- * networks.  SL_ESHAPE, SL_EDTYPE: they do not fit; SL_EINVAL: a scale that is not finite.  Where keys have no room for
- * t more, the operation fails with SL_EINVAL on a CPU; on a GPU nothing is written, and the result is NaN.
+/* Causal attention of the next steps of a sequence, with a cache of keys and values: k and v are written into keys and
+ * values at `place` and after it, in place, and query i sees keys 0 to place + i.  Later elements of the cache have no
+ * effect, so one program serves all places.  q and k are (…, t, d), v is (…, t, e), keys (…, s, d), values (…, s, e),
+ * the place is one int32, the result (…, t, e). keys and values have the data type of q, or float32 if q has a half
+ * type, which is faster; sl_autocast converts nothing.  No gradient flows through it.  sl_cache_new makes such caches
+ * for whole networks.  SL_ESHAPE, SL_EDTYPE: arguments do not match; SL_EINVAL: a scale that is not finite.  If keys
+ * have fewer than t steps left, the operation fails with SL_EINVAL on a CPU; on a GPU nothing is written, and the
+ * result is NaN.
  *
  *     sl_tensor *keys = sl_zeros(SL_SHAPE(1, heads, 1024, 64)), *values = sl_zeros(SL_SHAPE(1, heads, 1024, 64));
  *     y = sl_cached_attention(q, k, v, keys, values, sl_full(SL_SHAPE(1), 17, .dtype = SL_INT32)); */
@@ -148,7 +149,7 @@ sl_tensor *sl_cached_attention_at(const char *at, sl_tensor *q, sl_tensor *k, sl
 
 const struct sl_op slp_op_cached_attention = {
         .name = "cached_attention",
-        .doc = "what queries find among keys that are kept, where those of this call join them",
+        .doc = "attention of queries to cached keys and values, which those of the call join",
         .args = "q k v keys values place",
         SLP_NIN(INPUTS),
         .nout = 1,

@@ -11,7 +11,8 @@ const struct slp_activation_ops slp_activations[SL_ACTIVATIONS] = {
 #undef X
 };
 
-/* "relu", "sigmoid" and so on, as text that is never freed; "identity" for none, "?" for any other number. */
+/* The name of an activation, "relu", "sigmoid" and so on, as text that is never freed; "identity" for SL_IDENTITY, "?"
+ * for any other number. */
 const char *sl_activation_name(enum sl_activation activation)
 {
 	switch (activation) {
@@ -25,7 +26,7 @@ const char *sl_activation_name(enum sl_activation activation)
 }
 
 /* The activation of each element of x: sl_relu, sl_sigmoid and so on, chosen by a value. SL_IDENTITY gives the same
- * values over the same memory. SL_EINVAL: not an activation; else the errors of the operation itself.
+ * values in the same memory.  SL_EINVAL: not an activation; other errors are those of the operation.
  *
  *     sl_tensor *h = sl_activate(sl_linear(x, w, b), SL_TANH); */
 sl_tensor *sl_activate_at(const char *at, sl_tensor *x, enum sl_activation activation)

@@ -103,7 +103,7 @@ static void choose(void)
 		if (strcasecmp(wish, names[i]) || !present(i)) continue;
 		chosen = i;
 		granted = true;
-		reason = "SL_GEMM asks for it";
+		reason = "SL_GEMM requests it";
 	}
 	if (wish && *wish && !granted)
 		fprintf(stderr,

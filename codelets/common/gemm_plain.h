@@ -1,6 +1,4 @@
 /* Matrix products in plain C, included once per element type by gemm.c with T and PLAIN(name) defined.
-
-#include "op.h"
  *
  * A tile of C, ROWS × COLS, stays in registers while a packed panel of op(B) runs by; elements of A are read where they
  * are. Sums over k have a fixed order, so results do not depend on the division of C among threads. */
@@ -30,7 +28,7 @@ SLP_INLINE void PLAIN(put)(const struct PLAIN(product) * p, T *c, T sum, T beta)
 	*c = beta == 0 ? p->alpha * sum : p->alpha * sum + beta * *c;
 }
 
-/* Rows [k0, k1) of columns [j, j + cols) of op(B), filled up with zeros. */
+/* Rows [k0, k1) of columns [j, j + cols) of op(B), padded with zeros. */
 SLP_INLINE void PLAIN(pack)(const struct PLAIN(product) * p, T *panel, int64_t k0, int64_t k1, int64_t j, int cols)
 {
 	for (int64_t k = k0; k < k1; k++, panel += PLAIN(COLS)) {

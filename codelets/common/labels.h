@@ -13,7 +13,8 @@ static inline enum sl_status slp_check_labelled(struct slp_infer *c, const struc
 	if (labels->dtype != SL_INT32 && labels->dtype != SL_UINT8)
 		return slp_reject(c, SL_EDTYPE, "labels are class numbers: int32, int64 or uint8 needed");
 	if (labels->shape.ndim != 1 || labels->shape.dim[0] != scores->shape.dim[0])
-		return slp_reject(c, SL_ESHAPE, "one label a sample needed: (%lld)", (long long)scores->shape.dim[0]);
+		return slp_reject(c, SL_ESHAPE, "one label for each sample needed: (%lld)",
+		                  (long long)scores->shape.dim[0]);
 	return SL_OK;
 }
 

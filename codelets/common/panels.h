@@ -6,7 +6,7 @@
 /* Floats that k×n packed elements take. */
 int64_t slp_panels_size(int64_t k, int64_t n);
 
-/* Packs B (k×n), whose element (i, j) lies at b[i * bk + j * bn], on the team. */
+/* Packs B (k×n), whose element (i, j) is at b[i * bk + j * bn], on the team. */
 void slp_panels_pack(float *panels, const float *b, int64_t k, int64_t n, int64_t bk, int64_t bn);
 
 /* C += A·B on the calling thread, A rows×k. The bits of a row do not depend on the number of rows. */

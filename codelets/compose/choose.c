@@ -13,9 +13,9 @@ static sl_tensor *as_condition(const char *at, sl_tensor *c, enum sl_dtype dtype
 	return sl_cast_at(at, c, dtype);
 }
 
-/* The elements of a where the condition is not 0, those of b where it is 0; shapes are broadcast. Elements that are
- * not chosen have no effect, even NaN and infinities.  The condition may have any data type, a and b have one;
- * gradients flow back to these.  SL_ESHAPE, SL_EDTYPE: they do not fit.
+/* The elements of a where the condition is not 0, and of b where it is 0; shapes are broadcast.  Other elements have no
+ * effect, even NaN and infinities.  The condition may have any data type; a and b have the same one, and gradients flow
+ * to them.  SL_ESHAPE, SL_EDTYPE: arguments do not match.
  *
  *     y = sl_where(sl_gt_scalar(x, 0), x, sl_exp(x)); */
 sl_tensor *sl_where_at(const char *at, sl_tensor *condition, sl_tensor *a, sl_tensor *b)
@@ -42,8 +42,8 @@ sl_tensor *sl_masked_fill_at(const char *at, sl_tensor *x, sl_tensor *mask, doub
 	return SLP_RETURN(sl_where_at(at, mask, slp_full_beside(at, x, SL_SCALAR, value), x));
 }
 
-/* The elements of x, limited to [low, high]; NaN stays.  The gradient passes where they were not limited.  SL_EINVAL if
- * low is above high; SL_EDTYPE if an integer cannot be one of them.
+/* The elements of x, limited to [low, high]; NaN stays NaN.  Gradients flow to elements within the limits.  SL_EINVAL
+ * if low is above high; SL_EDTYPE if the integer type of x cannot hold one of them.
  *
  *     y = sl_clip(x, 0, 1); */
 sl_tensor *sl_clip_at(const char *at, sl_tensor *x, double low, double high)

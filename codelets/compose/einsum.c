@@ -300,11 +300,11 @@ static bool multiply(const struct equation *e, int i, struct term *a)
 	return a->t != NULL;
 }
 
-/* Sums of products of tensors by the letters of their axes, as numpy.einsum: an axis whose letter is not in the result
- * is summed over, a letter that stands twice in a term means the diagonal, "..." the other axes, which are broadcast.
+/* Sums of products of tensors by the letters of their axes, as numpy.einsum: axes whose letter is not in the result are
+ * summed over, a letter that occurs twice in a term means the diagonal, "..." the other axes, which are broadcast.
  * Terms are multiplied from left to right, two at a time, as matrices.  Without "->" the result has the axes of "..."
- * and the letters that stand once, in the order of the alphabet.  All float32 or all float64. SL_EINVAL: no equation,
- * or one of another number of terms; SL_ESHAPE: axes do not fit their letters.
+ * and the letters that occur once, in alphabetical order.  All float32 or all float64.  SL_EINVAL: no equation, or one
+ * with another number of terms; SL_ESHAPE: axes do not match their letters.
  *
  *     scores = sl_einsum("bqhd,bkhd->bhqk", q, k); */
 sl_tensor *sl_einsum_at(const char *at, const char *equation, sl_tensor *const *tensors, int count)

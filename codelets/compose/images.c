@@ -1,4 +1,4 @@
-/* Layers of images and sequences that are made of other operations. */
+/* Layers of images and sequences, computed by other operations. */
 #include "compose.h"
 #include "conv/conv2d_kernels.h"
 #include "op_list/conv.h"
@@ -62,10 +62,10 @@ static sl_tensor *images_before(const char *at, sl_tensor *x, sl_tensor *w, stru
 	return cut_out(at, slp_apply1(at, &slp_op_conv2d_grad_data, &g, 2, in), pad, size);
 }
 
-/* The backward pass of a convolution, from images x (n, channels, height, width), with the weight w (channels, outputs
- * / groups, kernel height, width); plus b (outputs), or NULL for none: images that are larger by the stride. As
- * torch.nn.functional.conv_transpose2d.  SL_EINVAL: an output_pad that is neither less than the stride nor than the
- * dilation; other errors: see sl_conv2d. */
+/* The transposed convolution (the backward pass of sl_conv2d) of images x (n, channels, height, width) with the weight
+ * w (channels, outputs / groups, kernel height, width), plus b (outputs), or NULL for none: the images grow by the
+ * factor of the stride.  As torch.nn.functional.conv_transpose2d.  SL_EINVAL: an output_pad that is less than neither
+ * the stride nor the dilation; other errors: see sl_conv2d. */
 sl_tensor *sl_conv_transpose2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b,
                                   struct sl_conv_transpose2d_opts opts)
 {
@@ -138,9 +138,9 @@ static sl_tensor *shares(const char *at, sl_tensor *x, int64_t from, int64_t to,
 	return sl_relu_at(at, sl_rsub_scalar_at(at, sl_abs_at(at, sl_sub_at(at, place, old)), 1));
 }
 
-/* Images x (n, channels, height, width), floats, in another size: each pixel is the nearest old one (at
- * floor(i old / new)), or with .bilinear interpolated between four.  As torch.nn.functional.interpolate, for finite
- * pixels: others become NaN in their rows and columns.  SL_ESHAPE: no images; SL_EINVAL: no size. */
+/* Images x (n, channels, height, width), floats, in another size: each pixel is the nearest old one (at floor(i old /
+ * new)), or with .bilinear interpolated between four.  As torch.nn.functional.interpolate, for finite pixels: others
+ * become NaN in their rows and columns.  SL_ESHAPE: x does not have 4 axes; SL_EINVAL: a size that is not positive. */
 sl_tensor *sl_resize2d_at(const char *at, sl_tensor *x, int64_t height, int64_t width, struct sl_resize2d_opts opts)
 {
 	const char *me = "sl_resize2d";
@@ -177,9 +177,9 @@ static sl_tensor *pooled(const char *at, sl_tensor *x, int axis, int64_t to, enu
 	return sl_concat_at(at, list, (int)to, axis);
 }
 
-/* Images x (n, channels, height, width) in a smaller size: pixel i is the largest, or the average, of those from
- * floor(i old / new) to ceil((i + 1) old / new).  As torch.nn.functional.adaptive_max_pool2d and adaptive_avg_pool2d.
- * SL_ESHAPE: no images; SL_EINVAL: no size. */
+/* Images x (n, channels, height, width) in a smaller size: pixel i is the maximum, or the mean, of pixels floor(i old /
+ * new) to ceil((i + 1) old / new), exclusive.  As torch.nn.functional.adaptive_max_pool2d and adaptive_avg_pool2d.
+ * SL_ESHAPE: x does not have 4 axes; SL_EINVAL: a size that is not positive. */
 sl_tensor *sl_adaptive_pool2d_at(const char *at, sl_tensor *x, enum sl_pool_type type, int64_t height, int64_t width)
 {
 	const char *me = "sl_adaptive_pool2d";

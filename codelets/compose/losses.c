@@ -80,13 +80,13 @@ static sl_tensor *entropy(const char *at, sl_tensor *x, sl_tensor *labels, const
 	return sl_add_at(at, sl_mul_scalar_at(at, loss, 1 - o->label_smoothing), smooth);
 }
 
-/* The loss of classifiers of any rank, one number: the mean over all samples, weighted by their classes, of minus the
- * logarithm of the probability that softmax gives to the right class.  logits (n, classes, …), float: classes are axis
- * 1, also of sequences; labels (n, …), int32 or int64.  Samples whose label is ignore_index, with .ignore, or no class,
- * do not count: their gradient is 0.  With .sum the sum instead of the mean.  The mean is NaN where all weights
- * together are 0, and so are the gradients of samples that count.  As torch.nn.functional.cross_entropy;
- * sl_softmax_cross_entropy, which it uses where no option asks for more, reports labels that are not a class.
- * SL_ESHAPE, SL_EDTYPE: they do not fit; SL_EINVAL: a label_smoothing outside [0, 1].
+/* The cross entropy of a classifier, a scalar: minus the logarithm of the softmax probability of the right class,
+ * averaged over all samples with the weights of their classes.  logits (n, classes, …), float: classes are axis 1, also
+ * for sequences; labels (n, …), int32 or int64.  Samples whose label is no class, or with .ignore is ignore_index, do
+ * not count: their gradient is 0.  .sum returns the sum instead of the mean.  If the weights add up to 0, the mean is
+ * NaN, and so are the gradients of samples that count.  As torch.nn.functional.cross_entropy.  Without options it uses
+ * sl_softmax_cross_entropy, which reports labels that are no class.  SL_ESHAPE, SL_EDTYPE: arguments do not match;
+ * SL_EINVAL: a label_smoothing outside [0, 1].
  *
  *     loss = sl_cross_entropy(scores, tokens, .ignore = true, .ignore_index = -100, .label_smoothing = 0.1); */
 sl_tensor *sl_cross_entropy_at(const char *at, sl_tensor *logits, sl_tensor *labels, struct sl_cross_entropy_opts opts)
@@ -122,8 +122,8 @@ static bool broadcasts(const char *at, const char *me, sl_tensor *logs, sl_tenso
 }
 
 /* The divergence of probabilities from a target, element by element: target (log(target) - log_probabilities), 0 where
- * the target is 0; shapes are broadcast.  As torch.nn.functional.kl_div with reduction "none"; sums and means are the
- * caller's.
+ * the target is 0; shapes are broadcast.  As torch.nn.functional.kl_div with reduction "none"; the caller takes sums
+ * and means.
  *
  *     loss = sl_mean(sl_sum(sl_kl_div(sl_log_softmax(x, 1), p), SL_AXES(1))); */
 sl_tensor *sl_kl_div_at(const char *at, sl_tensor *log_probabilities, sl_tensor *target)
@@ -182,8 +182,8 @@ sl_tensor *sl_cosine_similarity_at(const char *at, sl_tensor *a, sl_tensor *b, i
 	return SLP_RETURN(slp_narrowed(at, cosine(at, slp_widened(at, a), slp_widened(at, b), axis), a));
 }
 
-/* The loss of pairs (n, d), one number: the mean of 1 - cosine where the target (n) is 1, of what the cosine is above
- * the margin where it is -1.  As torch.nn.functional.cosine_embedding_loss.  SL_EINVAL: a margin that is not finite. */
+/* The loss of pairs (n, d), a scalar: the mean over pairs of 1 - cosine where the target (n) is 1, and of max(0, cosine
+ * - margin) where it is -1.  As torch.nn.functional.cosine_embedding_loss.  SL_EINVAL: a margin that is not finite. */
 sl_tensor *sl_cosine_embedding_loss_at(const char *at, sl_tensor *a, sl_tensor *b, sl_tensor *target, double margin)
 {
 	const char *me = "sl_cosine_embedding_loss";

@@ -18,8 +18,8 @@ static void clear(sl_tensor **parts, int count)
 	for (int i = 0; parts && i < count; i++) parts[i] = NULL;
 }
 
-/* Splits x along an axis into `count` parts of equal size: parts[] gets so many tensors. SL_EINVAL: no such axis;
- * SL_ESHAPE: the axis cannot be split equally.  After an error all are NULL.
+/* Splits x along an axis into `count` parts of equal size, and sets parts[0] to parts[count - 1].  SL_EINVAL: no such
+ * axis; SL_ESHAPE: the axis cannot be split equally.  After an error all are NULL.
  *
  *     sl_tensor *qkv[3];
  *     sl_split(sl_linear(x, w, b), -1, 3, qkv); */
@@ -72,7 +72,7 @@ sl_tensor *sl_stack_at(const char *at, sl_tensor *const *tensors, int count, int
 	return SLP_RETURN(y);
 }
 
-/* x repeated along an axis: blocks of `block` neighbours, so many times. */
+/* x repeated `times` times along an axis: as a whole, or each element. */
 static sl_tensor *repeated(const char *at, const char *me, sl_tensor *x, int axis, int64_t times, bool whole)
 {
 	if (!slp_axis_given(at, me, x, &axis)) return NULL;
@@ -87,14 +87,14 @@ static sl_tensor *repeated(const char *at, const char *me, sl_tensor *x, int axi
 	return sl_reshape_at(at, sl_broadcast_to_at(at, y, SL_SHAPE(outer, times, inner)), s);
 }
 
-/* x repeated so many times along an axis: 1 2 3 becomes 1 2 3 1 2 3.  SL_EINVAL: no such axis, a negative number. */
+/* x repeated `times` times along an axis: 1 2 3 becomes 1 2 3 1 2 3.  SL_EINVAL: no such axis, a negative number. */
 sl_tensor *sl_tile_at(const char *at, sl_tensor *x, int axis, int64_t times)
 {
 	SLP_FUNCTION("sl_tile", at);
 	return SLP_RETURN(repeated(at, "sl_tile", x, axis, times, true));
 }
 
-/* Each element repeated so many times along an axis: 1 2 3 becomes 1 1 2 2 3 3.  SL_EINVAL: no such axis, a negative
+/* Each element repeated `times` times along an axis: 1 2 3 becomes 1 1 2 2 3 3.  SL_EINVAL: no such axis, a negative
  * number. */
 sl_tensor *sl_repeat_at(const char *at, sl_tensor *x, int axis, int64_t times)
 {
@@ -141,9 +141,9 @@ static bool can_be(enum sl_dtype dtype, double value)
 	return !isfinite(value) || isfinite(slp_get(&v, 0));
 }
 
-/* x with additional elements before the first and after the last of an axis: of a given value, or with .reflect those
- * mirrored at the first and the last one. SL_EINVAL: no such axis, a negative number, more elements to reflect than
- * the axis has; SL_EDTYPE: a value that the data type does not have.
+/* x with additional elements before the first and after the last of an axis: of a given value, or with .reflect
+ * mirrored at the first and the last element.  SL_EINVAL: no such axis, a negative number, more elements to reflect
+ * than the axis has; SL_EDTYPE: a value that the data type cannot hold.
  *
  *     y = sl_pad(x, -1, 2, 0);    // two zeros in front of each row */
 sl_tensor *sl_pad_at(const char *at, sl_tensor *x, int axis, int64_t before, int64_t after, struct sl_pad_opts opts)
@@ -168,8 +168,8 @@ sl_tensor *sl_pad_at(const char *at, sl_tensor *x, int axis, int64_t before, int
 	return SLP_RETURN(sl_concat_at(at, list, n, axis));
 }
 
-/* x (r, …) with rows added at their indices: rows (…, …) has the shape of the indices, then that of a row of x; an
- * index may occur several times.  Floats; indices int32 or int64.  Errors: see sl_gather.
+/* x (r, …) with rows added at their indices: the shape of `rows` is the shape of the indices followed by the shape of a
+ * row of x; an index may occur several times.  Floats; indices int32 or int64.  Errors: see sl_gather.
  *
  *     y = sl_index_add(x, indices, rows);    // (r, w), (n), (n, w) -> (r, w) */
 sl_tensor *sl_index_add_at(const char *at, sl_tensor *x, sl_tensor *indices, sl_tensor *rows)

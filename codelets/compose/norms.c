@@ -1,4 +1,4 @@
-/* Normalisations that are made of other operations. */
+/* Normalisations, computed by other operations. */
 #include "compose.h"
 #include "op.h"
 #include "options.h"
@@ -27,7 +27,7 @@ static sl_tensor *rms_of(const char *at, sl_tensor *x, int64_t n, double eps)
 }
 
 /* x over the root of the mean of its squares along the last axis, times gamma (n), or NULL for none. B. Zhang, R.
- * Sennrich, arXiv:1910.07467, 2019.  gamma may be float32 where x has a half type.  Errors are those of the operations;
+ * Sennrich, arXiv:1910.07467, 2019.  gamma may be float32 if x has a half type.  Errors are those of the operations;
  * SL_EINVAL: an eps that is negative or not finite.
  *
  *     sl_tensor *y = sl_rms_norm(x, gamma); */
@@ -82,8 +82,8 @@ static sl_tensor *grouped(const char *at, const char *me, sl_tensor *x, int64_t 
 	return slp_narrowed(at, y, x);
 }
 
-/* x (n, c, …) normalised over each group of channels of a sample, as sl_layer_norm does it, times gamma (c), or NULL
- * for none, plus beta (c), or NULL for none; these may be float32 where x has a half type.  Y. Wu, K. He,
+/* x (n, c, …) normalised over each group of channels of a sample, like sl_layer_norm, times gamma (c), or NULL for
+ * none, plus beta (c), or NULL for none; these may be float32 if x has a half type.  Y. Wu, K. He,
  * arXiv:1803.08494, 2018.  SL_ESHAPE: no such groups. */
 sl_tensor *sl_group_norm_at(const char *at, sl_tensor *x, int groups, sl_tensor *gamma, sl_tensor *beta,
                             struct sl_layer_norm_opts opts)

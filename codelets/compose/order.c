@@ -35,8 +35,8 @@ static sl_tensor *places_in(const char *at, const char *me, sl_tensor *x, sl_ten
 }
 
 /* The elements of x along an axis at the given indices (int32 or int64, of the shape of x except along that axis), like
- * numpy.take_along_axis and torch.gather. SL_ESHAPE, SL_EDTYPE: they do not fit.  Indices out of
- * range: see sl_gather, whose message then says -1 and counts the elements of x as one row.
+ * numpy.take_along_axis and torch.gather. SL_ESHAPE, SL_EDTYPE: arguments do not match.  Indices out of range: see
+ * sl_gather, whose message then says -1 and counts the elements of x as one row.
  *
  *     picked = sl_take_along(scores, labels, 1);    // (n, classes), (n, 1) -> (n, 1) */
 sl_tensor *sl_take_along_at(const char *at, sl_tensor *x, sl_tensor *indices, int axis)
@@ -72,8 +72,8 @@ sl_tensor *sl_sort_at(const char *at, sl_tensor *x, int axis, bool descending)
 	return SLP_RETURN(sl_take_along_at(at, x, sl_argsort_at(at, x, axis, descending), axis));
 }
 
-/* The k largest elements of x along an axis, the largest first; *indices gets their places (int32), unless it is NULL.
- * SL_EINVAL: no such axis, or not so many elements; then *indices is NULL.
+/* The k largest elements of x along an axis, the largest first; *indices gets their indices (int32), unless it is NULL.
+ * SL_EINVAL: no such axis, or fewer than k elements; then *indices is NULL.
  *
  *     sl_tensor *where, *best = sl_topk(scores, 5, -1, &where); */
 sl_tensor *sl_topk_at(const char *at, sl_tensor *x, int64_t k, int axis, sl_tensor **indices)

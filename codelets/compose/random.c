@@ -3,8 +3,8 @@
 #include "op_list/reduce.h"
 #include "starling/functions.h"
 
-/* Whole numbers from low to below high, all with the same probability; int32, or make.dtype.  SL_EINVAL: there are
- * none, or more than 2^24; SL_EDTYPE: not all are values of the data type.
+/* Random integers from low to high - 1, all with the same probability; int32, or make.dtype.  SL_EINVAL: the range is
+ * empty, or larger than 2^24; SL_EDTYPE: the data type cannot hold all of them.
  *
  *     dice = sl_randint(SL_SHAPE(100), 1, 7); */
 sl_tensor *sl_randint_at(const char *at, sl_shape shape, int64_t low, int64_t high, struct sl_make make)
@@ -26,7 +26,7 @@ sl_tensor *sl_randint_at(const char *at, sl_shape shape, int64_t low, int64_t hi
 	return SLP_RETURN(dtype == wide ? u : sl_cast_at(at, u, dtype));
 }
 
-/* 1 with the given probabilities, else 0: floats like them. */
+/* 1 with the given probabilities, else 0; the result has the shape and float type of the probabilities. */
 sl_tensor *sl_bernoulli_at(const char *at, sl_tensor *probabilities)
 {
 	const char *me = "sl_bernoulli";
@@ -47,10 +47,10 @@ sl_tensor *sl_permutation_at(const char *at, int64_t n, sl_device device)
 	        sl_argsort_at(at, sl_uniform_at(at, SL_SHAPE(n), 0, 1, (struct sl_make){.device = device}), 0, false));
 }
 
-/* Draws from distributions, (…, classes) to (…, count), int32: classes as likely as their numbers, which are not
- * negative and need not add up to 1.  A class can come more than once.  Probabilities of a row that are all 0, negative
- * or not finite make the operation fail with SL_EINVAL on a CPU; on a GPU that row gets -1, which is no class.
- * SL_EDTYPE: they are no floats; SL_ESHAPE: there is no class, or a negative count.
+/* Draws classes, with replacement, from distributions: (…, classes) to (…, count), int32.  Probabilities are not
+ * negative and need not add up to 1.  If the probabilities of a row are all 0, negative or not finite, the operation
+ * fails with SL_EINVAL on a CPU; on a GPU that row gets -1, which is no class.  SL_EDTYPE: the probabilities are not
+ * floats; SL_ESHAPE: there is no class, or a negative count.
  *
  *     next = sl_multinomial(sl_softmax(logits, -1), 1); */
 sl_tensor *sl_multinomial_at(const char *at, sl_tensor *probabilities, int64_t count)

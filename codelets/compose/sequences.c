@@ -75,7 +75,7 @@ static sl_tensor *rows_at(const char *at, sl_tensor *x, sl_tensor *places)
 	return x ? sl_gather_at(at, sl_reshape_at(at, x, SL_SHAPE(-1, sl_tensor_shape(x).dim[2])), places) : NULL;
 }
 
-/* Gates behind a row's last step that keep the state, whatever x holds there. An LSTM then forgets nothing and adds
+/* Gates after a row's last step that keep the state, whatever x holds there.  An LSTM then forgets nothing and adds
  * nothing: its last cell is that of this step. */
 static sl_tensor *still(const char *at, const struct counts *c, enum sl_cell cell, sl_tensor *gates)
 {
@@ -124,22 +124,23 @@ static sl_tensor *run_counted(const char *at, enum sl_cell cell, sl_tensor *gate
 	return opts.reverse ? rows_at(at, y, c.turned) : y;
 }
 
-/* A recurrent layer over all steps of sequences.  gates (steps, rows, G · units) is the part of the inputs in the G
- * gates of each unit, with all biases: one sl_linear of all steps. weight (G · units, units) is the weight of the
- * previous step's state.  The result (steps, rows, units) is the state after each step.  state, NULL for zeros: (rows,
- * units), at first.
+/* A recurrent layer over all steps of sequences.  gates (steps, rows, G · units) is the contribution of the inputs to
+ * the G gates of each unit, with all biases: one sl_linear of all steps.  weight (G · units, units) is the weight of
+ * the previous step's state.  The result (steps, rows, units) is the state after each step.  state (rows, units) is the
+ * first state, NULL for zeros.
  *
- * SL_CELL_TANH, SL_CELL_RELU: G is 1, y = tanh or relu of (gates + y before · weightᵀ).  SL_CELL_LSTM: G is 4, input,
- * forget, candidate and output gate; .cell, NULL for zeros: (rows, units), at first; *.last_cell, if given, gets it
- * after the last step.  SL_CELL_GRU: G is 3, reset and update gate and candidate; .bias (3 · units), NULL for none, is
- * added to what the state gives.  The order of gates is cuDNN's and PyTorch's.  .reverse goes from the last step to
- * the first.  *.last_state, if given, gets the state after the last step, (rows, units).  Goes back to all of them.
+ * SL_CELL_TANH, SL_CELL_RELU: G is 1, y = tanh or relu of (gates + previous y · weightᵀ).  SL_CELL_LSTM: G is 4, input,
+ * forget, candidate and output gate; .cell (rows, units) is the first cell, NULL for zeros; *.last_cell, if given, gets
+ * the cell after the last step.  SL_CELL_GRU: G is 3, reset and update gate and candidate; .bias (3 · units), NULL for
+ * none, is added to the contribution of the state.  The order of gates is cuDNN's and PyTorch's.  .reverse goes from
+ * the last step to the first.  *.last_state, if given, gets the state after the last step, (rows, units).  Gradients
+ * flow to all float arguments.
  *
- * .lengths, integers (rows), is how many steps of each row count: behind them the result is 0, the last state and cell
- * are those after the last of them (the first ones if there is none), and .reverse begins there.  A length above the
- * steps is an error of gather when it runs.
+ * .lengths, integers (rows), is the number of valid steps of each row: results after these are 0, the last state and
+ * cell are those after the last valid step (the first ones if there is none), and .reverse begins there.  A length
+ * above the number of steps is an error of gather when it runs.
  *
- * SL_ESHAPE, SL_EDTYPE: they do not fit; SL_EINVAL: no such cell.
+ * SL_ESHAPE, SL_EDTYPE: arguments do not match; SL_EINVAL: no such cell.
  *
  *     y = sl_recurrent(SL_CELL_TANH, sl_linear(x, w, b, .tw = true), weight, NULL); */
 sl_tensor *sl_recurrent_at(const char *at, enum sl_cell cell, sl_tensor *gates, sl_tensor *weight, sl_tensor *state,

@@ -1,4 +1,4 @@
-/* Statistics over axes that are made of reductions. */
+/* Statistics over axes, computed by reductions. */
 #include "compose.h"
 #include "op.h"
 #include "starling/elementwise.h"
@@ -12,8 +12,8 @@ static bool is_empty(const sl_tensor *x)
 	return false;
 }
 
-/* log(sum(exp(x))) over axes, as sl_sum has them, without overflow: the largest element is taken out first.  -infinity
- * of no elements, as in NumPy and PyTorch.  SL_EDTYPE unless x is a float. */
+/* log(sum(exp(x))) over axes (see sl_sum), without overflow: the largest element is subtracted first.  -infinity for no
+ * elements, as in NumPy and PyTorch.  SL_EDTYPE unless x is a float. */
 sl_tensor *sl_logsumexp_at(const char *at, sl_tensor *x, struct sl_reduce_opts opts)
 {
 	SLP_FUNCTION("sl_logsumexp", at);
@@ -82,8 +82,8 @@ static sl_tensor *spread(const char *at, const char *me, sl_tensor *x, const str
 	return slp_narrowed(at, root ? root_of(at, v) : v, x);
 }
 
-/* The variance over axes, as sl_mean has them: the sum of the squared distances of the elements from their mean, over
- * their number less ddof. Integers are converted to float32.  SL_EINVAL: a ddof that is negative.
+/* The variance over axes (see sl_mean): the sum of the squared deviations from the mean, divided by the number of
+ * elements minus ddof.  Integers are converted to float32.  SL_EINVAL: a negative ddof.
  *
  *     sl_tensor *v = sl_variance(x, SL_AXES(-1), .ddof = 1, .keepdims = true); */
 sl_tensor *sl_variance_at(const char *at, sl_tensor *x, struct sl_variance_opts opts)

@@ -24,7 +24,7 @@
 	ATTR(x_layout, SLP_INT, 1, "of x or its gradient"), ATTR(y_layout, SLP_INT, 1, "of y or its gradient"),        \
 	        ATTR(crop, SLP_INT, 2, "rows and columns of y left out at its end")
 #define WIDE ATTR(wide, SLP_BOOL, 1, "float32 for parameters of half images")
-#define POOL ATTR(pool, SLP_INT, 1, "behind y: 2 × 2 windows, 1: largest, 2: mean")
+#define POOL ATTR(pool, SLP_INT, 1, "after y: 2 × 2 windows, 1: largest, 2: mean")
 #define ACTIVATION ATTR(activation, SLP_INT, 1, "applied to y: enum sl_activation")
 #define RESULT                                                                                                         \
 	ATTR(size, SLP_INT64, 2, "height and width of the result"),                                                    \
@@ -126,7 +126,7 @@ static enum sl_status forward_shape(const struct slp_infer *c, const struct slp_
 		y->dim[2 + i] = (image - window) / o->stride[i] + 1 - a->crop[i];
 		if (y->dim[2 + i] < 1) return slp_reject(c, SL_ESHAPE, "nothing is left of the cropped result");
 		if (a->pool && y->dim[2 + i] % 2)
-			return slp_reject(c, SL_ESHAPE, "what is pooled must be cropped to an even size");
+			return slp_reject(c, SL_ESHAPE, "a pooled result must be cropped to an even size");
 		if (a->pool) y->dim[2 + i] /= 2;
 	}
 	enum sl_status s = check_layouts(c, a);
@@ -256,7 +256,7 @@ static sl_tensor *grad_data(const char *at, const struct sl_conv2d_opts *o, sl_t
 	return slp_apply1(at, &slp_op_conv2d_grad_data, &a, 2, (sl_tensor *const[]){dy, w});
 }
 
-/* dw for a w of the given shape; db too if wanted. */
+/* dw for a w of the given shape; db too if requested. */
 static sl_tensor *grad_weights(const char *at, const struct sl_conv2d_opts *o, sl_tensor *x, sl_tensor *dy, sl_shape w,
                                sl_tensor **db)
 {
@@ -321,10 +321,10 @@ static enum sl_status conv2d_grad_weights_grad(struct slp_grad *g)
 /* ---- public ----------------------------------------------------------------------------------------------------- */
 
 /* The cross-correlation that neural networks call convolution: x (n, channels, height, width), w (units,
- * channels / groups, kernel height, kernel width), b (units) or NULL for none (but NULL after an unseen mistake, as the
- * rule for all operations); y (n, units, h, w) with h = (height + 2 pad - dilation (kernel - 1) - 1) / stride + 1.
- * All float32 or all float64 (SL_EDTYPE).  .pad = {1} and .dilation = {2} are for the height alone: {1, 1} is for both;
- * .stride = {2} is for both.  SL_EINVAL: options out of range; SL_ESHAPE: sizes that do not fit.
+ * channels / groups, kernel height, kernel width), b (units) or NULL for none (after an unreported mistake NULL gives
+ * NULL, as for all operations); y (n, units, h, w) with h = (height + 2 pad - dilation (kernel - 1) - 1) / stride + 1.
+ * All float32 or all float64 (SL_EDTYPE).  .pad = {1} and .dilation = {2} apply to the height alone: write {1, 1} for
+ * both; .stride = {2} applies to both.  SL_EINVAL: options out of range; SL_ESHAPE: sizes that do not match.
  *
  *	sl_tensor *y = sl_conv2d(x, w, b, .pad = {1, 1}, .stride = {2}); */
 sl_tensor *sl_conv2d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b, struct sl_conv2d_opts opts)

@@ -263,5 +263,4 @@ CONVOLUTION(conv2d_blocked, "convolution of images in blocks of channels", "x w 
             false, blocked_ref, blocked_cpu);
 CONVOLUTION(conv2d_blocked_add, "another tensor and the convolution of images in blocks of channels", "to x w b", 4,
             blocked_infer, blocked_flops, true, blocked_ref, blocked_cpu);
-CONVOLUTION(conv2d_pack, "weights as conv2d_blocked takes them", "w", 1, pack_infer, no_flops, false, pack_ref,
-            pack_cpu);
+CONVOLUTION(conv2d_pack, "weights packed for conv2d_blocked", "w", 1, pack_infer, no_flops, false, pack_ref, pack_cpu);

@@ -16,7 +16,7 @@ struct slp_conv2d_attrs {
 	int x_layout, y_layout; /* enum slp_image_layout */
 	bool wide;              /* parameters or their gradients are float32, images in a half type */
 	bool bias;              /* conv2d_grad_weights: the gradient of a bias too */
-	int crop[2];            /* rows and columns at the end of y that are left out: y has that many fewer */
+	int crop[2];            /* rows and columns missing at the end of y: y has that many fewer */
 	int activation;         /* enum sl_activation, of the sum; forward only */
 	int pool;               /* enum slp_conv_pool, of the pooled forms */
 	int64_t size[2];        /* of the gradients, where inputs do not tell: of x (conv2d_grad_data), of the kernel */

@@ -53,7 +53,7 @@ enum sl_status slp_conv_unpooled(const struct slp_kernel *k, const struct slp_co
 	int64_t flat = c->oc * c->oh * c->ow, planes = c->n / LANES * c->oc,
 	        grain = 1 + SLP_GRAIN / LANES / (c->oh * c->ow);
 	float *work = slp_workspace(SLP_WORK_UNPOOLED, sizeof *work * (size_t)(c->n * (flat + flat / 4)));
-	if (!work) return slp_kernel_fail(k, SL_ENOMEM, "no memory for what is pooled");
+	if (!work) return slp_kernel_fail(k, SL_ENOMEM, "no memory for the unpooled result");
 	bool y_n16 = a->y_layout == SLP_LAYOUT_N16;
 	struct planes p = {a, work, y_n16 ? a->y : work + c->n * flat};
 	struct slp_conv_args whole = *a;

@@ -26,7 +26,7 @@ static enum sl_status compare_scalar_infer(struct slp_infer *c)
 	return SL_OK;
 }
 
-/* Integers stay integers: whether a result is one must not depend on the number's value or on the device. */
+/* Integers stay integers: the type of a result must not depend on the number's value or on the device. */
 static enum sl_status scalar_infer(struct slp_infer *c)
 {
 	double s = number(c->attrs);
@@ -250,7 +250,7 @@ static enum sl_status scalar_whole(const struct slp_kernel *k, whole_fn *f, bool
 	return SL_OK;
 }
 
-/* The number may have no equal among int64. */
+/* int64 may not be able to hold the number. */
 static enum sl_status compare_whole(const struct slp_kernel *k, exact_fn *f)
 {
 	const int64_t *x = k->in[0].ptr;
@@ -291,7 +291,7 @@ static enum sl_status scalar_ref(const struct slp_kernel *k, exact_fn *f, whole_
 		return binary_wide_cpu(k, name##_wide_span);                                                           \
 	}
 
-/* The function of two int64, if it is that of all types. */
+/* The function of two int64, if it is the same for all types. */
 #define WHOLE(name, value)                                                                                             \
 	static int64_t name##_whole(int64_t a, int64_t b)                                                              \
 	{                                                                                                              \
@@ -336,11 +336,11 @@ static enum sl_status scalar_ref(const struct slp_kernel *k, exact_fn *f, whole_
 
 /* sl_NAME_at(at, a, b): the function of the elements of a and b, which are repeated along axes of size 1 and along axes
  * that they lack at the front.  Both must have one data type, which is the result's (SL_EDTYPE otherwise; SL_ESHAPE if
- * the shapes do not fit).  Integers are computed exactly (but for powers, all of int64, too), lose their fractions as
- * in C and saturate; what is divided by 0 is as large as can be, 0 / 0 is 0.  Bools are taken by comparisons and the
- * logical_… ones alone.  Their results are constants for a backward pass; they take two data types, too, but not two
- * half types: both are turned into one that holds either, which is the result's unless sl_lt(a, b, .dtype = SL_BOOL)
- * asks for another.
+ * the shapes do not match).  Integers, including all of int64, are computed exactly (except for powers), lose their
+ * fractions as in C and saturate; x / 0 is the largest number with the sign of x, 0 / 0 is 0.  Only comparisons and the
+ * logical_… functions take bools.  Their results are constants for a backward pass.  They also take two different data
+ * types, except two half types, and convert both to one that holds either; it is the result's data type, unless the
+ * call names another: sl_lt(a, b, .dtype = SL_BOOL).
  *
  *     sl_tensor *y = sl_add(sl_dot(x, w), bias);        // (n, m) + (m) */
 #define PUBLIC_OF_TWO(name)                                                                                            \
@@ -349,7 +349,7 @@ static enum sl_status scalar_ref(const struct slp_kernel *k, exact_fn *f, whole_
 		return part(at, &slp_op_##name, a, b);                                                                 \
 	}
 
-/* The same, of data types that may differ. */
+/* The same for data types that may differ. */
 #define PUBLIC_COMPARISON(name)                                                                                        \
 	sl_tensor *sl_##name##_at(const char *at, sl_tensor *a, sl_tensor *b)                                          \
 	{                                                                                                              \
@@ -357,7 +357,7 @@ static enum sl_status scalar_ref(const struct slp_kernel *k, exact_fn *f, whole_
 	}
 
 /* sl_NAME_scalar_at(at, x, s): the same with a number for b, or for a in the forms whose name begins with r.  The
- * result has x's data type: s must be one that integers of x's type can be (SL_EDTYPE otherwise), but in comparisons.
+ * result has x's data type; if that is an integer type, it must hold s (SL_EDTYPE otherwise), except in comparisons.
  *
  *     sl_tensor *half = sl_div_scalar(x, 2), *inverse = sl_rdiv_scalar(x, 1); */
 #define OF_NUMBER(name, of, whole, rows_of, swapped, rule, saves, gradient, doc)                                       \

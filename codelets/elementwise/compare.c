@@ -28,8 +28,9 @@ sl_tensor *slp_apply_comparison(const char *at, const struct sl_op *op, sl_tenso
 	return SLP_RETURN(slp_apply1(at, op, NULL, 2, (sl_tensor *[]){as(at, a, dtype), as(at, b, dtype)}));
 }
 
-/* The result of a comparison, or of another function that gives 1 or 0, in the data type of opts, if it names one; the
- * macros sl_lt, sl_isnan and so on call it.  Outside of all scopes it takes the reference over.  SL_EDTYPE: there is no such type; SL_EINVAL: the result is NULL.
+/* The result of a comparison, or of another function that gives 1 or 0, in the data type of opts, if it names one.  The
+ * macros sl_lt, sl_isnan and so on call it.  Outside all scopes it takes over the caller's reference to the result.
+ * SL_EDTYPE: there is no such type; SL_EINVAL: the result is NULL.
  *
  *     sl_tensor *y = sl_where(sl_gt(x, limit, .dtype = SL_BOOL), limit, x); */
 sl_tensor *sl_compared_at(const char *at, sl_tensor *result, struct sl_compare_opts opts)

@@ -1,13 +1,13 @@
-/* Arithmetic over the first argument. */
+/* Arithmetic in place: the result overwrites the first argument. */
 #include "starling/arithmetic.h"
 #include "fill/fill.h"
 #include "op_list/binary.h"
 
-/* sl_NAME_inplace_at: the result is written over the first argument, which is returned: nothing new belongs to anyone.
- * Views of it see the change.  Errors are those of the operation that is not in place, and those of all that runs in
- * place: SL_ESHAPE, the result does not fit; SL_EINVAL, another argument is a view of a part of the same memory;
- * SL_EDEVICE, the result would be elsewhere; SL_ESTATE, a gradient needs what would be overwritten, the tensor has a
- * gradient attached and SL_RECORD is on, or it is a symbol, or a block is being traced.
+/* sl_NAME_inplace_at: the result overwrites the first argument, which is returned without a new reference.  Views of it
+ * change as well.  Errors are those of the operation that is not in place, and for all operations in place: SL_ESHAPE,
+ * the result has another shape; SL_EINVAL, another argument is a view of a part of the same memory; SL_EDEVICE, the
+ * result would be on another device; SL_ESTATE, a gradient needs the old values, the tensor has a gradient attached and
+ * SL_RECORD is on, it is a symbol, or a block is being traced.
  *
  *     sl_sub_(w, sl_mul_scalar(sl_grad(w), lr)); */
 #define IN_PLACE(name)                                                                                                 \

@@ -52,8 +52,8 @@ static enum sl_status unary_whole(const struct slp_kernel *k, int64_t (*f)(int64
 	return SL_OK;
 }
 
-/* The reference and the fast kernel for one argument; what reads further arguments is in `more`; `whole`, the function
- * of an int64, or NULL. */
+/* The reference and the fast kernel for one argument; `more` reads further arguments; `whole` is the function of an
+ * int64, or NULL. */
 #define KERNELS(name, first, more, value, whole)                                                                       \
 	static enum sl_status name##_ref(const struct slp_kernel *k)                                                   \
 	{                                                                                                              \
@@ -96,7 +96,7 @@ static enum sl_status unary_whole(const struct slp_kernel *k, int64_t (*f)(int64
 	         SLP_ROW(SLP_F64, name##_ref, slp_cuda_##name), SLP_HALF_ROWS(slp_cuda_##name))
 #define ALL_ROWS(name) WHOLE_ROWS(SLP_NUMBERS, name)
 #define TRUTHS_ROWS(name) WHOLE_ROWS(SLP_TRUTHS, name)
-/* The kernels for int64 and for other integers, where there are some. */
+/* The kernels for int64 and for other integers, if the function has them. */
 #define FLOATS_KERNEL(name, value)
 #define FLOAT32_KERNEL(name, value)
 #define ALL_KERNEL(name, value)                                                                                        \
@@ -128,11 +128,11 @@ static enum sl_status unary_whole(const struct slp_kernel *k, int64_t (*f)(int64
 #define INPUT_OF(g) (g)->in[0]
 #define OUTPUT_OF(g) (g)->out[0]
 
-/* sl_NAME_at(at, x): the function of each element; a new tensor like x.  neg, abs, square and relu take
- * integers, too, the others floats only (SL_EDTYPE); results that an integer cannot hold saturate.  NaN gives NaN.
- * The slope of relu and abs at 0 is 0.  sign, floor, ceil, round, isnan, isfinite and logical_not (bools, too) take
- * integers.  The gradient of the first four is 0.  The last three give 1 or 0 in the data type of x, or
- * sl_isnan(x, .dtype = SL_BOOL); a backward pass takes that for a constant.
+/* sl_NAME_at(at, x): the function of each element; a new tensor of x's shape and data type.  neg, abs, square, relu,
+ * sign, floor, ceil, round, isnan, isfinite and logical_not also take integers, logical_not also bools; the others take
+ * floats only (SL_EDTYPE).  Results that an integer cannot hold saturate.  NaN gives NaN.  The slope of relu and abs at
+ * 0 is 0, and the gradient of sign, floor, ceil and round is 0.  isnan, isfinite and logical_not give 1 or 0 in the
+ * data type of x, or in another one: sl_isnan(x, .dtype = SL_BOOL); their results are constants for a backward pass.
  *
  *     sl_tensor *y = sl_sigmoid(x); */
 #define PUBLIC(name)                                                                                                   \
@@ -177,7 +177,7 @@ static enum sl_status unary_whole(const struct slp_kernel *k, int64_t (*f)(int64
 
 #include "unary.def"
 
-/* x = relu(x), over x, which is returned.  Errors of what runs in place: see sl_add_. */
+/* x = relu(x), in place; returns x.  Errors of operations in place: see sl_add_. */
 sl_tensor *sl_relu_inplace_at(const char *at, sl_tensor *x)
 {
 	return slp_apply_inplace(at, &slp_op_relu, NULL, 1, &x);

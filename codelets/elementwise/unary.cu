@@ -34,7 +34,7 @@ template <class S, class F> __global__ void slope_kernel(const S *d, const S *v,
 	}
 }
 
-/* Whether elements may be taken at once. */
+/* Whether a thread may process several elements together. */
 template <class S> static bool at_once(const struct slp_kernel *k)
 {
 	bool all = slp_is_some<S>(k->out[0].ptr);

@@ -126,7 +126,7 @@ static enum sl_status full_like_grad(struct slp_grad *g)
 
 const struct sl_op slp_op_fill = {
         .name = "fill",
-        .doc = "a tensor full of a number",
+        .doc = "a tensor of one value",
         .args = "",
         SLP_NIN(0),
         .nout = 1,
@@ -139,7 +139,7 @@ const struct sl_op slp_op_fill = {
 
 const struct sl_op slp_op_full_like = {
         .name = "full_like",
-        .doc = "a number, in the shape and the data type of x",
+        .doc = "one value in the shape and data type of x",
         .args = "x",
         SLP_NIN(1),
         .nout = 1,
@@ -154,10 +154,10 @@ const struct sl_op slp_op_full_like = {
         .ref = fill_ref,
 };
 
-/* A tensor full of a number.  Integers lose the fraction; bools are whether it is not 0.  SL_ESHAPE if a size is
- * negative, or no memory is that large; SL_EDTYPE if there is no such data type, or the number is out of the range of
- * the integers; SL_EDEVICE if the device does not exist.  A double is exact up to 2^53: larger int64 are made by sl_from
- * and sl_broadcast_to.
+/* A tensor whose elements are all `value`.  Integers lose the fraction; bools are true if it is not 0.  SL_ESHAPE if a
+ * size is negative, or the tensor is larger than any memory; SL_EDTYPE if there is no such data type, or the value is
+ * out of the range of the integer type; SL_EDEVICE if the device does not exist.  A double is exact up to 2^53: make
+ * larger int64 by sl_from and sl_broadcast_to.
  *
  *     sl_tensor *x = sl_full(SL_SHAPE(2, 3), 0.5), *n = sl_full(SL_SHAPE(4), 7, .dtype = SL_INT32); */
 sl_tensor *sl_full_at(const char *at, sl_shape shape, double value, struct sl_make make)
@@ -178,8 +178,8 @@ sl_tensor *sl_ones_at(const char *at, sl_shape shape, struct sl_make make)
 	return sl_full_at(at, shape, 1, make);
 }
 
-/* Writes a number to all elements of x, as sl_full does, and returns x.  Values that an error had spoilt are sound
- * again, unless x is a view of a part.  Errors of what runs in place: see sl_add_. */
+/* Writes a number to all elements of x, as sl_full does, and returns x.  Values that an error had spoilt are valid
+ * again, unless x is a view of a part.  Errors of operations in place: see sl_add_. */
 sl_tensor *sl_fill_inplace_at(const char *at, sl_tensor *x, double value)
 {
 	SLP_CALL("sl_fill_", at);
@@ -192,7 +192,7 @@ sl_tensor *sl_fill_inplace_at(const char *at, sl_tensor *x, double value)
 static const struct slp_attr arange_attrs[] = {
         SLP_CREATED_ATTRS(struct slp_arange),
         SLP_ATTR_VALUE(struct slp_arange, start, SLP_DOUBLE, 1, "the first number"),
-        SLP_ATTR_VALUE(struct slp_arange, step, SLP_DOUBLE, 1, "from one to the next"),
+        SLP_ATTR_VALUE(struct slp_arange, step, SLP_DOUBLE, 1, "distance of neighbours"),
         {0},
 };
 
@@ -222,7 +222,7 @@ static enum sl_status arange_cpu(const struct slp_kernel *k)
 
 const struct sl_op slp_op_arange = {
         .name = "arange",
-        .doc = "numbers at equal distances",
+        .doc = "equally spaced numbers",
         .args = "",
         SLP_NIN(0),
         .nout = 1,
@@ -234,7 +234,7 @@ const struct sl_op slp_op_arange = {
 };
 
 /* start, start + step, … before stop (exclusive), one axis; no elements if stop is in the other direction.  SL_EINVAL
- * if the step is 0 or one of the numbers is not finite; SL_ESHAPE for more numbers than any memory holds; else as
+ * if the step is 0 or one of the numbers is not finite; SL_ESHAPE for more numbers than any memory holds; otherwise as
  * sl_full.
  *
  *     sl_tensor *t = sl_arange(0, 12, 1);        // 0, 1, … 11 */

@@ -254,7 +254,7 @@ static double bound_of(double low, double high, enum sl_dtype dtype)
 
 /* A tensor of numbers drawn from [low, high), with 24 random bits; rounding may give high itself in float32.  Floats
  * (SL_EDTYPE otherwise).  The same after the same sl_seed, on every device.  SL_EINVAL: low above high, or not finite;
- * else as sl_full.
+ * otherwise as sl_full.
  *
  *     sl_tensor *w = sl_uniform(SL_SHAPE(784, 256), -0.05, 0.05); */
 sl_tensor *sl_uniform_at(const char *at, sl_shape shape, double low, double high, struct sl_make make)
@@ -264,7 +264,7 @@ sl_tensor *sl_uniform_at(const char *at, sl_shape shape, double low, double high
 
 /* A tensor of numbers drawn from the normal distribution; float32 or float64 (SL_EDTYPE otherwise).  sigma is the
  * standard deviation (SL_EINVAL if negative, or one of the numbers is not finite).  The same after the same sl_seed, to
- * rounding on every device.  Else as sl_full.  G. Box, M. Muller, Annals of Mathematical Statistics 29, 1958.
+ * rounding on every device.  Otherwise as sl_full.  G. Box, M. Muller, Annals of Mathematical Statistics 29, 1958.
  *
  *     sl_tensor *noise = sl_normal(SL_SHAPE(1000, 1), 0, 0.01); */
 sl_tensor *sl_normal_at(const char *at, sl_shape shape, double mean, double sigma, struct sl_make make)

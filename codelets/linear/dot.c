@@ -214,8 +214,8 @@ enum sl_status slp_cuda_product(const struct slp_kernel *k);
 
 /* The product of a and b: matrix·matrix (m, k)·(k, n) = (m, n), matrix·vector (m, k)·(k) = (m), vector·matrix
  * (k)·(k, n) = (n), or the inner product of two vectors, a scalar.  .ta and .tb use a matrix transposed (a vector is
- * its own transpose).  Both float32 or both float64 (SL_EDTYPE).  SL_ESHAPE: inner sizes differ, or an operand has not
- * 1 or 2 axes.
+ * its own transpose).  Both float32 or both float64 (SL_EDTYPE).  SL_ESHAPE: inner sizes differ, or an operand does not
+ * have 1 or 2 axes.
  *
  *	sl_tensor *y = sl_dot(x, w, .tb = true); */
 sl_tensor *sl_dot_at(const char *at, sl_tensor *a, sl_tensor *b, struct sl_dot_opts opts)

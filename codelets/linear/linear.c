@@ -204,8 +204,8 @@ static enum sl_status linear_cpu(const struct slp_kernel *k)
 /* ---- public ----------------------------------------------------------------------------------------------------- */
 
 /* A fully connected layer, y = x·w + b: x (..., inputs), w (inputs, units) or, with .tw, (units, inputs); b (units), or
- * NULL for none (but NULL after an unseen mistake, as the rule for all operations); y (..., units).  All float32 or all
- * float64 (SL_EDTYPE).  SL_ESHAPE: sizes differ or numbers of axes are wrong.
+ * NULL for none (after an unreported mistake NULL gives NULL, as for all operations); y (..., units).  All float32 or
+ * all float64 (SL_EDTYPE).  SL_ESHAPE: sizes differ or numbers of axes are wrong.
  *
  *	sl_tensor *h = sl_relu(sl_linear(x, w1, b1)); */
 sl_tensor *sl_linear_at(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b, struct sl_linear_opts opts)

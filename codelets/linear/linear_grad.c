@@ -16,8 +16,8 @@
 #define ATTR(kind, field, type, text) kind(struct slp_linear_grad_attrs, field, type, 1, text)
 static const struct slp_attr grad_attr_table[] = {
         ATTR(SLP_ATTR, tw, SLP_BOOL, "w is (units, inputs)"),
-        ATTR(SLP_ATTR, data, SLP_BOOL, "dx is wanted"),
-        ATTR(SLP_ATTR, activation, SLP_INT, "enum sl_activation that dy goes back through"),
+        ATTR(SLP_ATTR, data, SLP_BOOL, "compute dx"),
+        ATTR(SLP_ATTR, activation, SLP_INT, "enum sl_activation whose gradient is applied to dy"),
         {0},
 };
 static const struct slp_attr sgd_attr_table[] = {
@@ -25,8 +25,8 @@ static const struct slp_attr sgd_attr_table[] = {
         ATTR(SLP_ATTR_VALUE, rescale, SLP_DOUBLE, "factor of the gradients"),
         ATTR(SLP_ATTR_VALUE, weight_decay, SLP_DOUBLE, "part of a parameter added to its gradient"),
         ATTR(SLP_ATTR, tw, SLP_BOOL, "w is (units, inputs)"),
-        ATTR(SLP_ATTR, data, SLP_BOOL, "dx is wanted"),
-        ATTR(SLP_ATTR, activation, SLP_INT, "enum sl_activation that dy goes back through"),
+        ATTR(SLP_ATTR, data, SLP_BOOL, "compute dx"),
+        ATTR(SLP_ATTR, activation, SLP_INT, "enum sl_activation whose gradient is applied to dy"),
         {0},
 };
 
@@ -370,7 +370,7 @@ const struct sl_op slp_op_linear_grad_add = {
 /* dx (empty unless `data`), from the old w; w -= lr (rescale dw + weight_decay w), b likewise. */
 const struct sl_op slp_op_linear_sgd = {
         .name = "linear_sgd",
-        .doc = "a step of gradient descent of a fully connected layer, and the gradient by its input",
+        .doc = "a step of gradient descent of a fully connected layer, and the gradient with respect to its input",
         .args = "w b x dy v",
         .nin_min = 4,
         .nin_max = 5,

@@ -41,7 +41,7 @@ template <class S, class T> static __device__ inline T take_back(S *g, T d, cons
 	return d;
 }
 
-/* What becomes of the sum of a column: to = alpha sum + beta to. */
+/* The use of a column's sum: to = alpha sum + beta to. */
 template <class S> struct target {
 	typedef typename slp_number<S>::type T;
 	S *to;

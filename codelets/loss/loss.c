@@ -1,4 +1,4 @@
-/* The loss of classifiers, one number a sample: softmax with cross entropy; and its gradient. */
+/* The loss of classifiers, one number for each sample: softmax with cross entropy; and its gradient. */
 #include <math.h>
 
 #include "common/describe.h"
@@ -40,7 +40,7 @@ static enum sl_status need_dloss(struct slp_infer *c)
 {
 	const struct slp_type *d = &c->in[0], *x = &c->in[1];
 	if (x->shape.ndim < 1 || d->shape.ndim != 1 || d->shape.dim[0] != x->shape.dim[0])
-		return slp_reject(c, SL_ESHAPE, "the first input is one number a sample");
+		return slp_reject(c, SL_ESHAPE, "the first input is one number for each sample");
 	return d->dtype == x->dtype ? SL_OK : slp_reject(c, SL_EDTYPE, "the first two inputs must have one dtype");
 }
 
@@ -182,11 +182,11 @@ static enum sl_status grad_softmax_cross_entropy(struct slp_grad *g)
 	return SL_OK;
 }
 
-/* The loss of a classifier, one number for each sample: minus the logarithm of the probability that softmax(logits)
- * gives to the right class.  logits (n, classes), float; labels (n), int32, int64 or uint8, from 0; the result (n).
- * Gradients flow back to the logits only. SL_ESHAPE, SL_EDTYPE: they do not fit; SL_EINVAL: a label that is not a
- * class, which is found while the operation runs and reported at the next wait, with its sample; on a GPU the loss and
- * the gradient of such a sample are NaN instead.
+/* The loss of a classifier, one number for each sample: minus the logarithm of the right class's probability in
+ * softmax(logits).  logits (n, classes), float; labels (n), int32, int64 or uint8, from 0; the result (n).  Gradients
+ * flow to the logits only.  SL_ESHAPE, SL_EDTYPE: arguments do not match; SL_EINVAL: a label that is not a class.  The
+ * operation finds such a label while it runs, and the next wait reports it with its sample; on a GPU the loss and the
+ * gradient of such a sample are NaN instead.
  *
  *	sl_tensor *loss = sl_softmax_cross_entropy(logits, labels); */
 sl_tensor *sl_softmax_cross_entropy_at(const char *at, sl_tensor *logits, sl_tensor *labels)
@@ -199,6 +199,6 @@ sl_tensor *sl_softmax_cross_entropy_at(const char *at, sl_tensor *logits, sl_ten
 #define OP(op_name, text, inputs, count, ...)                                                                          \
 	SLP_DESCRIBE(op_name, text, inputs, count, .rows = SLP_FLOAT_ROWS(op_name), .autocast = SLP_CAST_FLOAT32,      \
 	             .infer = infer_##op_name, .flops = flops, __VA_ARGS__)
-OP(softmax_cross_entropy, "cross entropy of softmax(logits) and labels, one a sample", "logits labels", 2,
+OP(softmax_cross_entropy, "cross entropy of softmax(logits) and labels, one for each sample", "logits labels", 2,
    .saves = SLP_IN(0) | SLP_IN(1), .grad = grad_softmax_cross_entropy);
 OP(softmax_cross_entropy_grad, "gradient of softmax_cross_entropy", "dloss logits labels", 3, .grad = NULL);

@@ -36,7 +36,7 @@ static void launch_cross_entropy(const slp_kernel *k, const slp_view *x, const v
 	});
 }
 
-/* Logits and labels are the last two inputs; before them dloss, if the gradient is wanted. */
+/* Logits and labels are the last two inputs; before them dloss, if the gradient is requested. */
 static sl_status run_cross_entropy(const slp_kernel *k)
 {
 	const slp_view *x = &k->in[k->nin - 2], *labels = &k->in[k->nin - 1];

@@ -1,5 +1,5 @@
-/* Losses of pairs of elements, x and target, one number a sample: the mean of a term over all axes but the first, with
- * d = x - target
+/* Losses of pairs of elements, x and target, one number for each sample: the mean of a term over all axes but the
+ * first, with d = x - target
  *     l1_loss          |d|
  *     l2_loss          d² / 2
  *     huber_loss       d² / 2 where |d| < delta, else delta (|d| - delta / 2);  P. J. Huber, "Robust estimation of a
@@ -66,7 +66,7 @@ static enum sl_status infer_grad(struct slp_infer *c)
 	enum sl_status status = check_pair(c);
 	if (status) return status;
 	if (d->shape.ndim != 1 || d->shape.dim[0] != x->shape.dim[0])
-		return slp_reject(c, SL_ESHAPE, "the first input is one number a sample");
+		return slp_reject(c, SL_ESHAPE, "the first input is one number for each sample");
 	if (d->dtype != x->dtype) return slp_reject(c, SL_EDTYPE, "the first two inputs must have one dtype");
 	c->out[0] = c->in[1];
 	return SL_OK;
@@ -310,9 +310,9 @@ static enum sl_status grad_bce(struct slp_grad *g)
 
 /* ---- operations ------------------------------------------------------------------------------------------------- */
 
-/* The loss of a regression, one number a sample: the mean of |x - target| over all axes but the first.  x and target
- * are floats of one dtype and shape (n, …), the result is (n).  Gradients flow back to both; the slope at 0 is 0.
- * SL_ESHAPE, SL_EDTYPE: they do not fit.
+/* The loss of a regression, one number per sample: the mean of |x - target| over all axes but the first.  x and target
+ * are floats of one dtype and shape (n, …), the result is (n).  Gradients flow to both; the slope at 0 is 0.
+ * SL_ESHAPE, SL_EDTYPE: arguments do not match.
  *
  * 	sl_tensor *loss = sl_l1_loss(prediction, y); */
 sl_tensor *sl_l1_loss_at(const char *at, sl_tensor *x, sl_tensor *target)
@@ -320,9 +320,9 @@ sl_tensor *sl_l1_loss_at(const char *at, sl_tensor *x, sl_tensor *target)
 	return slp_apply1(at, &slp_op_l1_loss, NULL, 2, (sl_tensor *[]){x, target});
 }
 
-/* The loss of a regression, one number a sample: half the mean of (x - target)^2 over all axes but the first.  x and
- * target are floats of one dtype and shape (n, …), the result is (n).  Goes back to both.  SL_ESHAPE, SL_EDTYPE: they
- * are not.
+/* The loss of a regression, one number per sample: half the mean of (x - target)^2 over all axes but the first.  x and
+ * target are floats of one dtype and shape (n, …), the result is (n).  Gradients flow to both.  SL_ESHAPE, SL_EDTYPE:
+ * arguments do not match.
  *
  *	sl_tensor *loss = sl_l2_loss(prediction, y); */
 sl_tensor *sl_l2_loss_at(const char *at, sl_tensor *x, sl_tensor *target)
@@ -330,9 +330,9 @@ sl_tensor *sl_l2_loss_at(const char *at, sl_tensor *x, sl_tensor *target)
 	return slp_apply1(at, &slp_op_l2_loss, NULL, 2, (sl_tensor *[]){x, target});
 }
 
-/* Huber's loss of a regression, one number a sample: the mean over all axes but the first of d^2 / 2 where
- * |d| = |x - target| < delta, else of delta (|d| - delta / 2): squares without the weight that they give to outliers.
- * As torch.nn.HuberLoss; divided by delta it is SmoothL1Loss.  Shapes, dtypes and errors as in sl_l2_loss; also
+/* Huber's loss of a regression, one number per sample: the mean over all axes but the first of d^2 / 2 where |d| = |x -
+ * target| < delta, else of delta (|d| - delta / 2), which gives outliers less weight than squares do.  As
+ * torch.nn.HuberLoss; divided by delta it is SmoothL1Loss.  Shapes, dtypes and errors as in sl_l2_loss; also
  * SL_EINVAL, a negative delta.  P. J. Huber, Annals of Mathematical Statistics 35, 1964.
  *
  *	sl_tensor *loss = sl_huber_loss(prediction, y, .delta = 2); */
@@ -343,10 +343,10 @@ sl_tensor *sl_huber_loss_at(const char *at, sl_tensor *x, sl_tensor *target, str
 	return slp_apply1(at, &slp_op_huber_loss, &attrs, 2, (sl_tensor *[]){x, target});
 }
 
-/* The loss of yes-or-no answers, one number a sample: the mean over all axes but the first of the binary cross entropy
- * -target log(p) - (1 - target) log(1 - p)  with p = sigmoid(logits), computed from the logits, so large ones do no
- * harm.  target holds probabilities, 0 to 1 (not checked).  logits and target are floats of one dtype and shape (n, …),
- * the result is (n).  Gradients flow back to both.  SL_ESHAPE, SL_EDTYPE: they do not fit.
+/* The loss of a binary classifier, one number per sample: the mean over all axes but the first of the binary cross
+ * entropy -target log(p) - (1 - target) log(1 - p)  with p = sigmoid(logits), computed from the logits without
+ * overflow.  target holds probabilities, 0 to 1 (not checked).  logits and target are floats of one dtype and shape (n,
+ * …), the result is (n).  Gradients flow to both.  SL_ESHAPE, SL_EDTYPE: arguments do not match.
  *
  *	sl_tensor *loss = sl_bce_logits_loss(logits, answers); */
 sl_tensor *sl_bce_logits_loss_at(const char *at, sl_tensor *logits, sl_tensor *target)
@@ -361,9 +361,9 @@ sl_tensor *sl_bce_logits_loss_at(const char *at, sl_tensor *logits, sl_tensor *t
 	ONE(name, text, "x target", 2, .infer = infer, .saves = SLP_IN(0) | SLP_IN(1), .grad = back, .flops = cost,    \
 	    __VA_ARGS__);                                                                                              \
 	ONE(name##_grad, "gradient of " #name, "dloss x target", 3, .infer = infer_grad, .flops = cost, __VA_ARGS__)
-BOTH(l1_loss, "mean of |x - target|, one a sample", grad, flops, .attrs_size = 0);
-BOTH(l2_loss, "half the mean of (x - target)^2, one a sample", grad, flops, .attrs_size = 0);
-BOTH(huber_loss, "mean of Huber's function of x - target, one a sample", grad, flops, .attr_table = huber_attr_table,
-     .attrs_size = sizeof(struct slp_huber_attrs));
-BOTH(bce_logits_loss, "mean binary cross entropy of sigmoid(x) and target, one a sample", grad_bce, flops_exp,
+BOTH(l1_loss, "mean of |x - target|, one for each sample", grad, flops, .attrs_size = 0);
+BOTH(l2_loss, "half the mean of (x - target)^2, one for each sample", grad, flops, .attrs_size = 0);
+BOTH(huber_loss, "mean of Huber's function of x - target, one for each sample", grad, flops,
+     .attr_table = huber_attr_table, .attrs_size = sizeof(struct slp_huber_attrs));
+BOTH(bce_logits_loss, "mean binary cross entropy of sigmoid(x) and target, one for each sample", grad_bce, flops_exp,
      .attrs_size = 0);

@@ -249,7 +249,7 @@ static enum sl_status grad_log_softmax(struct slp_grad *g)
 	return grad_by(g, &slp_op_log_softmax_grad);
 }
 
-/* The exponentials of x, divided by their sum along the axis; computed as exp(x - max), so large x do no harm.  The
+/* The exponentials of x, divided by their sum along the axis; computed as exp(x - max), without overflow.  The
  * result has the shape and dtype of x, which must be a float (SL_EDTYPE).  SL_EINVAL: no such axis (negative: from the
  * end).
  *
@@ -259,7 +259,7 @@ sl_tensor *sl_softmax_at(const char *at, sl_tensor *x, int axis)
 	return slp_apply1(at, &slp_op_softmax, &(struct slp_axis_attrs){axis}, 1, &x);
 }
 
-/* log(softmax(x)), without the loss of digits that taking the logarithm afterwards has.  Otherwise as sl_softmax.
+/* log(softmax(x)), without the loss of digits of a logarithm taken afterwards.  Otherwise as sl_softmax.
  *
  *	sl_tensor *l = sl_log_softmax(logits, 1); */
 sl_tensor *sl_log_softmax_at(const char *at, sl_tensor *x, int axis)

@@ -117,8 +117,8 @@ static enum sl_status grad(struct slp_grad *g)
 	return SL_OK;
 }
 
-/* x repeated to the given shape: axes are matched from the last one; those of size 1, and those that x does not have,
- * are repeated.  Any dtype.  SL_ESHAPE: the shapes do not match so.
+/* x repeated to the given shape: axes are matched from the last one; axes of size 1, and axes that x does not have, are
+ * repeated.  Any dtype.  SL_ESHAPE: the shapes do not match in this way.
  *
  *	sl_tensor *rows = sl_broadcast_to(bias, SL_SHAPE(256, 10)); */
 sl_tensor *sl_broadcast_to_at(const char *at, sl_tensor *x, sl_shape shape)

@@ -70,7 +70,7 @@ struct job {
 	int64_t rows;
 };
 
-/* Whether the input already lies at its place in the result: plans write operands of a concatenation there. */
+/* Whether the input is already at its place in the result: plans write operands of a concatenation there. */
 static bool is_there(const struct job *j, int i, int64_t begin)
 {
 	return j->k->in[i].ptr == (char *)j->k->out[0].ptr + (size_t)begin * j->size;
@@ -133,8 +133,8 @@ static enum sl_status concat_grad(struct slp_grad *g)
 }
 
 /* The tensors one after another along an axis (negative: from the end); the other axes and the data types must be the
- * same.  Any data type; empty tensors add nothing.  SL_EINVAL: no such axis, no tensors; SL_ESHAPE, SL_EDTYPE: one
- * does not fit the first.
+ * same.  Any data type; empty tensors add nothing.  SL_EINVAL: no such axis, no tensors; SL_ESHAPE, SL_EDTYPE: one does
+ * not match the first.
  *
  *     sl_tensor *y = sl_concat(((sl_tensor *[]){a, b, c}), 3, 1); */
 sl_tensor *sl_concat_at(const char *at, sl_tensor *const *tensors, int count, int axis)
@@ -148,7 +148,7 @@ sl_tensor *sl_concat_at(const char *at, sl_tensor *const *tensors, int count, in
 
 const struct sl_op slp_op_concat = {
         .name = "concat",
-        .doc = "Tensors one after another along an axis.",
+        .doc = "tensors one after another along an axis",
         .args = "x ...",
         .nin_min = 1,
         .nin_max = SLP_MANY,

@@ -92,7 +92,7 @@ const struct sl_op slp_op_copy = {
 
 const struct sl_op slp_op_copy_over = {
         .name = "copy_over",
-        .doc = "the elements of from, in place of those of x",
+        .doc = "the elements of from, written to x",
         .args = "x from",
         SLP_NIN(2),
         .nout = 1,
@@ -105,8 +105,8 @@ const struct sl_op slp_op_copy_over = {
         .ref = copy_ref,
 };
 
-/* Writes the elements of `from` to x, and returns x.  Values of x that an error had spoilt are sound again, unless x is
- * a view of a part.  SL_ESHAPE, SL_EDTYPE if they differ in shape or data type; the other errors of what runs in place:
+/* Writes the elements of `from` to x, and returns x.  Values of x that an error had spoilt are valid again, unless x is
+ * a view of a part.  SL_ESHAPE, SL_EDTYPE if they differ in shape or data type; other errors of operations in place:
  * see sl_add_.
  *
  *     sl_copy_(weights, snapshot); */
@@ -168,7 +168,7 @@ const struct sl_op slp_op_cast = {
 };
 
 /* The elements of x in another data type.  Floats are rounded to nearest, ties to even.  Integers lose the fraction, as
- * in C, and saturate; NaN becomes 0.  A bool is whether the element is not 0.  Gradients flow back between floats.
+ * in C, and saturate; NaN becomes 0.  A bool is true if the element is not 0.  Gradients flow between floats.
  * SL_EDTYPE if there is no such data type.
  *
  *     sl_tensor *pixels = sl_div_scalar(sl_cast(bytes, SL_FLOAT32), 255); */

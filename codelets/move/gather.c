@@ -113,10 +113,10 @@ static enum sl_status gather_grad_of_gather(struct slp_grad *g)
 	return SL_OK;
 }
 
-/* Rows of x (its parts along axis 0) by their numbers, int32 or int64 (of fewer than 2^31 rows) of any shape: the
- * result has the shape of the indices, then that of a row.  Any data type of x.  SL_EDTYPE: other indices; SL_ESHAPE: x
- * is a scalar, too many axes. An index that is negative or too large makes the operation fail with SL_EINVAL on a CPU,
- * and on a GPU gives a row of NaN (of zeros, for integers).
+/* Rows of x (its parts along axis 0) by their indices, int32 or int64 (of fewer than 2^31 rows) of any shape: the shape
+ * of the result is that of the indices followed by that of a row.  Any data type of x.  SL_EDTYPE: other indices;
+ * SL_ESHAPE: x is a scalar, too many axes.  If an index is negative or too large, the operation fails with SL_EINVAL on
+ * a CPU; on a GPU the row is NaN (zeros for integers).
  *
  *     e = sl_gather(words, tokens);    // (vocabulary, width), (batch, length) -> (batch, length, width) */
 sl_tensor *sl_gather_at(const char *at, sl_tensor *x, sl_tensor *indices)
@@ -266,9 +266,9 @@ static enum sl_status one_hot_cpu(const struct slp_kernel *k)
 	return SL_OK;
 }
 
-/* Indices (int32 or int64) as rows of `depth` elements: a one at the index, zeros elsewhere; an index outside gives a
- * row of zeros, as in MXNet.  The result has one axis more.  Float32, or make.dtype; on make.device, if one is given.
- * SL_EDTYPE: other indices, no such data type; SL_EINVAL: negative depth; SL_ESHAPE: too many axes.
+/* Indices (int32 or int64) as rows of `depth` elements: a one at the index, zeros elsewhere; an index out of range
+ * gives a row of zeros, as in MXNet.  The result has one axis more.  Float32, or make.dtype; on make.device, if it is
+ * set.  SL_EDTYPE: other indices, no such data type; SL_EINVAL: negative depth; SL_ESHAPE: too many axes.
  *
  *     y = sl_one_hot(labels, 10);    // (n) -> (n, 10) */
 sl_tensor *sl_one_hot_at(const char *at, sl_tensor *indices, int64_t depth, struct sl_make make)
@@ -284,7 +284,7 @@ sl_tensor *sl_one_hot_at(const char *at, sl_tensor *indices, int64_t depth, stru
 
 const struct sl_op slp_op_gather = {
         .name = "gather",
-        .doc = "Rows of x by their numbers.",
+        .doc = "rows of x by their indices",
         .args = "x indices",
         SLP_NIN(2),
         .nout = 1,
@@ -298,7 +298,7 @@ const struct sl_op slp_op_gather = {
 
 const struct sl_op slp_op_gather_grad = {
         .name = "gather_grad",
-        .doc = "The gradient of gather: rows added up where their indices say.",
+        .doc = "gradient of gather: rows added at their indices",
         .args = "dy indices",
         SLP_NIN(2),
         .nout = 1,
@@ -315,7 +315,7 @@ const struct sl_op slp_op_gather_grad = {
 
 const struct sl_op slp_op_one_hot = {
         .name = "one_hot",
-        .doc = "Numbers as rows with a single one.",
+        .doc = "indices as rows with a single one",
         .args = "indices",
         SLP_NIN(1),
         .nout = 1,

@@ -54,7 +54,7 @@ static enum sl_status reshape_ref(const struct slp_kernel *k)
 
 const struct sl_op slp_op_reshape = {
         .name = "reshape",
-        .doc = "the same elements under another shape",
+        .doc = "the same elements in another shape",
         .args = "x",
         SLP_NIN(1),
         .nout = 1,

@@ -229,7 +229,7 @@ static enum sl_status slice_grad_grad(struct slp_grad *g)
 
 const struct sl_op slp_op_slice = {
         .name = "slice",
-        .doc = "Every step-th element of an axis between begin and end.",
+        .doc = "every step-th element of an axis between begin and end",
         .args = "x",
         SLP_NIN(1),
         .nout = 1,
@@ -244,7 +244,7 @@ const struct sl_op slp_op_slice = {
 
 const struct sl_op slp_op_slice_grad = {
         .name = "slice_grad",
-        .doc = "The gradient of slice: its elements at their places, zeros elsewhere.",
+        .doc = "gradient of slice: its elements at their positions, zeros elsewhere",
         .args = "dy",
         SLP_NIN(1),
         .nout = 1,

@@ -75,7 +75,7 @@ static enum sl_status transpose_grad(struct slp_grad *g)
 
 /* The axes of x in another order: axis i of the result is axis opts.axes[i] of x; without axes, all are reversed (a
  * matrix is transposed).  Negative axes count from the end.  Any data type; a copy.  SL_EINVAL: an axis is missing,
- * given twice, or does not exist; .keepdims.
+ * given twice, or does not exist; or .keepdims is set.
  *
  *     y = sl_transpose(x, SL_AXES(0, 2, 3, 1));    // NCHW to NHWC */
 sl_tensor *sl_transpose_at(const char *at, sl_tensor *x, struct sl_reduce_opts opts)
@@ -92,7 +92,7 @@ sl_tensor *sl_transpose_at(const char *at, sl_tensor *x, struct sl_reduce_opts o
 
 const struct sl_op slp_op_transpose = {
         .name = "transpose",
-        .doc = "The axes in another order.",
+        .doc = "the axes in another order",
         .args = "x",
         SLP_NIN(1),
         .nout = 1,

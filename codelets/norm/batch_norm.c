@@ -22,8 +22,9 @@ static const struct slp_attr norm_attr_table[] = {
 };
 
 static const struct slp_attr norm_grad_attr_table[] = {
-        SLP_ATTR(struct slp_norm_grad_attrs, global, SLP_BOOL, 1, "mean and invstd did not depend on x"),
-        SLP_ATTR(struct slp_norm_grad_attrs, relu, SLP_BOOL, 1, "dy goes back through relu, whose result is y"),
+        SLP_ATTR(struct slp_norm_grad_attrs, global, SLP_BOOL, 1, "mean and invstd do not depend on x"),
+        SLP_ATTR(struct slp_norm_grad_attrs, relu, SLP_BOOL, 1,
+                 "the gradient of relu, whose result is y, is applied to dy"),
         SLP_ATTR(struct slp_norm_grad_attrs, layout, SLP_INT, 1, "of all images"),
         {0},
 };
@@ -55,8 +56,8 @@ static enum sl_status check(const struct slp_infer *c, const struct slp_type *x,
 	}
 	for (int i = first; i < VECTORS; i++)
 		if (!sl_shape_equal(c->in[i].shape, SL_SHAPE(x->shape.dim[1])))
-			return slp_reject(c, SL_ESHAPE, "input %d must have shape (%lld), one element a channel", i,
-			                  (long long)x->shape.dim[1]);
+			return slp_reject(c, SL_ESHAPE, "input %d must have shape (%lld), one element for each channel",
+			                  i, (long long)x->shape.dim[1]);
 	return SL_OK;
 }
 
@@ -283,11 +284,11 @@ static enum sl_status grad_infer(struct slp_grad *g)
 /* x, with channels along axis 1, normalised for each channel: gamma (x - m) / sqrt(v + eps) + beta.
  *
  * In training (sl_is_training()), m and v are the mean and the biased variance of the batch, and the running statistics
- * `mean` and `var` are changed in place: running = momentum running + (1 - momentum) batch; the variance that they
- * get is the biased one, as in MXNet.  Else, or with opts.use_global_stats, m and v are the running statistics.
- * x is (n, c) or (n, c, …), as is the result; the others are (c), all float32 or all float64.  SL_ESHAPE, SL_EDTYPE:
- * inputs do not fit, or an empty batch in training; SL_EINVAL: a negative eps, a momentum outside 0 to 1.
- * S. Ioffe, C. Szegedy, "Batch normalization", ICML 2015.
+ * `mean` and `var` are updated in place: running = momentum running + (1 - momentum) batch, with the biased variance,
+ * as in MXNet.  Otherwise, or with opts.use_global_stats, m and v are the running statistics. x is (n, c) or (n, c, …),
+ * as is the result; the others are (c), all float32 or all float64.  SL_ESHAPE, SL_EDTYPE: inputs do not match, or an
+ * empty batch in training; SL_EINVAL: a negative eps, a momentum outside 0 to 1.  S. Ioffe, C. Szegedy, "Batch
+ * normalization", ICML 2015.
  *
  *     sl_tensor *y = sl_batch_norm(x, gamma, beta, mean, var, .momentum = 0.99); */
 sl_tensor *sl_batch_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, sl_tensor *beta, sl_tensor *mean,
@@ -345,7 +346,7 @@ const struct sl_op slp_op_batch_norm_infer = {
 
 const struct sl_op slp_op_batch_norm_grad = {
         .name = "batch_norm_grad",
-        .doc = "The gradient of batch_norm: by x, gamma and beta.",
+        .doc = "gradient of batch_norm with respect to x, gamma and beta",
         .args = "dy x gamma mean invstd y",
         .nin_min = VECTORS,
         .nin_max = VECTORS + 1,

@@ -298,9 +298,9 @@ static enum sl_status grad(struct slp_grad *g)
 }
 
 /* x normalised over its last axis, for each sample: gamma (x - m) / sqrt(v + eps) + beta, with the mean m and the
- * biased variance v of the sample; the same in training and after it.  x is (…, n), gamma and beta are (n), all float32
+ * biased variance v of the sample, in training and inference.  x is (…, n), gamma and beta are (n), all float32
  * or all float64; the result has the shape of x.  As torch.nn.LayerNorm(n); J. L. Ba et al., arXiv:1607.06450, 2016.
- * SL_ESHAPE, SL_EDTYPE: inputs do not fit; SL_EINVAL: a negative eps.
+ * SL_ESHAPE, SL_EDTYPE: inputs do not match; SL_EINVAL: a negative eps.
  *
  *	sl_tensor *y = sl_layer_norm(x, gamma, beta, .eps = 1e-6); */
 sl_tensor *sl_layer_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, sl_tensor *beta,
@@ -336,7 +336,7 @@ const struct sl_op slp_op_layer_norm = {
 
 const struct sl_op slp_op_layer_norm_grad = {
         .name = "layer_norm_grad",
-        .doc = "gradient of layer_norm: by x, gamma and beta",
+        .doc = "gradient of layer_norm with respect to x, gamma and beta",
         .args = "dy x gamma mean invstd",
         SLP_NIN(5),
         .nout = 3,

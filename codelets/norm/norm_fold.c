@@ -52,7 +52,7 @@ static enum sl_status fold_ref(const struct slp_kernel *k)
 
 const struct sl_op slp_op_norm_fold = {
         .name = "norm_fold",
-        .doc = "weights and bias of a layer with the batch normalisation behind it",
+        .doc = "weights and bias of a layer with the following batch normalisation",
         .args = "w gamma beta mean var b",
         .nin_min = 5,
         .nin_max = 6,

@@ -32,7 +32,7 @@ static enum sl_status cpu(const struct slp_kernel *k)
 
 const struct sl_op slp_op_clip_scale = {
         .name = "clip_scale",
-        .doc = "factor of gradients that are clipped by their norm",
+        .doc = "factor that clips gradients to a norm",
         .args = "gradient ...",
         .nin_min = 1,
         .nin_max = SLP_MANY,

@@ -1,5 +1,5 @@
-/* What all optimisers do: they walk a whole list of parameters in one operation, since most parameters are too small to
- * be worth one each, and clip gradients. */
+/* Common parts of all optimisers: they process a whole list of parameters in one operation, since most parameters are
+ * too small to be worth one each, and clip gradients. */
 #include "op.h"
 #include "optim.h"
 #include "options.h"
@@ -100,7 +100,7 @@ size_t slp_optim_scratch(const struct slp_infer *c)
 	return (size_t)parts * sizeof(double);
 }
 
-/* Where gradients are among what belongs to a parameter: behind it, if it is there itself. */
+/* The index of a gradient among the tensors of a parameter: after the parameter, if that is present. */
 static int gradient_of(const struct sl_op *op)
 {
 	return op->period > 1;
@@ -156,7 +156,7 @@ struct job {
 	double *squares; /* of each group of blocks */
 };
 
-/* Calls piece for what lies in blocks [begin, end) of the list, a parameter at a time. */
+/* Calls `piece` for the elements of blocks [begin, end) of the list, a parameter at a time. */
 static void walk(const struct job *j, int64_t begin, int64_t end,
                  void (*piece)(const struct job *j, float *const t[], int64_t n, double *sum), double *sum)
 {
@@ -246,7 +246,7 @@ static enum sl_status check(const struct slp_optim_call *u)
 	return SL_OK;
 }
 
-/* How many parameters from `first` on are on one device; all, if their common norm is needed. */
+/* The number of parameters from `first` on that are on one device; all, if their common norm is needed. */
 static int same_device(const struct slp_optim_call *u, int first)
 {
 	sl_device device = sl_tensor_device(u->of[0][first]);

@@ -24,7 +24,7 @@ template <class T> struct parameters {
 
 static_assert(sizeof(parameters<double>) <= 3900, "a kernel takes 4 KiB of arguments");
 
-/* What a block works on: elements [begin, end) of parameter t. */
+/* The elements of a block: [begin, end) of parameter t. */
 template <class T> struct share {
 	int t;
 	int64_t begin, end;
@@ -69,7 +69,7 @@ template <class T> __global__ void put_scale(T *to, const double *scale)
 
 /* ---- moving averages -------------------------------------------------------------------------------------------- */
 
-/* The "gradient" is what is averaged. */
+/* The "gradient" is the averaged value. */
 template <class T> struct average_rule {
 	T keep, rest;
 	static __host__ average_rule of(const slp_kernel *k)
@@ -132,7 +132,7 @@ template <class T, class F> static void each_launch(const slp_kernel *k, F f)
 	}
 }
 
-/* The factor of the gradients, on the device; NULL where it is known already. */
+/* The factor of the gradients, on the device; NULL if it is known already. */
 template <class T> static const double *scale_of(const slp_kernel *k)
 {
 	const slp_optim_attrs *a = (const slp_optim_attrs *)k->attrs;

@@ -154,7 +154,8 @@ const struct slp_optimizer *slp_optimizer_of(const struct sl_optimizer *o)
 	return slp_optimizers[o->kind];
 }
 
-/* How many states an optimiser with these settings keeps of each parameter, 0 to 2; -1: there is no such optimiser. */
+/* The number of states that an optimiser with these settings keeps for each parameter, 0 to 2; -1: no such optimiser.
+ * */
 int sl_optimizer_states(const struct sl_optimizer *o)
 {
 	if (!o || (unsigned)o->kind >= (unsigned)slp_optimizer_count) return -1;
@@ -164,13 +165,13 @@ int sl_optimizer_states(const struct sl_optimizer *o)
 	return n - (d->plain && o->momentum == 0);
 }
 
-/* The name of an optimiser, as sl_optimizer_named and files of states know it: "adam"; NULL: there is no such kind. */
+/* The name of an optimiser, for sl_optimizer_named and in files of states: "adam"; NULL: no such kind. */
 const char *sl_optimizer_name(enum sl_optimizer_kind kind)
 {
 	return (unsigned)kind < (unsigned)slp_optimizer_count ? slp_optimizers[kind]->name : NULL;
 }
 
-/* The optimiser of that name, an enum sl_optimizer_kind; -1: there is none.
+/* The optimiser of that name, an enum sl_optimizer_kind; -1: no such optimiser.
  *
  *     int kind = sl_optimizer_named("adam");
  *     if (kind >= 0) trainer = sl_trainer_new(net, SL_OPTIMIZER((enum sl_optimizer_kind)kind, .lr = 0.01)); */
@@ -181,8 +182,8 @@ int sl_optimizer_named(const char *name)
 	return -1;
 }
 
-/* The learning rate that these settings begin with: theirs, or the optimiser's own where none was given.  NaN: there is no
- * such optimiser. */
+/* The initial learning rate of these settings: .lr, or the optimiser's default if .lr is not set.  NaN: no such
+ * optimiser. */
 double sl_optimizer_lr(const struct sl_optimizer *o)
 {
 	if (sl_optimizer_states(o) < 0) return NAN;
@@ -234,11 +235,11 @@ enum sl_status slp_optimizer_update(const struct slp_optimizer_call *c)
 	return slp_optim_update(&u);
 }
 
-/* A step of any optimiser, in place, without a trainer: of `count` parameters by their gradients, which are multiplied by
- * rescale first.  first and second are arrays of the states, tensors like the parameters, zero at first;
- * sl_optimizer_states tells how many an optimiser has, and the others are NULL.  step is the number of this step, from 1.
- * .schedule, .loss_scaling, .average and .shard_state are for trainers and have no effect here.  Errors as those of
- * sl_sgd_update; SL_EINVAL, too, for a setting that is wrong, or that the optimiser does not have.
+/* A step of any optimiser without a trainer: updates `count` parameters in place by their gradients, multiplied by
+ * rescale.  first and second are arrays of the states, tensors of the parameters' shapes, zero before the first step;
+ * sl_optimizer_states returns their number, and the others are NULL.  step is the number of this step, from 1.
+ * .schedule, .loss_scaling, .average and .shard_state are for trainers and have no effect here.  Errors as in
+ * sl_sgd_update; also SL_EINVAL for a setting that is out of range, or that the optimiser does not have.
  *
  *     sl_optimizer_update(sl_lion(.lr = 1e-4), step, 1.0 / batch_size, params, grads, means, NULL, count); */
 enum sl_status sl_optimizer_update_at(const char *at, struct sl_optimizer optimizer, int64_t step, double rescale,

@@ -6,19 +6,19 @@
 
 /* One step of stochastic gradient descent, in place, with  g = clip(rescale grad) + weight_decay param: without
  * momentum  param -= lr g;  with it  m = momentum m + g,  param -= lr m;  with opts.nesterov param -= lr (g + momentum
- * m)  (all as torch.optim.SGD).
+ * m).  As torch.optim.SGD.
  *
  * With opts.clip_norm, gradients are first scaled down so that the L2 norm of all of them together, after rescale, is
- * at most that; with opts.clip_value, each element is then limited to ±clip_value.  Both come before the decay, as
- * torch.nn.utils.clip_grad_norm_ and clip_grad_value_ before the optimiser would do (which add 1e-6 to the norm).  A
- * norm that is NaN makes all parameters NaN.  With opts.lr_scale, lr is multiplied by that.
+ * at most clip_norm; with opts.clip_value, each element is then limited to ±clip_value.  Both precede the decay, like
+ * torch.nn.utils.clip_grad_norm_ (which adds 1e-6 to the norm) and clip_grad_value_ before an optimiser's step.  A NaN
+ * norm makes all parameters NaN.  opts.lr_scale multiplies lr.
  *
- * Parameters of one device that follow each other are updated by a single operation; with clip_norm all must be on one
- * device.  Nothing is recorded.  A parameter, its gradient and its momentum have one shape; all have one dtype,
- * float32 or float64.  momenta, zero at first, is needed with a momentum and NULL without.  The arrays of `count`
- * tensors stay the caller's.  SL_EINVAL: something is NULL (or momenta is not), opts.nesterov without a momentum, a
- * figure that is negative (but rescale) or not finite; SL_ESHAPE, SL_EDTYPE, SL_EDEVICE: tensors do not fit each
- * other; the message names the parameter by its index.
+ * Consecutive parameters on one device are updated by a single operation; with clip_norm all must be on one device.
+ * Nothing is recorded.  A parameter, its gradient and its momentum have one shape; all have one dtype, float32 or
+ * float64.  momenta, zero before the first step, is needed with a momentum and NULL without.  The caller keeps the
+ * arrays of `count` tensors.  SL_EINVAL: an argument is NULL (or momenta is not NULL without a momentum), opts.nesterov
+ * without a momentum, a number that is negative (except rescale) or not finite; SL_ESHAPE, SL_EDTYPE, SL_EDEVICE:
+ * tensors do not match each other; the message names the parameter by its index.
  *
  * 	sl_sgd_update(params, grads, NULL, count, .lr = 0.1, .rescale = 1.0 / batch_size); */
 enum sl_status sl_sgd_update_at(const char *at, sl_tensor *const *params, sl_tensor *const *grads,
@@ -51,10 +51,10 @@ enum sl_status sl_sgd_update_at(const char *at, sl_tensor *const *params, sl_ten
  * instead of adding weight_decay times the parameter to its gradient.  As torch.optim.Adam and AdamW; D. P. Kingma,
  * J. Ba, ICLR 2015; I. Loshchilov, F. Hutter, ICLR 2019.
  *
- * means and vars are the running means of the gradients and of their squares, zero at first.  opts.step is the number
- * of this step, from 1: it makes up for that zero; of these, opts.skipped have left the parameters alone.  clip_norm,
- * clip_value and all else, the errors too, as in sl_sgd_update; also SL_EINVAL: step below 1, a beta outside [0, 1), a
- * negative eps.
+ * means and vars are the running means of the gradients and of their squares, zero before the first step.  opts.step is
+ * the number of this step, from 1, for the correction of their bias; opts.skipped of these steps did not update the
+ * parameters.  clip_norm, clip_value, all other arguments and the errors are as in sl_sgd_update; also SL_EINVAL: step
+ * below 1, a beta outside [0, 1), a negative eps.
  *
  *	for (int64_t step = 1; step <= steps; step++) {
  *		...
@@ -85,10 +85,10 @@ enum sl_status sl_adam_update_at(const char *at, sl_tensor *const *params, sl_te
 	                                                 .names = {"params", "grads", "means", "vars"}});
 }
 
-/* One step of RMSProp, in place, as torch.optim.RMSprop (not centred) makes it; T. Tieleman, G. Hinton, 2012.  squares
- * are the running means of the squared gradients, zero at first; momenta, zero at first, is needed with opts.momentum
- * and NULL without.  clip_norm, clip_value and all else, the errors too, as in sl_sgd_update; also SL_EINVAL: alpha
- * outside 0 to 1, a negative eps.
+/* One step of RMSProp, in place, as torch.optim.RMSprop (not centred); T. Tieleman, G. Hinton, 2012.  squares are the
+ * running means of the squared gradients; momenta is needed with opts.momentum and NULL without; both are zero before
+ * the first step.  clip_norm, clip_value, all other arguments and the errors are as in sl_sgd_update; also SL_EINVAL:
+ * alpha outside 0 to 1, a negative eps.
  *
  *	sl_rmsprop_update(params, grads, squares, NULL, count, .lr = 1e-3, .clip_norm = 1); */
 enum sl_status sl_rmsprop_update_at(const char *at, sl_tensor *const *params, sl_tensor *const *grads,

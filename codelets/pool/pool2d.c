@@ -78,7 +78,7 @@ static int64_t windows(const struct sl_pool2d_opts *o, int axis, int64_t size)
 	return o->ceil && room % stride && n * stride < size + o->pad[axis] ? n + 1 : n;
 }
 
-/* Puts defaults into *a and says what shape y has. */
+/* Puts defaults into *a and computes y's shape. */
 enum sl_status slp_pool_shape(const struct slp_infer *c, struct slp_pool2d_attrs *a, sl_shape x, sl_shape *y)
 {
 	struct sl_pool2d_opts *o = &a->pool;
@@ -278,10 +278,11 @@ static enum sl_status avg_pool2d_grad_ref(const struct slp_kernel *k)
 
 /* The largest (SL_POOL_MAX, the default) or mean (SL_POOL_AVG) element under a window that slides over each channel of
  * x (n, channels, height, width), float32 or float64: y (n, channels, h, w), h = (height + 2 pad - kernel) / stride +
- * 1.  .ceil rounds that up, as long as the last window starts inside.  Means divide by the elements of the window that
- * lie in the image or its padding, or with .exclude_pad in the image.  .global: one window, y (n, channels, 1, 1).
- * .pad = {1} is for the height alone: {1, 1} is for both; .kernel = {2} and .stride = {2} are for both.
- * SL_EINVAL: no kernel, or options out of range; SL_ESHAPE: not 4 axes, or a window larger than the image; SL_EDTYPE.
+ * 1.  .ceil rounds up instead of down, if the last window starts inside the image.  Means divide by the number of the
+ * window's elements in the image and its padding, or with .exclude_pad in the image.  .global: one window, y (n,
+ * channels, 1, 1).  .pad = {1} applies to the height alone: write {1, 1} for both; .kernel = {2} and .stride = {2}
+ * apply to both.  SL_EINVAL: no kernel, or options out of range; SL_ESHAPE: not 4 axes, or a window larger than the
+ * image; SL_EDTYPE.
  *
  *	sl_tensor *y = sl_pool2d(x, .kernel = {3}, .stride = {2}, .pad = {1, 1}); */
 sl_tensor *sl_pool2d_at(const char *at, sl_tensor *x, struct sl_pool2d_opts opts)

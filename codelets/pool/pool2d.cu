@@ -13,7 +13,7 @@ template <class I> struct pooling {
 	typedef typename slp_divisor<I>::type D;
 	N ih, iw, oh, ow, kh, kw, sh, sw, ph, pw;
 	I channels, x_step, y_step;
-	D by_channels, by_rows, by_columns, by_sh, by_sw, by_group; /* rows and columns of what a launch walks over */
+	D by_channels, by_rows, by_columns, by_sh, by_sw, by_group; /* rows and columns that a launch walks over */
 	bool exclude_pad;
 	int x_layout, y_layout;
 

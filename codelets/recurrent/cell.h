@@ -1,5 +1,5 @@
-/* One unit of a recurrent layer at one step, forward and back, included once per element type with T, CELL_FN (how such
- * functions are declared) and CELL(name) defined.  Places lie n apart: gate g of a unit is z[g n].
+/* One unit of a recurrent layer at one step, forward and back, included once per element type with T, CELL_FN (the
+ * qualifiers of such functions) and CELL(name) defined.  Gates are n elements apart: gate g of a unit is z[g n].
  *
  * S. Hochreiter, J. Schmidhuber, "Long short-term memory", 1997; K. Cho et al., arXiv:1406.1078, 2014, with the reset
  * gate after the product, as in cuDNN and PyTorch. */

@@ -63,7 +63,7 @@ template <class T> __global__ void backward_step(step<T> s)
 	}
 }
 
-/* The cells after the last step, which lie behind the gates. */
+/* The cells after the last step, which follow the gates. */
 template <class T> __global__ void last_cells(step<T> s, T *to)
 {
 	SLP_GRID_STRIDE(e, s.rows * s.units) to[e] = s.before[e / s.units * s.stride + e % s.units];

@@ -144,8 +144,8 @@ static enum sl_status argmax_cpu(const struct slp_kernel *k)
 
 /* ---- the operation ---------------------------------------------------------------------------------------------- */
 
-/* The places of the largest elements along an axis, which is removed; int32, counted from 0. Of equal ones the first;
- * the first NaN if there is one, as in NumPy.  Any dtype; a constant for a backward pass.  SL_EINVAL: no such axis
+/* The indices of the largest elements along an axis, which is removed; int32, from 0.  Of equal elements the first; the
+ * first NaN if there is one, as in NumPy.  Any dtype; a constant for a backward pass.  SL_EINVAL: no such axis
  * (negative: from the end); SL_ESHAPE: the axis is empty, or longer than an int32 can count.
  *
  *	sl_tensor *right = sl_eq(sl_argmax(logits, 1), labels); */
@@ -156,7 +156,7 @@ sl_tensor *sl_argmax_at(const char *at, sl_tensor *x, int axis)
 
 const struct sl_op slp_op_argmax = {
         .name = "argmax",
-        .doc = "place of the largest element along an axis",
+        .doc = "index of the largest element along an axis",
         .args = "x",
         SLP_NIN(1),
         .nout = 1,

@@ -117,9 +117,9 @@ SLP_DESCRIBE(argsort, "places of elements along an axis, in their order", "x", 1
              .rows = SLP_ROWS(SLP_ROW(SLP_NUMBERS, argsort_cpu, slp_cuda_argsort), SLP_HALF_ROWS(slp_cuda_argsort)),
              .infer = infer, .flops = flops, .scratch = scratch);
 
-/* The places of the elements of x along an axis, int32, in the order of the elements: the smallest first, or the
- * largest if `descending`.  Equal elements keep their order; NaN counts as the largest. No gradient flows back.
- * SL_EINVAL: no such axis (negative: from the end). */
+/* The indices that sort x along an axis, int32: the smallest element first, or the largest if `descending`.  Equal
+ * elements keep their order; NaN counts as the largest.  No gradient flows through it.  SL_EINVAL: no such axis
+ * (negative: from the end). */
 sl_tensor *sl_argsort_at(const char *at, sl_tensor *x, int axis, bool descending)
 {
 	return slp_apply1(at, &slp_op_argsort, &(struct slp_argsort_attrs){axis, descending}, 1, &x);

@@ -112,7 +112,7 @@ SLP_DESCRIBE(cumsum, "sums of the elements up to each one, along an axis", "x", 
              .attrs_size = sizeof(struct slp_cumsum_attrs), .rows = SLP_NUMBER_ROWS(cumsum), .infer = infer,
              .flops = slp_flops_elementwise, .grad = grad, .autocast = SLP_CAST_FLOAT32);
 
-/* The sums of the elements of x up to each one along an axis, itself included.  Those of integers saturate.  SL_EINVAL:
+/* The sums of the elements of x up to and including each one along an axis.  Sums of integers saturate.  SL_EINVAL:
  * no such axis (negative: from the end).
  *
  *     sl_tensor *distribution = sl_cumsum(probabilities, -1); */

@@ -97,7 +97,7 @@ static size_t scratch(const struct slp_infer *c)
 
 /* ---- reference -------------------------------------------------------------------------------------------------- */
 
-/* The place of combination i of the indices of the axes in mask. */
+/* The offset of combination i of the indices of the axes in mask. */
 static int64_t masked_offset(sl_shape shape, unsigned mask, int64_t i)
 {
 	int64_t offset = 0, stride = 1;
@@ -191,7 +191,7 @@ SLP_INLINE enum sl_status reference(enum slp_reduction kind, const struct slp_ke
 
 /* ---- gradients -------------------------------------------------------------------------------------------------- */
 
-/* t, of the output's shape, with the reduced axes back as 1. */
+/* t, which has the output's shape, with the reduced axes restored with size 1. */
 static sl_tensor *with_axes(const struct slp_grad *g, sl_tensor *t)
 {
 	const struct slp_reduce_attrs *a = g->attrs;
@@ -240,8 +240,8 @@ static enum sl_status grad_norm(struct slp_grad *g)
 }
 
 /* The gradient of a product is the product of the other elements. If one element is 0, only its gradient is not 0; if
- * several are, none is. Zeros count as 1 in the product that is divided, which may be infinite: elements that are not
- * chosen are not multiplied. */
+ * several are 0, all gradients are.  Zeros count as 1 in the product that is divided, which may be infinite: the
+ * gradients are selected, not multiplied by 0. */
 static enum sl_status grad_prod(struct slp_grad *g)
 {
 	const struct slp_reduce_attrs *a = g->attrs;
@@ -302,13 +302,14 @@ static sl_tensor *call(const char *at, const struct sl_op *op, sl_tensor *x, str
 #define CAST_any SLP_CAST_NONE
 #define CAST_all SLP_CAST_NONE
 
-/* sl_sum, sl_mean, sl_max, sl_min, sl_norm, sl_prod, sl_any, sl_all: one element from those along the given axes, or
- * along all.  The axes go, or stay with size 1 (keepdims).  The result has the dtype of x, but the mean of integers,
- * which is float32; norm (the root of the sum of squares) takes floats only.  Sums and products of integers are exact,
- * in whatever order, and saturate in the end (products of others than int64 are rounded as doubles).  any and all take
- * bools, too, and are 1 or 0: whether an element is not 0, whether none is; a constant for a backward pass.  max and
- * min are NaN where x has a NaN; their gradient goes in equal parts to all elements that are largest (smallest).
- * SL_EINVAL: an axis that is not there or given twice; SL_ESHAPE: max or min of nothing; SL_EDTYPE.
+/* sl_sum, sl_mean, sl_max, sl_min, sl_norm, sl_prod, sl_any, sl_all: reduce the elements along the given axes, or along
+ * all, to one.  The axes are removed, or stay with size 1 (keepdims).  The result has the dtype of x, except for the
+ * mean of integers, which is float32; norm (the root of the sum of squares) takes floats only.  Sums and products of
+ * integers are exact, in any order, and saturate at the end (products of types other than int64 are rounded as
+ * doubles).  any and all also take bools, and give 1 or 0: whether an element is not 0, and whether all are not;
+ * constants for a backward pass.  max and min are NaN if x has a NaN; their gradient is shared equally by all largest
+ * (smallest) elements.  SL_EINVAL: an axis that does not exist or is given twice; SL_ESHAPE: max or min of no elements;
+ * SL_EDTYPE.
  *
  *	sl_tensor *per_channel = sl_mean(x, SL_AXES(0, 2, 3), .keepdims = true); */
 #define X(op_name, start, step, merge, end_, dtypes, save, text)                                                       \

@@ -93,11 +93,11 @@ const struct sl_op slp_op_topk_hits = {
         .ref = ref,
 };
 
-/* For each sample 1 if the score of its label is among its k largest, else 0: the mean is the top-k accuracy.  Ties
- * count as in: fewer than k scores are larger.  A NaN counts as larger than all numbers, but is never a hit.  scores
- * (n, classes), float; labels (n), int32, int64 or uint8, from 0; the result (n), of the dtype of scores.  A constant
- * for a backward pass. SL_EINVAL: k below 1; SL_ESHAPE, SL_EDTYPE: they do not fit; SL_EINVAL also for a label that is
- * not a class, as in sl_softmax_cross_entropy; on a GPU the result of such a sample is NaN instead.
+/* For each sample 1 if the score of its label is among its k largest, else 0: the mean is the top-k accuracy.  With
+ * ties, a label is a hit if fewer than k scores are larger.  A NaN counts as larger than all numbers, but is never a
+ * hit.  scores (n, classes), float; labels (n), int32, int64 or uint8, from 0; the result (n), of the dtype of scores.
+ * A constant for a backward pass.  SL_EINVAL: k below 1; SL_ESHAPE, SL_EDTYPE: arguments do not match; also SL_EINVAL
+ * for a label that is not a class, as in sl_softmax_cross_entropy; on a GPU the result of such a sample is NaN instead.
  *
  *	double top5 = sl_item(sl_mean(sl_topk_hits(scores, labels, 5))); */
 sl_tensor *sl_topk_hits_at(const char *at, sl_tensor *scores, sl_tensor *labels, int k)

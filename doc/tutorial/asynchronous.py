@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Asynchronous computation
 #
-# A call only records what must be computed, and Python goes on at once; the engine's threads compute.  This program shows the
-# difference between asking for work and waiting for it, what waits, what waiting costs, and how much memory running ahead takes.
+# A call only submits work, and Python continues at once; the engine's threads compute.  This program shows the difference between
+# submitting work and waiting for it, the functions that wait, the cost of waiting, and the memory for running ahead.
 
 # %%
 import os
@@ -32,7 +32,7 @@ class Timer:
 
 
 # %% [markdown]
-# Asking for a product takes microseconds.  Printing needs the values, and waits for them.
+# Submitting a product takes microseconds.  Printing needs the values, and waits for them.
 
 # %%
 nd.waitall()
@@ -43,7 +43,7 @@ with Timer("printed"):
     print("sum =", y.sum())
 
 # %% [markdown]
-# What waits: `wait_to_read` for one array, `waitall` for everything, and all that hands values to Python.
+# Functions that wait: `wait_to_read` for one array, `waitall` for everything, and all functions that return values to Python.
 
 # %%
 for name, wait in (
@@ -56,10 +56,10 @@ for name, wait in (
         wait(nd.dot(x, x))
 
 # %% [markdown]
-# ## Waiting costs
+# ## The cost of waiting
 #
-# Whoever waits for each of many small results leaves the engine idle while Python runs, and Python idle while the engine
-# computes.  Without these waits, many small operations also share a task.
+# A wait for each of many small results leaves the engine idle while Python runs, and Python idle while the engine computes.
+# Without these waits, many small operations also share a task.
 
 # %%
 x = nd.ones((1, 2))
@@ -76,7 +76,7 @@ with Timer("waiting once"):
 # ## Memory
 #
 # A program that never waits could queue more than memory holds.  The engine bounds how far a program runs ahead.  The last line
-# shows what that gives: training without a single wait, beside training with a wait for each batch.
+# compares the memory of training without a wait and with a wait for each batch.
 
 
 # %%

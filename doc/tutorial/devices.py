@@ -3,7 +3,7 @@
 #
 # Each device has a copy of the parameters and takes a part of the batch.  Its gradients are those of its part; their sum is the
 # gradient of the batch.  With the same sum everywhere, all copies make the same step.  This program writes each of these parts:
-# the network, copies of parameters, the sum over devices, the cut of a batch, and a training step.
+# the network, copies of parameters, the sum over devices, the split of a batch, and a training step.
 #
 # The two devices are GPUs where there are two, else teams of CPU cores (`STARPU_NCPU=2`).
 
@@ -44,7 +44,7 @@ loss = gloss.SoftmaxCrossEntropyLoss()
 # %% [markdown]
 # ## Copies of the parameters
 #
-# A copy on a device asks for gradients of its own.
+# Each copy on a device has its own gradient.
 
 
 # %%
@@ -82,7 +82,7 @@ assert all((d.asnumpy() == 3).all() for d in data)
 # %% [markdown]
 # ## Parts of a batch
 #
-# Ours, for batches that can be cut evenly, and the same function of Gluon.
+# Our function, for batches that can be split equally, and Gluon's.
 
 
 # %%

@@ -43,10 +43,10 @@ print(after)
 assert (before.asnumpy() == after.asnumpy()).all()
 
 # %% [markdown]
-# ## What it brings
+# ## The gain
 #
-# A compiled call is one ready-made piece of work instead of many calls.  Calls are asynchronous, so `waitall` is part of what is
-# measured.
+# A compiled call submits one prepared program instead of many calls.  Calls are asynchronous, so the measured time includes
+# `waitall`.
 
 
 # %%
@@ -83,7 +83,7 @@ with tempfile.TemporaryDirectory() as folder:
 print(net(sym.var("data")))
 
 # %% [markdown]
-# ## What a block sees
+# ## Inputs of a block
 #
 # `hybrid_forward` gets the module of functions as `F`: that of arrays while the block is imperative, that of symbols while it is
 # traced.  Once compiled, it is not called any more: the third call of the network below prints nothing.

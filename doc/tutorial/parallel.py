@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Automatic parallelism
 #
-# Calls that do not depend on each other run at the same time if they are on different devices.  Nobody has to say so: the engine
-# sees what each call reads and writes.  This program runs products on two devices, one after the other and together, then copies
+# Independent calls run at the same time if they are on different devices.  The program need not say so: the engine knows the
+# inputs and results of each call.  This program runs products on two devices, one after the other and together, then copies
 # beside products.
 #
 # The two devices are GPUs where there are two, else teams of CPU cores: start it with `STARPU_NCPU=2` to have two teams.  With one
@@ -41,8 +41,8 @@ print(f"{devices[0]} {alone[0]:.4f} s, {devices[1]} {alone[1]:.4f} s, both at on
 # %% [markdown]
 # ## Copies beside computation
 #
-# A copy needs its source and nothing else: while later products are computed, earlier ones travel.  Teams of cores share one
-# memory, so there is little to gain there; between GPUs there is.
+# A copy needs only its source: while later products are computed, earlier ones are copied.  Teams of cores share one
+# memory, so the gain is small; between GPUs it is larger.
 
 
 # %%

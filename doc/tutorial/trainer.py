@@ -62,7 +62,7 @@ parts = gutils.split_and_load(x, ctx)
 print(net(parts[0]), net(parts[1]))
 
 # %% [markdown]
-# The parameters are on the contexts of `ctx`, and nowhere else: asking for them elsewhere is an error.
+# The parameters are on the contexts of `ctx` only: reading them on others is an error.
 
 # %%
 weight = net[0].params.get("weight")
@@ -76,8 +76,8 @@ print(weight.data(ctx[0])[0], weight.data(ctx[1])[0])
 # %% [markdown]
 # ## Training
 #
-# Forward and backward passes of the parts are asked for in a loop; `step` waits for nothing either.  The loop keeps the losses and
-# reads them at the end, so that it never waits.  The times are those of so small a batch that a second device need not pay.
+# A loop submits the forward and backward passes of the parts; `step` does not wait either.  The loop keeps the losses and
+# reads them at the end, so that it never waits.  The batch is so small that a second device may not gain time.
 
 
 # %%

@@ -96,7 +96,7 @@ static void state(struct drv_training *t, struct drv_state *state)
 
 /* ---- one device -------------------------------------------------------------------------------------------------- */
 
-/* The losses of a batch after a step on it; *output gets what the network said before. */
+/* The losses of a batch after a step on it; *output gets the network's output before the step. */
 static sl_tensor *make_step(struct drv_block_training *b, sl_tensor *x, sl_tensor *y, sl_tensor **output)
 {
 	sl_tensor *losses = NULL;
@@ -112,7 +112,7 @@ static sl_tensor *make_step(struct drv_block_training *b, sl_tensor *x, sl_tenso
 
 /* ---- shards ------------------------------------------------------------------------------------------------------ */
 
-/* What became of a batch, shard by shard. */
+/* The results of a batch, shard by shard. */
 struct shards {
 	int count;
 	sl_tensor *x[DRV_MAX_DEVICES], *y[DRV_MAX_DEVICES], *losses[DRV_MAX_DEVICES], *outputs[DRV_MAX_DEVICES];

@@ -12,7 +12,7 @@
 
 enum { KEY_CHECKPOINT = 0x400, KEY_EVERY, KEY_KEEP, KEY_RESUME, KEY_HEALTH };
 
-/* ---- all drivers: where, how many, going on ---------------------------------------------------------------------- */
+/* ---- all drivers: where, how many, continuing -------------------------------------------------------------------- */
 
 static const struct argp_option folder_options[] = {
         {"checkpoint", KEY_CHECKPOINT, "DIR", 0,
@@ -21,7 +21,7 @@ static const struct argp_option folder_options[] = {
          2},
         {"keep", KEY_KEEP, "N", 0, "Keep the newest N checkpoints (default: 3)", 2},
         {"resume", KEY_RESUME, "auto", OPTION_ARG_OPTIONAL,
-         "Continue from the newest checkpoint in DIR, on any devices; with auto, start anew if there is none", 2},
+         "Continue from the newest checkpoint in DIR, on any devices; with auto, start a new run if there is none", 2},
         {"health", KEY_HEALTH, "FILE", 0,
          "Write step, rate, loss, memory, last checkpoint and errors to FILE every ten seconds, in JSON; FILE.prom: as "
          "Prometheus reads it",

@@ -22,7 +22,7 @@
 static json_t *epoch_json(const struct drv_epoch *e)
 {
 	json_t *json = json_object();
-#define X(field, type) json_object_set_new(json, #field, json_##type(e->field)); /* what is not a number is left out */
+#define X(field, type) json_object_set_new(json, #field, json_##type(e->field)); /* omits NaN and infinities */
 	EPOCH(X)
 #undef X
 	return json;
@@ -58,7 +58,7 @@ static char *note_of(const struct drv_training *t)
 
 enum { NAME_MAX_LENGTH = 32 };
 
-/* The model's state, and the sums of so many devices. */
+/* The model's state, and the sums of this number of devices. */
 static void state_of(struct drv_training *t, struct drv_state *state, const struct drv_sums *sums, int count,
                      char names[][NAME_MAX_LENGTH])
 {
@@ -91,7 +91,7 @@ static void begin_job(struct drv_training *t)
 	char names[2 * DRV_MAX_DEVICES][NAME_MAX_LENGTH], *note = note_of(t);
 	struct drv_state s = {0};
 	end_job(c);
-	if (drv_failed()) return free(note); /* an error of the training: there is nothing to go on with */
+	if (drv_failed()) return free(note); /* an error of the training: there is nothing to continue */
 	SL_SCOPE {
 		struct drv_sums sums[DRV_MAX_DEVICES];
 		drv_sums_of_ranks(t, sums);
@@ -107,7 +107,7 @@ static void begin_job(struct drv_training *t)
 	free(note);
 }
 
-/* In the middle of an epoch: what is known of it. */
+/* In the middle of an epoch: the figures so far. */
 static void save_within(struct drv_training *t)
 {
 	struct drv_epoch *e = &t->epochs[t->done];
@@ -172,7 +172,7 @@ bool drv_checkpoint_open(struct drv_training *t)
 static bool take_epochs(struct drv_training *t, const json_t *epochs)
 {
 	int64_t saved = (int64_t)json_array_size(epochs), most = t->options->epochs + 1;
-	if (saved < 1 || saved - 1 != t->done) return refuse("the note about its epochs is missing");
+	if (saved < 1 || saved - 1 != t->done) return refuse("its note about epochs is missing");
 	struct drv_epoch *list = realloc(t->epochs, (size_t)(saved > most ? saved : most) * sizeof *list);
 	if (!list) return refuse("no memory for its epochs");
 	t->epochs = list;
@@ -208,7 +208,7 @@ static bool restore(struct drv_training *t, sl_checkpoint *from, int devices)
 	return true;
 }
 
-/* The saved rate goes on, unless --lr says another one. */
+/* The saved rate continues, unless --lr sets another one. */
 static void resume_lr(struct drv_training *t)
 {
 	struct drv_state s = {0};
@@ -228,12 +228,11 @@ static void print_resumed(const struct drv_training *t, int shards)
 	drv_print(t->common, "continuing from %s: epoch %lld, step %lld\n", sl_checkpoint_path(t->checkpointing.from),
 	          (long long)t->done + 1, (long long)t->steps);
 	if (shards != t->shards)
-		drv_print(t->common,
-		          "batches are cut into %d parts now, they were cut into %d: the last bits may differ\n",
+		drv_print(t->common, "batches are split into %d parts, before into %d: the last bits may differ\n",
 		          t->shards, shards);
 }
 
-/* What was known of the run is there: as if it had never stopped. */
+/* The figures of the run are restored: as if it had never stopped. */
 static bool go_on(struct drv_training *t)
 {
 	struct drv_checkpointing *c = &t->checkpointing;

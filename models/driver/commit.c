@@ -1,4 +1,4 @@
-/* The commit that a program was built from, in a file of its own, which is compiled after each commit. */
+/* The commit that a program was built from, in a separate file, which is compiled after each commit. */
 #include "common.h"
 #include "models/driver/commit.h"
 

@@ -18,8 +18,8 @@ enum { KEY_SEED = 0x100, KEY_JSON, KEY_STATS };
 static const struct argp_option options[] = {
         {"device", 'd', "LIST", 0, "Devices: cpu:0, gpu:0-3, auto (default: gpu:0 if there is one, else cpu:0)", 10},
         {"seed", KEY_SEED, "N", 0, "Seed of all random numbers (default: 0)", 10},
-        {"json", KEY_JSON, "FILE", 0,
-         "Write the results as JSON; - is standard output, and text goes to standard error then", 20},
+        {"json", KEY_JSON, "FILE", 0, "Write the results as JSON; -: to standard output, and text to standard error",
+         20},
         {"quiet", 'q', NULL, 0, "Print errors only", 20},
         {"stats", KEY_STATS, NULL, 0, "At the end, print statistics of the runtime on standard error", 20},
         {0},
@@ -118,8 +118,8 @@ static bool is_ignored(int number)
 	return sigaction(number, NULL, &a) || a.sa_handler == SIG_IGN;
 }
 
-/* A second one ends the program at once, but for those that come again by themselves: with every line that nobody
- * reads, with every second beyond ulimit -t. */
+/* A second signal ends the program at once, except those that repeat by themselves: SIGPIPE with every line that nobody
+ * reads, SIGXCPU with every second beyond ulimit -t. */
 static void catch_interrupts(void)
 {
 	take(SIGINT, (int)SA_RESETHAND);
@@ -136,7 +136,7 @@ bool drv_interrupted(void)
 	return interrupted;
 }
 
-/* What to exit with then. */
+/* The exit status in that case. */
 int drv_interrupted_status(void)
 {
 	return DRV_INTERRUPTED + interrupted;
@@ -147,7 +147,7 @@ double drv_now(void)
 	return sl_time();
 }
 
-/* Says what is wrong, as PROGRAM: MESSAGE. */
+/* Prints a message, as PROGRAM: MESSAGE. */
 void drv_error(const char *format, ...)
 {
 	va_list args;
@@ -198,8 +198,8 @@ static void choose_device(struct drv_options *o)
 	o->ndevices = 1;
 }
 
-/* Starts the engine with the requested devices, each a separate team, and makes the first one the default.  Says
- * what is wrong and returns false if one is not there, or results could not be written at the end. */
+/* Starts the engine with the requested devices, each a separate team, and makes the first one the default.  Reports a
+ * missing device, or a file of results that could not be written at the end, and returns false. */
 bool drv_start(struct drv_options *o)
 {
 	if (o->json && strcmp(o->json, "-") != 0 && !drv_writable(o->json)) return false;
@@ -235,7 +235,7 @@ FILE *drv_out(const struct drv_options *o)
 	return o->json && strcmp(o->json, "-") == 0 ? stderr : stdout;
 }
 
-/* Prints for people, at once even into a pipe, unless they want quiet. */
+/* Prints for people, flushed even into a pipe, unless they want quiet. */
 void drv_print(const struct drv_options *o, const char *format, ...)
 {
 	if (o->quiet) return;
@@ -272,7 +272,7 @@ static bool lost(const char *path)
 	return false;
 }
 
-/* Begins to write what will replace the file at path, see sl_file_begin; NULL after saying why not. */
+/* Begins to write the file that will replace the one at path, see sl_file_begin; NULL after reporting an error. */
 sl_file *drv_file_begin(const char *path)
 {
 	sl_file *f = sl_file_begin(path);

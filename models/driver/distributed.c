@@ -29,7 +29,7 @@ bool drv_distributed_split(struct drv_options *common, int64_t *batch_size)
 	return true;
 }
 
-/* What a rank does of a run, once the engine runs; says why it cannot be. */
+/* A rank's part of a run, once the engine runs; reports why it is impossible. */
 bool drv_distributed_ready(struct drv_options *common, struct drv_train_options *o)
 {
 	if (sl_dist_size() == 1) return true;
@@ -61,7 +61,7 @@ static sl_tensor *of_all_ranks(sl_tensor *sum)
 	return t;
 }
 
-/* What a checkpoint holds of the sums, one a device: those of all ranks.  Those of this one stay as they are. */
+/* The sums of a checkpoint, one for each device: those of all ranks.  This rank's are unchanged. */
 void drv_sums_of_ranks(const struct drv_training *t, struct drv_sums *sums)
 {
 	for (int i = 0; i < t->common->ndevices; i++) {
@@ -72,7 +72,7 @@ void drv_sums_of_ranks(const struct drv_training *t, struct drv_sums *sums)
 	}
 }
 
-/* Each rank takes an equal part of what a checkpoint holds. */
+/* Each rank takes an equal part of a checkpoint's sums. */
 void drv_share_sums(struct drv_training *t)
 {
 	for (int i = 0; i < t->common->ndevices && sl_dist_size() > 1; i++) {
@@ -81,8 +81,8 @@ void drv_share_sums(struct drv_training *t)
 	}
 }
 
-/* Whether the run is to stop here: alone, at once; else at the same step on all ranks, once all know that one was
- * interrupted.  What was asked some steps ago is known by now, so that nobody waits. */
+/* Whether the run is to stop here: alone, immediately; otherwise at the same step on all ranks, once all know that one
+ * was interrupted.  The answer of a question asked some steps ago is known by now, so nobody waits. */
 bool drv_stops(struct drv_stops *s)
 {
 	if (sl_dist_size() == 1) return drv_interrupted();

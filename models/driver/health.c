@@ -73,7 +73,7 @@ static void write_prometheus(FILE *f, double now, double seconds, const struct s
 	NUMBERS(X)
 #undef X
 	fprintf(f,
-	        "# HELP starling_up 1 while the run goes on.\n# TYPE starling_up gauge\nstarling_up{program=\"%s\"} "
+	        "# HELP starling_up 1 while the run continues.\n# TYPE starling_up gauge\nstarling_up{program=\"%s\"} "
 	        "%d\n",
 	        program, !strcmp(health.state, "running"));
 }
@@ -180,7 +180,7 @@ bool drv_health_end(int status)
 	return true;
 }
 
-/* ---- what the run reports ----------------------------------------------------------------------------------------- */
+/* ---- the run's reports ------------------------------------------------------------------------------------------- */
 
 void drv_health_step(int64_t steps, int64_t samples)
 {

@@ -33,10 +33,10 @@ static const struct argp_option options[] = {
         {"dtype", KEY_DTYPE, "TYPE", 0, DRV_DTYPE_HELP "); text is written in float32", 1},
         {"every", KEY_EVERY, "N", 0, "Print losses and write checkpoints every N steps (default: 250)", 1},
         {"distributed", KEY_DISTRIBUTED, NULL, 0, DRV_DISTRIBUTED_HELP, 1},
-        {"generate", KEY_GENERATE, "N", 0, "At the end, write N bytes or words of text (default: 0)", 3},
+        {"generate", KEY_GENERATE, "N", 0, "At the end, generate N bytes or words of text (default: 0)", 3},
         {"prompt", KEY_PROMPT, "TEXT", 0, "The text that is continued (default: a new line)", 3},
         {"temperature", KEY_TEMPERATURE, "X", 0,
-         "Temperature of the written text: 1 as learnt, lower is less surprising (default: 0.8)", 3},
+         "Temperature of the generated text: 1 as learnt, lower is less surprising (default: 0.8)", 3},
         {"save", KEY_SAVE, "FILE", 0, "Write the parameters to this file, as safetensors, at the end", 4},
         {"load", KEY_LOAD, "FILE", 0, "Start with the parameters in this file", 4},
         {0},
@@ -74,7 +74,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_child folder_children[] = {{&drv_checkpoint_folder_argp, 0, NULL, 4}, {0}};
-/* Drivers have defaults of their own. */
+/* Drivers have separate defaults. */
 static char *help(int key, const char *text, void *input)
 {
 	const struct drv_language_options *o = input;
@@ -84,7 +84,8 @@ static char *help(int key, const char *text, void *input)
 		length = asprintf(&own, "Number of pieces of text in a step, over all processes (default: %d)",
 		                  (int)o->batch);
 	else if (o && key == KEY_LR)
-		length = asprintf(&own, "Learning rate, after 100 steps, before it falls to a tenth (default: %g)",
+		length = asprintf(&own,
+		                  "Learning rate after 100 steps of warm-up; then it falls to a tenth (default: %g)",
 		                  o->lr);
 	return length >= 0 ? own : (char *)text;
 }
@@ -130,7 +131,7 @@ static bool list_tensors(const struct drv_language *l, bool own, sl_tensor *all[
 	return ok;
 }
 
-/* This rank's rows of what was restored. */
+/* This rank's rows of the restored ones. */
 static bool take_rows(struct drv_language *l, sl_tensor *const *all)
 {
 	bool ok = true;
@@ -175,7 +176,7 @@ static struct sl_checkpoint_opts run_of(struct drv_language *l, sl_tensor *const
 	                                   .step = &l->done};
 }
 
-/* The schedule goes on as saved; --lr says another height of it, --iterations where the run ends. */
+/* The schedule continues as saved; --lr changes its height, --iterations the end of the run. */
 static void resume_schedule(struct drv_language *l, const json_t *note)
 {
 	double saved = json_number_value(json_object_get(note, "lr"));

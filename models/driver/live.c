@@ -41,7 +41,7 @@ static void read_ticks(double *busy, double *total)
 	}
 }
 
-/* Fills in what the machine did since the last point, and counts anew. */
+/* Fills in the machine's work since the last point, and resets the counters. */
 static void see_machine(struct drv_live *live, struct drv_point *p, double seconds)
 {
 	double own = own_seconds(), busy, total;

@@ -9,7 +9,7 @@ sl_block *net_mlp5(void);                  /* (n, 784) or (n, 1, 28, 28) to (n, 
 sl_block *net_row_mlp(void);               /* (n, 512) to (n, 2): 256, 128 */
 sl_block *net_resnet18(void);              /* (n, channels, height, width) to (n, 10) */
 sl_block *net_resnet18_synchronised(void); /* the same with batch normalisation over all shards of a batch */
-/* With so many channels at first instead of 64. */
+/* With `width` channels at first instead of 64. */
 sl_block *net_resnet18_of(int64_t width, bool synchronised);
 
 /* A transformer that predicts the next word: (n, at most steps) int32 below words, to (n, steps, words). */

@@ -42,8 +42,8 @@ bool drv_plot_path(const char *path)
 /* gnuplot's first arguments.  In the locale C it would complain about UTF-8. */
 #define GNUPLOT "env", "LC_ALL=C.UTF-8", "gnuplot"
 
-/* Starts gnuplot in a process group of its own: it is to finish the picture when SIGINT ends the training.  in, out:
- * its standard input and output; -1: none, ours. */
+/* Starts gnuplot in a separate process group: it is to finish the picture when SIGINT ends the training.  in, out: its
+ * standard input and output; -1: none, ours. */
 static bool start_gnuplot(pid_t *pid, char *const *arguments, int in, int out)
 {
 	posix_spawn_file_actions_t actions;
@@ -149,7 +149,7 @@ static void put_curve(FILE *f, const struct drv_curve *curve, int number)
 	static const int dashes[] = {1, 2, 4};
 	fputs(number ? ", " : "plot ", f);
 	if (has_points(curve)) fprintf(f, "$curve%d using 1:2", number);
-	else fputs("NaN", f); /* its name stands in the key all the same */
+	else fputs("NaN", f); /* its name is in the key nevertheless */
 	fprintf(f, " with linespoints lc rgb '%s' dt %d lw 2 pt %d ps 0.5 title ", colours[curve->colour % 8],
 	        dashes[curve->dash % 3], 5 + 2 * (number % 5));
 	put_quoted(f, curve->name);

@@ -4,7 +4,7 @@
 #include "common.h"
 
 static const struct {
-	const char *name, *products; /* the option's value, and what it prints */
+	const char *name, *products; /* the option's value, and its name in the output */
 	enum sl_dtype dtype;
 	enum sl_tf32 tf32;
 	double rounding;
@@ -35,7 +35,7 @@ const char *drv_precision_name(const struct drv_precision *p)
 	return precisions[number_of(p)].name;
 }
 
-/* What rounding makes of a number, at most, relative to it. */
+/* The largest relative error of rounding a number. */
 double drv_precision_rounding(const struct drv_precision *p)
 {
 	return precisions[number_of(p)].rounding;

@@ -45,7 +45,7 @@ static void draw_bar(const struct drv_progress *p, double part, int width)
 	fputs(p->colour ? "\033[0m]" : "]", stderr);
 }
 
-/* Shows how many are done, how fast, the mean loss so far, and the time left. */
+/* Shows the progress, the speed, the mean loss so far, and the time left. */
 void drv_progress_draw(struct drv_progress *p, int64_t done, double loss)
 {
 	if (!p->on || done <= 0) return;

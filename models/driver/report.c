@@ -32,7 +32,7 @@ static json_t *host(void)
 	return text ? text : json_null();
 }
 
-/* What all results say of their origin: which Starling, when, where. */
+/* The origin of all results: the version of Starling, time, machine. */
 void drv_json_stamp(json_t *object)
 {
 	json_object_set_new(object, "version", json_string(sl_version()));
@@ -41,7 +41,7 @@ void drv_json_stamp(json_t *object)
 	json_object_set_new(object, "host", host());
 }
 
-/* An object that says what ran, on what, where and when; doc/json.md lists what is in it. */
+/* An object that describes the run: program, machine, place and time; doc/json.md lists its fields. */
 json_t *drv_json_new(const char *program, const struct drv_options *o)
 {
 	json_t *devices = json_array();

@@ -106,7 +106,7 @@ bool drv_train_ready(struct drv_options *common, struct drv_train_options *o)
 
 /* ---- sums -------------------------------------------------------------------------------------------------------- */
 
-/* Adds a batch: its losses (NULL: none), and how many rows of output are largest where their label says. */
+/* Adds a batch: its losses (NULL: none), and the number of rows of output whose largest element is at their label. */
 void drv_count(struct drv_sums *sums, sl_tensor *losses, sl_tensor *output, sl_tensor *labels)
 {
 	if (losses) sl_add_(sums->loss, sl_sum(losses));
@@ -146,9 +146,9 @@ static double total(const struct drv_training *t, size_t figure)
 
 /* ---- progress ---------------------------------------------------------------------------------------------------- */
 
-/* Figures asked for and shown later: what is computed, not what is queued, and hardly ever a wait. */
+/* Figures requested now and shown later: of computed batches, not queued ones, and hardly ever with a wait. */
 struct glance {
-	sl_tensor *loss; /* the first device's, as it will be after so many images */
+	sl_tensor *loss; /* the first device's, as it will be after this number of images */
 	int64_t images, steps;
 };
 
@@ -158,7 +158,7 @@ static void glance_drop(struct glance *g)
 	g->loss = NULL;
 }
 
-/* Shows the figures that were asked for last time, and asks for new ones. */
+/* Shows the figures that were requested last time, and requests new ones. */
 static void show(struct drv_progress *bar, struct glance *g, struct drv_training *t, int64_t images)
 {
 	bool live = drv_live_due(t);
@@ -177,7 +177,7 @@ static void show(struct drv_progress *bar, struct glance *g, struct drv_training
 
 /* ---- epochs ------------------------------------------------------------------------------------------------------ */
 
-/* How many devices share the next batch; says so once it is known which number is faster. */
+/* The number of devices for the next batch; printed once it is known which number is faster. */
 static void choose_devices(struct drv_training *t)
 {
 	bool known = sl_autotune_decided(t->trial);
@@ -192,8 +192,8 @@ static void choose_devices(struct drv_training *t)
 	          t->common->ndevices);
 }
 
-/* Trains on the next batch.  Rows of an epoch's last batch that do not go round equally are left out; another order
- * brings them in the next epoch.  Returns false after the last batch, or an error. */
+/* Trains on the next batch.  Rows of an epoch's last batch that cannot be divided equally are skipped; another order
+ * includes them in the next epoch.  Returns false after the last batch, or an error. */
 static bool train_next(struct drv_training *t, struct drv_epoch *e)
 {
 	bool more = false;
@@ -247,7 +247,7 @@ static bool train_epoch(struct drv_training *t, int64_t number, struct drv_epoch
 	struct glance glance = {0};
 	char label[64];
 	snprintf(label, sizeof label, "epoch %lld/%lld", (long long)number, (long long)t->options->epochs);
-	if (!e->batches) clear_sums(t); /* else it goes on where a checkpoint was */
+	if (!e->batches) clear_sums(t); /* otherwise it continues at the position of a checkpoint */
 	t->tasks_before = drv_tasks() - (uint64_t)e->tasks;
 	t->began = drv_now() - e->seconds;
 	drv_progress_start(&bar, t->common, label, sl_loader_samples(t->train_set));
@@ -333,7 +333,7 @@ static void report_interruption(const struct drv_training *t)
 	          folder ? "; --resume continues from " : "", folder ? folder : "");
 }
 
-/* Trains, and writes what is known however it ended. */
+/* Trains, and writes the known figures however it ended. */
 static int train_and_report(struct drv_training *t)
 {
 	drv_print_devices(t->common, "running on: ");

@@ -17,7 +17,7 @@ void drv_print_devices(const struct drv_options *o, const char *before)
 
 /* ---- figures ----------------------------------------------------------------------------------------------------- */
 
-/* X(name, value) for what is reported of an epoch e beside its number. */
+/* X(name, value) for the reported figures of an epoch e besides its number. */
 #define FIGURES(X)                                                                                                     \
 	X(seconds, e->seconds)                                                                                         \
 	X(images_per_second, (double)e->images / e->seconds)                                                           \
@@ -61,8 +61,8 @@ static void log_epoch(FILE *out, const struct drv_epoch *e, int64_t number)
 	fputc('\n', out);
 }
 
-/* Each line is in the file once its epoch has ended, and the file is replaced as a whole: who looks at it while it
- * grows sees whole lines.  What is not a file (a pipe) is written line by line. */
+/* Each line is in the file once its epoch has ended, and the file is replaced as a whole: readers see whole lines while
+ * it grows.  Anything but a file (a pipe) is written line by line. */
 static bool log_write(struct drv_training *t)
 {
 	const char *path = t->options->log;
@@ -147,7 +147,7 @@ bool drv_report_end(struct drv_training *t, bool write)
 {
 	const char *plot = t->options->plot;
 	bool ok = true;
-	/* Text stands below all lines. */
+	/* Text below all lines. */
 	if (write && plot && t->done && !strcmp(plot, DRV_PLOT_TEXT)) ok = draw(t) && ok;
 	return (!write || write_json(t)) && ok;
 }

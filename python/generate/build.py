@@ -1,7 +1,7 @@
 """Builds the Python package: build.py --source SRC --build BUILD --out DIR.
 
 DIR/starling becomes the package: the modules of python/starling, those made from the headers, the extension module, and the
-library with what it needs that is not part of a usual Debian installation.  With --system the library is the installed one.
+library with the libraries that a usual Debian installation lacks.  With --system the library is the installed one.
 """
 import argparse
 import json
@@ -20,13 +20,13 @@ from wrappers import Layers, Operations  # noqa: E402
 
 
 def documentation(source):
-    """What stands above the definitions, by the functions' names."""
+    """The comments above the definitions, by function name."""
     text = subprocess.run([source / "doc/reference/collect", "--json"], check=True, capture_output=True).stdout
     return json.loads(text)
 
 
 def methods(path):
-    """The names of the operations that are methods of tensors, too: METHODS in that file."""
+    """The names of the operations that are also methods of tensors: METHODS in that file."""
     return re.search(r'METHODS = """(.*?)"""', path.read_text(), re.DOTALL).group(1).split()
 
 

@@ -6,7 +6,7 @@ UNSET = object()  # the default depends on other things: None in Python
 
 
 def _arguments(text, begin):
-    """What stands between the parenthesis at `begin` and the one that closes it."""
+    """The text between the parenthesis at `begin` and its closing one."""
     depth = 0
     for i in range(begin, len(text)):
         depth += {"(": 1, ")": -1}.get(text[i], 0)

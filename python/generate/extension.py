@@ -1,11 +1,11 @@
-"""The extension module starling._ffi: the library's functions as cffi makes them callable, and the callbacks that lead from
+"""The extension module starling._ffi: the library's functions through cffi, and the callbacks from
 the library into Python."""
 import subprocess
 import sys
 
 import cffi
 
-# What blocks written in Python need on the C side.
+# The C side of blocks written in Python.
 _CALLBACKS = """
 struct slpy_block { sl_block base; void *object; };
 extern "Python" sl_tensor *slpy_forward(sl_block *, sl_tensor *const *, int);

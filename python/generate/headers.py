@@ -1,4 +1,4 @@
-"""The public C headers as data: what the compiler sees of them, their functions, structures and enums."""
+"""The public C headers as data: their preprocessed text, functions, structures and enums."""
 import pathlib
 import re
 import subprocess
@@ -7,7 +7,7 @@ import tempfile
 import defaults
 from pycparser import c_ast, c_parser
 
-# Types of the standard headers, as pycparser wants to see them; cffi knows them itself.
+# Types of the standard headers, for pycparser; cffi knows them itself.
 _STANDARD = """
 typedef _Bool bool; typedef unsigned long size_t; typedef signed char int8_t; typedef unsigned char uint8_t;
 typedef short int16_t; typedef unsigned short uint16_t; typedef int int32_t; typedef unsigned int uint32_t;

@@ -1,6 +1,6 @@
 """The shared libraries that travel in a wheel: Starling, StarPU, and small ones that a machine may lack.
 
-Large ones that Debian has (oneDNN, OpenBLAS), CUDA's, and those of the compiler and the C library stay outside.
+Large libraries of Debian (oneDNN, OpenBLAS), CUDA's, and those of the compiler and the C library are not included.
 """
 import os
 import pathlib
@@ -13,7 +13,7 @@ _LARGE = r"(libdnnl|libopenblas|libcu|libnv|libOpenCL)"
 
 
 def _needed(library):
-    """(name, path) of all that the loader would load with it."""
+    """(name, path) of all libraries that the loader would load with it."""
     text = subprocess.run(["ldd", library], check=True, capture_output=True, text=True).stdout
     return re.findall(r"^\s*(\S+) => (/\S+)", text, re.MULTILINE)
 
@@ -26,7 +26,7 @@ def _put(path, folder, name):
     target = folder / name
     shutil.copy(pathlib.Path(path).resolve(), target)
     target.chmod(0o755)
-    # The number of a build depends on the folder that it was made in.
+    # The build id depends on the folder of the build.
     subprocess.run(["strip", "--strip-unneeded", "--remove-section=.note.gnu.build-id", target], check=True)
     subprocess.run(["patchelf", "--set-rpath", "$ORIGIN", target], check=True)
     return target

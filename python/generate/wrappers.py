@@ -1,5 +1,5 @@
 """Writes starling/_ops.py and starling/nn.py, one Python function for each operation and one class for each layer that the
-headers declare, with the documentation that stands above their definitions in C."""
+headers declare, with the documentation above their definitions in C."""
 import keyword
 import re
 import textwrap
@@ -18,7 +18,7 @@ def python_name(name):
 
 
 class Parameter:
-    """One parameter of the Python function, and how C gets it."""
+    """One parameter of the Python function, and its conversion for C."""
 
     def __init__(self, name, hint, default=None, keyword_only=False):
         self.name, self.hint, self.default, self.keyword_only = python_name(name), hint, default, keyword_only
@@ -29,7 +29,7 @@ class Parameter:
 
 
 class Call:
-    """The Python side of a C function: its parameters, what goes to C for each, lines before the call."""
+    """The Python side of a C function: its parameters, the C argument of each, lines before the call."""
 
     def __init__(self, headers, function, doc, hidden=()):
         self.headers, self.doc, self.hidden = headers, doc, hidden
@@ -145,7 +145,7 @@ class Call:
         self.arguments.append(f"({', '.join(parts)},)")
 
     def _defaulted(self, field, default):
-        """A field whose default is not 0: what C gets for it."""
+        """A field whose default is not 0: the value passed to C."""
         name, hint = python_name(field.name), _NUMBERS[field.type]
         given = name
         if field.length == 2:
@@ -291,7 +291,7 @@ class Operations:
 
 
     def methods_stub(self, names):
-        """The stub of what tensors have as methods: operators, and these operations."""
+        """The stub of tensors' methods: operators, and these operations."""
         lines = ["from typing import Any, Self, Sequence", "", "from ._tensor import Device, Tensor", "", "class Methods:", "    _p: Any"]
         lines += [f"    def __{o}__(self, other: Any) -> Self: ..." for o in _OPERATORS.split()]
         lines += [f"    def __{o}__(self) -> Self: ..." for o in ("neg", "pos", "abs", "invert")]

@@ -1,7 +1,7 @@
 """Deep learning on every processor of the machine: the Starling engine from Python.
 
-Calls return at once; StarPU runs them on CPUs and GPUs, in parallel where they do not depend on each other.  You wait only
-where you read a value.
+Calls return at once; StarPU runs them on CPUs and GPUs, in parallel where they are independent.  The program waits only
+where it reads a value.
 
     import starling as sl
 

@@ -9,12 +9,12 @@ __all__ = [
 
 
 def numbers_of(t, dtype):
-    """A tensor of truth values as one of this type; anything else as it is."""
+    """A tensor of bools converted to this type; anything else unchanged."""
     return t.astype(dtype) if isinstance(t, Tensor) and lib.slpy_truths(t._p, NULL) else t
 
 
 def tensors_of(tensors, name, count=None):
-    """(array, length) of several tensors; NULL where one is None, and for None.  count: how many there must be."""
+    """(array, length) of several tensors; NULL for those that are None, and for None.  count: the number required."""
     if tensors is None:
         return NULL, 0
     if not isinstance(tensors, (list, tuple)):
@@ -27,7 +27,7 @@ def tensors_of(tensors, name, count=None):
         raise TypeError(f"{name}: a list of tensors is needed") from None
 
 
-# Operations that are methods of tensors, too, where they exist.
+# Operations that are also methods of tensors, if they exist.
 METHODS = """sum mean max min norm argmax prod var std cumsum clip exp log sqrt square abs relu sigmoid tanh softmax log_softmax
     flatten transpose dot broadcast_to gather one_hot any all masked_fill
     clone""".split()

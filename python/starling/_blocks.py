@@ -10,7 +10,7 @@ from ._tensor import Tensor, _callbacks_under_way, array, borrow, device_of, dty
 
 
 class Initializer:
-    """How parameters get their first values; made by zeros, ones, constant, normal, uniform, xavier, he of starling.init."""
+    """The first values of parameters; made by zeros, ones, constant, normal, uniform, xavier, he of starling.init."""
 
     __slots__ = ("_c",)
 
@@ -39,7 +39,7 @@ class Parameter(_core.Owner):
 
     @property
     def name(self):
-        """The name with those of the blocks around it: "0.weight"."""
+        """The name, which begins with its block's: "dense0_weight"."""
         return ffi.string(lib.sl_param_name(self._p)).decode()
 
     @property
@@ -56,7 +56,7 @@ class Parameter(_core.Owner):
             return borrow(p, self._kind)
 
     def grad(self):
-        """The gradient that backward() wrote."""
+        """The gradient from the last backward()."""
         with _core.sharing:
             p = lib.sl_param_grad_at(here(), self._p)
             if not p:
@@ -64,24 +64,24 @@ class Parameter(_core.Owner):
             return borrow(p, self._kind)
 
     def set(self, values):
-        """Replaces the values: by a tensor of the parameter's data type, or an array or list of numbers that it has."""
+        """Replaces the values by a tensor of the parameter's data type, or by an array or list of numbers that it can hold."""
         values = values if isinstance(values, Tensor) else array(values, self._dtype())
         check(lib.sl_param_set_at(here(), self._p, values._p))
 
     @property
     def is_initialized(self):
-        """Whether there are values."""
+        """Whether the parameter has values."""
         found = bool(lib.sl_param_data_at(here(), self._p, device_of(None)))
         if not found:
             lib.sl_error_clear()
         return found
 
     def _dtype(self):
-        """The data type of the values; float32 before there are any."""
+        """The data type of the values; float32 before they exist."""
         return self.data().dtype if self.is_initialized else "float32"
 
     def on(self, x):
-        """The values on the device of the input x; for forward of a block."""
+        """The values on the device of x, an input of forward, which calls this."""
         with _core.sharing:
             p = lib.sl_param_use_at(here(), self._p, x._p)
             if not p:
@@ -111,7 +111,7 @@ def _message(error):
 
 
 class _Callback:
-    """Surrounds Python code that C has called: keeps how deep this thread is, and what was raised."""
+    """Surrounds Python code that C has called: keeps the depth of callbacks in this thread, and the exception raised."""
 
     def __enter__(self):
         _callbacks_under_way.append(self)
@@ -129,7 +129,7 @@ class _Callback:
 def _result(y, of):
     if not isinstance(y, Tensor):
         raise TypeError(f"{of} returned {type(y).__name__}, a tensor is needed")
-    _core.callbacks.result = y  # lives until C has a reference of its own
+    _core.callbacks.result = y  # lives until C has its own reference
     return y._p
 
 
@@ -145,7 +145,7 @@ def slpy_forward(c_block, inputs, n):
 
 
 def loss_function(loss):
-    """A loss as C calls it: a pointer, and what must live as long as it is used."""
+    """A loss for C: a pointer, and the object that must live as long as C uses it."""
     name = loss if isinstance(loss, str) else getattr(loss, "_c_name", None)
     if name:
         if getattr(_ops.__dict__.get(name), "_c_name", None) != name:
@@ -165,7 +165,7 @@ def loss_function(loss):
 
 
 def loss_of_all(loss, block):
-    """The same for a loss of all results of a block and all targets: loss(outputs, targets), of lists."""
+    """The same for a loss of all results of a block and all targets: loss(outputs, targets), which are lists."""
 
     @ffi.callback("sl_tensor *(*)(void *, sl_tensor *const *, int, sl_tensor *const *, int)", error=NULL)
     def call(context, outputs, noutputs, targets, ntargets):
@@ -195,12 +195,12 @@ def _noted(init):
 
 
 def _is_same(a, b):
-    """Whether forward makes the same of two attributes."""
+    """Whether two attributes have the same effect in forward."""
     return a is b or (type(a) is type(b) and isinstance(a, (bool, int, float, str, tuple)) and bool(a == b))
 
 
 class Block(_core.Owner):
-    """The base of networks and layers.  A block of your own computes in forward, with operations and other blocks:
+    """The base of networks and layers.  A custom block defines forward, with operations and other blocks:
 
         class Net(starling.Block):
             def __init__(self):
@@ -211,15 +211,15 @@ class Block(_core.Owner):
             def forward(self, x):
                 return self.output(self.hidden(x))
 
-    Blocks that become attributes are children: their parameters are the network's, too.
+    Blocks that become attributes are children: their parameters are also the network's.
     """
 
     _instead = "make another one in the same way, and give it the values with save_params and load_params"
     _kind = Tensor
-    _results = None  # of a block that returns several tensors: how they are cut out of one, by what it was given
-    _inputs = None   # how its inputs are nested, where they are not just tensors
+    _results = None  # of a block that returns several tensors: how they are cut out of one, by the form of the inputs
+    _inputs = None   # how its inputs are nested, if they are not just tensors
     _last = None     # of _results: those of the forward that ran last
-    _hybrid = None   # the options of hybridize, where it is compiled
+    _hybrid = None   # the options of hybridize, if it is compiled
 
     def __init_subclass__(cls, **options):
         super().__init_subclass__(**options)
@@ -270,7 +270,7 @@ class Block(_core.Owner):
             self._trace_again()
 
     def _trace_again(self):
-        """Drops the programs that have read an attribute which is another one now: of this block, and of those around it."""
+        """Drops the programs, of this block and those around it, that have read an attribute that has changed."""
         if self._hybrid is not None:
             Block.hybridize(self, **self._hybrid)
         for parent in self.__dict__.get("_parents", ()):
@@ -278,11 +278,11 @@ class Block(_core.Owner):
 
     @classmethod
     def _is_layer(cls):
-        """Whether it is a layer in C, which reads its options once."""
+        """Whether this is a layer in C, which reads its options once."""
         return cls.__module__ == "starling.nn"
 
     def add_child(self, name, child):
-        """Makes another block part of this one."""
+        """Adds a child block."""
         if not isinstance(child, Block):
             raise _core.wrong(f"child {name!r}", child, "Block")
         if "_p" not in self.__dict__:
@@ -295,7 +295,7 @@ class Block(_core.Owner):
         return child
 
     def param(self, name, shape, *, init=None, dtype=None, grad=True):
-        """A parameter of this block's own; lengths of -1 are not known yet.  forward uses it by param.on(x)."""
+        """Adds a parameter to this block; lengths of -1 are not known yet.  forward uses it by param.on(x)."""
         opts = (initializer_of(init), dtype_of(dtype), not grad)
         p = lib.sl_block_param_at(here(), self._p, name.encode(), shape_of(shape), opts)
         if not p:
@@ -305,13 +305,13 @@ class Block(_core.Owner):
         return Parameter(p, self, self._kind)
 
     def forward(self, *inputs):
-        """Computes the result; your own blocks define it."""
+        """Computes the result; custom blocks define it."""
         raise NotImplementedError(f"{type(self).__name__} has no forward")
 
     def __call__(self, *inputs, **named):
-        """The result of forward: of the compiled program after hybridize().
+        """The result of forward, or of the compiled program after hybridize().
 
-        Inputs and results are tensors, or lists and tuples of them, or None.  Of a block written in Python inputs may be named.
+        Inputs and results are tensors, or lists and tuples of them, or None.  Inputs of a block written in Python may be named.
         """
         if named:
             inputs = self._positional(inputs, named)
@@ -324,13 +324,13 @@ class Block(_core.Owner):
             values = ffi.new("sl_tensor *[]", [x._p for x in inputs])
         y = wrap(lib.sl_forward_at(here(), self._p, values, len(inputs)), type(inputs[0]) if inputs else Tensor)
         if getattr(_core.callbacks, "failure", None) is not None:
-            _core.callbacks.failure = None  # the library got over it: it fell back
+            _core.callbacks.failure = None  # the library has recovered: it fell back to imperative calls
         if "_traced_results" in self.__dict__:
             return self.__dict__.pop("_traced_results")
         return y if self._results is None else _nested.cut(y, self._results[self._key(inputs)])
 
     def _several(self, inputs, count=None):
-        """So many results of a block in C that has several, or all of them."""
+        """The first `count` results of a block in C that has several, or all of them."""
         if not all(isinstance(x, Tensor) for x in inputs):
             inputs = self._flat(inputs)
         most = count or lib.SL_MAX_RESULTS
@@ -342,11 +342,11 @@ class Block(_core.Owner):
             if not count:
                 raise_error()
         if getattr(_core.callbacks, "failure", None) is not None:
-            _core.callbacks.failure = None  # the library got over it: it fell back
+            _core.callbacks.failure = None  # the library has recovered: it fell back to imperative calls
         return tuple(wrap(p, type(inputs[0]) if inputs else Tensor) for p in results[0:count])
 
     def _positional(self, inputs, named):
-        """Named inputs in the places that forward has for them."""
+        """Named inputs at their positions in forward's signature."""
         given = inspect.signature(self.forward)
         try:
             bound = given.bind(*inputs, **named)
@@ -420,7 +420,7 @@ class Block(_core.Owner):
         return dict(self._children)
 
     def params(self):
-        """All parameters, those of blocks inside, too."""
+        """All parameters, including those of blocks inside."""
         n = lib.sl_block_params(self._p, NULL, 0)
         found = ffi.new("sl_param *[]", max(n, 1))
         lib.sl_block_params(self._p, found, n)
@@ -438,7 +438,7 @@ class Block(_core.Owner):
     def initialize(self, init=None, *, devices=None, dtype=None, force=False, gather=0):
         """Gives the parameters their first values, now or as soon as their shapes are known.
 
-        gather: the gradients of so many backward passes in turn are added, until a trainer's step uses them.
+        gather: the number of backward passes whose gradients are added until a trainer's step uses them.
         """
         opts = {"init": initializer_of(init), "dtype": dtype_of(dtype), "force": force, "gather": gather}
         if devices is not None:
@@ -449,13 +449,13 @@ class Block(_core.Owner):
             check(lib.sl_initialize_at(here(), self._p, options("sl_initialize_opts", **opts)))
 
     def freeze(self, pattern="*"):
-        """Parameters whose paths match ("features.*") are trained no longer."""
+        """Stops training the parameters whose paths match a pattern ("features.*")."""
         with _core.sharing:
             check(lib.sl_freeze_at(here(), self._p, text_of(pattern, "pattern")))
         self.__dict__.setdefault("_freezes", []).append((pattern, True))
 
     def unfreeze(self, pattern="*"):
-        """Trains them again."""
+        """Trains the parameters whose paths match a pattern again."""
         with _core.sharing:
             check(lib.sl_unfreeze_at(here(), self._p, text_of(pattern, "pattern")))
         self.__dict__.setdefault("_freezes", []).append((pattern, False))
@@ -463,7 +463,7 @@ class Block(_core.Owner):
     def recompute(self, active=True):
         """Computes the inside of the block again in the backward pass, instead of keeping it: less memory, more work.
 
-        forward is called again then, and must do the same.
+        forward is then called twice, and must do the same both times.
         """
         check(lib.sl_block_recompute_at(here(), self._p, bool(active)))
         object.__setattr__(self, "_recomputed", bool(active))
@@ -471,8 +471,8 @@ class Block(_core.Owner):
     def hybridize(self, active=True, *, static_alloc=False, static_shape=False, fallback=False, passes_off=0, buckets=(), bucket_axis=0):
         """Runs the block as a compiled program from now on: forward is called once for each kind of input.
 
-        With buckets=(16, 32, 64) inputs are filled up along bucket_axis to one of these sizes, and results cut back, so that
-        many sizes share a few programs; networks for which that would be wrong are refused.
+        With buckets=(16, 32, 64) inputs are padded along bucket_axis to one of these sizes, and results cut back, so that
+        many sizes share a few programs; networks whose results would depend on the padding are refused.
         """
         given = dict(static_alloc=static_alloc, static_shape=static_shape, fallback=fallback, passes_off=passes_off)
         opts = options("sl_hybridize_opts", off=not active, buckets=_core.buckets_of(bucket_axis, buckets), **given)
@@ -490,8 +490,8 @@ class Block(_core.Owner):
     def load_params(self, path, *, lenient=False, names=()):
         """Reads parameters from a file.
 
-        names: rules for what arrays are called there, (name in the file, path here) or (name, path, True) for a matrix that
-        is transposed; a star stands for any text, and a path of None leaves arrays out: [("encoder.*", "0.*")].
+        names: rules that translate names in the file, (name in the file, path here) or (name, path, True) for a transposed
+        matrix; a star matches any text, and a path of None skips arrays: [("encoder.*", "0.*")].
         """
         texts = [[NULL if t is None else ffi.new("char[]", text_of(t, "name")) for t in rule[:2]] for rule in names]
         rules = [(*text, len(rule) > 2 and bool(rule[2])) for text, rule in zip(texts, names)]
@@ -518,20 +518,20 @@ class Block(_core.Owner):
     def export(self, prefix, *, shapes=None, dtype=None, epoch=0, training=False):
         """Writes PREFIX-symbol.json and PREFIX-0000.params, in MXNet's format; dtype may be a list, one for each input.
 
-        Several results of forward, nested ones, too, become as many results of the file, in their order.
+        Each result of forward, including nested ones, becomes a result of the file, in the same order.
         """
         self._export(lib.sl_export_at, prefix, shapes, dtype, epoch, training)
 
     def export_onnx(self, path, *, shapes=None, dtype=None, training=False):
         """Writes the network as an ONNX model; dtype may be a list, one for each input.
 
-        Several results of forward, nested ones, too, become as many outputs of the model, in their order.
+        Each result of forward, including nested ones, becomes an output of the model, in the same order.
         """
         self._export(lib.sl_export_onnx_at, path, shapes, dtype, 0, training)
 
 
 class Recurrent(Block):
-    """The base of recurrent layers.  Called with x they return y; with states, too, they return those at the end:
+    """The base of recurrent layers.  Called with x they return y; called with states as well they also return the last states:
 
         y = lstm(x)
         y, state, cell = lstm(x, state, cell)      # of Rnn and Gru: y, state = gru(x, state)
@@ -547,7 +547,7 @@ class Recurrent(Block):
 
 
 class Imported(Block):
-    """A network in an ONNX model.  Called, it returns the result, or a tuple of several."""
+    """A network in an ONNX model.  Calls return the result, or a tuple of several."""
 
     def __call__(self, *inputs):
         results = self._several(inputs)
@@ -555,7 +555,7 @@ class Imported(Block):
 
 
 class Sequential(Block):
-    """Blocks one after the other: Sequential(Dense(256), Dense(10))."""
+    """A chain of blocks: Sequential(Dense(256), Dense(10))."""
 
     def __init__(self, *blocks):
         Block._own(self, lib.sl_sequential_at(here(), NULL, 0))
@@ -609,5 +609,5 @@ def load(symbol, inputs=None, params=None, *, output=None, lenient=False):
 
 
 def taken(block):
-    """A reference to a block that another block takes over; NULL for None."""
+    """A new reference to a block, for another block to take over; NULL for None."""
     return NULL if block is None else lib.sl_block_retain(_core.pointer("a block inside", block, Block))

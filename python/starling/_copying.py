@@ -1,4 +1,4 @@
-"""Copies of networks, by copy.deepcopy and pickle: the structure, what Python's attributes hold, and the parameters' values.
+"""Copies of networks, by copy.deepcopy and pickle: the structure, Python's attributes, and the parameters' values.
 
 A layer in C is made again with the arguments that made it; a block written in Python gets its attributes, without a call of its
 __init__.
@@ -6,12 +6,12 @@ __init__.
 from . import _core
 from ._core import here, lib
 
-# What belongs to this object alone, or is made again.
+# Attributes that belong to this object alone, or are made again.
 _OWN = {"_p", "_children", "_parents", "_made", "_made_params", "_inputs", "_results", "_last", "_hybrid", "_freezes", "_recomputed", "_traced_results"}
 
 
 class _OwnParameter:
-    """In the place of a parameter of the block itself, among its attributes."""
+    """Stands for a parameter of the block itself, among its attributes."""
 
     def __init__(self, name):
         self.name = name
@@ -24,7 +24,7 @@ def _local_name(block, param):
 
 
 def _values(block):
-    """The values of the block's own parameters, as far as there are any."""
+    """The values of the block's own parameters that have values."""
     found = {}
     for param in block.params():
         name = _local_name(block, param)
@@ -52,7 +52,7 @@ def _again_in_python(kind):
 
 
 def reduce(block, Parameter, Sequential):
-    """What copy and pickle make another such block from; None if nothing can."""
+    """The data from which copy and pickle make another such block; None if that is impossible."""
     kind, own = type(block), block.__dict__
     attributes = {}
     for name, value in own.items():
@@ -71,7 +71,7 @@ def reduce(block, Parameter, Sequential):
 
 
 def restore(block, state):
-    """Gives a new block what reduce found."""
+    """Gives a new block the data of reduce."""
     for name, (shape, options) in state["params"].items():
         block.param(name, shape, **options)
     for name, child in state["children"]:

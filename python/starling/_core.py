@@ -61,7 +61,7 @@ for _name, _class in _classes.items():
 # Taken between a call that returns a tensor without a reference and taking one, and around calls that replace such tensors.
 sharing = threading.RLock()
 
-callbacks = threading.local()  # .depth: how deep this thread is in callbacks from C; .failure: what one of them raised
+callbacks = threading.local()  # .depth: depth of callbacks from C in this thread; .failure: the exception of one of them
 
 
 def failure(status, message):
@@ -98,7 +98,7 @@ def check(status):
 # ---- places -----------------------------------------------------------------------------------------------------------
 
 _package = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_texts: dict = {}  # (file, line): "FILE:LINE" in memory that the library may refer to for ever
+_texts: dict = {}  # (file, line): "FILE:LINE" in memory that is never freed
 _known: dict = {}  # (id of a code object, instruction): such a text, or None inside this package
 _codes: list = []  # keeps the code objects of _known, so that their ids stay theirs
 _getframe = sys._getframe
@@ -125,7 +125,7 @@ _outside = ffi.new("char[]", b"python")
 
 
 def here():
-    """The place in the user's program that the call came from."""
+    """The place of the call in the user's program."""
     frame = _getframe(2)
     while frame is not None:
         key = (id(frame.f_code), frame.f_lasti)
@@ -145,7 +145,7 @@ _AXES = ffi.sizeof(ffi.typeof("sl_shape").fields[1][1].type) // 8
 
 
 def options(struct, /, **given):
-    """A structure of options; fields that are not given, or None, have their defaults, and a 0 is a 0, as in a call in C."""
+    """A structure of options; omitted fields, or None, have their defaults, and 0 means 0, as in a call in C."""
     defaults = DEFAULTS.get(struct, {})
     given = {name: value for name, value in given.items() if value is not None}
     for name, value in given.items():
@@ -155,7 +155,7 @@ def options(struct, /, **given):
 
 
 def buckets_of(axis, sizes):
-    """The C structure of buckets: sizes that an axis is filled up to."""
+    """The C structure of buckets: sizes that an axis is padded to."""
     sizes = tuple(size.__index__() for size in sizes)
     if len(sizes) > 16 or any(size < 1 for size in sizes):
         raise ValueError(f"buckets are at most 16 sizes, from 1 on, not {sizes}")
@@ -168,7 +168,7 @@ def wrong(name, value, wanted):
 
 
 def exact(value):
-    """A number for C, which has doubles: whole numbers that these do not have are refused."""
+    """A number as a double for C: integers that a double cannot hold exactly are refused."""
     if value.__class__ is not float and isinstance(value, (int, numpy.integer)) and not -(2**53) <= (n := int(value)) <= 2**53 and (
         abs(n) >= 2**1000 or int(float(n)) != n):  # fmt: skip
         raise DTypeError(f"{value} is not a value of float64, in which the library takes numbers; give a tensor of int64")
@@ -183,9 +183,9 @@ def pointer(name, value, kind):
 
 
 def owned(p, free, *kept):
-    """A pointer with the reference to its object, which lives as long as somebody has the pointer; raises if there is none.
+    """A pointer that keeps the reference to its object, which is released with the pointer; raises if it is NULL.
 
-    f(x)._p is safe, therefore: what f made is freed after the call that the pointer is given to.  kept: Python objects that the
+    So f(x)._p is safe: the object that f made is freed after the call that gets the pointer.  kept: Python objects that the
     object needs.
     """
     if not p:
@@ -198,9 +198,9 @@ nothing = object.__init_subclass__
 
 
 class Owner:
-    """The base of what refers to an object of the library: a second reference from a copy would free it twice.
+    """The base of Python objects that own an object of the library: a copy would free it twice.
 
-    A class of one's own that can be made again, from a file for example, may define __reduce__ or __deepcopy__.
+    A subclass that can be made again, from a file for example, may define __reduce__ or __deepcopy__.
     """
 
     __slots__ = ()
@@ -212,26 +212,26 @@ class Owner:
 
 
 class Settled(Owner):
-    """An owner that has its settings from the call that made it: to set one later would have no effect, and is refused."""
+    """An owner whose settings come from its constructor: setting one later would have no effect, and is refused."""
 
     def __setattr__(self, name, value):
         kind = type(self)
         if not name.startswith("_") and not isinstance(getattr(kind, name, None), property):
             if name in settings_of(kind):
                 raise AttributeError(f"{kind.__name__} has its {name} from when it was made: make another one")
-            if kind.__module__.startswith("starling"):  # classes of one's own may have more
+            if kind.__module__.startswith("starling"):  # subclasses may have more
                 raise AttributeError(f"{kind.__name__} has no attribute {name!r}")
         object.__setattr__(self, name, value)
 
     def _refer(self, **objects):
-        """Sets attributes that are only read."""
+        """Sets read-only attributes."""
         for name, value in objects.items():
             object.__setattr__(self, name, value)
 
 
 @functools.lru_cache(maxsize=None)
 def settings_of(kind):
-    """The names of what an object of this class of the package is made with."""
+    """The names of the constructor's arguments of this class of the package."""
     names = set(getattr(kind, "_settings", ()))
     for base in kind.__mro__:
         if base.__module__.startswith("starling") and "__init__" in base.__dict__:
@@ -248,7 +248,7 @@ def shape_of(value, name="shape"):
         raise wrong(name, value, "a length or a sequence of lengths (whole numbers)") from None
     if len(dims) > _AXES:
         raise ShapeError(f"a shape has at most {_AXES} axes, {dims} has {len(dims)}")
-    return (len(dims), dims + (0,) * (_AXES - len(dims)))  # what is not given would not be zero
+    return (len(dims), dims + (0,) * (_AXES - len(dims)))  # omitted elements would not be zero
 
 
 def shape_from(shape):
@@ -257,7 +257,7 @@ def shape_from(shape):
 
 
 def pair(value, name="an option of windows", least=None):
-    """One number or two as two; in C a second 0 may mean another number, where `least` refuses it."""
+    """One number or two as two; numbers below `least` are refused, because in C a second 0 may mean another number."""
     try:
         first, second = (value, value) if hasattr(value, "__index__") else value
         both = (first.__index__(), second.__index__())

@@ -1,4 +1,4 @@
-"""Functions that make tensors, with the forms and defaults that NumPy and PyTorch have, and those that take numbers, too."""
+"""Functions that make tensors, with the forms and defaults of NumPy and PyTorch, and functions that also take numbers."""
 import functools
 
 import numpy
@@ -22,7 +22,7 @@ def _name_of(dtype):
 
 
 def _check_float32(numbers):
-    """Refuses whole numbers that float32, which nobody named, would change."""
+    """Refuses integers that float32, the default, would change."""
     if numbers and max(map(abs, (numbers[0], numbers[-1]))) > 2**24:
         given = numpy.array(numbers, dtype="int64" if max(map(abs, numbers)) < 2**63 else object)
         changed = given != given.astype("float32").astype(given.dtype)
@@ -31,9 +31,9 @@ def _check_float32(numbers):
 
 
 def arange(start, stop=None, step=1, *, dtype=None, device=None):
-    """Equally spaced numbers: arange(stop), arange(start, stop) or arange(start, stop, step); stop is left out.
+    """Equally spaced numbers: arange(stop), arange(start, stop) or arange(start, stop, step), without stop itself.
 
-    The data type is float32 unless another one is given.  Numbers that the data type does not have are refused.
+    The data type is float32 unless another one is given.  Numbers that the data type cannot hold are refused.
     """
     if stop is None:
         start, stop = 0, start
@@ -51,13 +51,13 @@ def arange(start, stop=None, step=1, *, dtype=None, device=None):
             _check_float32(elements)
         elif elements:
             ends = [number_of(elements[0], name), number_of(elements[-1], name)]
-            if "int" in name and max(map(abs, ends)) >= 2**53:  # C's double has not all digits
+            if "int" in name and max(map(abs, ends)) >= 2**53:  # a double does not hold all digits
                 return array(numpy.arange(*map(int, numbers), dtype="int64"), dtype, device)
     return _ops.arange(*numbers, dtype=dtype, device=device)
 
 
 def linspace(start, stop, num=50, *, dtype=None, device=None):
-    """num equally spaced numbers, of which start is the first and stop the last one."""
+    """num equally spaced numbers from start to stop, both included."""
     start, stop = _number("linspace: start", start), _number("linspace: stop", stop)
     if isinstance(start, int) and isinstance(stop, int) and max(abs(start), abs(stop)) > 2**53:  # beyond NumPy's doubles
         values = [start + (stop - start) * i // max(num - 1, 1) for i in range(num)]
@@ -94,16 +94,16 @@ def full_like(x, value, *, dtype=None, device=None):
 
 
 def full(shape, value, *, dtype=None, device=None):
-    """One number in the shape: float32, unless dtype names another data type, which must have the number.
+    """A tensor of one number: float32, unless dtype names another data type, which must be able to hold the number.
 
-    Of an integer's data type a fraction is cut off, as in NumPy; what is beyond its range, and NaN, are refused.
+    For integer types a fraction is cut off, as in NumPy; numbers out of range and NaN are refused.
     """
     name = _name_of(dtype)
     value = _number("full: value", value)
     if dtype is None and isinstance(value, int):
         _check_float32([value])
     value = number_of(value, name)
-    if name == "int64" and abs(value) > 2**53:  # C's double has not all digits
+    if name == "int64" and abs(value) > 2**53:  # a double does not hold all digits
         return _ops.broadcast_to(array(value, dtype, device), shape).copy()
     return _ops.full(shape, value, dtype=dtype, device=device)
 
@@ -125,14 +125,14 @@ def normal(shape, mean=0.0, sigma=1.0, *, dtype=None, device=None):
 
 
 def uniform(shape, low=0.0, high=1.0, *, dtype=None, device=None):
-    """Random numbers from low to below high, all equally probable."""
+    """Random numbers from low to below high, uniformly distributed."""
     return _ops.uniform(shape, low, high, dtype=dtype, device=device)
 
 
 def where(condition, a, b):
-    """a where the condition is not 0, b elsewhere; shapes are broadcast.  Both may be tensors, numbers, lists or arrays.
+    """a where the condition is not 0, b elsewhere; shapes are broadcast.  a and b may be tensors, numbers, lists or arrays.
 
-    The data type is that of the table for operators (doc/python.md).  Gradients flow back to a and b, not to the condition.
+    The data type follows the table for operators (doc/python.md).  Gradients flow to a and b, not to the condition.
     """
     a, b = together("where", a, b)
     if not isinstance(condition, Tensor):

@@ -1,11 +1,11 @@
-"""Functions with a backward of your own."""
+"""Functions with a custom backward pass."""
 from . import _core
 from ._blocks import _Callback
 from ._core import NULL, check, ffi, here, lib
 from ._tensor import Tensor, borrow
 from .autograd import pause
 
-_recorded: dict = {}  # what the tape keeps of each call: (handle, function, classes of the results), by the handle's address
+_recorded: dict = {}  # the tape's data of each call: (handle, function, classes of the results), by the handle's address
 
 
 def _list(value, of):
@@ -32,7 +32,7 @@ def slpy_backward(context, douts, nout, dins, nin):
         if len(given) != nin:
             raise ValueError(f"{name} returned {len(given)} gradients, forward had {nin} inputs")
         _list([g for g in given if g is not None], name)
-        _core.callbacks.result = given  # they live until C has references of its own
+        _core.callbacks.result = given  # they live until C has its own references
         for i, g in enumerate(given):
             dins[i] = NULL if g is None else g._p
         done = lib.SL_OK
@@ -40,7 +40,7 @@ def slpy_backward(context, douts, nout, dins, nin):
 
 
 class Function:
-    """A function whose gradient is your own.  Each object is called once; forward and backward get and return tensors:
+    """A function with a custom gradient.  Each object is called once; forward and backward get and return tensors:
 
         class Sigmoid(starling.Function):
             def forward(self, x):
@@ -55,8 +55,8 @@ class Function:
         with starling.record():
             y = Sigmoid()(x)
 
-    forward is not recorded.  backward gets the gradient by each result, and returns one for each input, or None where there is
-    none; what it raises, the call of backward() raises.  It cannot call backward() itself, nor be part of a compiled block.
+    forward is not recorded.  backward gets the gradient with respect to each result, and returns one for each input, or None.
+    The call of backward() raises its exceptions.  It cannot call backward() itself, nor be part of a compiled block.
     """
 
     def __init__(self):
@@ -71,7 +71,7 @@ class Function:
         raise NotImplementedError(f"{type(self).__name__} has no forward")
 
     def backward(self, *output_grads):
-        """Computes the gradients for the inputs from those for the results."""
+        """Computes the gradients with respect to the inputs from those with respect to the results."""
         raise NotImplementedError(f"{type(self).__name__} has no backward")
 
     def __call__(self, *inputs):

@@ -1,5 +1,5 @@
-"""The operators //, % and divmod of tensors, made of operations: as Python's and NumPy's, quotients go down, and a remainder has
-the divisor's sign.  Integers divided by 0 are 0."""
+"""The operators //, % and divmod of tensors, made of operations: as in Python and NumPy, quotients are rounded down, and a
+remainder has the divisor's sign.  Integers divided by 0 are 0."""
 from . import _ops
 from ._core import DTypeError, lib
 from ._creation import where

@@ -7,7 +7,7 @@ from ._core import NULL, check, ffi, here, lib, shape_of
 from ._tensor import Tensor, dtype_of, wrap
 
 _settings = [name for name, _ in ffi.typeof("struct sl_config").fields]
-# A 0 in C's structure means the default; a 0 that is written here means none, or is refused.
+# A 0 in C's structure means the default; here a 0 means none, or is refused.
 _none = ("gpus", "cuda_graphs")
 _from_one = ("teams", "bulk", "runahead_tasks", "runahead_bytes")
 _tf32 = {"none": lib.SL_TF32_NONE, "conv": lib.SL_TF32_CONV, "all": lib.SL_TF32_ALL}
@@ -20,7 +20,7 @@ def _setting(name, value, kept):
     if name == "tf32":
         value = _core.choice(_tf32, value, name)
         if value not in _tf32.values():
-            raise _core.InvalidArgument(f"tf32: {value!r} must be one of {', '.join(_tf32)}; leave it out for its default")
+            raise _core.InvalidArgument(f"tf32: {value!r} must be one of {', '.join(_tf32)}; omit it for its default")
         return value
     if isinstance(value, str):
         if ffi.typeof("struct sl_config").fields[_settings.index(name)][1].type.kind != "pointer":
@@ -30,13 +30,13 @@ def _setting(name, value, kept):
     if name in _none and value == 0:
         return -1
     if name in _from_one and value == 0:
-        raise _core.InvalidArgument(f"{name} is 0, a number from 1 on is needed; leave it out for its default")
+        raise _core.InvalidArgument(f"{name} is 0, a number from 1 on is needed; omit it for its default")
     return value
 
 
 @contextlib.contextmanager
 def _environment(settings):
-    """A False that C would take for the environment's value."""
+    """A False, for which C would use the environment's value."""
     before = os.environ.get("SL_EXPLAIN")
     if before is None or settings.get("explain") is None or settings["explain"]:
         yield
@@ -49,7 +49,7 @@ def _environment(settings):
 
 
 def _untrusted(limits):
-    """What files of strangers may cost, as C's structure: numbers above 0, by name; without a name there is no limit."""
+    """The limits of untrusted files as C's structure: positive numbers by name; omitted ones are no limits."""
     known = [name for name, _ in ffi.typeof("struct sl_untrusted").fields]
     for name, value in dict(limits).items():
         if name not in known:
@@ -60,10 +60,10 @@ def _untrusted(limits):
 
 
 def init_engine(**settings):
-    """Starts the engine with other than the default settings, before the first operation: teams=2, sched="dmdas", …
+    """Starts the engine with other settings than the defaults, before the first operation: teams=2, sched="dmdas", …
 
-    untrusted={"bytes": 2**30, "seconds": 10, "operations": 1e12} limits what reading a file, and running a network from it,
-    may cost.  Without it the first operation starts the engine.
+    untrusted={"bytes": 2**30, "seconds": 10, "operations": 1e12} limits the cost of reading a file, and of running a network
+    from it.  Without this call the first operation starts the engine with the defaults.
     """
     kept = []
     for name, value in settings.items():
@@ -86,7 +86,7 @@ def seed(value):
 
 
 def poll(tensor=None, seconds=0.0):
-    """Whether a tensor's values (without a tensor: everything) are computed; waits at most so many seconds."""
+    """Whether a tensor's values (without a tensor: all values) are computed; waits at most `seconds`."""
     return bool(lib.sl_poll_at(here(), NULL if tensor is None else _core.pointer("tensor", tensor, Tensor), seconds))
 
 

@@ -21,7 +21,7 @@ def compared(result, dtype=None):
 
 
 def split(x, count, axis=0):
-    """Splits x into so many parts of the same length along an axis: a list."""
+    """Splits x into `count` parts of the same length along an axis: a list."""
     n = _number("split: count", count)
     parts = ffi.new("sl_tensor *[]", max(n, 1))
     _core.check(lib.sl_split_at(here(), pointer("split: x", x, Tensor), _number("split: axis", axis), n, parts))
@@ -31,7 +31,7 @@ def split(x, count, axis=0):
 def topk(x, k, axis=-1):
     """The k largest elements along an axis, the largest first, and their places (int32): (values, indices).
 
-    Gradients flow back through the values.  Ties: the first one comes first.
+    Gradients flow through the values.  Of equal elements the first one comes first.
     """
     indices = ffi.new("sl_tensor **")
     values = lib.sl_topk_at(here(), pointer("topk: x", x, Tensor), _number("topk: k", k), _number("topk: axis", axis), indices)
@@ -39,15 +39,15 @@ def topk(x, k, axis=-1):
 
 
 def recurrent(kind, gates, weight, state=None, *, bias=None, cell=None, reverse=False, lengths=None):
-    """A recurrent layer over all steps of sequences: the states after each step; of "lstm" (states, last cell).
+    """A recurrent layer over all steps of sequences: the states after each step; for "lstm" (states, last cell).
 
-    kind: "tanh", "relu", "lstm" or "gru", of G = 1, 1, 4 or 3 gates.  gates (steps, rows, G * units) is what the inputs
-    give, all biases added: a linear of all steps at once.  weight (G * units, units) says what the state of the step before
-    gives; state (rows, units) is that at first, None: zeros.  bias (3 * units) is added to what the state gives ("gru"),
-    cell (rows, units) is the cell at first ("lstm").  reverse goes from the last step to the first.
+    kind: "tanh", "relu", "lstm" or "gru", of G = 1, 1, 4 or 3 gates.  gates (steps, rows, G * units) is the
+    contribution of the inputs with all biases: one linear of all steps.  weight (G * units, units) is the weight of the
+    previous step's state; state (rows, units) is the first state, None: zeros.  bias (3 * units) is added to the contribution
+    of the state ("gru"), cell (rows, units) is the first cell ("lstm").  reverse goes from the last step to the first.
 
-    lengths, integers (rows), is how many steps of each row count: behind them the states are 0, and reverse begins there.
-    The result is (states, last state) then, of "lstm" (states, last state, last cell).
+    lengths, integers (rows), is the number of valid steps of each row: the states after these are 0, and reverse begins there.
+    The result is then (states, last state), for "lstm" (states, last state, last cell).
     """
     number = _core.choice(_CELLS, kind, "recurrent: kind")
     last, cells = ffi.new("sl_tensor **"), ffi.new("sl_tensor **")
@@ -56,7 +56,7 @@ def recurrent(kind, gates, weight, state=None, *, bias=None, cell=None, reverse=
         return NULL if t is None else pointer(f"recurrent: {name}", t, Tensor)
 
     lstm = number == lib.SL_CELL_LSTM
-    # All fields: cffi leaves what is not given as it is.
+    # All fields: cffi does not clear omitted ones.
     options = (given("bias", bias), given("cell", cell), cells if lstm else NULL, bool(reverse), given("lengths", lengths),
                last if lengths is not None else NULL)  # fmt: skip
     states = lib.sl_recurrent_at(here(), number, given("gates", gates), given("weight", weight), given("state", state), options)

@@ -29,5 +29,5 @@ def save_npy(t, path):
 
 
 def explain(t):
-    """How a tensor was computed, as text (starling.init(explain=True) before)."""
+    """How a tensor was computed, as text; the engine must be started with explain=True."""
     return captured(lambda file: lib.sl_explain_at(here(), file, pointer("t", t, Tensor)))

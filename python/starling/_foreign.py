@@ -6,7 +6,7 @@ from ._core import ffi, here, lib, shape_of
 from ._tensor import Tensor, _numpy, array, device_of, dtypes, wrap
 
 _MAIN_MEMORY = (1, 3)  # DLPack's kDLCPU and kDLCUDAHost
-_adopted: dict = {}  # what tensors over somebody else's memory keep alive, by its address
+_adopted: dict = {}  # objects kept alive by tensors in their memory, by address
 
 
 @ffi.def_extern()
@@ -15,10 +15,10 @@ def slpy_release(data, arg):
 
 
 def from_numpy(values, device=None):
-    """A tensor over a NumPy array itself, without a copy.
+    """A tensor in the memory of a NumPy array, without a copy.
 
-    Do not change the array while the tensor exists.  What does not lie in one piece (C order), must not be written, has
-    another machine's byte order, or has a type of NumPy's alone is copied.
+    Do not change the array while the tensor exists.  An array is copied if it is not contiguous (C order), is read-only, has
+    another byte order, or has a type that tensors lack.
     """
     if not isinstance(values, numpy.ndarray):
         raise _core.wrong("values", values, "a NumPy array")
@@ -38,10 +38,10 @@ def from_numpy(values, device=None):
 
 
 def from_dlpack(other, device=None):
-    """A tensor over another library's array in main memory, through DLPack.
+    """A tensor in the memory of another library's array, through DLPack.
 
-    Without a copy where the memory may be written and lies in one piece; then both see changes in place, once they are
-    computed.  Arrays on GPUs must be copied to main memory first.
+    Without a copy if the memory is writable and contiguous; then operations in place change both, once they are computed.
+    Arrays on GPUs must be copied to main memory first.
     """
     if not hasattr(other, "__dlpack__"):
         raise _core.wrong("other", other, "an array with __dlpack__")

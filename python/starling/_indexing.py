@@ -10,7 +10,7 @@ from ._values import fit, number_of
 
 
 def _numpy_of(k):
-    """An index as NumPy takes it."""
+    """An index for NumPy."""
     return k.numpy() if isinstance(k, Tensor) else k
 
 
@@ -98,7 +98,7 @@ def _plain(k):
 
 
 def _is_usual(key):
-    """Whether the parts of an index can be taken one after the other; what NumPy joins in its own ways cannot."""
+    """Whether the parts of an index can be applied one after the other; those that NumPy combines cannot."""
     lists = [i for i, k in enumerate(key) if _is_indices(k)]
     if any(isinstance(k, (bool, numpy.bool_)) for k in key):
         return False
@@ -113,7 +113,7 @@ def _is_usual(key):
 
 
 def _by_places(t, key):
-    """What NumPy's t[key] is, whatever the key: NumPy says where the elements are."""
+    """NumPy's t[key] for any key: NumPy computes the elements' positions."""
     if any(isinstance(k, Tensor) and _is_mask(k) for k in key):
         raise IndexError("masks cannot be indices: a result's shape must not depend on values; starling.where and masked_fill take them")
     places = numpy.arange(t.size, dtype="int32").reshape(t.shape)[tuple(map(_numpy_of, key))]
@@ -127,7 +127,7 @@ def _by_places(t, key):
 def _part(t, key):
     if t.shape is None:
         raise _core.StateError("a symbol whose shape is not known cannot be indexed; give starling.var a shape")
-    if key.__class__ is not int:  # the usual ones are quick
+    if key.__class__ is not int:  # usual indices are fast
         key = tuple(map(_plain, key)) if isinstance(key, tuple) else (_plain(key),)
         if not _is_usual(key):
             return _by_places(t, key)
@@ -202,21 +202,21 @@ def _whole(keys, shape):
 
 
 def _given(t, value):
-    """A value that is to be an element of t, or an array of them, for NumPy: what t's data type does not have is refused."""
+    """An element for t, or an array of elements, for NumPy: values that t's data type cannot hold are refused."""
     if not t._truths:
         return numpy.asarray(value, dtype=t.dtype)
     return fit(numpy.asarray(value), _dtype_names[dtype_of(t.dtype)], exact=True)
 
 
 def _without_ones(shape, ndim):
-    """A shape without the first axes, of length 1, that are too many."""
+    """A shape without surplus first axes of length 1."""
     while len(shape) > ndim and shape[0] == 1:
         shape = shape[1:]
     return tuple(shape)
 
 
 def _fitting(t, value, shape):
-    """value as a tensor of this shape, with the type and the place of t."""
+    """value as a tensor of this shape, with t's type and device."""
     if not isinstance(value, Tensor):
         value = _given(t, value)
         value = array(numpy.broadcast_to(value.reshape(_without_ones(value.shape, len(shape))), shape), t.dtype, t.device)
@@ -230,7 +230,7 @@ def _fitting(t, value, shape):
 
 
 def _number_of(t, value):
-    """A number that is to be an element of t; None for anything else."""
+    """A number as an element of t; None for anything else."""
     if isinstance(value, Tensor) or numpy.ndim(value) or not hasattr(value, "__float__"):
         return None
     return number_of(value, _dtype_names[dtype_of(t.dtype)], exact=True) if t._truths else float(value)
@@ -260,7 +260,7 @@ def _with_rows(t, begin, end, value):
 
 
 def _with_places(t, key, value):
-    """t with other elements at the places that NumPy's t[key] names, by operations; of equal places the last counts."""
+    """t with other elements at the positions of NumPy's t[key], by operations; of equal positions the last counts."""
     places = numpy.arange(t.size, dtype="int32").reshape(t.shape)[key]
     value = _fitting(t, value, places.shape).reshape((-1,))
     places, other = places.ravel(), numpy.zeros(t.size, bool)
@@ -284,8 +284,8 @@ def _rows_of(t, keys):
 
 
 def set_(t, key, value):
-    """t[key] = value, in place and asynchronous for whole tensors and rows; else through the host.  What is recorded is
-    operations that make t anew: gradients flow through them."""
+    """t[key] = value, in place and asynchronous for whole tensors and rows; else through the host.  While recording, operations
+    compute a new t, so that gradients flow through them."""
     if isinstance(key, Tensor) and _is_mask(key) and key.shape == t.shape and (number := _number_of(t, value)) is not None and abs(number) <= 2**53:
         return _fill(t, wrap(lib.sl_masked_fill_at(here(), t._p, key._p, number), type(t)))
     if t.shape is None:

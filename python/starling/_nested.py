@@ -41,7 +41,7 @@ def join(value, of):
 
 
 def cut(y, parts):
-    """The tensors that were joined; y itself where nothing was."""
+    """The tensors that were joined; y itself if nothing was joined."""
     if parts is None:
         return y
     form, leaves, common = parts

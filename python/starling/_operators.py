@@ -1,7 +1,7 @@
 """Python's operators of tensors, and the data types of their results: the table of doc/python.md.
 
-What is of equal types is left to the library at once; only calls that it refused, and other operands than tensors and plain
-numbers, pay for a look at the types.
+Operands of equal types go to the library directly; only for calls that it refuses, and for operands other than tensors and
+plain numbers, the types are examined.
 """
 import functools
 import math
@@ -12,14 +12,14 @@ from . import _core
 from ._core import NULL, here, lib, raise_error
 from ._tensor import Tensor, _dtype_names, _numpy, array, wrap
 
-_EXACT = 2**53  # up to here C's double has all whole numbers
+_EXACT = 2**53  # doubles hold all integers up to this one
 
 # ---- data types -------------------------------------------------------------------------------------------------------
 
 _KINDS = {"bool": 0, "uint8": 1, "int32": 1, "int64": 1, "float16": 2, "bfloat16": 2, "float32": 2, "float64": 2}
 _WIDER = list(_KINDS)  # within a kind
 _HALVES = (lib.SL_FLOAT16, lib.SL_BFLOAT16)
-_AXES, _NO_AXES, _NUMBER = 2, 1, 0  # how much an operand's type counts
+_AXES, _NO_AXES, _NUMBER = 2, 1, 0  # weights of operands' types
 
 
 def _held(dtype):
@@ -43,7 +43,7 @@ def _common(x, y):
 
 
 def result_type(*operands):
-    """The data type of the result: of what has axes; what has none, and numbers, count where they are of a higher kind.
+    """The data type of the result: from operands with axes; scalars and numbers count only if they are of a higher kind.
 
     operands: (name of the data type, _AXES, _NO_AXES or _NUMBER) of each.
     """
@@ -57,7 +57,7 @@ def result_type(*operands):
 
 
 def _plain(x):
-    """A number of NumPy's or of another library as Python's own; None if it is no number."""
+    """A number of NumPy or another library as a Python number; None if it is no number."""
     if isinstance(x, numpy.generic):
         return None if x.dtype.kind not in "fiub" else float(x) if x.dtype.kind == "f" else x.item()
     if isinstance(x, (bool, int, float)):
@@ -68,7 +68,7 @@ def _plain(x):
 
 
 def operand(x):
-    """An operand as (value, (name of its type, how much that counts)); None if it is none."""
+    """An operand as (value, (name of its type, its weight)); None if it is no operand."""
     if isinstance(x, Tensor):
         return x, (_name(x), _AXES if x.ndim else _NO_AXES)
     if isinstance(x, numpy.ndarray):
@@ -99,7 +99,7 @@ def as_tensor(x, dtype, like):
 
 
 def _check_power(base, exponent):
-    """Refuses whole numbers to a negative power, as NumPy and PyTorch do, where the exponent is known."""
+    """Refuses integers to a negative power, as NumPy and PyTorch do, if the exponent is known."""
     if not isinstance(exponent, Tensor) and numpy.size(exponent) and numpy.min(exponent) < 0:
         raise _core.InvalidArgument(f"{base} to a negative power is no whole number; use floats, as in x ** -1.0")
 
@@ -131,7 +131,7 @@ class _Arithmetic:
         self.swapped = getattr(lib, f"sl_{swapped or name}_scalar_at")
 
     def typed(self, a, b, swap, dtype=None):
-        """a and b of other types than one, or no tensors: in the type of the table.  NULL: an error is pending."""
+        """The result for a and b of different types, or other operands: in the type of the table.  NULL: an error is pending."""
         found = operand(b)
         if found is None:
             if isinstance(b, numpy.generic):
@@ -163,14 +163,14 @@ class _Arithmetic:
         return self.tensors(here(), first._p, second._p)
 
     def slowly(self, a, b, swap=False):
-        """The result for operands that the library did not take as they are, or has not seen."""
+        """The result for operands that the library refused, or that are not tensors."""
         lib.sl_error_clear()
         p = (self.typed if a._truths else self.of_mxnet)(a, b, swap)
         return p if p is NotImplemented else wrap(p, type(a))
 
 
 def _equal_types(a, b):
-    """Whether a call was refused for another reason than the operands' types."""
+    """Whether the operands' types are equal, so that a call was refused for another reason."""
     return lib.sl_tensor_dtype(a._p) == lib.sl_tensor_dtype(b._p) and not lib.slpy_truths(a._p, NULL)
 
 
@@ -199,7 +199,7 @@ def _binary(arithmetic):
 
 
 def _taken(a, b, divides):
-    """Whether b is a plain number that the library takes beside a as it is, or refuses."""
+    """Whether b is a plain number that the library itself takes beside a, or refuses."""
     if b.__class__ is int:
         return -_EXACT <= b <= _EXACT and not (divides and lib.slpy_whole(a._p, NULL))
     return b.__class__ is float and not lib.slpy_whole(a._p, NULL)
@@ -225,7 +225,7 @@ def _inplace(arithmetic, operator):
 
     def by_way_of_another(a, b):
         value = getattr(a, f"__{operator}__")(b)
-        if value is NotImplemented or _is_recorded_part(a):  # t[0] += 1 puts it where it belongs
+        if value is NotImplemented or _is_recorded_part(a):  # t[0] += 1 stores it
             return value
         return _replaced(a, value if _name(value) == _name(a) else value.astype(_name(a)))
 
@@ -289,7 +289,7 @@ def _truths_of(p, a):
 
 
 def _listed(a, b):
-    """A list or NumPy's array as the tensor that a is compared with, or None: in a type of its own that holds its values."""
+    """A list or NumPy array as the tensor that a is compared with, or None; its type holds its values."""
     b = numpy.asarray(b)
     held = _held(b.dtype)
     if held is None:
@@ -300,7 +300,7 @@ def _listed(a, b):
 
 
 def _rounded(a, numbers):
-    """Numbers that floats are compared with, in the type of these; NumPy's may become infinite."""
+    """Numbers to compare floats with, in the floats' type; NumPy's may become infinite."""
     with numpy.errstate(over="ignore"):
         numbers = numpy.asarray(numbers).astype(_numpy.get(_name(a), numpy.float32))
     return array(numbers, None, a.device, type(a)).astype(_name(a))
@@ -310,7 +310,7 @@ def _comparison(name):
     tensors, scalar = getattr(lib, f"sl_{name}_at"), getattr(lib, f"sl_{name}_scalar_at")
 
     def large(a, b):
-        """Integers beside a number that a double does not tell from its neighbours."""
+        """Whether a number beside integers is too large for a double to hold exactly."""
         if -(2**63) <= b < 2**63:
             b = array(b, "int64", a.device, type(a))
             return _truths_of(tensors(here(), a._p, b._p), a)

@@ -1,6 +1,6 @@
-"""NumPy's functions of tensors: what the engine has under the same name is an operation, everything else is NumPy's own.
+"""NumPy's functions of tensors: those that the engine has under the same name are operations, all others are NumPy's.
 
-Operations give tensors, are asynchronous and recorded; NumPy's own functions wait, and give NumPy's arrays.
+Operations give tensors, are asynchronous and recorded; NumPy's functions wait, and give NumPy arrays.
 """
 import numpy
 
@@ -14,7 +14,7 @@ _OPERATORS = {
     "bitwise_or": "or", "bitwise_xor": "xor",
 }  # fmt: skip
 _TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
-# Of floats, and alike in NumPy.  (Not those that differ in corners, as rounding does.)
+# Functions of floats with NumPy's results.  (Functions that differ in corner cases, such as rounding, are left out.)
 _OF_ONE = {name: name for name in "exp log sqrt square sin cos tan sinh cosh tanh log1p expm1 reciprocal sign floor ceil".split()}
 _OF_ONE |= {"negative": "neg", "absolute": "abs", **{f"arc{name}": f"a{name}" for name in "sin cos tan sinh cosh tanh".split()}}
 _OF_TWO = {"maximum": maximum, "minimum": minimum}
@@ -25,7 +25,7 @@ _of_two = {getattr(numpy, name): function for name, function in _OF_TWO.items()}
 
 
 def _array(x):
-    """Nested arguments with NumPy's arrays in the place of tensors."""
+    """Nested arguments with NumPy arrays instead of tensors."""
     if isinstance(x, Tensor):
         return numpy.asarray(x)
     if isinstance(x, (list, tuple)):
@@ -38,7 +38,7 @@ def _is_float(*tensors):
 
 
 def _operation(ufunc, inputs):
-    """The result where it is one of ours; None where it is not."""
+    """The result of the engine's operation; None if it has none."""
     if ufunc in _operators:
         name, (a, b) = _operators[ufunc], inputs
         if isinstance(a, Tensor):

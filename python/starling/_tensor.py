@@ -34,7 +34,7 @@ def dtype_of(value):
 
 
 class Device:
-    """Where operations run: "auto", "cpu", "cpu:0", "gpu:1" …; Device("gpu", 1) and Device("gpu:1") are the same."""
+    """A device that runs operations: "auto", "cpu", "cpu:0", "gpu:1" …; Device("gpu", 1) and Device("gpu:1") are the same."""
 
     __slots__ = ("kind", "index")
 
@@ -78,7 +78,7 @@ def device_of(value):
 
 
 def device_count(kind="gpu"):
-    """How many devices of a kind, "cpu" (teams of cores) or "gpu", there are; starts the engine."""
+    """The number of devices of a kind, "cpu" (teams of cores) or "gpu"; starts the engine."""
     if not lib.sl_is_initialized():
         check(lib.sl_init_at(here(), NULL))
     return lib.sl_device_count(Device(kind)._c[0])
@@ -87,11 +87,11 @@ def device_count(kind="gpu"):
 # ---- tensors ----------------------------------------------------------------------------------------------------------
 
 
-_callbacks_under_way: list = []  # one entry for each, in whatever thread: nearly always none
+_callbacks_under_way: list = []  # one entry for each, in any thread: nearly always empty
 
 
 def wrap(p, kind):
-    """The Python object of a new tensor; raises the error if there is none."""
+    """The Python object of a new tensor; raises the error if it is NULL."""
     if not p:
         raise_error()
     if _callbacks_under_way and getattr(_core.callbacks, "depth", 0):
@@ -102,13 +102,13 @@ def wrap(p, kind):
 
 
 def borrow(p, kind):
-    """The Python object of a tensor that somebody else owns."""
+    """The Python object of a tensor that another object owns."""
     t = _new(kind)
     t._p = _gc(lib.sl_retain(p), _release)
     return t
 
 
-if TYPE_CHECKING:  # what is given to the class further down, and by the operations' module
+if TYPE_CHECKING:  # set further down, and by the module of operations
     from ._methods import Methods as _Methods
 else:
     _Methods = object
@@ -120,12 +120,12 @@ class Tensor(_Methods):
     __slots__ = ("_p", "_part", "__weakref__")
     _truths = True  # comparisons give bools
     __array_priority__ = 1000  # NumPy's operators leave mixed expressions to ours
-    __del__ = _core.nothing  # called by hand; the pointer frees the values
+    __del__ = _core.nothing  # for explicit calls; the pointer frees the values
 
     def __init__(self, *args, **kwargs):
         raise TypeError("tensors are made by functions: starling.array(values), starling.zeros(shape), …")
 
-    # What is known without waiting
+    # Known without waiting
 
     @property
     def shape(self):
@@ -155,7 +155,7 @@ class Tensor(_Methods):
 
     @property
     def device(self):
-        """The device that operations on the tensor run on."""
+        """The device that runs operations on the tensor."""
         d = lib.sl_tensor_device(self._p)
         return Device(_kinds.get(d.kind, "auto"), d.index if d.index >= 0 else None)
 
@@ -174,8 +174,8 @@ class Tensor(_Methods):
     def numpy(self, copy=False):
         """Waits for the values and returns them as a NumPy array: the tensor's memory itself, read-only, if possible.
 
-        That is not with GPUs, for parameters, and for what was written again; then, and with copy=True, it is an array of its
-        own.  So it is of bfloat16, which NumPy does not have: the values as float32.  Changes of the tensor in place show in an array over its memory once they are computed.
+        It is a copy with GPUs, for parameters, for tensors that were written again, and with copy=True.  bfloat16, which NumPy
+        lacks, is copied as float32.  Operations in place on the tensor change an array in its memory once they are computed.
         """
         name = _dtype_names[lib.sl_tensor_dtype(self._p)]
         if name not in _numpy:
@@ -183,7 +183,7 @@ class Tensor(_Methods):
         shape = self.shape
         if not copy and shape is not None:
             wait_interruptibly(self._p)
-            held = wrap(lib.sl_detach_at(here(), self._p), Tensor)  # keeps this memory, whatever becomes of the tensor
+            held = wrap(lib.sl_detach_at(here(), self._p), Tensor)  # keeps this memory longer than the tensor
             p = lib.sl_values_at(here(), self._p)
             if p:
                 seen = ffi.gc(ffi.cast("char *", p), lambda _, end=lib.sl_values_end: end(held._p))
@@ -213,7 +213,7 @@ class Tensor(_Methods):
         name = _dtype_names[lib.sl_tensor_dtype(self._p)]
         if "float" in name:
             return value
-        if abs(value) >= 2**53:  # C gives a double, which has not all digits of an int64
+        if abs(value) >= 2**53:  # C returns a double, which does not hold all digits of an int64
             return int(self.numpy(copy=True).reshape(()))
         return bool(value) if name == "bool" else int(value)
 
@@ -283,7 +283,7 @@ class Tensor(_Methods):
     # Gradients
 
     def attach_grad(self, req="write"):
-        """Attaches a gradient to this tensor: backward() writes it ("write"), or adds to it ("add")."""
+        """Attaches a gradient to this tensor, which backward() overwrites ("write") or adds to ("add")."""
         kinds = {"write": lib.SL_GRAD_WRITE, "add": lib.SL_GRAD_ADD, "null": lib.SL_GRAD_NONE, "none": lib.SL_GRAD_NONE}
         with _core.sharing:
             check(lib.sl_attach_grad_at(here(), self._p, (_core.choice(kinds, req, "req"),)))
@@ -291,7 +291,7 @@ class Tensor(_Methods):
 
     @property
     def grad(self):
-        """The gradient for this tensor, after attach_grad; None if none is attached."""
+        """The gradient with respect to this tensor, after attach_grad; None if none is attached."""
         with _core.sharing:
             p = lib.sl_grad_at(here(), self._p)
             if p:
@@ -305,10 +305,10 @@ class Tensor(_Methods):
 
         backward(self, None if head_grad is None else [head_grad], retain_graph)
 
-    # Elsewhere, otherwise
+    # On other devices, in other types and shapes
 
     def to(self, where):
-        """The same values on another device, or of another data type."""
+        """The same values on another device, or in another data type."""
         if isinstance(where, Device) or (isinstance(where, str) and where not in dtypes):
             return wrap(lib.sl_copy_to_at(here(), self._p, device_of(where)), type(self))
         return wrap(lib.sl_cast_at(here(), self._p, dtype_of(where)), type(self))
@@ -357,9 +357,9 @@ class Tensor(_Methods):
 def array(values, dtype=None, device=None, like=Tensor):
     """A tensor with a copy of the values: numbers, nested lists, NumPy arrays, tensors.
 
-    Floats become float32, integers int32, truth values bool, unless dtype says otherwise or a NumPy array has a type of
-    its own that tensors have, too; NumPy's int64, its usual one, becomes int32, which operations take.  Values beyond the
-    range of the data type are refused (DTypeError), and so is NaN among integers.
+    Floats become float32, integers int32, truth values bool, unless dtype names another type or a NumPy array has a type
+    that tensors also have; NumPy's default int64 becomes int32, which operations take.  Values out of the range of the
+    data type are refused (DTypeError), and so is NaN among integers.
     """
     if isinstance(values, Tensor):
         copy = values.to(device) if device is not None else values.copy()
@@ -384,16 +384,16 @@ def array(values, dtype=None, device=None, like=Tensor):
 
 # ---- waiting ----------------------------------------------------------------------------------------------------------
 
-_POLL = 0.05  # seconds that C waits before Python looks for signals
+_POLL = 0.05  # seconds that C waits before Python checks for signals
 
 
 def wait_interruptibly(p=NULL):
-    """Waits for a tensor, or for everything, such that Ctrl-C raises KeyboardInterrupt at once."""
+    """Waits for a tensor, or for all calls; Ctrl-C raises KeyboardInterrupt at once."""
     while not lib.sl_poll_at(here(), p, _POLL):
         pass  # between two bytecodes Python runs its signal handlers
 
 
 def wait_all():
-    """Waits until all calls so far are computed; raises the first error."""
+    """Waits until all earlier calls are computed; raises the first error."""
     wait_interruptibly()
     check(lib.sl_wait_all_at(here()))

@@ -32,7 +32,7 @@ def _terms_of(struct, given):
 
 
 class Schedule:
-    """How the learning rate changes: Schedule("cosine", warmup=100, total=10000)."""
+    """A schedule of the learning rate: Schedule("cosine", warmup=100, total=10000)."""
 
     def __init__(self, kind="constant", **terms):
         number = choice(_schedules, kind, "kind")
@@ -60,12 +60,12 @@ class Trainer(_core.Settled):
         check(lib.sl_trainer_step_at(here(), self._p, batch_size, (ignore_stale,)))
 
     def group(self, pattern, *, lr_scale=None, weight_decay=None, no_decay=False):
-        """Parameters whose paths match get a learning rate or decay of their own: group("*bias", no_decay=True)."""
+        """Sets another learning rate or decay for parameters whose paths match: group("*bias", no_decay=True)."""
         opts = options("sl_group_opts", lr_scale=lr_scale, weight_decay=weight_decay, no_decay=no_decay)
         check(lib.sl_trainer_group_at(here(), self._p, text_of(pattern, "pattern"), opts))
 
     def use_averages(self, averages=True):
-        """Replaces the network's parameters by their moving averages; with False, puts the parameters back."""
+        """Replaces the network's parameters by their moving averages; False restores the parameters."""
         check(lib.sl_trainer_use_averages_at(here(), self._p, averages))
 
     @property
@@ -86,12 +86,12 @@ class Trainer(_core.Settled):
 
     @property
     def loss_scale(self):
-        """What losses are to be scaled by: Trainer(net, "sgd", loss_scaling={"start": 65536})."""
+        """The factor of losses with loss scaling: Trainer(net, "sgd", loss_scaling={"start": 65536})."""
         return lib.sl_trainer_loss_scale(self._p)
 
     @property
     def overflows(self):
-        """How many steps loss scaling has left out."""
+        """The number of steps that loss scaling has skipped."""
         return lib.sl_trainer_overflows(self._p)
 
     def save(self, path):
@@ -109,7 +109,7 @@ def _step_opts(reduction, accumulate, passes_off, buckets, bucket_axis):
 
 
 class _WholeStep(_core.Settled):
-    """What holds a compiled step."""
+    """The base of compiled steps."""
 
     def _compiled(self, p, loss, block, trainer):
         self._p = owned(p, lib.sl_step_free, loss, block, trainer)
@@ -130,9 +130,9 @@ class Step(_WholeStep):
         step = Step(net, starling.softmax_cross_entropy, trainer)
         losses = step(x, y)
 
-    It goes down by the mean of all losses, or with reduction="sum" by their sum; with accumulate=n, each n-th call makes a
-    step by the gradients of n micro-batches.  With buckets=(16, 32, 64) inputs and targets are filled up along bucket_axis to
-    one of these sizes, and losses of what is filled in do not count (see Block.hybridize).
+    It minimises the mean of all losses, or with reduction="sum" their sum; with accumulate=n, each n-th call makes a
+    step with the gradients of n micro-batches.  With buckets=(16, 32, 64) inputs and targets are padded along bucket_axis to
+    one of these sizes, and losses of padding do not count (see Block.hybridize).
     """
 
     def __init__(self, block, loss, trainer, *, reduction="mean", accumulate=1, passes_off=0, buckets=(), bucket_axis=0):
@@ -168,7 +168,7 @@ class StepAll(_WholeStep):
         step = StepAll(net, loss, trainer)
         losses = step([image, text], [box, label])
 
-    loss is called when the step is compiled, with the results and the targets, as lists.  Options as of Step.
+    loss is called with lists of the results and the targets when the step is compiled.  The options are those of Step.
     """
 
     def __init__(self, block, loss, trainer, *, reduction="mean", accumulate=1, passes_off=0, buckets=(), bucket_axis=0):
@@ -204,13 +204,13 @@ def _tensors(name, given):
 
 
 class Cache(_core.Settled):
-    """What a network of causal attention keeps of the steps of sequences, so that only new steps are computed:
+    """Keys and values of earlier steps for a network of causal attention, so that only new steps are computed:
 
         cache = Cache(net, 1024)
         y = cache(prompt)                  # (1, 5) words
         y = cache(next_word)               # (1, 1), at the cost of one
 
-    len(cache) is the number of steps that it holds.
+    len(cache) is its number of steps.
     """
 
     def __init__(self, net, steps):
@@ -225,7 +225,7 @@ class Cache(_core.Settled):
         return wrap(lib.sl_cache_forward_at(here(), self._p, pointer("x", x, Tensor)), type(x))
 
     def cut(self, length):
-        """Keeps the first steps, so many, and forgets the others."""
+        """Keeps the first `length` steps and forgets the others."""
         check(lib.sl_cache_cut_at(here(), self._p, length))
 
 
@@ -252,7 +252,7 @@ class Metric(_core.Settled):
         check(lib.sl_metric_add_at(here(), self._p, pointer("values", values, Tensor), NULL if labels is None else pointer("labels", labels, Tensor)))
 
     def get(self):
-        """The mean so far; NaN without values."""
+        """The current mean; NaN without values."""
         wait_interruptibly()
         value = lib.sl_metric_get_at(here(), self._p)
         if value != value and lib.sl_error():
@@ -260,12 +260,12 @@ class Metric(_core.Settled):
         return value
 
     def reset(self):
-        """Starts again without values."""
+        """Forgets all values."""
         lib.sl_metric_reset(self._p)
 
 
 def Accuracy():
-    """The share of samples whose largest score is that of their label."""
+    """The share of samples whose label has the largest score."""
     return Metric(lib.sl_accuracy_new_at(here()))
 
 

@@ -1,30 +1,30 @@
-"""Values that a program gives, as elements of a data type: what does not fit is refused, never changed in silence."""
+"""Values from the program as elements of a data type: those that it cannot hold are refused, never changed silently."""
 import numbers
 
 import numpy
 
 from ._core import DTypeError
 
-# From here on a float32 is an infinite bfloat16, which rounds it.
+# From this number on, float32 rounds to an infinite bfloat16.
 _NO_BFLOAT16 = float.fromhex("0x1.ffp127")
 _HELD = {name: numpy.dtype(name) for name in ("bool", "uint8", "int32", "int64", "float16", "float32", "float64")}
 _HELD["bfloat16"] = _HELD["float32"]  # NumPy has none
 
 
 def refuse(value, name):
-    """The error for a value that a data type does not have."""
+    """The error for a value that a data type cannot hold."""
     return DTypeError(f"{value} is not a value of {name}")
 
 
 def _ends(values):
-    """The smallest and the largest of given numbers; NaN if one of them is."""
+    """The smallest and the largest of the numbers; NaN if one of them is NaN."""
     if values.dtype.kind == "O":
         return min(values.flat), max(values.flat)
     return values.min().item(), values.max().item()
 
 
 def _check_whole(values, kind, name, exact):
-    """Refuses what integers of this kind do not have; exact: fractions, too."""
+    """Refuses numbers that this integer type cannot hold; exact: also fractions."""
     low, high = _ends(values)
     for end in (low, high):
         if end != end or end in (float("inf"), float("-inf")):
@@ -48,9 +48,9 @@ def _check_finite(given, stored, name):
 
 
 def fit(values, name, exact=False):
-    """A NumPy array as one that has the values of a data type (of bfloat16: as float32).
+    """A NumPy array converted to the values of a data type (bfloat16: as float32).
 
-    Refused are numbers beyond its range, and for integers infinities and NaN.  A fraction is cut off, as in NumPy, or refused
+    Numbers out of range are refused, and for integers infinities and NaN.  A fraction is cut off, as in NumPy, or refused
     if exact.
     """
     kind = _HELD[name]
@@ -68,6 +68,6 @@ def fit(values, name, exact=False):
 
 
 def number_of(value, name, exact=False):
-    """A number for C, as an element of the data type: refused, or without its fraction, as by fit."""
+    """A number for C, as an element of the data type: refused, or without its fraction, as in fit."""
     fitting = fit(numpy.asarray(value), name, exact)
     return float(value) if "float" in name else fitting.item()

@@ -1,4 +1,4 @@
-"""Files that Python itself reads and writes: whole ones, of a size that is known, replaced as a whole."""
+"""Files that Python itself reads and writes completely."""
 import ctypes
 import gzip
 import os
@@ -19,7 +19,7 @@ def write(path, data):
         raise_error()
     try:
         stream = int(ffi.cast("intptr_t", lib.sl_file_stream(file)))
-        _libc.fwrite(data, 1, len(data), stream)  # what the disk refuses, the next call reports
+        _libc.fwrite(data, 1, len(data), stream)  # the next call reports a write that fails
     except BaseException:
         lib.sl_file_discard(file)
         raise
@@ -27,7 +27,7 @@ def write(path, data):
 
 
 def _opened(function, path):
-    """A regular file: a pipe would wait for ever, a device never end."""
+    """Opens a regular file; a pipe could wait forever, a device never end."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
@@ -50,7 +50,7 @@ def read(function, path):
 
 
 def read_idx(function, path):
-    """Shape and bytes of an IDX file, plain or compressed: no more is unpacked than its header says, and a file can hold."""
+    """Shape and bytes of an IDX file, plain or compressed: unpacks at most what its header says and the file can contain."""
     size, most = os.stat(path).st_size, 1032  # bytes that a byte of deflate may become
     with _opened(function, path) as plain:
         try:

@@ -1,4 +1,4 @@
-"""Python's names for what the library's messages name in C: sl_cast is astype, .force = true is force=True."""
+"""Python's names for C's names in the library's messages: sl_cast is astype, .force = true is force=True."""
 import re
 
 from ._ffi import lib

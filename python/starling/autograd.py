@@ -41,7 +41,7 @@ def predict_mode():
 
 
 class autocast:
-    """Computes what is inside in a half type where that suits the operation: with autocast("bfloat16")."""
+    """Runs the code inside in a half type where it suits the operation: with autocast("bfloat16")."""
 
     def __init__(self, dtype="bfloat16"):
         self._dtype, self._modes = dtype, []
@@ -73,8 +73,8 @@ def is_training():
 def backward(heads, head_grads=None, retain_graph=False, scale=1):
     """Computes the gradients of the heads (a tensor or several) with respect to all tensors with a gradient attached.
 
-    head_grads: the gradients by the heads, one each, or None for ones.
-    scale: of all gradients, by which a trainer divides them: trainer.loss_scale.
+    head_grads: the gradients of the heads, one each, or None for ones.
+    scale: the factor of all gradients, by which a trainer divides them: trainer.loss_scale.
     """
     heads = list(heads) if isinstance(heads, (list, tuple)) else [heads]
     from ._tensor import Tensor

@@ -20,7 +20,7 @@ __all__ = ["Job", "begin", "load", "note", "save"]
 
 
 class _Parts:
-    """The C structure of what is saved, and what it points to."""
+    """The C structure of the saved parts, and the objects that it points to."""
 
     def __init__(self, net=None, trainer=None, loader=None, metrics=(), tensors=None, epoch=0, step=0, note=None, keep=0):
         if isinstance(metrics, Metric):
@@ -69,7 +69,7 @@ class Job(_core.Owner):
 
     @property
     def written(self):
-        """Whether it is on the disk, or has failed: end() does not wait."""
+        """Whether it is on the disk, or has failed, so that end() does not wait."""
         with _core.sharing:  # not while another thread ends it
             p = self.__dict__.get("_p")
             return p is None or bool(lib.sl_checkpoint_written(p))
@@ -88,16 +88,16 @@ class Job(_core.Owner):
 
 
 def begin(path, *, keep=0, **parts):
-    """Starts to write a checkpoint of the run as it is now, and returns a Job at once: call its end()."""
+    """Starts to write a checkpoint of the run's current state, and returns a Job at once: call its end()."""
     made = _Parts(keep=keep, **parts)
     return Job(lib.sl_checkpoint_begin_at(here(), text_of(path, "path"), made.c), made)
 
 
 def load(path, *, net=None, trainer=None, loader=None, metrics=(), tensors=None):
-    """Restores these parts from a checkpoint, or from the newest sound one of a folder.
+    """Restores these parts from a checkpoint, or from the newest undamaged one of a folder.
 
-    Returns a dictionary of epoch, step, note and path.  What does not fit the checkpoint is an error that names the first
-    difference; then nothing is changed.
+    Returns a dictionary of epoch, step, note and path.  If a part does not match the checkpoint, the error lists the
+    differences, and nothing has changed.
     """
     made = _Parts(net=net, trainer=trainer, loader=loader, metrics=metrics, tensors=tensors)
     opened = lib.sl_checkpoint_open_at(here(), text_of(path, "path"))
@@ -113,7 +113,7 @@ def load(path, *, net=None, trainer=None, loader=None, metrics=(), tensors=None)
 
 
 def note(path):
-    """The note of a checkpoint, or of the newest sound one of a folder; None without one."""
+    """The note of a checkpoint, or of the newest undamaged one of a folder; None without one."""
     opened = lib.sl_checkpoint_open_at(here(), text_of(path, "path"))
     if not opened:
         raise_error()

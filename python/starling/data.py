@@ -21,7 +21,7 @@ FASHION_MNIST = "/usr/share/datasets/fashion-mnist"
 
 
 class Transform(_core.Owner):
-    """What becomes of x on its way into a batch; made by random_crop, random_flip, normalise, …"""
+    """A change of x on its way into a batch; made by random_crop, random_flip, normalise, …"""
 
     __slots__ = ("_c",)
 
@@ -30,7 +30,7 @@ class Transform(_core.Owner):
 
 
 def random_crop(height, width, pad=0):
-    """A part of the image at a random place, of the image with so many zeros around it."""
+    """A part of the image at a random position, after padding with `pad` zeros on each side."""
     return Transform(lib.SL_RANDOM_CROP, height=height, width=width, pad=pad)
 
 
@@ -57,17 +57,17 @@ def normalise(mean, std):
 
 
 def colour_jitter(brightness=0.0, contrast=0.0, saturation=0.0):
-    """Brightness, contrast and saturation times random factors, from 1 - so much to 1 + so much."""
+    """Multiplies brightness, contrast and saturation by random factors, from 1 - value to 1 + value."""
     return Transform(lib.SL_COLOUR_JITTER, brightness=brightness, contrast=contrast, saturation=saturation)
 
 
 def random_resized_crop(height, width, area=(0.08, 1.0), ratio=(3 / 4, 4 / 3)):
-    """A random part of the image, of these shares of its area and ratios of width to height, resized."""
+    """A random part of the image, resized; area and ratio are ranges of its share of the area and of width / height."""
     return Transform(lib.SL_RANDOM_RESIZED_CROP, height=height, width=width, area=list(area), ratio=list(ratio))
 
 
 class Dataset(_core.Settled):
-    """Samples x, most with a label or target y; made by arrays, npy, csv, images, cifar10, mnist, tokens."""
+    """Samples x, usually with a label or target y; made by arrays, npy, csv, images, cifar10, mnist, tokens."""
 
     def __init__(self, p, *owners):
         self._p = owned(p, lib.sl_dataset_free, *owners)
@@ -76,7 +76,7 @@ class Dataset(_core.Settled):
         return lib.sl_dataset_size(self._p)
 
     def __getitem__(self, index):
-        """Sample `index` as NumPy arrays: (x, y), or x where samples have no y."""
+        """Sample `index` as NumPy arrays: (x, y), or x if samples have no y."""
         index = index.__index__()
         if not -len(self) <= index < len(self):
             raise IndexError(f"sample {index} of a data set of {len(self)}")
@@ -90,7 +90,7 @@ class Dataset(_core.Settled):
         return Dataset(lib.sl_dataset_concat_at(here(), both, 2), self, other)
 
     def rows(self, first, count):
-        """The samples from number `first` on, so many."""
+        """`count` samples from number `first` on."""
         return Dataset(lib.sl_dataset_range_at(here(), self._p, first, count), self)
 
     def select(self, numbers):
@@ -100,14 +100,14 @@ class Dataset(_core.Settled):
         return Dataset(lib.sl_dataset_select_at(here(), self._p, data, numbers.size), self)
 
     def split(self, count, seed=0):
-        """Two data sets, of `count` samples drawn by the seed, and of the others."""
+        """Two data sets: `count` samples drawn at random by the seed, and the others."""
         parts = ffi.new("sl_dataset *[2]")
         if not lib.sl_dataset_split_at(here(), self._p, count, seed, parts):
             raise_error()
         return Dataset(parts[0], self), Dataset(parts[1], self)
 
     def transform(self, *transforms):
-        """The samples with x transformed, one transform after the other, anew in each epoch."""
+        """The samples with x transformed, one transform after the other, with new random numbers in each epoch."""
         c = ffi.new("struct sl_transform[]", [_transform(t) for t in transforms])
         return Dataset(lib.sl_dataset_transform_at(here(), self._p, c, len(transforms)), self)
 
@@ -156,15 +156,15 @@ def arrays(x, y=None, *, classes=0):
 
 
 def npy(x, y=None, *, classes=0):
-    """A data set of .npy files, which are mapped into memory."""
+    """A data set of .npy files, whose rows are read on request."""
     return Dataset(lib.sl_dataset_npy_at(here(), text_of(x, "x"), text_of(y, "y"), (classes, False)))
 
 
 def csv(path, *, separator=",", header=False, label=None, regression=False, missing=False):
-    """A table of numbers: a line a sample.  Column `label`, counted from 1, is y, by default the last one; -1: none.
+    """A table of numbers, one sample per line.  Column `label`, counted from 1, is y, by default the last one; -1: none.
 
-    Labels that are whole numbers from 0, such as 3 and 10.0, are the classes; other numbers become classes in numeric order,
-    texts in theirs.  With regression y is a number.
+    Labels that are whole numbers from 0, such as 3 and 10.0, are class numbers; other numbers become classes in numeric
+    order, texts in alphabetical order.  With regression y is a number.
     """
     if not isinstance(separator, str) or len(separator.encode()) != 1:
         raise _core.InvalidArgument(f"csv: separator is {separator!r}, one character (of ASCII) is needed")
@@ -184,7 +184,7 @@ def cifar10(folder, train=True):
 
 
 def tokens(path, length, *, stride=None, bytes=2):
-    """A file of tokens of 1 (text), 2 or 4 bytes as samples of so many: x, and y, which is one token further."""
+    """A file of tokens of 1 (text), 2 or 4 bytes as samples of `length` tokens: x, and y, shifted by one token."""
     return Dataset(lib.sl_dataset_tokens_at(here(), text_of(path, "path"), options("sl_tokens_opts", length=length, stride=stride, bytes=bytes)))
 
 
@@ -202,10 +202,10 @@ def fashion_mnist(train=True):
 class Loader(_core.Settled):
     """Shuffled mini-batches: Loader((x, y), batch_size=256) of arrays, Loader(dataset, batch_size=256) of a data set.
 
-    An iteration is an epoch, also after one that was left early; the first one after a checkpoint was loaded goes on in the middle.
-    The order depends on the seed and the epoch alone.  With rank and ranks it hands out one part of batches
-    of ranks * batch_size, as many as all other ranks: rank=starling.dist.rank(), ranks=starling.dist.size().  Of a data set, so
-    many worker threads read and transform samples ahead, and prefetch batches are kept ready.
+    Each iteration is an epoch, even if the previous one ended early; the first one after a checkpoint was loaded continues in
+    the middle.  The order depends on the seed and the epoch alone.  With rank and ranks it returns one part of batches of
+    ranks * batch_size, equally large on all ranks: rank=starling.dist.rank(), ranks=starling.dist.size().  For a data set,
+    `workers` threads read and transform samples ahead, and `prefetch` batches are kept ready.
     """
 
     def __init__(self, data, batch_size, *, shuffle=True, seed=0, drop_last=False, device=None, limit=None, workers=0, prefetch=None, rank=0, ranks=1, kind=Tensor):
@@ -219,7 +219,7 @@ class Loader(_core.Settled):
         self._refer(batch_size=batch_size, drop_last=drop_last)
         self._device, self._kind = device, kind
         self._shuffle, self._seed, self._epoch, self._p = shuffle, seed, 0, None
-        self._under_way = None  # of a data set: the iteration that took batches of the present epoch
+        self._under_way = None  # of a data set: the iteration that took batches of the current epoch
         if isinstance(data, Dataset):
             last = lib.SL_LAST_DISCARD if drop_last else lib.SL_LAST_KEEP
             opts = dict(batch_size=batch_size, shuffle=shuffle, seed=seed, last=last, limit=limit, prefetch=prefetch)
@@ -262,7 +262,7 @@ class Loader(_core.Settled):
             raise_error()
 
     def _go_on(self):
-        """The next iteration goes on in the middle of an epoch: where a checkpoint put the loader."""
+        """Makes the next iteration continue in the middle of an epoch, where a checkpoint put the loader."""
         self._under_way = None
 
     def _from_arrays(self):

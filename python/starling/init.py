@@ -1,4 +1,4 @@
-"""Initialisers: how parameters get their first values."""
+"""Initialisers: the first values of parameters."""
 from ._blocks import Initializer
 from ._core import lib
 

@@ -1,4 +1,4 @@
-/* The tape: what recorded calls leave behind for the backward pass. */
+/* The tape: records of calls for the backward pass. */
 #ifndef SLP_AUTOGRAD_H
 #define SLP_AUTOGRAD_H
 
@@ -22,14 +22,14 @@ struct slp_node {
 	enum sl_dtype autocast; /* the call was made in */
 	int nin, nout;
 	struct slp_var **in_vars; /* NULL where no gradient goes */
-	sl_tensor **in, **out;    /* with values where op->saves says so; NULL once given up */
+	sl_tensor **in, **out;    /* with values if op->saves names them; NULL once released */
 	unsigned *versions;       /* of the storages saved, when they were saved: inputs, then outputs */
 	bool spent;               /* gone back through already */
 	uint64_t visit;           /* of the last walk that met it */
 	sl_tensor **dout;         /* during a walk: gradients of the outputs */
 };
 
-/* What a tensor means to autograd: an output of a node, or a leaf that asks for its gradient. */
+/* The autograd state of a tensor: an output of a node, or a leaf with a gradient. */
 struct slp_var {
 	atomic_int refs;
 	struct slp_node *node;         /* NULL: a leaf */
@@ -38,24 +38,24 @@ struct slp_var {
 	sl_tensor *grad;               /* of a leaf */
 	atomic_bool fresh;             /* of a leaf: sl_backward wrote it since an optimiser used it */
 	_Atomic double scale;          /* of a leaf's gradient; NaN: of parts of it */
-	atomic_int gather;             /* of a leaf: while fresh, so many backward passes in turn add to it */
-	atomic_int gathered;           /* those that did */
+	atomic_int gather;   /* of a leaf: the number of successive backward passes that add to a fresh gradient */
+	atomic_int gathered; /* the number of passes added so far */
 	struct slp_type type;
 	sl_device device;
-	sl_device owner; /* of a leaf: where what comes from several devices is added; DEFAULT: where the leaf is */
+	sl_device owner; /* of a leaf: the device that adds contributions of several devices; DEFAULT: the leaf's */
 	sl_tensor *sum;  /* of a leaf, during a walk */
 	uint64_t visit;
 	struct slp_var *dying; /* the next one to free, once it has no holder */
 	bool inside; /* made in a part that is recomputed (recompute.c): it has no node, and no gradient flows to it */
 };
 
-/* Asks for the gradient by a symbol: after sl_backward, sl_grad gives a symbol, too. */
+/* Attaches a gradient to a symbol: after sl_backward, sl_grad returns a symbol. */
 enum sl_status slp_attach_symbol(sl_tensor *symbol);
 
 struct slp_var *slp_var_new(void);
 void slp_var_retain(struct slp_var *var);
-void slp_node_give_up(struct slp_node *node); /* what it saved, after its gradient was taken */
-/* sl_backward, for the library itself: also of what is being traced. */
+void slp_node_give_up(struct slp_node *node); /* releases the saved values, after the gradient was computed */
+/* sl_backward for the library itself, also while a program is traced. */
 enum sl_status slp_backward(const char *at, sl_tensor *const *heads, int count, struct sl_backward_opts opts);
 /* One thread walks at a time: nodes may be shared. */
 extern struct slp_guard slp_tape_guard;
@@ -63,10 +63,10 @@ extern struct slp_guard slp_tape_guard;
 /* Switches recording on as it was in this thread, without a change of how results are taken (sl_mode_enter). */
 void slp_record_again(void);
 
-/* Whether what sl_backward has gone through is a constant for this thread, see sl_mode_enter. */
+/* Whether results that sl_backward has differentiated are constants for this thread, see sl_mode_enter. */
 bool slp_spent_is_constant(void);
-/* What this thread records by where it records, the tape or a part that is only looked at; NULL: the tape.  Returns
- * what it was. */
+/* Sets the recorder of this thread: the tape, or one that only notes tensors; NULL: the tape.  Returns the previous
+ * one. */
 const struct slp_recorder *slp_record_by(const struct slp_recorder *by);
 extern const struct slp_recorder slp_tape;
 /* Refuses tensors from the inside of a part that is recomputed; false with an error. */
@@ -82,8 +82,7 @@ struct slp_part {
 	void (*destroy)(struct slp_part *part);
 	int nin; /* its inputs, the first of the call's */
 };
-/* While one of these is looked at, calls leave nothing behind, but the tensors from outside that gradients flow to are
- * noted. */
+/* While such a recorder is set, calls are not recorded, but the outside tensors that gradients flow to are noted. */
 struct slp_look {
 	struct slp_look *outer;
 	const struct slp_recorder *by;

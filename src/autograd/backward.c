@@ -1,4 +1,4 @@
-/* The backward pass: gradients of the heads by every leaf, call by call in reverse order. */
+/* The backward pass: gradients of the heads with respect to every leaf, call by call in reverse order. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,12 +24,12 @@ struct walk {
 	int count, capacity;
 	struct slp_var **leaves;
 	int nleaves, max_leaves;
-	struct partial { /* what a leaf got from one device before another came */
+	struct partial { /* a leaf's gradient from one device, before another device contributed */
 		struct slp_var *leaf;
 		sl_tensor *sum;
 	} * partials;
 	int npartials, max_partials;
-	struct slp_var **inside; /* results of parts that were repeated: held */
+	struct slp_var **inside; /* results of repeated parts: held */
 	int ninside, max_inside;
 	bool retain;
 	double scale; /* of all gradients */
@@ -80,8 +80,7 @@ static void cut_spent(struct slp_node *n)
 	}
 }
 
-/* Collects all nodes behind those from first on, and sorts them with those that are still to come: the last call
- * first. */
+/* Collects all nodes behind those from `first` on, and sorts them with the remaining ones: the last call first. */
 static enum sl_status collect(struct walk *w, int first, int coming)
 {
 	for (int n = first; n < w->count; n++) {
@@ -136,7 +135,7 @@ static enum sl_dtype gradient_type(const struct slp_var *v)
 	return v->node && v->node->op == &slp_op_cast ? slp_promoted(v->type.dtype) : v->type.dtype;
 }
 
-/* What two devices contribute to is added where the tensor is. */
+/* Contributions of two devices are added on the tensor's device. */
 static enum sl_status contribute(struct walk *w, struct slp_var *v, sl_tensor *g)
 {
 	sl_tensor **sum = v->node ? &v->node->dout[v->index] : &v->sum;
@@ -182,7 +181,7 @@ static bool version_ok(const sl_tensor *t, unsigned version)
 	return !t->storage || atomic_load(&t->storage->version) == version;
 }
 
-/* Whether what the node saved is still there and unchanged. */
+/* Whether the values that the node saved still exist, unchanged. */
 static enum sl_status check_saved(const struct walk *w, const struct slp_node *n)
 {
 	if (n->spent) {
@@ -237,8 +236,8 @@ static enum sl_status hand_on(struct walk *w, const struct slp_node *n, sl_tenso
 	return s;
 }
 
-/* Repeats a part, the i-th node, and has the walk go on inside: the calls there are newer than all that are to come,
- * and their gradients go to the same variables in the same order as if they had been recorded at first. */
+/* Repeats a part, the i-th node, and continues the walk inside: its calls are newer than all remaining ones, and their
+ * gradients go to the same variables in the same order as if they had been recorded at first. */
 static enum sl_status go_inside(struct walk *w, int i)
 {
 	struct slp_node *n = w->nodes[i];
@@ -294,7 +293,7 @@ static void drop_douts(struct slp_node *n)
 
 /* ---- leaves ------------------------------------------------------------------------------------------------------ */
 
-/* Adds what devices have contributed to a leaf; the walk met the last shard first. */
+/* Adds the devices' contributions to a leaf; the walk met the last shard first. */
 static enum sl_status join(const struct walk *w, struct slp_var *v)
 {
 	int count = 0;
@@ -356,7 +355,7 @@ static void free_used(void *used)
 	free(u);
 }
 
-/* After an error on the way only drops the sums: s is what it was. */
+/* After an error only drops the sums: s is restored. */
 static enum sl_status store_all(const struct walk *w, enum sl_status s)
 {
 	struct used *used = w->nleaves ? slp_try_malloc(sizeof *used + (size_t)w->nleaves * sizeof *used->list) : NULL;
@@ -472,14 +471,15 @@ enum sl_status slp_backward(const char *at, sl_tensor *const *heads, int count, 
 }
 
 /* Computes the gradients of the heads with respect to all tensors with a gradient attached (sl_attach_grad). Returns at
- * once: the gradients are computed later.  Heads that are not scalars count by the sum of their elements, or by
- * opts.head_grads; all of it is multiplied by opts.scale, which the step of a trainer divides by
- * (sl_trainer_loss_scale).  Values that were saved for the backward pass are released as they are used, unless
- * opts.retain_graph.  After an error no gradient has changed: SL_ESTATE, a head was not recorded, the call is made in a
- * function of sl_custom_gradient or where a program is traced, values that the backward pass needs were released
- * already, or a tensor that it needs was changed in place; SL_ESHAPE, SL_EDTYPE, a head's gradient does not fit it;
- * SL_EUNSUPPORTED, an operation on the way has no gradient, or a head is a gradient itself; SL_EINVAL, heads is NULL,
- * or opts.scale is not finite. Reverse accumulation: A. Griewank, A. Walther, "Evaluating Derivatives", SIAM 2008.
+ * once: the gradients are computed later.  For heads that are not scalars, the gradient is that of the sum of their
+ * elements, or opts.head_grads are the gradients of the heads; all gradients are multiplied by opts.scale, and the step
+ * of a trainer divides by it (sl_trainer_loss_scale).  Values that were saved for the backward pass are released when
+ * they have been used, unless opts.retain_graph.  After an error no gradient has changed: SL_ESTATE, a head was not
+ * recorded, the call is made in a function of sl_custom_gradient or while a program is traced, values that the backward
+ * pass needs have been released, or a tensor that it needs was changed in place; SL_ESHAPE, SL_EDTYPE, a head's
+ * gradient does not match the head; SL_EUNSUPPORTED, a recorded operation has no gradient, or a head is itself a
+ * gradient; SL_EINVAL, heads is NULL, or opts.scale is not finite.  Reverse accumulation: A. Griewank, A. Walther,
+ * "Evaluating Derivatives", SIAM 2008.
  *
  *     SL_RECORD loss = sl_l2_loss(sl_linear(x, w, b), y);
  *     sl_backward(loss);                    // then sl_grad(w), sl_grad(b) */
@@ -488,8 +488,8 @@ enum sl_status sl_backward_heads_at(const char *at, sl_tensor *const *heads, int
 	SLP_CALL("sl_backward", at);
 	if (!SLP_OPTIONS(sl_backward_opts, at, "sl_backward", &opts)) return SL_EINVAL;
 	if (!slp_mode.tracing) return slp_backward(at, heads, count, opts);
-	slp_trace_complain("sl_backward at %s is called in what is traced", at);
+	slp_trace_complain("sl_backward at %s is called while a program is traced", at);
 	slp_call_fail(at, "sl_backward", SL_ESTATE,
-	              "called in a forward or a loss that is traced; call it after the block, on what that returns");
+	              "called in a forward or a loss that is traced; call it outside, on the block's result");
 	return SL_ESTATE;
 }

@@ -1,4 +1,4 @@
-/* Gradients of the program's own: calls whose backward pass is a function that the program gives. */
+/* Custom gradients: calls whose backward pass is a function of the program. */
 #include <stdlib.h>
 
 #include "autograd/autograd.h"
@@ -6,7 +6,7 @@
 #include "runtime/fault.h"
 #include "starling/autograd.h"
 
-/* What a recorded call keeps. */
+/* The data of a recorded call. */
 struct custom {
 	atomic_int refs;
 	struct sl_custom_gradient_opts opts;
@@ -28,7 +28,7 @@ static void custom_hold(const void *attrs, bool hold)
 
 /* ---- going back -------------------------------------------------------------------------------------------------- */
 
-/* The gradients by the results: zeros where none comes. */
+/* The gradients with respect to the results: zeros for results that no gradient reaches. */
 static bool fill_douts(const struct slp_grad *g, sl_tensor **dout)
 {
 	for (int i = 0; i < g->nout; i++) {
@@ -40,7 +40,7 @@ static bool fill_douts(const struct slp_grad *g, sl_tensor **dout)
 	return true;
 }
 
-/* Whether what the program's function gave fits the inputs. */
+/* Whether the results of the program's function match the inputs. */
 static enum sl_status check_din(const struct slp_grad *g)
 {
 	for (int i = 0; i < g->nin; i++) {
@@ -74,7 +74,7 @@ static enum sl_status custom_grad(struct slp_grad *g)
 /* Known to the tape only: it never becomes a task. */
 static const struct sl_op custom_op = {
         .name = "custom gradient",
-        .doc = "a call that goes back by the program's own function",
+        .doc = "a call with a custom gradient",
         .args = "x ...",
         .nin_min = 1,
         .nin_max = SLP_MANY,
@@ -134,16 +134,16 @@ static bool may_record(const char *at, sl_tensor *const *in, int nin, sl_tensor 
 	return usable(at, in, nin) && usable(at, out, nout) && results_are_new(at, in, nin, out, nout);
 }
 
-/* Defines how gradients flow back from out, which the program computed from in under SL_PAUSE, by whatever means:
- * sl_backward calls opts.backward with the gradients for the results (zeros for a result that no gradient reaches),
- * which sets din[i] to the gradient for input i, or leaves it NULL for none.  It is called while sl_backward runs, in
- * its thread, in a scope of its own, and without recording; it cannot call sl_backward itself.  What it returns other
- * than SL_OK is sl_backward's error.  Nothing happens where this thread does not record, or no input wants a gradient.
- * opts.destroy, if there is one, is called with the context once no backward pass can follow, also after an error
- * here.
+/* Defines the backward pass of a computation of `out` from `in` that the program made under SL_PAUSE, by whatever
+ * means: sl_backward calls opts.backward with the gradients with respect to the results (zeros for a result that no
+ * gradient reaches), which sets din[i] to the gradient with respect to input i, or leaves it NULL for none.  It is
+ * called during sl_backward, in the same thread, in a separate scope, and without recording; it cannot call sl_backward
+ * itself.  A status other than SL_OK becomes sl_backward's error.  The call has no effect if this thread does not
+ * record, or no input needs a gradient.  opts.destroy, if set, is called with the context once no backward pass can
+ * follow, also after an error here.
  *
- * SL_EINVAL: no inputs, no results or more than 16, or no function; SL_ESTATE: a result is an input or has a gradient
- * already; SL_EUNSUPPORTED: while a program is traced.
+ * SL_EINVAL: no inputs, no results or more than 16, or no function; SL_ESTATE: a result is also an input, or already
+ * has a gradient; SL_EUNSUPPORTED: while a program is traced.
  *
  *     sl_tensor *y;
  *     SL_PAUSE y = sl_round(x);

@@ -1,5 +1,5 @@
-/* Parts of a program whose inside is not kept for the backward pass: they are one call on the tape, and when a walk
- * comes to it, they are repeated. */
+/* Recomputed blocks: one call on the tape stands for a block; its intermediate values are not kept, and the backward
+ * pass runs the block again when it reaches the call. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -108,7 +108,7 @@ static void part_hold(const void *attrs, bool hold)
 	else slp_part_release(part);
 }
 
-/* Known to the tape only: it never becomes a task.  What it saves are its inputs, and what it met outside. */
+/* Known to the tape only: it never becomes a task.  It saves its inputs, and the outside tensors that it uses. */
 static const struct sl_op part_op = {
         .name = "recomputed block",
         .doc = "a block that is computed again in the backward pass",

@@ -58,7 +58,7 @@ static void node_drop(struct slp_node *node, struct slp_var **dying)
 	free(node);
 }
 
-/* Chains may be long: what dies is listed and freed one after the other, not in recursion. */
+/* Chains may be long: dead nodes are listed and freed one after the other, without recursion. */
 static void free_dying(struct slp_var *dying)
 {
 	for (struct slp_var *v; (v = dying);) {
@@ -229,7 +229,7 @@ static bool record_call(const char *at, const struct sl_op *op, const void *attr
 	return ok;
 }
 
-/* Changing a leaf, or what others see or the tape has saved, would make gradients wrong. */
+/* Changing a leaf, or values that others use or the tape has saved, would make gradients wrong. */
 static bool may_change(const char *at, const struct sl_op *op, sl_tensor *t)
 {
 	if (!wants(t) || t->gradient) return true;
@@ -267,10 +267,10 @@ bool sl_is_training(void)
 	return training;
 }
 
-/* SL_RECORD, SL_PAUSE and others call it at their start, for the calling thread: 1 switches on, 0 off, -1 changes
- * nothing. mode, which belongs to the caller, keeps the state before. recording 2 switches on, and results that
- * sl_backward has gone through are constants for this thread from then on, as in Gluon, until it records with 1; else
- * a second backward pass through them is an error. */
+/* The start of SL_RECORD, SL_PAUSE and others, for the calling thread: 1 switches a mode on, 0 off, -1 leaves it
+ * unchanged.  mode, which belongs to the caller, keeps the previous state.  recording 2 also switches recording on, and
+ * from then on results that sl_backward has differentiated are constants for this thread, as in Gluon, until it records
+ * with 1; otherwise a second backward pass through them is an error. */
 void sl_mode_enter(sl_mode *mode, int recording, int train)
 {
 	if (!mode) return;
@@ -280,7 +280,7 @@ void sl_mode_enter(sl_mode *mode, int recording, int train)
 	if (train >= 0) training = train;
 }
 
-/* SL_RECORD, SL_PAUSE and others call it at their end, however control leaves the block: restores the state before.
+/* The end of SL_RECORD, SL_PAUSE and others, however control leaves the block: restores the previous state.
  */
 void sl_mode_leave(sl_mode *mode)
 {
@@ -305,9 +305,9 @@ const struct slp_recorder *slp_record_by(const struct slp_recorder *now)
 
 /* ---- leaves ------------------------------------------------------------------------------------------------------ */
 
-/* Attaches a gradient to t: sl_backward writes it to sl_grad(t), or with .req = SL_GRAD_ADD adds it there (zeros at
- * first); SL_GRAD_NONE switches it off.  t becomes a leaf: its history is forgotten.  SL_EDTYPE: only floats have
- * gradients; SL_ESTATE: a symbol, or values that were lost.
+/* Attaches a gradient to t: sl_backward writes it to sl_grad(t), or with .req = SL_GRAD_ADD adds to it (zeros at
+ * first); SL_GRAD_NONE detaches it.  t becomes a leaf: its history is forgotten.  SL_EDTYPE: t is not a float;
+ * SL_ESTATE: t is a symbol, or has lost its values.
  *
  *     sl_attach_grad(w);
  *     sl_attach_grad(w, .req = SL_GRAD_ADD); */
@@ -352,9 +352,10 @@ enum sl_status slp_attach_symbol(sl_tensor *symbol)
 	return SL_OK;
 }
 
-/* The gradient for t from the last sl_backward (zeros before the first).  It belongs to t: retain it to keep it
- * longer.  There are no second derivatives: under SL_RECORD, an operation that takes it is SL_EUNSUPPORTED; sl_detach
- * or sl_grad_as_constant make a constant of it.  NULL with SL_ESTATE if none is attached. */
+/* The gradient with respect to t from the last sl_backward (zeros before the first).  It belongs to t: retain it to
+ * keep it longer.  There are no second derivatives: under SL_RECORD, an operation on the gradient fails with
+ * SL_EUNSUPPORTED; sl_detach or sl_grad_as_constant make it a constant.  NULL with SL_ESTATE if t has no gradient
+ * attached. */
 sl_tensor *sl_grad_at(const char *at, sl_tensor *t)
 {
 	SLP_CALL("sl_grad", at);
@@ -366,13 +367,13 @@ sl_tensor *sl_grad_at(const char *at, sl_tensor *t)
 }
 
 /* From now on operations under SL_RECORD take the gradient, a tensor from sl_grad or sl_param_grad, as a constant, as
- * in Gluon: no gradient flows back through it, and that is no error. */
+ * in Gluon: no gradient flows through it, and that is no error. */
 void sl_grad_as_constant(sl_tensor *grad)
 {
 	if (grad) grad->gradient = false;
 }
 
-/* Whether sl_backward has written the gradient for t since it was used: by a step of a trainer, or sl_grad_used.  False
+/* Whether sl_backward has written the gradient of t since its last use, by a step of a trainer or sl_grad_used.  False
  * for NULL and for a tensor without a gradient. */
 bool sl_grad_is_fresh(const sl_tensor *t)
 {
@@ -381,8 +382,8 @@ bool sl_grad_is_fresh(const sl_tensor *t)
 	return var && var->fresh;
 }
 
-/* Notes that the gradient for t was used by an optimiser of the caller's own, as a step of a trainer does: it is not
- * fresh until the next sl_backward, which begins anew where several backward passes in turn make one gradient.
+/* Marks the gradient of t as used, for custom optimisers, as a step of a trainer does: it is not fresh until the next
+ * sl_backward, which starts a new sum if several backward passes add up to one gradient.
  *
  *     if (sl_grad_is_fresh(w)) my_update(w, sl_grad(w));
  *     sl_grad_used(w); */

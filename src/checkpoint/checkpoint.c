@@ -1,4 +1,4 @@
-/* Saving checkpoints: the state of a run is gathered, copied by tasks, and written by a thread while the run goes on.
+/* Saving checkpoints: the state of a run is gathered, copied by tasks, and written by a thread while the run continues.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -181,8 +181,8 @@ static void run(sl_checkpoint_job *job)
 	give_writer();
 }
 
-/* Of this thread: what computes goes first.  A loop of kernels waits for its slowest thread, so that one that has to share
- * its core holds up all others. */
+/* For this thread: computation has priority.  A loop of kernels waits for its slowest thread, so a thread that has to
+ * share its core delays all others. */
 static void lower_priority(void)
 {
 	setpriority(PRIO_PROCESS, (id_t)gettid(), 10); /* if that fails, it only costs time */
@@ -206,7 +206,7 @@ static void *run_thread(void *arg)
 	return NULL;
 }
 
-/* What became of rank 0's file is what the call returns on all. */
+/* The call returns the status of rank 0's file on all ranks. */
 static enum sl_status tell_ranks(const char *at, enum sl_status status)
 {
 	struct {
@@ -232,17 +232,17 @@ static enum sl_status save_here(const char *at, const char *path, const struct s
 	return status;
 }
 
-/* Writes all that a run needs to go on as if it had never stopped into one file, in safetensors: parameters by their
- * paths ("0.weight"), the rest under names that begin with @, figures in the metadata; with checksums, which are
- * verified when it is read.  Waits for the values, which are those of one moment: other threads may train meanwhile, and
- * a step is in the file as a whole or not at all.  Until the call returns SL_OK the file that was there is as it was;
- * then the new one is on the disk.  path ends in .safetensors; or, with .keep, it is a folder, made if need be, in
- * which checkpoints are numbered and all but the newest .keep removed.  Both work while others are being written. Where
- * several processes train together (dist.h), all call it and rank 0 writes; the call returns on all what it returns
- * there.  With .shard_state of the optimiser the others give it their part.
+/* Writes one safetensors file with everything that a run needs to continue as if it had never stopped: parameters by
+ * their paths ("0.weight"), other arrays under names that begin with @, numbers in the metadata, and checksums, which
+ * are verified when the file is read.  Waits for the values, which are those of one moment: other threads may train
+ * meanwhile, and the file contains each of their steps completely or not at all.  Until the call returns SL_OK an old
+ * file is unchanged; then the new one is on the disk.  path ends in .safetensors; or, with .keep, it is a folder,
+ * created if necessary, in which checkpoints are numbered and all but the newest .keep are removed.  Both work while
+ * other checkpoints are being written.  If several processes train together (dist.h), all must call it, rank 0 writes,
+ * and all get its status.  With the optimiser's .shard_state, the other ranks send it their parts.
  *
- * SL_EINVAL: another ending, a name twice, a note or a name that is not UTF-8; SL_ESTATE: a parameter has no values
- * yet; SL_EIO and others as io.h says.
+ * SL_EINVAL: another extension, a duplicate name, a note or a name that is not UTF-8; SL_ESTATE: a parameter has no
+ * values yet; SL_EIO and others: see io.h.
  *
  *     sl_checkpoint_save("run", .keep = 3, .trainer = trainer, .loader = loader, .epoch = &epoch); */
 enum sl_status sl_checkpoint_save_at(const char *at, const char *path, struct sl_checkpoint_opts opts)
@@ -262,10 +262,10 @@ static sl_checkpoint_job *begin_elsewhere(const char *at, const char *path, cons
 	return job;
 }
 
-/* Begins to write a checkpoint and returns at once: the values of this moment are copied by tasks, and a thread writes
- * the copies while the run goes on.  If an earlier one is still being written, the call waits for that.  Every job is
- * to be ended (sl_checkpoint_end), which returns how it went.  NULL after an error: those of sl_checkpoint_save that
- * are known before.
+/* Begins to write a checkpoint and returns at once: tasks copy the current values, and a thread writes the copies while
+ * the run continues.  If an earlier checkpoint is still being written, the call waits for it.  End every job with
+ * sl_checkpoint_end, which returns its status.  NULL after an error of sl_checkpoint_save that is found before the
+ * writing.
  *
  *     sl_checkpoint_job *job = sl_checkpoint_begin("run", .keep = 3, .trainer = trainer);
  *     … train …
@@ -288,7 +288,7 @@ sl_checkpoint_job *sl_checkpoint_begin_at(const char *at, const char *path, stru
 	return NULL;
 }
 
-/* Whether it is written, or failed: then sl_checkpoint_end does not wait.  True for NULL. */
+/* Whether the checkpoint is written, or has failed, so that sl_checkpoint_end does not wait.  True for NULL. */
 bool sl_checkpoint_written(const sl_checkpoint_job *job)
 {
 	return !job || atomic_load(&job->written);

@@ -1,5 +1,4 @@
-/* Resuming from checkpoints: reading and verifying them, the one before if the newest is damaged, and giving a run
- * its state back. */
+/* Resuming from checkpoints: reads and verifies the newest undamaged one, and restores the state of a run. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,7 +100,7 @@ static sl_checkpoint *open_folder(const char *at, const char *folder)
 	return c;
 }
 
-/* How many checkpoints a folder has; 0 if it cannot be read. */
+/* The number of checkpoints in a folder; 0 if it cannot be read. */
 int sl_checkpoint_count(const char *folder)
 {
 	int count = 0;
@@ -148,10 +147,10 @@ static sl_checkpoint *open_together(const char *at, const char *path)
 
 /* ---- the interface ----------------------------------------------------------------------------------------------- */
 
-/* Reads a checkpoint and verifies its checksums.  path is a file, or a folder of checkpoints: then the newest is taken,
- * or, where that is damaged, the one before, and so on; that is said on standard error.  Close it with
- * sl_checkpoint_close.  Where several processes train together (dist.h), all call it, rank 0 reads, and all go on with
- * what it has read.  NULL with SL_EFORMAT: it is damaged, or no checkpoint; SL_EIO and others as io.h says.
+/* Reads a checkpoint and verifies its checksums.  path is a file, or a folder of checkpoints, of which the newest is
+ * read; damaged ones are reported on standard error and skipped.  Close it with sl_checkpoint_close.  If several
+ * processes train together (dist.h), all must call it; rank 0 reads, and sends the contents to all.  NULL with
+ * SL_EFORMAT: the file is damaged, or no checkpoint; SL_EIO and others: see io.h.
  *
  *     sl_checkpoint *c = sl_checkpoint_open("run");
  *     puts(sl_checkpoint_note(c)); */
@@ -161,17 +160,17 @@ sl_checkpoint *sl_checkpoint_open_at(const char *at, const char *path)
 	SLP_CALL("sl_checkpoint_open", at);
 	if (!path) return slp_call_fail(at, "sl_checkpoint_open", SL_EINVAL, "the path is NULL");
 	if (slp_engine_need(at) != SL_OK) return NULL;
-	if (sl_error() != SL_OK) return NULL; /* what follows looks at the error */
+	if (sl_error() != SL_OK) return NULL; /* the caller checks the error */
 	return slp_dist.size > 1 ? open_together(at, path) : open_here(at, path);
 }
 
-/* The file it was read from; NULL for NULL. */
+/* The path of the file that the checkpoint was read from; NULL for NULL. */
 const char *sl_checkpoint_path(const sl_checkpoint *checkpoint)
 {
 	return checkpoint ? checkpoint->path : NULL;
 }
 
-/* The program's own text that was saved with it, "" if there was none; NULL for NULL. */
+/* The note that the program saved with the checkpoint, "" if there was none; NULL for NULL. */
 const char *sl_checkpoint_note(const sl_checkpoint *checkpoint)
 {
 	if (!checkpoint) return NULL;
@@ -180,13 +179,13 @@ const char *sl_checkpoint_note(const sl_checkpoint *checkpoint)
 	return note ? note : "";
 }
 
-/* Brings a run to where it was saved: the options name the same parts as then.  All is checked first: after SL_EINVAL
- * nothing has changed, and the message lists what differs, a line each: parameters, the optimiser, batch size, data
- * set, ….  After SL_ENOMEM it may be there in part, which the message says: it can be restored again.  Learning rate,
- * schedule, the loader's seed and random numbers go on as they were saved, whatever the program
- * said before.  The same program then computes the same bits as if it had never stopped, where it cuts its batches
- * alike: on any devices, under any policy; with another number of threads a team as far as that does not matter anyway
- * (doc/design.md). */
+/* Restores a run to its saved state; the options must name the same parts as when it was saved.  Everything is checked
+ * first: after SL_EINVAL nothing has changed, and the message lists the differences, one on each line: parameters, the
+ * optimiser, batch size, data set, ….  After SL_ENOMEM some parts may have been restored, and the message says so: the
+ * call can be repeated.  Learning rate, schedule, the loader's seed and random numbers continue as saved, whatever the
+ * program set before.  The program then computes the same bits as a run that never stopped, if it splits its batches in
+ * the same way, on any devices and under any policy; doc/design.md explains when the number of threads of a team
+ * matters. */
 enum sl_status sl_checkpoint_restore_at(const char *at, sl_checkpoint *checkpoint, struct sl_checkpoint_opts opts)
 {
 	SLP_CALL("sl_checkpoint_restore", at);
@@ -208,7 +207,7 @@ enum sl_status sl_checkpoint_restore_at(const char *at, sl_checkpoint *checkpoin
 	return ok ? SL_OK : sl_error() != SL_OK ? sl_error() : SL_EINVAL;
 }
 
-/* Gives a checkpoint up; the file stays.  NULL is ignored. */
+/* Frees a checkpoint; the file stays.  NULL is ignored. */
 void sl_checkpoint_close(sl_checkpoint *checkpoint)
 {
 	if (!checkpoint) return;
@@ -217,7 +216,7 @@ void sl_checkpoint_close(sl_checkpoint *checkpoint)
 	free(checkpoint);
 }
 
-/* Brings a run to where it was saved: sl_checkpoint_open and sl_checkpoint_restore in one.
+/* Restores a run to its saved state: sl_checkpoint_open, sl_checkpoint_restore and sl_checkpoint_close in one call.
  *
  *     if (sl_checkpoint_load("run", .trainer = trainer, .loader = loader, .epoch = &epoch) != SL_OK)
  *         fprintf(stderr, "%s\n", sl_error_message()); */

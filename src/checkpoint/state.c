@@ -1,4 +1,4 @@
-/* The state of a run: gathering it from its parts, checking whether it fits, restoring it. */
+/* The state of a run: gathers it from its parts, compares it with a file, restores it. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,7 +87,7 @@ bool slp_state_copy(const char *at, sl_tensor *to, sl_tensor *saved)
 	return copy && sl_copy_inplace_at(at, to, copy);
 }
 
-/* ---- what does not fit ------------------------------------------------------------------------------------------- */
+/* ---- differences ------------------------------------------------------------------------------------------------- */
 
 enum { MOST_SHOWN = 6 }; /* lines of a part: a message has an end */
 
@@ -204,12 +204,13 @@ static bool check(struct slp_state *s, const char *path)
 	check_parts(s);
 	bool told = fclose(s->differences) == 0;
 	s->differences = NULL;
-	if (told && s->ndifferent) slp_call_fail(s->at, s->function, SL_EINVAL, "%s is of another run:%s", path, text);
+	if (told && s->ndifferent)
+		slp_call_fail(s->at, s->function, SL_EINVAL, "%s belongs to another run:%s", path, text);
 	free(text);
 	return told ? !s->ndifferent : no_memory(s);
 }
 
-/* What was restored before stays. */
+/* Values restored before stay. */
 static void tell_partial(void)
 {
 	char text[2048];

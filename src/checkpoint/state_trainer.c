@@ -1,5 +1,4 @@
-/* The trainer's part of a run's state: what the optimiser keeps of each parameter, learning rate, schedule, loss scale,
- * steps. */
+/* The trainer's part of a run's state: the optimiser's states, learning rate, schedule, loss scale, steps. */
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -23,7 +22,7 @@ bool slp_state_has_trainer(const struct sl_checkpoint_opts *o)
 	return o->trainer != NULL;
 }
 
-/* ---- what the optimiser keeps ------------------------------------------------------------------------------------ */
+/* ---- the optimiser's states -------------------------------------------------------------------------------------- */
 
 /* Calls `each` with every state of every parameter and its name in the file until it says false. */
 static bool for_states(struct slp_state *s, bool (*each)(struct slp_state *s, const char *name, int which, int i))
@@ -42,14 +41,14 @@ static bool for_states(struct slp_state *s, bool (*each)(struct slp_state *s, co
 	return ok;
 }
 
-/* What was not updated yet has no state. */
+/* A parameter that was never updated has no state. */
 static bool save_state(struct slp_state *s, const char *name, int which, int i)
 {
 	sl_tensor *state = *slp_trainer_state(s->opts->trainer, which, i);
 	return !state || slp_state_add(s, state, "@trainer/%s", name);
 }
 
-/* A state is as its parameter is, or in float32 for a half type: here, or, where that has no values yet, in the
+/* A state has its parameter's type, or float32 for a half type: here, or, if the parameter has no values yet, in the
  * file. */
 static bool check_state(struct slp_state *s, const char *name, int which, int i)
 {
@@ -91,7 +90,7 @@ static bool for_groups(struct slp_state *s, bool (*each)(struct slp_state *s, js
 	return ok;
 }
 
-/* Those that differ from the optimiser. */
+/* Settings that differ from the optimiser's. */
 static bool save_group(struct slp_state *s, json_t *groups, const char *path, int i)
 {
 	double scale, decay;
@@ -245,8 +244,7 @@ void slp_state_check_trainer(struct slp_state *s, const json_t *figures)
 		slp_state_check_number(s, figures, mine, slp_hyperparameters[i].name, slp_hyperparameter(o, i));
 	if (!(lr >= 0 && isfinite(lr)) || slp_state_integer(figures, "steps") < 0 || slp_schedule_wrong(&schedule))
 		slp_state_differs(s, "learning rate, steps or schedule are invalid");
-	if (!are_skipped(s->opts->trainer, figures))
-		slp_state_differs(s, "how often each parameter was left alone is invalid");
+	if (!are_skipped(s->opts->trainer, figures)) slp_state_differs(s, "the numbers of skipped steps are invalid");
 	if (slp_trainer_stands_in(s->opts->trainer))
 		slp_state_differs(s, "the parameters have been replaced by their averages here");
 	if (slp_state_integer(figures, "gathered") < 0 || slp_state_integer(figures, "gathered") > INT_MAX)

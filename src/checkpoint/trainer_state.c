@@ -1,4 +1,4 @@
-/* The state of trainers in files: what the optimiser keeps of each parameter, the learning rate, the steps made. */
+/* The state of trainers in files: the optimiser's states, the learning rate, the number of steps. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,7 +74,7 @@ static bool list_skipped(const char *at, sl_trainer *t, struct list *l)
 	return add(l, slp_strdup(SKIPPED), sl_from_at(at, slp_trainer_skipped(t, 0), SL_SHAPE(count), make));
 }
 
-/* All that there is; what was not updated yet has no state. */
+/* All existing states; a parameter that was never updated has none. */
 static bool list_all(const char *at, sl_trainer *t, struct list *l)
 {
 	size_t most = SLP_TRAINER_STATES * (size_t)count_params(t) + 2;
@@ -102,10 +102,10 @@ static bool gather(const char *at, sl_trainer *t, struct list *l)
 	return list_all(at, t, l) && slp_moment_copy(at, l->tensors, l->count);
 }
 
-/* Writes what a trainer needs to go on as if it had never stopped, beside the parameters themselves (sl_save_params):
- * the state of its optimiser, moving averages, the learning rate, the loss scale, the number of steps.  Waits for the
- * values, which are those of one moment, between two steps.  The ending of path is that of sl_save_params.  SL_EINVAL: another ending; SL_ESTATE: processes share the
- * states; SL_EIO and others as io.h says.
+/* Writes the state of a trainer, without the parameters (sl_save_params writes these): the state of its optimiser,
+ * moving averages, the learning rate, the loss scale, the number of steps.  Waits for the values, which are those of
+ * one moment between two steps.  The extension of path is .params or .safetensors, as for sl_save_params.  SL_EINVAL:
+ * another extension; SL_ESTATE: the states are sharded over processes; SL_EIO and others: see io.h.
  *
  *     sl_save_params(net, "net.params");
  *     sl_trainer_save(trainer, "trainer.params"); */
@@ -148,7 +148,7 @@ static sl_tensor *find(const struct list *l, const char *name)
 	return NULL;
 }
 
-/* Why a state cannot be that of a parameter; NULL if it can.  States of half types are in float32. */
+/* The reason why a state cannot be that of a parameter; NULL if it can.  States of half types are in float32. */
 static const char *misfit(const sl_param *p, const sl_tensor *state, bool master)
 {
 	if (!slp_shape_known(p->shape))
@@ -160,7 +160,8 @@ static const char *misfit(const sl_param *p, const sl_tensor *state, bool master
 	return NULL;
 }
 
-/* Finds the states of all parameters in the file, in the order of slp_trainer_state; how many, or -1 after an error. */
+/* Finds the states of all parameters in the file, in the order of slp_trainer_state; returns their number, -1 after an
+ * error. */
 static int match(const char *at, const char *path, sl_trainer *t, const struct list *l, sl_tensor **states)
 {
 	int count, found = 0, k = 0;
@@ -223,7 +224,7 @@ static int64_t *read_skipped(const char *at, const char *path, sl_trainer *t, co
 	}
 	for (int i = 0; i < count; i++) ok = ok && skipped[i] >= 0 && (double)skipped[i] <= steps;
 	if (ok) return skipped;
-	refuse(at, path, " is not the number of steps that each parameter has missed", SKIPPED);
+	refuse(at, path, " is not a number of skipped steps for each parameter", SKIPPED);
 	free(skipped);
 	return NULL;
 }
@@ -253,8 +254,8 @@ static bool load(const char *at, const char *path, sl_trainer *t, const struct l
 	return ok;
 }
 
-/* Brings a trainer of the same network and optimiser to where sl_trainer_save wrote it.  All is checked first.
- * SL_EINVAL: the file does not fit the trainer; SL_EIO, SL_EFORMAT and others as io.h says. */
+/* Restores a trainer of the same network and optimiser to the state that sl_trainer_save wrote.  Everything is checked
+ * first.  SL_EINVAL: the file does not match the trainer; SL_EIO, SL_EFORMAT and others: see io.h. */
 enum sl_status sl_trainer_load_at(const char *at, sl_trainer *trainer, const char *path)
 {
 	SLP_UNCANCELLED();

@@ -110,12 +110,14 @@ static bool fill(struct arrays *a, struct sl_array x, struct sl_array y, struct 
 	return slp_label_classes(d, labels ? (const int32_t *)a->y : NULL, d->size, opts.classes);
 }
 
-/* A data set of arrays in main memory: x[i] and y[i], along the first axis, are sample i.  y without data: there is
- * none. Data types stay as they are.  Where y is a list of int32, these are labels; see struct sl_dataset_opts.  The
- * memory must stay as long as the data set and what was made from it, unless .copy is said. sl_dataset *d =
- * sl_dataset_arrays(((struct sl_array){x, SL_SHAPE(1000, 4), SL_FLOAT32}),
- *                                       ((struct sl_array){y, SL_SHAPE(1000), SL_INT32}), .classes = 3);
- * NULL with SL_EINVAL, SL_EDTYPE: no data, no data type; SL_ESHAPE: x and y do not fit; SL_EFORMAT: a label is none. */
+/* A data set of arrays in main memory: x[i] and y[i], along the first axis, are sample i; y without data: no y.  Data
+ * types are kept.  If y is a list of int32, these are labels; see struct sl_dataset_opts.  The memory must stay as long
+ * as the data set and the objects made from it, unless .copy is set.  NULL with SL_EINVAL: x has no data; SL_EDTYPE: no
+ * such data type, or .classes without such labels; SL_ESHAPE: x and y have different numbers of rows; SL_EFORMAT: a
+ * label is not a class.
+ *
+ *     sl_dataset *d = sl_dataset_arrays(((struct sl_array){x, SL_SHAPE(1000, 4), SL_FLOAT32}),
+ *                                       ((struct sl_array){y, SL_SHAPE(1000), SL_INT32}), .classes = 3); */
 sl_dataset *sl_dataset_arrays_at(const char *at, struct sl_array x, struct sl_array y, struct sl_dataset_opts opts)
 {
 	SLP_CALL("sl_dataset_arrays", at);

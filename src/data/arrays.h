@@ -1,11 +1,11 @@
-/* What sources of rows share. */
+/* Common functions of sources of rows. */
 #ifndef SLP_ARRAYS_H
 #define SLP_ARRAYS_H
 
 #include "data/dataset.h"
 #include "starling/data.h"
 
-/* How many samples an array of that shape has, and the shape of one; false with an error about `what` recorded. */
+/* The number of samples of an array of that shape, and the shape of one; false with an error about `what` recorded. */
 bool slp_rows_split(const char *what, sl_shape shape, int64_t *rows, sl_shape *row);
 bool slp_rows_fit(const char *x, int64_t x_rows, const char *y, int64_t y_rows);
 /* Reads all labels and sets the number of classes (classes 0: the largest label plus one). */

@@ -1,4 +1,4 @@
-/* CSV files as RFC 4180 has them, one field after the other: quotes, line ends in quotes, CR LF.  Memory is bounded by
+/* Reads CSV files (RFC 4180), one field after the other: quotes, line ends in quotes, CR LF.  Memory is bounded by
  * the longest field, which is bounded. */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 enum { LONGEST = 1 << 16, MOST_COLUMNS = 1 << 24 };
 
-/* Skips what some programs put before UTF-8.  False: it is UTF-16 or UTF-32. */
+/* Skips the byte order mark of UTF-8.  False: it is UTF-16 or UTF-32. */
 static bool skip_mark(struct slp_csv *c)
 {
 	char start[3] = "";

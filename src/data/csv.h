@@ -13,7 +13,7 @@ struct slp_csv {
 	char separator;
 	int64_t line, begin; /* being read; where the field began */
 	int column;          /* of the field, from 1 */
-	char *text;          /* of the field, with a 0 behind it */
+	char *text;          /* of the field, followed by a 0 */
 	size_t length, room;
 	bool quoted, last; /* it stood in quotes; it ends its line */
 };

@@ -88,7 +88,7 @@ static bool is_class(double v)
 	return v >= 0 && v < SLP_MAX_CLASSES && v == floor(v);
 }
 
-/* The labels, all of them numbers, sorted, each once.  Returns how many there are. */
+/* The labels, all of them numbers, sorted and unique.  Returns their number. */
 static int sort_numbers(const double *values, int n, double *sorted)
 {
 	int count = 0;
@@ -117,8 +117,8 @@ static bool rank_numbers(const struct table *t, const double *values, int32_t *t
 	return ok;
 }
 
-/* Labels that are whole numbers from 0 stay what they are.  Other numbers become their places in numeric order, texts
- * those among the sorted texts: then there are `count` names in texts. */
+/* Labels that are whole numbers from 0 are unchanged.  Other numbers become their places in numeric order, texts their
+ * places among the sorted texts: then there are `count` names in texts. */
 static bool number_classes(const struct table *t, int32_t *to, char **texts, int *count, int32_t *largest)
 {
 	double *values = slp_malloc(((size_t)t->nnames + 1) * sizeof *values);
@@ -204,7 +204,7 @@ static bool refuse_width(const struct table *t, int64_t line)
 	                     t->csv.column > t->columns ? t->columns : t->csv.column, t->columns);
 }
 
-/* A label: the text without blanks around it, unless it stands in quotes. */
+/* A label: the text without blanks around it, unless it is in quotes. */
 static bool label(struct table *t)
 {
 	const struct slp_csv *c = &t->csv;
@@ -237,7 +237,7 @@ static int read_line(struct table *t, bool keep)
 	return keep && t->csv.column < t->columns && !refuse_width(t, line) ? -1 : 1;
 }
 
-/* How many columns the first line has; the file is at its beginning again. */
+/* The number of columns of the first line; the file is rewound. */
 static bool count_columns(struct table *t)
 {
 	int got = read_line(t, false);
@@ -301,13 +301,13 @@ static sl_dataset *make(struct table *t)
 	return d;
 }
 
-/* A data set of a CSV file (RFC 4180: fields may stand in quotes, lines end in LF or CR LF): each line is a sample, its
- * columns are x, float32, but for one, which is y: a label, or with .regression a number.  Labels that are whole numbers
- * from 0, such as 3 and 10.0, are the classes; other numbers become classes in numeric order, texts in theirs, without
- * blanks around them; see struct sl_csv_opts.  A separator at the end of each line counts for nothing, unless .missing
- * takes empty fields.  Numbers have a point, whatever the locale.  The values are kept in memory, 4 bytes each.  NULL with
- * SL_EIO: the file cannot be read; SL_EFORMAT: what is wrong with it and where, a number beyond float32 and an empty label,
- * too; SL_EINVAL: it has no such column.
+/* A data set of a CSV file (RFC 4180: fields may be quoted, lines end in LF or CR LF): each line is a sample; one
+ * column is y, a label, or with .regression a number, and the other columns are x, float32.  Labels that are whole
+ * numbers from 0, such as 3 and 10.0, are class numbers; other numbers become classes in numeric order, texts in
+ * alphabetical order, without blanks around them; see struct sl_csv_opts.  A separator at the end of each line is
+ * ignored, unless .missing allows empty fields.  Numbers have a decimal point in every locale.  The values are kept in
+ * memory, 4 bytes each.  NULL with SL_EIO: the file cannot be read; SL_EFORMAT: it is malformed, has a number beyond
+ * float32 or an empty label, and the message says where; SL_EINVAL: it has no such column.
  *
  *     sl_dataset *iris = sl_dataset_csv("iris.csv", .header = true); */
 sl_dataset *sl_dataset_csv_at(const char *at, const char *path, struct sl_csv_opts opts)

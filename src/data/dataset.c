@@ -1,4 +1,4 @@
-/* Data sets, whatever they read: holding and giving up, types and classes, one sample. */
+/* Data sets of any source: references, types and classes, reading a sample. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,7 +81,7 @@ bool slp_dataset_copy_classes(sl_dataset *d, const sl_dataset *from)
 	return ok;
 }
 
-/* Gives the data set up; loaders and other data sets that were made from it go on.  NULL is ignored. */
+/* Releases the data set; loaders and data sets that were made from it still work.  NULL is ignored. */
 void sl_dataset_free(sl_dataset *dataset)
 {
 	if (!dataset || atomic_fetch_sub(&dataset->holders, 1) > 1) return;
@@ -105,13 +105,13 @@ struct sl_array sl_dataset_x(const sl_dataset *dataset)
 	return dataset ? dataset->x : (struct sl_array){0};
 }
 
-/* Shape and data type of y of one sample; data is NULL.  All 0 for NULL and where samples have no y. */
+/* Shape and data type of y of one sample; data is NULL.  All 0 for NULL, and if samples have no y. */
 struct sl_array sl_dataset_y(const sl_dataset *dataset)
 {
 	return dataset ? dataset->y : (struct sl_array){0};
 }
 
-/* The shape of x of one sample, (channels, height, width) in pixels for images; that of a scalar for NULL. */
+/* The shape of x of one sample, (channels, height, width) in pixels for images; a scalar's shape for NULL. */
 sl_shape sl_dataset_sample_shape(const sl_dataset *dataset)
 {
 	return dataset ? dataset->x.shape : SL_SCALAR;
@@ -123,7 +123,7 @@ int sl_dataset_classes(const sl_dataset *dataset)
 	return dataset ? dataset->classes : 0;
 }
 
-/* Of a million classes few are asked for by name. */
+/* Of a million classes few are looked up by name. */
 static const char *number_of(const sl_dataset *d, int label)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -134,8 +134,8 @@ static const char *number_of(const sl_dataset *d, int label)
 	return text;
 }
 
-/* What a label stands for: "ankle boot" in Fashion-MNIST, the name of the folder of images, the text in the CSV file;
- * else the number itself.  NULL if there is no such class.  It lives as long as the data set. */
+/* The name of a class: "ankle boot" in Fashion-MNIST, the name of the folder of images, the text in the CSV file;
+ * otherwise the number itself.  NULL if there is no such class.  It lives as long as the data set. */
 const char *sl_dataset_class_name(const sl_dataset *dataset, int label)
 {
 	if (!dataset || label < 0 || label >= dataset->classes) return NULL;
@@ -182,12 +182,12 @@ bool slp_dataset_sums(const sl_dataset *d, uint32_t sums[2])
 	return d->source->sums(d, sums);
 }
 
-/* Reads one sample into memory of the caller's, as large as sl_dataset_x and sl_dataset_y say; y NULL: it is not
- * wanted.  Random transforms draw as in epoch 0 of seed 0.
+/* Reads one sample into the caller's memory, of the sizes that sl_dataset_x and sl_dataset_y describe; y NULL: only x
+ * is read.  Random transforms draw as in epoch 0 of seed 0.
  *     float pixels[3 * 32 * 32];
  *     int32_t label;
  *     sl_dataset_read(train, 17, pixels, &label);
- * SL_EINVAL: x is NULL, there is no such sample; SL_EIO, SL_EFORMAT: it cannot be read. */
+ * SL_EINVAL: x is NULL, no such sample; SL_EIO, SL_EFORMAT: it cannot be read. */
 enum sl_status sl_dataset_read_at(const char *at, const sl_dataset *dataset, int64_t index, void *x, void *y)
 {
 	SLP_CALL("sl_dataset_read", at);
@@ -203,8 +203,8 @@ enum sl_status sl_dataset_read_at(const char *at, const sl_dataset *dataset, int
 	return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
 }
 
-/* The next random number of a sample, at least 0 and below 1: it depends on the loader's seed, the epoch, the sample's
- * number in the loader's data set and how many were drawn before, not on the thread that asks. */
+/* The next random number of a sample, at least 0 and below 1.  It depends on the loader's seed, the epoch, the sample's
+ * number in the loader's data set and the number of earlier draws, not on the calling thread. */
 double sl_sample_uniform(struct sl_sample *sample)
 {
 	if (!sample) return 0;

@@ -1,5 +1,6 @@
 /* Data sets from the inside.  A source is a file with one const descriptor at its foot; its structure begins with
- * struct sl_dataset.  What gets samples runs on any thread, several at once, and does not need the engine. */
+ * struct sl_dataset.  The functions that read samples run on any thread, several at the same time, and do not need the
+ * engine. */
 #ifndef SLP_DATASET_H
 #define SLP_DATASET_H
 
@@ -11,13 +12,13 @@ enum { SLP_MAX_CLASSES = 1 << 20 };
 
 struct slp_source {
 	const char *name;
-	/* Puts sample s->index where s->x and s->y point (y may be NULL: it is not wanted); false with the thread's
-	 * error recorded by slp_data_fail. */
+	/* Writes sample s->index to s->x and s->y (y may be NULL: only x is read); false with the thread's error
+	 * recorded by slp_data_fail. */
 	bool (*get)(const sl_dataset *d, struct sl_sample *s);
-	/* What it holds beyond struct sl_dataset; NULL: nothing. */
+	/* Frees the data beyond struct sl_dataset; NULL: there is none. */
 	void (*free)(sl_dataset *d);
-	/* Checksums that tell whether it is the same set, of x and of y, cheaper than reading all where that is long;
-	 * false with an error recorded. */
+	/* Checksums of x and of y that identify the data set, cheaper than reading all of a large one; false with an
+	 * error recorded. */
 	bool (*sums)(const sl_dataset *d, uint32_t sums[2]);
 };
 
@@ -25,7 +26,7 @@ struct sl_dataset {
 	const struct slp_source *source;
 	_Atomic int holders;
 	int64_t size;
-	struct sl_array x, y; /* types of a sample; y.dtype is SL_DTYPE_DEFAULT where there is none */
+	struct sl_array x, y; /* types of a sample; y.dtype is SL_DTYPE_DEFAULT if there is no y */
 	int classes;          /* 0: y is not a label */
 	char **names;         /* of the classes; NULL: their numbers */
 	char (*numbers)[12];  /* those, if they are the names and were requested; else empty */
@@ -33,11 +34,11 @@ struct sl_dataset {
 	sl_tensor *images, *labels;
 };
 
-/* A structure of so many bytes for a source, zeroed and held once; NULL with an error recorded. */
+/* A zeroed structure of `bytes` bytes for a source, with one reference; NULL with an error recorded. */
 void *slp_dataset_new(size_t bytes, const struct slp_source *source);
 /* Gives an unfinished or finished one up: sl_dataset_free. */
 sl_dataset *slp_dataset_hold(sl_dataset *d);
-/* Puts in how many classes, and memory for their numbers as texts; false with an error recorded. */
+/* Sets the number of classes, and allocates memory for their numbers as texts; false with an error recorded. */
 bool slp_dataset_classes(sl_dataset *d, int classes);
 /* Takes over names: an array of malloc'd texts. */
 void slp_dataset_names(sl_dataset *d, char **names, int classes);

@@ -28,7 +28,7 @@ struct sl_loader {
 	sl_dataset *dataset;
 	struct slp_reader *reader; /* NULL: operations make the batches */
 	int64_t samples, batches;  /* of an epoch */
-	uint64_t epoch;            /* that batches are being made of */
+	uint64_t epoch;            /* from which batches are being made */
 	int64_t made, taken;       /* batches of their epochs, made and handed out */
 	uint64_t reading;          /* the epoch that batches are handed out of */
 	int32_t *numbers;          /* the order of the epoch */
@@ -121,7 +121,7 @@ static void ask(sl_loader *l)
 	slp_reader_ask(l->reader, numbers(l) + first_row(l, count), count, l->opts.seed, l->epoch);
 }
 
-/* The oldest batch that was asked for, as tensors. */
+/* The oldest requested batch, as tensors. */
 static bool fetch(const char *at, sl_loader *l, struct sl_batch *b)
 {
 	const void *data[2];
@@ -187,7 +187,8 @@ static bool check_opts(const char *at, const sl_dataset *d, struct sl_loader_opt
 		slp_call_fail(at, "sl_loader_new", SL_EINVAL, "workers is %d; it must be from 0 to %d", o->workers,
 		              MOST_WORKERS);
 	else if (o->last != SL_LAST_KEEP && o->last != SL_LAST_DISCARD)
-		slp_call_fail(at, "sl_loader_new", SL_EINVAL, "last is %d, which means nothing", (int)o->last);
+		slp_call_fail(at, "sl_loader_new", SL_EINVAL, "last is %d; it must be SL_LAST_KEEP or SL_LAST_DISCARD",
+		              (int)o->last);
 	else if (o->rank < 0 || o->ranks < 0 || o->rank >= (o->ranks ? o->ranks : 1))
 		slp_call_fail(at, "sl_loader_new", SL_EINVAL, "rank is %d of %d ranks", o->rank, o->ranks);
 	else {
@@ -223,13 +224,13 @@ static bool make_ring(sl_loader *l)
 }
 
 /* Mini-batches of a data set, one epoch after the other; see struct sl_loader_opts.  The same seed gives the same
- * orders and the same random transforms, whatever the seed of sl_seed and however many workers there are.  The loader
- * does not need the data set to stay.  With .rank and .ranks it is one of several that were made alike but for .rank,
- * and share the samples as sl_dist_share says, which sets both from this process's place.  Free it with sl_loader_free.
+ * orders and the same random transforms, whatever the seed of sl_seed and the number of workers.  The data set may be
+ * freed before the loader.  With .rank and .ranks the loader is one of several with equal options except .rank, which
+ * share the samples; sl_dist_share explains this, and sets both from this process's rank.  Free it with sl_loader_free.
  *
  *     sl_loader *l = sl_loader_new(train, .batch_size = 256, .shuffle = true, .device = sl_gpu(0));
  *
- * NULL with SL_EINVAL: options make no sense; SL_EDEVICE: no such device; SL_ENOMEM: no memory for prefetch + 1
+ * NULL with SL_EINVAL: options are out of range; SL_EDEVICE: no such device; SL_ENOMEM: no memory for prefetch + 1
  * batches. */
 sl_loader *sl_loader_new_at(const char *at, sl_dataset *dataset, struct sl_loader_opts opts)
 {
@@ -249,10 +250,11 @@ sl_loader *sl_loader_new_at(const char *at, sl_dataset *dataset, struct sl_loade
 	return NULL;
 }
 
-/* Lets the loaders of all processes, made alike, share the samples: each hands out its own batch_size rows of a batch
- * of batch_size × sl_dist_size() rows.  So together they have the batches of one process with a batch that is as large,
- * in the same order; rows that do not go round are left out, so that all have as many batches of as many rows.
- * SL_ESTATE: a batch was handed out already; SL_EINVAL: there are fewer samples than processes, or than fill a batch.
+/* Shares the samples among the loaders of all processes, which must have equal options: each returns its own batch_size
+ * rows of a batch of batch_size × sl_dist_size() rows.  Together they return the batches of a single loader with
+ * batches of that size, in the same order; rows that cannot be shared equally are left out, so that all loaders return
+ * the same number of batches, of the same sizes.  SL_ESTATE: the loader has returned a batch already; SL_EINVAL: fewer
+ * samples than processes, or than a batch needs.
  */
 enum sl_status sl_dist_share_at(const char *at, sl_loader *loader)
 {
@@ -290,27 +292,27 @@ static void loader_free(void *given)
 	free(loader);
 }
 
-/* Gives the loader up, at any time; batches that were handed out stay.  NULL is ignored.  The function that gets its
- * samples cannot do it: SL_ESTATE (sl_error()), and nothing happens. */
+/* Frees the loader, at any time; batches that it has returned stay valid.  NULL is ignored.  The function that gets its
+ * samples must not call it: SL_ESTATE (sl_error()), without effect. */
 void sl_loader_free(sl_loader *loader)
 {
 	if (!loader || is_asking(NULL, "sl_loader_free", loader)) return;
 	slp_later(loader_free, loader);
 }
 
-/* Batches of an epoch; 0 for NULL. */
+/* The number of batches of an epoch; 0 for NULL. */
 int64_t sl_loader_batches(const sl_loader *loader)
 {
 	return loader ? loader->batches : 0;
 }
 
-/* Samples of an epoch, of this process (sl_dist_share), without those that are discarded; 0 for NULL. */
+/* The number of samples of an epoch in this process (sl_dist_share), without discarded ones; 0 for NULL. */
 int64_t sl_loader_samples(const sl_loader *loader)
 {
 	return loader ? loader->samples : 0;
 }
 
-/* After a mistake the epoch begins anew. */
+/* After a mistake the epoch restarts. */
 static bool give_up(sl_loader *l)
 {
 	drop_ring(l);
@@ -340,10 +342,10 @@ static bool usable(const char *at, const sl_loader *l)
 	return false;
 }
 
-/* The next batch: see struct sl_batch.  false at the end of an epoch, and then the next one begins; also after a
- * mistake (sl_error()), and then the epoch begins anew.  The tensors belong to the innermost scope, which should be one
- * around each step; without any, to the caller, who releases them.  SL_ESTATE in the child of a fork, and for the
- * function that gets the samples.
+/* The next batch: see struct sl_batch.  False at the end of an epoch, after which the next one begins, and after a
+ * mistake (sl_error()), after which the epoch begins again.  The tensors belong to the innermost scope, which should be
+ * one around each step; outside all scopes to the caller, who releases them.  SL_ESTATE in the child of a fork, and in
+ * the function that gets the samples.
  *     for (bool more = true; more;) SL_SCOPE {
  *         struct sl_batch b;
  *         if ((more = sl_loader_next(l, &b))) train(b.x, b.y);
@@ -375,8 +377,8 @@ bool sl_loader_next_at(const char *at, sl_loader *loader, struct sl_batch *batch
 	return true;
 }
 
-/* Ends the epoch that is under way, such that the next batch is the first one of the next epoch: for a loop that was
- * left early.  Does nothing if no batch of the epoch was returned.  SL_ESTATE for the function that gets the samples.
+/* Ends the current epoch, so that the next batch is the first of the next epoch: for a loop that ended early.  No
+ * effect if the epoch has not returned a batch yet.  SL_ESTATE in the function that gets the samples.
  *
  *     for (int i = 0; i < 100 && sl_loader_next(l, &b); i++) train(b.x, b.y);
  *     sl_loader_end_epoch(l); */
@@ -392,7 +394,7 @@ enum sl_status sl_loader_end_epoch_at(const char *at, sl_loader *loader)
 	return SL_OK;
 }
 
-/* ---- where it stands --------------------------------------------------------------------------------------------- */
+/* ---- position ---------------------------------------------------------------------------------------------------- */
 
 bool slp_loader_get(const char *at, sl_loader *loader, struct slp_loader_state *state)
 {

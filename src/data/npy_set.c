@@ -111,12 +111,13 @@ static bool fill(const char *at, struct npy_set *set, const char *x, const char 
 	return slp_dataset_classes(d, opts.classes);
 }
 
-/* A data set of arrays that NumPy saved (np.save): rows of the first file are x, those of the second y; NULL: there is
- * none.  Types are as with sl_load_npy.  Nothing of them is kept in memory: a sample reads its row when it is asked
- * for, so that a file may be larger than memory.  The files must stay as they are. sl_dataset *d =
- * sl_dataset_npy("images.npy", "labels.npy", .classes = 10); NULL with SL_EIO: a file cannot be read; SL_EFORMAT: it is
- * malformed; SL_EDTYPE, SL_EUNSUPPORTED: as with sl_load_npy, or y is not a label; SL_ESHAPE: x and y do not have the
- * same number of rows.  With .classes a label out of range is SL_EFORMAT when its sample is read. */
+/* A data set of arrays that NumPy saved (np.save): x are the rows of the first file, y those of the second; NULL: no y.
+ * Types as in sl_load_npy.  Rows are read on request and not kept, so a file may be larger than memory.  The files must
+ * not change.  NULL with SL_EIO: a file cannot be read; SL_EFORMAT: it is malformed; SL_EDTYPE, SL_EUNSUPPORTED: as in
+ * sl_load_npy, or y has no integer labels; SL_ESHAPE: x and y do not have the same number of rows.  With .classes, a
+ * label out of range is SL_EFORMAT when its sample is read.
+ *
+ *     sl_dataset *d = sl_dataset_npy("images.npy", "labels.npy", .classes = 10); */
 sl_dataset *sl_dataset_npy_at(const char *at, const char *x, const char *y, struct sl_dataset_opts opts)
 {
 	SLP_CALL("sl_dataset_npy", at);

@@ -1,4 +1,4 @@
-/* Data sets of a program's own: its function gets the samples. */
+/* Custom data sets: a function of the program makes the samples. */
 #include "data/dataset.h"
 #include "io/crc32c.h"
 #include "op.h"
@@ -24,7 +24,7 @@ static void give_up(sl_dataset *d)
 	if (def->free) def->free(def->self);
 }
 
-/* What its values are only the program knows. */
+/* Only the program knows its values. */
 static bool sums(const sl_dataset *d, uint32_t sums[2])
 {
 	sums[0] = slp_crc32c(0, &d->size, sizeof d->size);
@@ -35,7 +35,7 @@ static const struct slp_source own_source = {"own", get, give_up, sums};
 
 static bool check(const struct sl_dataset_def *def)
 {
-	if (!def->get) return slp_data_fail(SL_EINVAL, "there is no function get");
+	if (!def->get) return slp_data_fail(SL_EINVAL, ".get is NULL");
 	if (def->size < 1 || def->size > INT32_MAX)
 		return slp_data_fail(SL_EINVAL, "size is %lld; it must be from 1 to %d", (long long)def->size,
 		                     INT32_MAX);
@@ -49,10 +49,10 @@ static bool check(const struct sl_dataset_def *def)
 	return true;
 }
 
-/* A data set whose samples a function of the program's makes: .get writes sample s->index to s->x and s->y.  It is
- * called by the loader's workers, several at once, so it keeps nothing between calls, and calls nothing that needs the
- * engine; it draws random numbers with sl_sample_uniform.  .free is called once the data set has no holder, and
- * also when making it fails.
+/* A data set whose samples a function of the program makes: .get writes sample s->index to s->x and s->y.  Several
+ * workers of a loader call it at the same time, so it must keep no state between calls and call no function that needs
+ * the engine; it draws random numbers with sl_sample_uniform.  .free is called when the last reference to the data set
+ * is released, and also if making it fails.
  *
  *     static bool get(void *self, struct sl_sample *s)
  *     {
@@ -61,7 +61,7 @@ static bool check(const struct sl_dataset_def *def)
  *     }
  *     sl_dataset *d = sl_dataset_new(.size = 100, .x_shape = SL_SHAPE(1), .get = get);
  *
- * NULL with SL_EINVAL, SL_ESHAPE, SL_EDTYPE: the definition makes no sense. */
+ * NULL with SL_EINVAL, SL_ESHAPE, SL_EDTYPE: the definition is not valid. */
 sl_dataset *sl_dataset_new_at(const char *at, struct sl_dataset_def def)
 {
 	SLP_CALL("sl_dataset_new", at);

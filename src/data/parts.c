@@ -1,4 +1,4 @@
-/* Data sets made of others: some of their samples, or those of several one after the other. */
+/* Data sets derived from others: a selection of their samples, or a concatenation. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,7 +73,7 @@ static int64_t *counted(int64_t first, int64_t count)
 
 /* `count` samples of a data set from number `first` on, as a data set.
  *     sl_dataset *small = sl_dataset_range(train, 0, 1000);
- * NULL with SL_EINVAL: they are not all there, or none. */
+ * NULL with SL_EINVAL: the range is empty, or not within the data set. */
 sl_dataset *sl_dataset_range_at(const char *at, sl_dataset *dataset, int64_t first, int64_t count)
 {
 	SLP_CALL("sl_dataset_range", at);
@@ -81,9 +81,9 @@ sl_dataset *sl_dataset_range_at(const char *at, sl_dataset *dataset, int64_t fir
 	return slp_dataset_part(dataset, counted(first, count), count);
 }
 
-/* The samples of these numbers, in this order; a number may occur more than once.
+/* The samples with these numbers, in this order; a number may occur more than once.
  *     sl_dataset *three = sl_dataset_select(train, SL_ARRAY(int64_t, 4, 8, 15), 3);
- * NULL with SL_EINVAL: there is no such sample, or p is not a number. */
+ * NULL with SL_EINVAL: numbers is NULL, or a sample does not exist. */
 sl_dataset *sl_dataset_select_at(const char *at, sl_dataset *dataset, const int64_t *numbers, int64_t count)
 {
 	SLP_CALL("sl_dataset_select", at);
@@ -114,9 +114,11 @@ static void shuffle(int64_t *numbers, int64_t count, uint64_t seed)
 	}
 }
 
-/* Two data sets of the samples of one, dealt out at random: parts[0] has `count` of them, parts[1] the others.  The
- * same seed gives the same parts. sl_dataset *parts[2]; if (sl_dataset_split(all, 50000, 1, parts)) … false, and both
- * NULL, with SL_EINVAL: one of them would be empty. */
+/* Splits the samples of a data set at random: parts[0] gets `count` of them, parts[1] the others.  The same seed gives
+ * the same parts.  Returns false, with both NULL and SL_EINVAL, if a part would be empty.
+ *
+ *     sl_dataset *parts[2];
+ *     if (sl_dataset_split(all, 50000, 1, parts)) … */
 bool sl_dataset_split_at(const char *at, sl_dataset *dataset, int64_t count, uint64_t seed, sl_dataset *parts[2])
 {
 	SLP_CALL("sl_dataset_split", at);
@@ -225,9 +227,9 @@ static bool join(struct several *c, sl_dataset *const *datasets, int count)
 	return slp_dataset_copy_classes(&c->base, datasets[0]);
 }
 
-/* The samples of several data sets, one after the other; the names of the classes are those of the first.
+/* The samples of several data sets, one after the other; the names of the classes are those of the first data set.
  *     sl_dataset *all = sl_dataset_concat(train, extra);
- * NULL with SL_ESHAPE: their samples are not alike. */
+ * NULL with SL_ESHAPE: their samples differ in shape or data type. */
 sl_dataset *sl_dataset_concat_at(const char *at, sl_dataset *const *datasets, int count)
 {
 	SLP_CALL("sl_dataset_concat", at);

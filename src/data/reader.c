@@ -52,7 +52,7 @@ struct share {
 	int64_t begin, end;
 };
 
-/* What the calling thread is at: the function that gets samples may use other loaders. */
+/* The calling thread's current work: the function that gets samples may use other loaders. */
 static _Thread_local const struct getting {
 	const struct slp_reader *reader;
 	const struct getting *outer;
@@ -121,7 +121,7 @@ struct work {
 	struct fault fault;
 };
 
-/* The function that gets samples ends its thread: the others go on. */
+/* The function that gets samples ends its thread: the others continue. */
 static void thread_ends(void *given)
 {
 	struct work *w = given;
@@ -264,7 +264,7 @@ static bool report(const struct slot *s, const char *at)
 	return false;
 }
 
-/* The calling thread works as the others do: what its samples' faults are is not its error yet. */
+/* The calling thread works as the others do: faults of its samples are not its error yet. */
 static void lend_a_hand(struct slp_reader *r, const struct slot *oldest)
 {
 	SLP_UNCANCELLED();

@@ -7,8 +7,8 @@
 
 struct slp_reader;
 
-/* For batches of at most `rows` samples, of which `slots` are in memory at once; holds the data set.  Workers 0: the
- * thread that waits does the work.  NULL with an error recorded. */
+/* A reader of batches of at most `rows` samples, with `slots` batches in memory; it has a reference to the data set.
+ * With 0 workers the waiting thread does the work.  NULL with an error recorded. */
 struct slp_reader *slp_reader_new(sl_dataset *d, int workers, int slots, int64_t rows);
 void slp_reader_free(struct slp_reader *r);
 /* False in the child of a fork: its threads are not there, and may have held the lock.  It can only be freed. */

@@ -1,4 +1,4 @@
-/* Data sets of streams of tokens: a sample is a window, and what follows each of its tokens. */
+/* Data sets of streams of tokens: a sample is a window, and the successor of each of its tokens. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,11 +91,12 @@ static bool fill(struct tokens *t, const char *path, struct sl_tokens_opts o)
 	return slp_dataset_classes(&t->base, 0);
 }
 
-/* A data set of a file of tokens, numbers one after the other, little-endian (those of nanoGPT's preparation: uint16),
- * or with .bytes = 1 of the bytes of a text.  Sample i is x, tokens i · stride up to i · stride + length, int32, and y,
- * the tokens that follow them, one further each.  Nothing of the file is kept in memory. sl_dataset *d =
- * sl_dataset_tokens("train.bin", .length = 1024); NULL with SL_EIO: the file cannot be read; SL_EFORMAT: it has too few
- * tokens, or half of one; SL_EINVAL: a figure makes no sense. */
+/* A data set of a file of tokens, little-endian integers (nanoGPT's preparation writes uint16), or with .bytes = 1 the
+ * bytes of a text.  x of sample i are the `length` tokens from i · stride on, int32; y are the tokens one position
+ * later.  Samples are read on request and not kept.  NULL with SL_EIO: the file cannot be read; SL_EFORMAT: it has too
+ * few tokens, or ends within one; SL_EINVAL: an option is out of range.
+ *
+ *     sl_dataset *d = sl_dataset_tokens("train.bin", .length = 1024); */
 sl_dataset *sl_dataset_tokens_at(const char *at, const char *path, struct sl_tokens_opts opts)
 {
 	SLP_CALL("sl_dataset_tokens", at);

@@ -22,7 +22,7 @@ static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t begun, over;
 	pthread_t threads[SLP_ADDERS_MOST];
-	int wanted, cores; /* wanted 0: as many as help */
+	int wanted, cores; /* 0: the best number */
 	int count;         /* of threads; -1: not started yet */
 	struct pass *pass; /* NULL: there is none to take part in */
 	uint64_t number;   /* of the pass */
@@ -89,7 +89,7 @@ static void *help(void *unused)
 	return NULL;
 }
 
-/* How many help; they are started when they are first wanted, once it is known what devices there are. */
+/* The number of adding threads; they start on first use, once the devices are known. */
 static int helpers(void)
 {
 	if (all.count >= 0) return all.count;

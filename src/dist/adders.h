@@ -1,4 +1,4 @@
-/* Threads that share passes over memory with the communicating one. */
+/* Threads that share passes over memory with the communicating thread. */
 #ifndef SLP_ADDERS_H
 #define SLP_ADDERS_H
 
@@ -6,12 +6,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Bytes: of what a thread takes at a time, and of each operand that are worth adding, a thread. */
+/* Bytes: the part that a thread takes at a time, and the least size of each operand that is worth another thread. */
 enum { SLP_ADDERS_MOST = 16, SLP_ADDERS_GRAIN = 1 << 17, SLP_ADDERS_PORTION = 1 << 17 };
 
-/* The threads of this process: so many with the communicating one, 0: as many as help. */
+/* Sets the number of threads, with the communicating one; 0: the best number. */
 void slp_adders_start(int wanted);
-/* How many threads add, with the communicating one, where a process has so many cores and GPUs. */
+/* The number of threads that add, with the communicating one, for a process with these cores and GPUs. */
 int slp_adders(int cores, int gpus);
 int slp_adders_here(void); /* in this one */
 /* Lets them work on count elements, at least `grain` at a time, in any order. */

@@ -1,4 +1,4 @@
-/* Several processes: whether this process is one of them, by sl_config or the environment, and the functions for
+/* Several processes: reads from sl_config or the environment whether this process is one of them; functions for
  * programs. */
 #include "dist/dist.h"
 #include "runtime/engine.h"
@@ -25,8 +25,8 @@ static bool read_int(const char *at, const char *name, int low, int *value)
 	long v = text ? strtol(text, &end, 10) : 0;
 	if (text && *text && !*end && v >= low && v <= INT_MAX) return *value = (int)v, true;
 	if (text)
-		return slp_call_fail(at, "sl_init", SL_EINVAL, "%s=%.64s: a whole number from %d is wanted", name, text,
-		                     low);
+		return slp_call_fail(at, "sl_init", SL_EINVAL, "%s=%.64s: it must be an integer of at least %d", name,
+		                     text, low);
 	return slp_call_fail(at, "sl_init", SL_EINVAL,
 	                     "several processes need %s, which is not set (sl-launch, torchrun and others set it)",
 	                     name);
@@ -41,8 +41,8 @@ static bool read_latency(const char *at, double *seconds)
 	if (!text || !*text) return true;
 	*seconds = 1e-6 * slp_number_read(text, &end);
 	if (end != text && !*end && *seconds >= 0 && *seconds < 1) return true;
-	return slp_call_fail(at, "sl_init", SL_EINVAL, "SL_DIST_LATENCY=%s: microseconds are wanted, less than 1000000",
-	                     text);
+	return slp_call_fail(at, "sl_init", SL_EINVAL,
+	                     "SL_DIST_LATENCY=%s: it must be a number of microseconds below 1000000", text);
 }
 
 /* A name such as http would be a port that nobody listens at, until the time is over. */
@@ -51,10 +51,11 @@ static bool check_port(const char *at, const char *port)
 	char *end;
 	long n = strtol(port, &end, 10);
 	if (end != port && !*end && n >= 1 && n <= UINT16_MAX) return true;
-	return slp_call_fail(at, "sl_init", SL_EINVAL, "MASTER_PORT=%s: a number from 1 to 65535 is wanted", port);
+	return slp_call_fail(at, "sl_init", SL_EINVAL, "MASTER_PORT=%s: it must be from 1 to 65535", port);
 }
 
-/* Where this process stands; what torchrun sets for PyTorch.  told: others will supply it. */
+/* This process's place, from the variables that torchrun sets for PyTorch.  told: the carrier supplies rank and size.
+ */
 static bool read_place(const char *at, struct slp_place *p, bool told)
 {
 	*p = (struct slp_place){.host = slp_env_or("MASTER_ADDR", "127.0.0.1"),
@@ -70,7 +71,7 @@ static bool read_place(const char *at, struct slp_place *p, bool told)
 	return true;
 }
 
-/* How many threads add; 0: as many as help. */
+/* The number of threads that add; 0: the best number. */
 static bool read_threads(const char *at)
 {
 	const char *text = slp_env_or("SL_DIST_THREADS", "0");
@@ -78,7 +79,7 @@ static bool read_threads(const char *at)
 	long n = strtol(text, &end, 10);
 	slp_adders_start((int)n);
 	if (!*end && n >= 0 && n <= SLP_ADDERS_MOST) return true;
-	return slp_call_fail(at, "sl_init", SL_EINVAL, "SL_DIST_THREADS=%s: a number of threads up to %d is wanted",
+	return slp_call_fail(at, "sl_init", SL_EINVAL, "SL_DIST_THREADS=%s: it must be a number of threads up to %d",
 	                     text, SLP_ADDERS_MOST);
 }
 
@@ -88,8 +89,7 @@ static bool read_wire(const char *at, enum sl_dtype *wire)
 	const char *name = slp_env_or("SL_DIST_WIRE", sl_dtype_name(SL_FLOAT32));
 	*wire = !strcmp(name, sl_dtype_name(SL_BFLOAT16)) ? SL_BFLOAT16 : SL_FLOAT32;
 	if (!strcmp(name, sl_dtype_name(*wire))) return true;
-	return slp_call_fail(at, "sl_init", SL_EINVAL, "SL_DIST_WIRE=%s: gradients travel as float32 or bfloat16",
-	                     name);
+	return slp_call_fail(at, "sl_init", SL_EINVAL, "SL_DIST_WIRE=%s: it must be float32 or bfloat16", name);
 }
 
 /* Whether sums may be added in an order of the transport's. */
@@ -98,11 +98,10 @@ static bool read_order(const char *at, bool *fast)
 	const char *name = slp_env_or("SL_DIST_ORDER", "fixed");
 	*fast = !strcmp(name, "fast");
 	if (*fast || !strcmp(name, "fixed")) return true;
-	return slp_call_fail(at, "sl_init", SL_EINVAL, "SL_DIST_ORDER=%s: sums are added in the order fixed or fast",
-	                     name);
+	return slp_call_fail(at, "sl_init", SL_EINVAL, "SL_DIST_ORDER=%s: it must be fixed or fast", name);
 }
 
-/* Processes that start together would write what StarPU measures into the same files. */
+/* Processes that start together would write StarPU's measurements to the same files. */
 static void choose_home(int rank)
 {
 	static bool chosen;
@@ -131,7 +130,7 @@ static const struct slp_carrier *find_carrier(const char *at, const char *name)
 	return carrier;
 }
 
-/* In simulation this process stands for all: the machine's description says how many. */
+/* In simulation this process stands for all: the machine's description has their number. */
 static enum sl_status join_simulated(const char *at)
 {
 	struct slp_place place = {.rank = 0};
@@ -185,23 +184,23 @@ __attribute__((constructor)) static void dist_init(void)
 	slp_engine_others = slp_requests_wait;
 }
 
-/* ---- what programs ask ------------------------------------------------------------------------------------------- */
+/* ---- queries of programs ----------------------------------------------------------------------------------------- */
 
-/* The number of this process among those that train together, from 0. */
+/* The rank of this process among the processes that train together, from 0. */
 int sl_dist_rank(void)
 {
 	SLP_CALL("sl_dist_rank", NULL);
 	return slp_engine_need(NULL) == SL_OK ? slp_dist.rank : 0;
 }
 
-/* How many processes train together; 1: this one is alone. */
+/* The number of processes that train together; 1: this process is alone. */
 int sl_dist_size(void)
 {
 	SLP_CALL("sl_dist_size", NULL);
 	return slp_engine_need(NULL) == SL_OK ? slp_dist.size : 1;
 }
 
-/* Waits until all processes have come here.
+/* Waits until all processes have made this call.
  *
  *     if (sl_dist_barrier() != SL_OK) fprintf(stderr, "%s\n", sl_error_message()); */
 enum sl_status sl_dist_barrier_at(const char *at)
@@ -212,9 +211,9 @@ enum sl_status sl_dist_barrier_at(const char *at)
 	return s == SL_OK ? slp_dist_sum_now(at, "sl_dist_barrier", &nothing, 1, SL_UINT8) : s;
 }
 
-/* Adds the values of t over all processes, in place, in the tree (0 + 1) + (2 + 3) …, and returns at once: whoever
- * reads t waits.  All processes must call it, for tensors of the same shape and type, in the same order among their
- * other exchanges.  A value that is spoilt in one process is spoilt in all then, with that one's reason. */
+/* Adds the values of t over all processes, in place, in the tree (0 + 1) + (2 + 3) …, and returns at once; a read of t
+ * waits for the sum.  All processes must call it, for tensors of the same shape and type, in the same order among their
+ * other exchanges.  If t is spoilt in one process, the sum is spoilt in all, with that process's error. */
 enum sl_status sl_dist_sum_at(const char *at, sl_tensor *t)
 {
 	SLP_CALL("sl_dist_sum", at);

@@ -1,4 +1,4 @@
-/* Several processes that train together, as the layers above see them: who they are, and exchanges between them. */
+/* The interface for higher layers to several processes that train together: ranks, and exchanges between them. */
 #ifndef SLP_DIST_H
 #define SLP_DIST_H
 
@@ -14,7 +14,7 @@ struct slp_dist {
 	int rank, size;
 	enum sl_dtype wire; /* as which float32 gradients travel */
 	bool apart;         /* in simulation: exchanges are left out, as if each process were alone */
-	bool nccl;          /* gradients on GPUs are to be added there */
+	bool nccl;          /* whether gradients on GPUs are added there */
 	double patience;    /* seconds, as in struct slp_place */
 };
 extern struct slp_dist slp_dist;
@@ -26,8 +26,8 @@ struct slp_dist_part {
 	size_t first, count;
 };
 
-/* What is exchanged: a name by which processes compare what they do; rows of the batch, 0: it is no gradient.  parts:
- * what must be finite of a gradient, if there are others or nothing between them; nparts 0: all. */
+/* An exchange: a name by which processes compare their calls; rows of the batch, 0: not a gradient.  parts: the parts
+ * of a gradient that must be finite, if padding lies between them; nparts 0: all. */
 struct slp_dist_what {
 	const char *name;
 	int64_t rows;
@@ -42,8 +42,8 @@ struct slp_dist_what {
 	bool gpu; /* it is used on GPUs alone, though its tensor may be anywhere */
 	bool any; /* values that are not finite are added as others are: loss scaling looks at the sums */
 };
-/* Has a tensor's values added over all processes in place, or replaced by those of a rank.  Returns at once; what was
- * submitted before comes before, what is submitted later waits.  False with an error recorded. */
+/* Submits a sum of a tensor's values over all processes, in place, or their replacement by those of a rank.  Returns at
+ * once; earlier tasks on the tensor run before it, later ones wait for it.  False with an error recorded. */
 bool slp_dist_sum(const char *at, sl_tensor *t, struct slp_dist_what what);
 /* The same for several of one type, in one exchange. */
 bool slp_dist_sum_together(const char *at, sl_tensor *const *list, int n, struct slp_dist_what what);
@@ -54,7 +54,7 @@ void slp_dist_skip(void);
 enum sl_status slp_dist_sum_now(const char *at, const char *name, void *data, size_t count, enum sl_dtype dtype);
 enum sl_status slp_dist_broadcast_now(const char *at, const char *name, void *data, size_t bytes);
 void slp_dist_meet_on_gpus(const char *at); /* once StarPU runs */
-/* Every rank has reported what is wrong on it ("": nothing): the first report, with its rank, is an error on all. */
+/* Every rank reports its problem ("": none): the first report, with its rank, becomes an error on all ranks. */
 enum sl_status slp_dist_agree(const char *at, const char *function, const char *wrong);
 
 enum sl_status slp_requests_start(const char *at, const struct slp_transport *transport, struct slp_place *place);

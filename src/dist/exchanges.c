@@ -63,10 +63,10 @@ static bool is_spoilt(const struct slp_exchange *x, char why[SLP_DIST_WHY])
 
 /* ---- sums -------------------------------------------------------------------------------------------------------- */
 
-/* A sum under way. */
+/* A sum in progress. */
 struct sum {
 	const struct slp_exchange *x;
-	size_t mine, added; /* bytes of this rank's piece; of which so many are added */
+	size_t mine, added; /* bytes of this rank's piece, and how many of them are added */
 	size_t portion;     /* bytes of a message */
 	bool returns;       /* sums go to those whose pieces they are of */
 	bool late;          /* its message has waited for SL_DIST_LATENCY */
@@ -77,7 +77,7 @@ static size_t bytes_of(const struct sum *s, int rank)
 	return piece_size(s->x, rank) * sl_dtype_size(s->x->dtype);
 }
 
-/* Counts what has come of a rank. */
+/* Counts the bytes that have come from a rank. */
 static void count(struct slp_peer *p)
 {
 	if (!p->in.wanted || !slp_is_done(&p->in)) return;
@@ -86,7 +86,7 @@ static void count(struct slp_peer *p)
 	if (!p->spoilt) p->came += p->in.head.bytes;
 }
 
-/* How much of what a rank was sent has left: the rest must not change. */
+/* The number of bytes already sent to a rank: the rest must not change. */
 static size_t what_left(const struct slp_peer *p)
 {
 	return slp_is_done(&p->out) ? p->gone : p->gone - p->out.head.bytes;
@@ -97,7 +97,7 @@ static char *part_of(const struct sum *s, int rank)
 	return all.parts + (size_t)(rank - (rank > slp_peers.rank)) * s->mine;
 }
 
-/* How much of this rank's piece has come from all, who have sound values: 0, as long as that is not known. */
+/* The bytes of this rank's piece that have come from all ranks with valid values: 0, as long as those are unknown. */
 static size_t what_came(const struct sum *s)
 {
 	size_t least = s->mine;
@@ -113,7 +113,7 @@ static size_t what_came(const struct sum *s)
 	return known && (slp_peers.latency == 0 || (all_gone && least == s->mine)) ? least : 0;
 }
 
-/* Adds what has come since, in place. */
+/* Adds the portions that have come since, in place. */
 static void add(struct sum *s)
 {
 	size_t came = what_came(s);
@@ -126,7 +126,7 @@ static void add(struct sum *s)
 	s->late = true;
 }
 
-/* What is late goes at once. */
+/* Late portions are sent at once. */
 static size_t choose_portion(void)
 {
 	size_t least = slp_peers.carrier->portion, each = SLP_ADDERS_PORTION * (size_t)slp_adders_here();
@@ -151,7 +151,7 @@ static void give(const struct sum *s, int rank)
 	p->begun = true;
 }
 
-/* The next portion of a rank: of this one's piece; then of the sum of that one's, where that piece has left. */
+/* The next portion for a rank: of this rank's piece; then of the sum of the other's, once that piece is sent. */
 static void take(const struct sum *s, bool sound, int rank)
 {
 	struct slp_peer *p = &slp_peers.list[rank];
@@ -162,7 +162,7 @@ static void take(const struct sum *s, bool sound, int rank)
 		slp_want(p, SLP_SUM, place_of(s->x, rank) + sum, theirs - sum, true);
 }
 
-/* What a sum does before each look at what came. */
+/* The work of a sum before each poll of incoming data. */
 static void go_on(void *sum)
 {
 	struct sum *s = sum;
@@ -189,7 +189,7 @@ static bool make_room(size_t bytes, char why[SLP_DIST_WHY])
 	return true;
 }
 
-/* All ranks say whether their values are sound, and whether they lie on a GPU; gpu: they do everywhere. */
+/* All ranks report whether their values are valid, and on a GPU; gpu: they are on GPUs everywhere. */
 static enum slp_outcome meet(const struct slp_exchange *x, bool *gpu, char why[SLP_DIST_WHY])
 {
 	struct slp_head h = head_of(x, SLP_READY, 0);
@@ -298,7 +298,7 @@ static enum slp_outcome sum(const struct slp_exchange *x, char why[SLP_DIST_WHY]
 
 /* ---- the transport ----------------------------------------------------------------------------------------------- */
 
-/* Whether a rank gets what another has. */
+/* Whether a rank gets another rank's values. */
 static bool gets(const struct slp_exchange *x, int rank)
 {
 	return rank != x->rank && (!x->one || rank == 0);
@@ -337,12 +337,12 @@ static void forget(void)
 
 static void end(void)
 {
-	const double farewell = 0.5; /* seconds in which the others report what broke it, too */
+	const double farewell = 0.5; /* seconds in which the others also report the cause */
 	double deadline = sl_time() + (slp_peers.broken ? farewell : slp_peers.patience);
 	for (int r = 0; !slp_peers.broken && r < slp_peers.size; r++)
 		if (slp_peers.list[r].there) slp_close_out(&slp_peers.list[r], deadline);
 	slp_peers.carrier->end(slp_peers.broken, deadline);
-	slp_nccl_end(); /* once nobody waits for what is still on its way */
+	slp_nccl_end(); /* once nobody waits for data in flight */
 	forget();
 }
 

@@ -1,5 +1,5 @@
-/* The GPU of this process as the communicating thread uses it: a stream of its own, memory to work in, and events that
- * it asks again and again, so that nothing that hangs there makes it wait without end. */
+/* The GPU for the communicating thread: a separate stream, working memory, and events that are polled, so that a
+ * hanging GPU cannot block the thread forever. */
 #include "config.h"
 #include "alloc.h"
 #include "runtime/compat.h"
@@ -150,7 +150,7 @@ int slp_gpu_look_end(double timeout)
 	return slp_gpu_finish(timeout) ? -1 : !*gpu.bad;
 }
 
-#else /* nothing lies on a GPU, unless it is a simulated one */
+#else /* no value is on a GPU, unless it is a simulated one */
 
 bool slp_gpu_open(char why[SLP_DIST_WHY])
 {

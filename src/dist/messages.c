@@ -1,5 +1,5 @@
 /* Messages over a carrier, one at a time in each direction of each pair of processes.  Each message names its
- * purpose, so that processes that make different calls are detected, whatever they sent.
+ * purpose, so that processes that make different calls are detected, whatever the messages contain.
  *
  * A rank that has waited for most of the timeout tells the others that it is waiting, so that they do not report it
  * as the one that delays them. */
@@ -58,7 +58,7 @@ static bool send_some(struct slp_peer *p)
 	return true;
 }
 
-/* ---- what went wrong --------------------------------------------------------------------------------------------- */
+/* ---- errors ------------------------------------------------------------------------------------------------------ */
 
 bool slp_dist_fail(char why[SLP_DIST_WHY], const char *format, ...)
 {
@@ -90,7 +90,7 @@ enum slp_outcome slp_give_up(const char *why)
 	return SLP_DIST_BROKEN;
 }
 
-/* What two ranks disagree in. */
+/* The difference between two ranks. */
 static bool differs(const struct slp_head *a, const struct slp_head *b, int rank, char why[SLP_DIST_WHY])
 {
 	bool same = a->number == b->number && !strncmp(a->name, b->name, sizeof a->name);
@@ -124,7 +124,7 @@ void slp_want(struct slp_peer *p, enum slp_message_kind kind, void *data, size_t
 
 /* ---- receiving --------------------------------------------------------------------------------------------------- */
 
-/* Whether so many bytes may follow. */
+/* Whether this number of bytes may follow. */
 static bool has_room(const struct slp_peer *p, const struct slp_head *h)
 {
 	if (h->kind == SLP_FAREWELL || h->spoilt) return h->bytes <= sizeof p->text;
@@ -132,7 +132,7 @@ static bool has_room(const struct slp_peer *p, const struct slp_head *h)
 	return h->bytes > 0 && h->bytes <= p->room && h->bytes % sl_dtype_size((enum sl_dtype)h->dtype) == 0;
 }
 
-/* A head has come: what follows goes where it belongs.  expected: the head that would be right, but for its kind. */
+/* A head has come: the data after it goes to its destination.  expected: the right head, except its kind. */
 static bool take_head(struct slp_peer *p, int rank, const struct slp_head *expected, char why[SLP_DIST_WHY])
 {
 	struct slp_message *m = &p->in;
@@ -193,7 +193,7 @@ void slp_tell_waiting(uint64_t number)
 	}
 }
 
-/* Those that hold all up: that have not come, and have not said that they wait. */
+/* The ranks that delay all: those that have not come, and have not reported that they wait. */
 static bool blame(const struct slp_head *h, char why[SLP_DIST_WHY])
 {
 	char list[SLP_CARRIER_RANKS] = "";
@@ -207,7 +207,7 @@ static bool blame(const struct slp_head *h, char why[SLP_DIST_WHY])
 	        slp_several(list) ? "s" : "", list, (unsigned long long)h->number, h->name, slp_peers.timeout);
 }
 
-/* Waits for all that are not complete; how many may go on, -1: all are complete. */
+/* Waits for all incomplete ranks; returns the number of those that can continue, -1: all are complete. */
 static int wait_for_some(double seconds)
 {
 	int n = 0;
@@ -267,7 +267,7 @@ bool slp_exchange_messages(const struct slp_head *expected, void (*more)(void *)
 
 /* ---- while no messages are awaited ------------------------------------------------------------------------------- */
 
-/* What has come of a rank, and is left there: its head and the text of a farewell. */
+/* The unread data of a rank: its head and the text of a farewell. */
 struct glance {
 	struct slp_head head;
 	char text[SLP_DIST_WHY];

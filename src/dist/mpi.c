@@ -17,11 +17,11 @@
 #include "dist/carrier.h"
 #include "dist/mpi_here.h"
 
-/* What goes in one message: MPI counts in int. */
+/* The bytes of one message: MPI counts in int. */
 static const size_t most = (size_t)1 << 30;
 static const double shortest_nap = 20e-6, longest_nap = 500e-6;
 
-/* A message that has begun; its end is asked for again and again. */
+/* A message that has begun; its end is polled. */
 struct transfer {
 	MPI_Request request;
 	bool under_way;
@@ -57,7 +57,7 @@ static ssize_t broken(void)
 	return -1;
 }
 
-/* How much has come or gone once it is over, 0 before. */
+/* The bytes transferred once it is complete, 0 before. */
 static ssize_t ask(struct transfer *t)
 {
 	int over = 0;
@@ -109,7 +109,7 @@ static int wait_for(struct slp_interest *list, double seconds)
 
 /* ---- sums in MPI's own order ------------------------------------------------------------------------------------- */
 
-/* Those that MPI adds as the tree does, but for the order: whole numbers that are too large would go round. */
+/* The types that MPI adds as the tree does, but for the order: whole numbers would wrap on overflow. */
 static bool adds(const char *type)
 {
 	return !strcmp(type, "float32") || !strcmp(type, "float64");
@@ -144,7 +144,7 @@ static bool fail(char why[SLP_CARRIER_WHY], const char *text)
 	return false;
 }
 
-/* Where not all have come to the end, MPI would wait for ever: then the launcher finds that the process has gone. */
+/* If not all ranks have come to the end, MPI would wait for ever: then the launcher finds that the process has gone. */
 static void finalize(void)
 {
 	if (!mpi.broken) MPI_Finalize();
@@ -166,7 +166,7 @@ static struct timespec time_in(double seconds)
 	return t;
 }
 
-/* Whether the thread ends within so many seconds. */
+/* Whether the thread ends within `seconds`. */
 static bool ends(pthread_t thread, double seconds)
 {
 	const double nap = 0.25;
@@ -191,10 +191,10 @@ static bool fail_late(const struct slp_place *place, char why[SLP_CARRIER_WHY])
 	return false;
 }
 
-/* MPI_Init waits for all processes, some of them without end: it gets a thread of its own, for a bounded time. */
+/* MPI_Init waits for all processes, in some libraries without end: it gets a separate thread, for a bounded time. */
 static bool start_mpi(const struct slp_place *place, int *level, char why[SLP_CARRIER_WHY])
 {
-	static int given; /* outlives a start that was given up */
+	static int given; /* outlives an abandoned start */
 	pthread_t thread;
 	slp_mpi_come();
 	if (pthread_create(&thread, NULL, initialize, &given)) return fail(why, "cannot start a thread for MPI_Init");
@@ -252,7 +252,7 @@ static bool start(struct slp_place *place, char why[SLP_CARRIER_WHY])
 	return true;
 }
 
-/* What has come and nobody asked for: the others' last messages. */
+/* Messages that nobody received: the others' last ones. */
 static void drain(void)
 {
 	int there = 1, bytes;

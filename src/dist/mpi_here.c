@@ -1,8 +1,8 @@
-/* Who of the processes of a run has come to MPI_Init, which waits for all of them and does not say for whom.
+/* Finds the ranks that have not called MPI_Init, which waits for all of them and does not report the missing ones.
  *
- * Each binds a socket whose name, in the abstract namespace of Linux, holds the run and its rank; nobody listens there,
- * and it goes with the process.  Launchers tell both in the environment.  Where they do not, or the run is on several
- * nodes, nothing is known. */
+ * Each rank binds a socket whose name, in Linux's abstract namespace, contains the run and the rank; nothing listens
+ * there, and it disappears with the process.  Launchers set both in the environment.  Otherwise, or on several nodes,
+ * the missing ranks are unknown. */
 #include "dist/mpi_here.h"
 
 #include <stddef.h>
@@ -47,7 +47,7 @@ static int socket_of(int rank, struct sockaddr_un *name, socklen_t *length)
 	const char *run = getenv("PMIX_NAMESPACE");
 	int n;
 	*name = (struct sockaddr_un){.sun_family = AF_UNIX};
-	/* After a 0.  Without a name of the run, what started all of them stands for it. */
+	/* After a 0.  Without a name of the run, the launcher's process identifies it. */
 	if (run) n = snprintf(name->sun_path + 1, sizeof name->sun_path - 1, "starling-mpi-%.64s-%d", run, rank);
 	else n = snprintf(name->sun_path + 1, sizeof name->sun_path - 1, "starling-mpi-%d-%d", (int)getppid(), rank);
 	*length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);

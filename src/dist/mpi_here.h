@@ -1,4 +1,4 @@
-/* Which processes of a run have come to MPI_Init. */
+/* The processes of a run that have called MPI_Init. */
 #ifndef SLP_MPI_HERE_H
 #define SLP_MPI_HERE_H
 
@@ -6,11 +6,12 @@
 
 /* This one has. */
 void slp_mpi_come(void);
-/* Notes who has, from time to time while this one waits: those that give up first are gone when others do. */
+/* Notes the ranks that have called it, repeatedly while this one waits: ranks that give up first have disappeared when
+ * others give up. */
 void slp_mpi_look(void);
-/* Those that never had; "" where that is not known. */
+/* The ranks that never called it; "" if that is unknown. */
 void slp_mpi_missing(char list[SLP_CARRIER_RANKS]);
-/* All have: nobody looks any more. */
+/* All ranks have called it: the notes are no longer needed. */
 void slp_mpi_met(void);
 
 #endif

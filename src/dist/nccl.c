@@ -1,6 +1,6 @@
-/* Sums over NCCL, from and to memory of a GPU.  The ranks have exchanged messages about the sum before, so all of
- * them are here; now it is added, in the tree or in NCCL's order.  No call waits: the communicator does not block,
- * and while the GPU works this code checks from time to time whether the others are still alive. */
+/* Sums over NCCL, from and to memory of a GPU.  The ranks have exchanged messages about the sum before, so all of them
+ * take part; the values are added in the tree or in NCCL's order.  No call blocks: the communicator is nonblocking, and
+ * while the GPU works this code checks from time to time whether the other ranks are alive. */
 #include "alloc.h"
 #include "dist/gpu.h"
 #include "starling/tensor.h"
@@ -71,7 +71,7 @@ static bool is_well(int result)
 	return result == SLP_NCCL_SUCCESS || result == SLP_NCCL_IN_PROGRESS;
 }
 
-/* Whether what was called last is queued, or the communicator stands: success, in progress, or an error. */
+/* Whether the last call is queued, or the communicator ready: success, in progress, or an error. */
 static int ask(void)
 {
 	int result = SLP_NCCL_SUCCESS, asked = nccl.ncclCommGetAsyncError(state.comm, &result);
@@ -85,7 +85,7 @@ static const char *text_of(int result)
 
 /* ---- the start --------------------------------------------------------------------------------------------------- */
 
-/* What each rank lacks; then `lack` is what the first lacks that lacks anything. */
+/* Exchanges the missing requirement of each rank; then `lack` is that of the first rank that has one. */
 static enum slp_outcome agree(const struct slp_transport *t, struct slp_exchange x, char lack[SLP_DIST_WHY],
                               char why[SLP_DIST_WHY])
 {
@@ -166,7 +166,7 @@ void slp_nccl_end(void)
 
 /* ---- waiting ----------------------------------------------------------------------------------------------------- */
 
-/* A sum under way. */
+/* A sum in progress. */
 struct sum {
 	const struct slp_exchange *x;
 	char *parts; /* of the others */
@@ -237,7 +237,7 @@ static enum slp_nccl_type type_of(enum sl_dtype dtype)
 	return SLP_NCCL_UINT8;
 }
 
-/* What a rank adds: elements of x. */
+/* A rank's part of the sum: elements of x. */
 struct piece {
 	size_t first, count;
 };
@@ -323,7 +323,7 @@ static bool together(int (*trades)(const struct slp_exchange *, char *), struct 
 	return is_well(result) ? wait_for(s, is_queued) : complain(s, text_of(result));
 }
 
-/* As slp_tree_sum adds shards; what is in between takes the place of a term that is done with. */
+/* As slp_tree_sum adds shards; intermediate sums replace terms that are no longer needed. */
 static bool add(const struct slp_exchange *x, char *parts)
 {
 	int n = slp_peers.size;
@@ -357,7 +357,7 @@ static bool queue_fast(struct sum *s)
 	return is_well(result) ? wait_for(s, is_queued) : complain(s, text_of(result));
 }
 
-/* What is queued is done in time, or NCCL is given up. */
+/* The queued work is done in time, or NCCL is abandoned. */
 static bool finish(struct sum *s, bool queued)
 {
 	if (queued && !slp_gpu_mark()) queued = complain(s, "an event was not recorded");

@@ -1,4 +1,4 @@
-/* NCCL's interface as it is called here.  The library is loaded on demand, and its functions are declared here, so
+/* NCCL's interface.  The library is loaded on demand, and its functions are declared here, so
  * that building does not need it: the interface of version 2.14, which later versions keep. */
 #ifndef SLP_NCCL_H
 #define SLP_NCCL_H
@@ -13,7 +13,7 @@ struct slp_nccl_id {
 	char bytes[128];
 };
 
-/* ncclConfig_t as it was in that version, which is how later ones know what is in it. */
+/* ncclConfig_t of that version, by which later versions recognise its fields. */
 struct slp_nccl_config {
 	size_t size;
 	unsigned magic, version;

@@ -1,4 +1,4 @@
-/* Carriers that are libraries of their own, because they need what not everybody has. */
+/* Carriers in separate libraries, because they need libraries that not every machine has. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>

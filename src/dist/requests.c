@@ -1,7 +1,7 @@
-/* Requests: exchanges between processes, served by a thread of their own in the order in which the program made them,
- * which is the same in all processes.  A tensor's memory belongs to that thread from the end of the last task that
- * writes it (starpu_data_acquire_on_node_cb) until the exchange is over: what uses it waits by StarPU's own
- * dependencies, and the program goes on.  The thread never takes the engine's lock, with which submission waits for
+/* Requests: exchanges between processes, served by a separate thread in the order of the program's calls, which is the
+ * same in all processes.  A tensor's memory belongs to that thread from the end of the last task that writes it
+ * (starpu_data_acquire_on_node_cb) until the end of the exchange: StarPU's dependencies delay its users, and the
+ * program continues.  The thread never takes the engine's lock, with which submission waits for
  * work to end. */
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static struct {
 	uint64_t number;           /* of the next one */
 	bool fast;                 /* SL_DIST_ORDER */
 	bool ending, busy;         /* busy: the thread has one that is not over */
-	char broken[SLP_DIST_WHY]; /* why no exchange will be any more; "": they go on */
+	char broken[SLP_DIST_WHY]; /* the reason why no more exchanges follow; "": they do */
 	uint32_t fault;            /* of that */
 	struct sl_dist_info info;
 } queue = {.lock = STARPU_PTHREAD_MUTEX_INITIALIZER, .changed = STARPU_PTHREAD_COND_INITIALIZER};
@@ -108,7 +108,7 @@ static uint32_t fault_of(const struct slp_request *r, const char *why)
 	return fault;
 }
 
-/* The tensors' tasks go on. */
+/* The tensors' tasks continue. */
 static void give_back(struct slp_request *r, const char *why)
 {
 	bool failed = r->outcome != SLP_EXCHANGED, broken = r->outcome == SLP_DIST_BROKEN;
@@ -163,7 +163,7 @@ static void *communicate(void *unused)
 
 /* ---- making requests --------------------------------------------------------------------------------------------- */
 
-/* What breaks once stays broken. */
+/* A broken connection stays broken. */
 static bool is_broken(const char *at, const char *what)
 {
 	char why[SLP_DIST_WHY];
@@ -184,7 +184,7 @@ static void enqueue(struct slp_request *r)
 	starpu_pthread_mutex_unlock(&queue.lock);
 }
 
-/* From the worker that ended the last task that uses a buffer, or at once. */
+/* From the worker that ended the last task that uses a buffer, or immediately. */
 static void values_are_there(void *arg)
 {
 	struct slp_request *r = arg;
@@ -193,7 +193,7 @@ static void values_are_there(void *arg)
 	starpu_pthread_mutex_unlock(&queue.lock);
 }
 
-/* Memory that several members lie in is claimed once. */
+/* Memory shared by several members is claimed once. */
 static bool claim(struct slp_request *r, sl_tensor *t, const char *name)
 {
 	struct slp_member *m = &r->members[r->count];
@@ -254,7 +254,7 @@ static bool send(const char *at, const char *function, struct slp_request *r)
 	for (int i = 0; i < r->count; i++)
 		if (r->members[i].claims) handles[n++] = r->members[i].buffer->handle;
 	unsigned node = r->node;
-	enqueue(r); /* which may be over, and gone, once the last buffer was asked for */
+	enqueue(r); /* which may be complete, and freed, once the last buffer was requested */
 	for (int i = 0; i < n; i++)
 		ok &= starpu_data_acquire_on_node_cb(handles[i], node, STARPU_RW, values_are_there, r) == 0;
 	if (handles != few) free(handles);
@@ -262,7 +262,7 @@ static bool send(const char *at, const char *function, struct slp_request *r)
 	return ok || slp_call_fail(at, function, SL_EINTERNAL, "StarPU did not hand over the values");
 }
 
-/* Where they are wanted: there where they lie, if all of them are added on a GPU. */
+/* The memory node for the values of a sum: the GPU's if all of them are added there, else main memory. */
 static unsigned choose_node(const struct slp_request *r, sl_tensor *const *list, int n, bool gpu)
 {
 	bool there = r->x.meets;
@@ -339,7 +339,7 @@ enum sl_status slp_dist_broadcast_now(const char *at, const char *name, void *da
 	return wait_for(at, &r);
 }
 
-/* Sums stay on GPUs from now on, if all ranks can; what goes wrong shows in later exchanges. */
+/* Sums stay on GPUs from now on, if all ranks can; errors appear in later exchanges. */
 void slp_dist_meet_on_gpus(const char *at)
 {
 	struct slp_request r = {.kind = SLP_REQUEST_NCCL, .x.name = "sl_init"};
@@ -362,7 +362,7 @@ enum sl_status slp_dist_agree(const char *at, const char *function, const char *
 	return s;
 }
 
-/* What exchanges have cost this process; zeros for one that is alone. */
+/* The cost of the exchanges of this process since sl_init; zeros for a process that is alone. */
 struct sl_dist_info sl_dist_info(void)
 {
 	SLP_CALL("sl_dist_info", NULL);

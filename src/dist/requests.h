@@ -1,4 +1,4 @@
-/* What requests.c serves, and where its values are (values.c). */
+/* Requests (requests.c) and the places of their values (values.c). */
 #ifndef SLP_REQUESTS_H
 #define SLP_REQUESTS_H
 
@@ -27,16 +27,16 @@ struct slp_request {
 	struct slp_request *next;
 	struct slp_dist_part *parts; /* as in struct slp_dist_what */
 	int nparts;
-	unsigned node; /* of StarPU's memory, where its tensors are wanted */
+	unsigned node; /* the memory node of StarPU for its tensors */
 	int count;     /* 0: memory of the caller, who waits */
 	struct slp_member members[];
 };
 
-/* All by the communicating thread.  Finds the values, joined if they are those of several tensors: x.data, NULL without
- * memory for that; and gives them back to the tensors. */
+/* All are called by the communicating thread.  Acquires the values, joined if there are several tensors: x.data, NULL
+ * without memory for that; and returns them to the tensors. */
 void slp_values_open(struct slp_request *r);
 bool slp_values_close(struct slp_request *r);
-/* Why the values are none; NULL: they are sound. */
+/* The reason why the values are invalid; NULL: they are valid. */
 const char *slp_values_wrong(const struct slp_request *r, char text[SLP_DIST_WHY]);
 uint32_t slp_values_fault(const struct slp_request *r); /* of the tensors: the first, or 0 */
 /* The same as bfloat16, to be sent, which become those of x afterwards. */

@@ -1,4 +1,4 @@
-/* The transport of simulated nodes: one process stands for all of them, which do the same at the same time.  The
+/* The transport of simulated nodes: one process represents all of them, which do the same at the same time.  The
  * time of an exchange is that of its messages (messages.c) over the described network, and of the passes over memory
  * that do not overlap with them.  Values are not computed.
  *
@@ -28,7 +28,7 @@ static double seconds_of(double bytes)
 	return network.latency + bytes / network.bandwidth;
 }
 
-/* adding: what exceeds the time of messages */
+/* adding: the part beyond the time of messages */
 static enum slp_outcome last(double bytes, double messages, double adding)
 {
 	double seconds = network.free ? 0 : messages + adding;
@@ -46,14 +46,15 @@ static int threads(void)
 	return slp_adders(slp_simulated_cores(), (int)starpu_cuda_worker_get_count());
 }
 
-/* How long so many bytes take that threads read or write. */
+/* The seconds for threads to read or write this number of bytes. */
 static double pass(double bytes)
 {
 	return bytes / (network.memory * threads());
 }
 
-/* How much longer a sum takes because what comes in `coming` seconds is added in `adding`, a portion after the other,
- * and goes on in `going` once the link is free.  That is a pipeline: the longest stage, and a portion of the others. */
+/* The additional time of a sum because data that comes in `coming` seconds is added in `adding`, one portion after the
+ * other, and sent on in `going` once the link is free.  That is a pipeline: the longest stage, and a portion of the
+ * others. */
 static double excess(double bytes, double coming, double adding, double going)
 {
 	double portion = (double)SLP_ADDERS_PORTION * threads();
@@ -77,7 +78,7 @@ static enum slp_outcome sum_on_gpu(const struct slp_exchange *x, double bytes)
 	return last(2 * others / n, network.latency + 2 * seconds_of(others / n), check + adding);
 }
 
-/* For one rank alone, its link takes what all others send, which it adds. */
+/* For one rank alone, its link receives the data of all others, which it adds. */
 static enum slp_outcome sum(const struct slp_exchange *x, char why[SLP_DIST_WHY])
 {
 	(void)why;

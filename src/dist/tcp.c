@@ -1,4 +1,4 @@
-/* The carrier over TCP: a connection between each two processes. */
+/* The carrier over TCP: one connection for each pair of processes. */
 #include "alloc.h"
 #include "dist/tcp.h"
 #include "starling/base.h"
@@ -59,7 +59,7 @@ static int wait_for(struct slp_interest *list, double seconds)
 	return n > 0 ? n : 0;
 }
 
-/* Reads what still comes until the other has left, too: what was sent to it might be lost otherwise. */
+/* Also reads the remaining data until the other has left: otherwise the data sent to it might be lost. */
 static void drain(int fd, double deadline)
 {
 	char rest[4096];

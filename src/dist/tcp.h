@@ -1,4 +1,4 @@
-/* The carrier over TCP: a connection between each two processes. */
+/* The carrier over TCP: one connection for each pair of processes. */
 #ifndef SLP_TCP_H
 #define SLP_TCP_H
 
@@ -8,7 +8,7 @@
 #include "runtime/process/acceptor.h"
 #include "starling/base.h"
 
-/* What a process says of itself: all that must be alike comes first. */
+/* The description that a process sends: fields that must be equal on all ranks come first. */
 struct slp_hello {
 	char magic[8] SLP_NONSTRING;
 	uint32_t protocol, size; /* another byte order is another protocol */

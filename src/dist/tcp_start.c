@@ -1,5 +1,5 @@
-/* How processes meet over TCP.  Rank 0 listens at the address that all were given; the others listen at the address by
- * which they reach rank 0, tell it where, and get the list of all; then each two are connected.  Both sides of a
+/* Connects processes over TCP.  Rank 0 listens at the address in all ranks' settings; the others listen at the address
+ * from which they reach rank 0, send it to rank 0, and get the list of all; then each pair connects.  Both sides of a
  * connection prove that they know the secret. */
 #include <errno.h>
 #include <netdb.h>
@@ -16,7 +16,7 @@
 #include "runtime/process/sockets.h"
 #include "starling/base.h"
 
-enum { PROTOCOL = 2, TEXT = SLP_DIST_WHY, SHORT = 2 /* seconds, for what fits in a socket's buffer */ };
+enum { PROTOCOL = 2, TEXT = SLP_DIST_WHY, SHORT = 2 /* seconds, for data that fits in a socket's buffer */ };
 
 struct answer {
 	char text[TEXT]; /* why not; "": welcome */
@@ -64,7 +64,7 @@ static struct slp_hello hello_of(const struct meeting *m, const struct where *wh
 
 /* ---- accepting one ----------------------------------------------------------------------------------------------- */
 
-/* What is wrong with one that knows the secret: nobody can go on then. */
+/* The fault of a process that knows the secret: then nobody can continue. */
 static bool fits(const struct meeting *m, const struct slp_hello *h)
 {
 	int rank = (int)h->rank;
@@ -128,7 +128,7 @@ static bool accept_from(struct meeting *m, int first)
 
 /* ---- going to one ------------------------------------------------------------------------------------------------ */
 
-/* Whether it welcomes this process.  What it says is worth nothing before it has proved that it knows the secret. */
+/* Whether it welcomes this process.  Its messages are ignored before it has proved that it knows the secret. */
 static bool introduce(struct meeting *m, int fd, int rank, const struct where *where)
 {
 	struct slp_greeting g;
@@ -136,7 +136,9 @@ static bool introduce(struct meeting *m, int fd, int rank, const struct where *w
 	struct slp_hello h = hello_of(m, where);
 	bool ok = slp_socket_read(fd, &g, sizeof g, m->deadline) && getrandom(h.nonce, SLP_NONCE, 0) == SLP_NONCE;
 	if (ok && memcmp(g.magic, SLP_MAGIC, sizeof g.magic))
-		return fail(m, "what answers for rank %d is not this version of Starling (MASTER_ADDR, MASTER_PORT)",
+		return fail(m,
+		            "the process that answers for rank %d does not run this version of Starling (MASTER_ADDR, "
+		            "MASTER_PORT)",
 		            rank);
 	if (ok) slp_prove(m->place->secret, "hello", g.nonce, &h, offsetof(struct slp_hello, mac), h.mac);
 	ok = ok && slp_socket_write(fd, &h, sizeof h, m->deadline) && slp_socket_read(fd, &a, sizeof a, m->deadline);
@@ -221,7 +223,7 @@ static bool check_secret(struct meeting *m)
 	return true;
 }
 
-/* What to do about an error of listening. */
+/* The advice about an error of listening. */
 static const char *advice(int error)
 {
 	switch (error) {
@@ -282,7 +284,7 @@ static void tell_late(struct meeting *m)
 
 /* ---- all --------------------------------------------------------------------------------------------------------- */
 
-/* Rank 0: all come, and hear where the others are, or why it comes to nothing. */
+/* Rank 0: all connect, and receive the addresses of the others, or the reason of a failure. */
 static bool lead(struct meeting *m)
 {
 	if (!listen_at_master(m)) return false;

@@ -1,5 +1,5 @@
-/* What carries values between processes: four functions.  All but start are called by one thread, the one that serves
- * requests (requests.c), and in the same order in all processes. */
+/* Transports of values between processes: four functions.  The thread that serves requests (requests.c) calls all but
+ * start, in the same order in all processes. */
 #ifndef SLP_TRANSPORT_H
 #define SLP_TRANSPORT_H
 
@@ -8,8 +8,8 @@
 
 enum { SLP_DIST_WHY = SLP_CARRIER_WHY, SLP_DIST_NAME = 48 };
 
-/* What is exchanged: values of this process, which become those of all.  Number and description go with the values, and
- * are compared. */
+/* The data of an exchange: values of this process, which become those of all.  Number and description are sent with the
+ * values, and compared. */
 struct slp_exchange {
 	uint64_t number; /* in the order of the program */
 	char name[SLP_DIST_NAME];
@@ -18,8 +18,8 @@ struct slp_exchange {
 	enum sl_dtype dtype;
 	int64_t rows;       /* of the batch whose gradient it is; 0: of none */
 	double lr;          /* of the trainer whose gradient it is; 0: of none */
-	const char *spoilt; /* why the values are none; NULL: they are sound */
-	bool meets;         /* it may go from GPU to GPU, if all have it there, which all say beforehand */
+	const char *spoilt; /* the reason why the values are invalid; NULL: they are valid */
+	bool meets;         /* may go from GPU to GPU, if all ranks have the values there, which they exchange first */
 	bool gpu;           /* data is memory of this process's GPU */
 	/* A sum is for one rank alone, or for all; a broadcast comes from a rank, to rank 0 alone, or to all. */
 	int rank;
@@ -43,16 +43,16 @@ static inline bool slp_goes_whole(const struct slp_exchange *x, int ranks)
 
 enum slp_outcome {
 	SLP_EXCHANGED,
-	SLP_EXCHANGE_SPOILT, /* a process has no sound values: all know that, and can go on */
+	SLP_EXCHANGE_SPOILT, /* a process has no valid values: all know that, and can continue */
 	SLP_DIST_BROKEN      /* the processes cannot go on together */
 };
 
 struct slp_transport {
 	const char *name;
-	/* Meets the other processes, and says in place which this one is; an error's text goes to why. */
+	/* Connects to the other processes, and sets this one's rank in place; an error's text goes to why. */
 	enum sl_status (*start)(struct slp_place *place, char why[SLP_DIST_WHY]);
-	/* Adds the values of all processes, in the tree (0 + 1) + (2 + 3) ..., or as it likes if place->fast; why says
-	 * what went wrong and on which rank. */
+	/* Adds the values of all processes, in the tree (0 + 1) + (2 + 3) …, or in any order if place->fast; why gets
+	 * the error and its rank. */
 	enum slp_outcome (*sum)(const struct slp_exchange *x, char why[SLP_DIST_WHY]);
 	/* Gives the values of one rank. */
 	enum slp_outcome (*broadcast)(const struct slp_exchange *x, char why[SLP_DIST_WHY]);
@@ -64,12 +64,12 @@ struct slp_transport {
 /* exchanges.c: the transport that a carrier makes, one at a time. */
 const struct slp_transport *slp_messages(const struct slp_carrier *carrier);
 
-/* simulated.c: that of simulated nodes; NULL: there are none.  apart: they shall do without it. */
+/* simulated.c: the transport of simulated nodes; NULL: there are none.  apart: as if each node were alone. */
 const struct slp_transport *slp_simulated_transport(bool *apart);
 bool slp_simulated_sums_on_gpus(void);
 
 extern const struct slp_carrier slp_tcp;
-/* plugin.c: the carrier in libstarling-NAME.so, loaded for the rest of the program; NULL: why says what is wrong. */
+/* plugin.c: the carrier in libstarling-NAME.so, loaded for the rest of the program; NULL: why has the reason. */
 const struct slp_carrier *slp_plugin(const char *name, char why[SLP_DIST_WHY]);
 
 /* add.c */

@@ -1,5 +1,5 @@
-/* The values of requests: where they lie, in main memory or on a GPU; several tensors joined; whether they are sound;
- * rounded for the way. */
+/* The values of requests: their place, in main memory or on a GPU; joins of several tensors; checks; rounding for the
+ * exchange. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,7 +87,7 @@ bool slp_values_close(struct slp_request *r)
 
 /* ---- whether they are sound -------------------------------------------------------------------------------------- */
 
-/* Elements of what is exchanged: 1: they are finite; 0: they are not; -1: that is not known. */
+/* The exchanged elements: 1: all are finite; 0: not all; -1: unknown. */
 static int are_finite(const struct slp_request *r, const struct slp_dist_part *parts, int n)
 {
 	bool ok = true;
@@ -101,7 +101,7 @@ static int are_finite(const struct slp_request *r, const struct slp_dist_part *p
 	return ok ? slp_gpu_look_end(slp_dist.patience) : -1;
 }
 
-/* The name of what is not finite. */
+/* The name of a value that is not finite. */
 static const char *not_finite(const struct slp_request *r)
 {
 	struct slp_dist_part part = {0, 0};

@@ -1,4 +1,4 @@
-/* Exporting: the program of a block, and what its operations' attributes mean. */
+/* Exporting: the program of a block, and the attributes of its operations. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,7 +91,7 @@ static struct slp_signature *signature_of_shapes(const struct sl_export_opts *o)
 	return s;
 }
 
-/* That of the plan which a hybridised block has used last. */
+/* The program of the plan that a hybridised block has used last. */
 static struct slp_signature *signature_of_plan(const sl_plan *plan)
 {
 	const sl_graph *g = sl_plan_graph(plan);

@@ -1,4 +1,4 @@
-/* What the exporters share: the traced program, attributes of its operations, errors. */
+/* Common parts of the exporters: the traced program, attributes of its operations, errors. */
 #ifndef SLP_EXPORT_PROGRAM_H
 #define SLP_EXPORT_PROGRAM_H
 
@@ -28,7 +28,7 @@ struct slp_pooling {
 	int64_t kernel[2], stride[2], pad[2];
 };
 struct slp_pooling slp_export_pooling(const struct slp_gnode *n);
-/* Axes of a reduction, all of them if none are given; how many. */
+/* Axes of a reduction, all of them if none are given; returns their number. */
 int slp_export_axes(const struct slp_gnode *n, int ndim, int axes[SL_MAX_NDIM]);
 /* The permutation of a transpose. */
 void slp_export_permutation(const struct slp_gnode *n, int ndim, int64_t axes[SL_MAX_NDIM]);

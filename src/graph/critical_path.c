@@ -1,8 +1,8 @@
 /* The critical path of a plan: the least time from the beginning of each unit to the end of the program.  A unit
  * with a longer path is more urgent.
  *
- * The times are the rough ones that partition the graph: from flops and bytes, so that the same program has the same
- * priorities in each run, even the first, before anything has been measured. */
+ * The times are the estimates that partition the graph, from flops and bytes, so that the same program has the same
+ * priorities in each run, including the first, before any measurement. */
 #include <stdlib.h>
 
 #include "graph/plan.h"

@@ -140,9 +140,9 @@ sl_graph *slp_graph_from(sl_tensor *const *heads, int count, const struct slp_tr
 }
 
 /* The program that computes the heads, which must be symbols: the operations behind them in the order of their calls.
- * Free it with sl_graph_free.  Its inputs are the variables, in the order they were made.  NULL with SL_EINVAL: there
- * is no head, or one has values.  NULL also while a mistake is pending (sl_error), for it may be one of the calls that
- * the program should hold, though no head depends on it: a change of a symbol in place, for example.
+ * Free it with sl_graph_free.  Its inputs are the variables, in the order in which they were made.  NULL with
+ * SL_EINVAL: there is no head, or one has values.  NULL also while an error is pending (sl_error), since the failed
+ * call may belong to the program even if no head depends on it: a change of a symbol in place, for example.
  *
  *     sl_tensor *a = sl_var("a"), *b = sl_var("b");
  *     sl_graph *g = sl_graph_define(sl_add(a, b)); */
@@ -164,7 +164,7 @@ sl_graph *sl_graph_define_at(const char *at, sl_tensor *const *heads, int count)
 }
 
 /* Writes the names of the program's inputs, in the order in which a run takes them, to names, at most max of them, and
- * returns how many there are: none, if there is no program.  The names belong to it.
+ * returns the number of inputs; 0 for NULL.  The names belong to the program.
  *
  *     int n = sl_graph_inputs(graph, NULL, 0); */
 int sl_graph_inputs(const sl_graph *g, const char **names, int max)

@@ -1,4 +1,4 @@
-/* Whether the units of a plan fit on its device: work that a GPU cannot hold at once must not be one task. */
+/* Checks that each unit of a plan fits on its device: work that needs more than a GPU's memory must not be one task. */
 #include <stdlib.h>
 #include <string.h>
 

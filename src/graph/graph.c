@@ -27,7 +27,7 @@ static size_t hash(const char *text)
 	return (size_t)(h ^ h >> 32);
 }
 
-/* The entry of a name in the table, or the free one where it belongs. */
+/* The entry of a name in the table, or the free entry for it. */
 static struct slp_name *name_entry(const struct slp_names *names, const char *text)
 {
 	size_t i = hash(text) & (names->capacity - 1);

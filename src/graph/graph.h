@@ -1,4 +1,4 @@
-/* Graphs from the inside: the program that passes change and plans are made from.
+/* Internals of graphs: the programs that passes change and plans are made from.
  *
  * Nodes stand in an order in which they can run: arguments before users, and a node that writes a parameter after all
  * readers of its old value and before all readers of the new one. Passes keep that order. Values are {node, output}. */
@@ -99,8 +99,8 @@ bool slp_graph_compact(sl_graph *g);
 int *slp_graph_memories(const sl_graph *g);
 /* Whether a node writes each of these: by memory; malloc'd, NULL without memory. */
 bool *slp_graph_written(const sl_graph *g, const int *memory);
-/* How many arguments and outputs use each output: counts[node * SLP_MAX_OUTPUTS + out]; malloc'd, NULL without
- * memory. */
+/* The number of arguments and outputs that use each output: counts[node * SLP_MAX_OUTPUTS + out]; malloc'd, NULL
+ * without memory. */
 int *slp_graph_uses(const sl_graph *g);
 /* Whether the node must stay even if its results are unused: it writes a parameter. */
 bool slp_node_has_effect(const struct slp_gnode *n);
@@ -118,13 +118,13 @@ static inline bool slp_value_equal(struct slp_value a, struct slp_value b)
 {
 	return a.node == b.node && a.out == b.out;
 }
-/* An attribute by its name: its row in the table, its place in the node; NULL if there is none. */
+/* An attribute by name: its row in the table, its address in the node; NULL if there is none. */
 const struct slp_attr *slp_attr_find(const struct sl_op *op, const char *name);
 /* Whether attributes of two calls, completed by infer, are the same. */
 bool slp_attrs_equal(const struct sl_op *op, const void *a, const void *b);
 const void *slp_node_attr(const struct slp_gnode *n, const char *name);
-/* Result types of one operation node from those of its arguments; errors name the node's call site.  Its attributes
- * stay as the program gave them: what infer completes (a shape with -1) holds for these types only. */
+/* Computes the result types of a node from the types of its arguments; errors name the node's call site.  Its
+ * attributes keep the program's values: those that infer completes (a shape with -1) hold for these types only. */
 enum sl_status slp_node_infer(sl_graph *g, int node);
 /* The call that infer, flops, bytes, scratch and kernels of the operation look at: types filled in, attributes a copy
  * that infer has completed.  false, with an error, if it is wrong.  slp_call_free(c) afterwards. */
@@ -167,7 +167,7 @@ extern const struct slp_pass slp_passes[SL_PASSES];
 
 /* ---- symbols (symbol.c) ------------------------------------------------------------------------------------------ */
 
-/* While a trace is under way in this thread, operations without inputs give symbols, too. */
+/* While this thread traces, operations without inputs also give symbols. */
 struct slp_trace {
 	struct slp_pending before; /* an error from before: errors of the trace are kept apart from it */
 	struct slp_trace *outer;
@@ -181,12 +181,12 @@ struct slp_trace {
 	bool backward;                 /* calls are those of sl_backward */
 	int repeat;                    /* calls are part of a recomputed block: its number; else 0 */
 	int repeats;                   /* recomputed blocks so far */
-	const struct slp_recorder *by; /* what the thread records by outside */
+	const struct slp_recorder *by; /* the thread's recorder outside */
 	uint64_t names;                /* operations named in this trace */
 	sl_device device;              /* of the symbols */
 };
 void slp_trace_begin(struct slp_trace *trace, sl_device device);
-void slp_trace_end(struct slp_trace *trace); /* releases what it holds */
+void slp_trace_end(struct slp_trace *trace); /* releases its references */
 struct slp_trace *slp_trace_current(void);   /* NULL: none */
 /* Lets operations run as usual for a while (to initialise a parameter); pass the result to slp_trace_resume. */
 struct slp_trace *slp_trace_pause(void);

@@ -1,7 +1,7 @@
 /* Hoisting: values that a program computes from parameters alone for its kernels (packed weights, weights with a folded
  * batch normalisation) are computed after a parameter was written, not at each run.
  *
- * Their nodes become a program of their own, which writes parameters that the plan reads in their place. */
+ * Their nodes become a separate program, which writes parameters that the plan reads instead. */
 #include <stdlib.h>
 
 #include "graph/pass.h"
@@ -22,7 +22,7 @@ struct slp_hoisted {
 	bool ran;
 };
 
-/* ---- what is hoisted --------------------------------------------------------------------------------------------- */
+/* ---- hoisted nodes ----------------------------------------------------------------------------------------------- */
 
 static bool is_preparation(const struct slp_gnode *n)
 {
@@ -187,7 +187,7 @@ static bool has_changed(struct slp_hoisted *h)
 	return changed;
 }
 
-/* Makes tensors anew whose values sl_shutdown took. */
+/* Makes tensors whose values sl_shutdown took again. */
 static enum sl_status put(struct slp_gnode *n, sl_tensor *value)
 {
 	if (n->tensor->storage->generation == slp_engine.generation)

@@ -79,7 +79,7 @@ static bool lex_sign(struct slp_lexer *lex)
 	size_t n = strncmp(lex->p, "...", 3) ? 1 : 3;
 	if (n == 1 && !strchr("()[],:=", *lex->p))
 		return slp_lex_fail(lex, SL_EFORMAT,
-		                    slp_is_printable(*lex->p) ? "'%c' means nothing here" : "a character of code %d",
+		                    slp_is_printable(*lex->p) ? "'%c' is not expected here" : "a character of code %d",
 		                    (unsigned char)*lex->p);
 	memcpy(lex->text, lex->p, n);
 	lex->text[n] = 0;

@@ -110,7 +110,7 @@ static void make_regions(struct memory *m, bool reuse)
 
 /* ---- concatenations ---------------------------------------------------------------------------------------------- */
 
-/* Whether the arguments of a concatenation lie one after another in its result, undivided. */
+/* Whether the arguments of a concatenation are consecutive, undivided parts of its result. */
 static bool is_in_pieces(const struct memory *m, const struct slp_gnode *n)
 {
 	if (n->kind != SLP_NODE_OP || n->op != &slp_op_concat) return false;

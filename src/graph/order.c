@@ -1,6 +1,6 @@
-/* The order of a graph's nodes: bringing them into one that can run, and checking that they are.
+/* The order of a graph's nodes: sorts them into a runnable order, and checks it.
  *
- * A node waits for its arguments.  On top, accesses to memory that some node writes keep the order they have: a write
+ * A node waits for its arguments.  In addition, accesses to memory that a node writes keep their order: a write
  * waits for the reads since the last write, a read for the last write.  Two parameters over one storage are the same
  * memory. */
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "runtime/task/storage.h"
 #include "starling/graph.h"
 
-/* ---- which memory a value lies in -------------------------------------------------------------------------------- */
+/* ---- the memory of values ---------------------------------------------------------------------------------------- */
 
 /* A parameter's node and its storage, to find those that share it. */
 struct memory {
@@ -64,15 +64,15 @@ struct wait {
 struct order {
 	const sl_graph *g;
 	int *wanted;      /* the nodes as they should come */
-	int *done, ndone; /* as they will stand */
+	int *done, ndone; /* in their final order */
 	enum { NEW, OPEN, DONE } * state;
-	int *stack, *progress; /* nodes under way, and how many of its dependencies each has visited */
+	int *stack, *progress; /* nodes in progress, and the number of dependencies that each has visited */
 	int *waits;            /* first of each node, in list; -1: none */
 	struct wait *list;
 	int nwaits, max_waits;
 };
 
-/* Nodes by the place they want: before `before`, else where they stand. */
+/* Nodes by their preferred place: before `before`, else unchanged. */
 static bool want(struct order *o)
 {
 	const sl_graph *g = o->g;

@@ -326,7 +326,7 @@ static bool statements(struct slp_parser *p)
  *
  *     input x: float32 (2, 3)         given at each run; without a type or a shape: known when it is compiled
  *     param w: float32 (3, 4)         a tensor that the program reads and may write; it begins as zeros
- *     const c: float32 (2,) = [1, 2]  one number: all elements are that
+ *     const c: float32 (2,) = [1, 2]  a single number is the value of all elements
  *     y = dot(x, w)                   any operation; arguments are names, numbers (float32 scalars) or calls
  *     bn = batch_norm(y, g, b, m, v, eps=1e-5)     attributes by name; bn[1] is its second result
  *     sgd(w, d, lr=0.1)               an operation for its effect
@@ -334,7 +334,7 @@ static bool statements(struct slp_parser *p)
  *
  * Comments begin with #.  Result types may follow a call (": float32 (2, 4)").  Random operations draw from the streams
  * of each run.  Errors name line and column: SL_EFORMAT, not this language; SL_EINVAL, no such operation, attribute or
- * name, or a wrong number of arguments; SL_ESHAPE.  Whether types fit is found when it is compiled.  Free it with
+ * name, or a wrong number of arguments; SL_ESHAPE.  Types are checked when the program is compiled.  Free it with
  * sl_graph_free.
  *
  *     sl_graph *g = sl_graph_parse("input x\nreturn relu(add(x, 1))"); */

@@ -1,4 +1,4 @@
-/* Reading a program's text: what its statements (parse.c) and the attributes of its calls (parse_attrs.c) share. */
+/* Reading a program's text: common parts of statements (parse.c) and attributes of calls (parse_attrs.c). */
 #ifndef SLP_PARSE_H
 #define SLP_PARSE_H
 
@@ -16,7 +16,7 @@ struct slp_parser {
 	int literals;
 };
 
-/* The most bytes of a tensor that a text makes; fuzz targets ask for less. */
+/* The largest size of a tensor in a text, in bytes; fuzz targets set less. */
 extern int64_t slp_text_most_bytes;
 
 /* Reads name=value into attrs. */

@@ -47,7 +47,7 @@ bool slp_parse_type(struct slp_parser *p, struct slp_type *type)
 
 /* ---- values of attributes ---------------------------------------------------------------------------------------- */
 
-/* The number that a word stands for in this attribute. */
+/* The number of a word in this attribute. */
 static bool word_value(const struct slp_attr *a, const char *text, int *value)
 {
 	static const char *const truth[] = {"false", "true", NULL};
@@ -83,7 +83,7 @@ static bool store(struct slp_parser *p, const struct slp_attr *a, char *attrs, u
 	return slp_lex_next(&p->lex);
 }
 
-/* Reads a value, or several in parentheses; *count: how many. */
+/* Reads a value, or several in parentheses; *count: their number. */
 static bool store_all(struct slp_parser *p, const struct slp_attr *a, char *attrs, int *count)
 {
 	bool ok = true;

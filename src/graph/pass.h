@@ -30,8 +30,7 @@ bool slp_walk_begin(struct slp_walk *w, sl_graph *g); /* false, with an error: n
 /* Replaces arguments of a node, which comes after their replacements. */
 void slp_walk_node(struct slp_walk *w, int node);
 void slp_walk_replace(struct slp_walk *w, struct slp_value from, struct slp_value to);
-/* Whether `to` can take the place of `from`: neither is written, and results of the program stay tensors of their
- * own. */
+/* Whether `to` can replace `from`: neither is written, and results of the program remain distinct tensors. */
 bool slp_walk_may_replace(const struct slp_walk *w, struct slp_value from, struct slp_value to);
 /* Whether a node may read v at another place in the order. */
 bool slp_walk_may_read(const struct slp_walk *w, struct slp_value v);
@@ -100,7 +99,7 @@ bool slp_node_is(const struct slp_gnode *n, const struct sl_op *op);
  * plain form into the lowered one. */
 enum slp_conv_pass slp_node_conv(const struct slp_gnode *n);
 void slp_node_lower_conv(struct slp_gnode *n);
-/* A number in the attributes of a call, of a node; 0 if there is none of that name. */
+/* A number in the attributes of a call, of a node; 0 if there is no attribute of that name. */
 double slp_attr_number(const struct sl_op *op, const void *attrs, const char *name);
 double slp_node_number(const struct slp_gnode *n, const char *name);
 void slp_node_set_int(struct slp_gnode *n, const char *name, int value); /* of an int or a bool */

@@ -254,7 +254,7 @@ static bool take_elementwise(struct blocks *b, int node)
 	return true;
 }
 
-/* ---- what convolutions take over --------------------------------------------------------------------------------- */
+/* ---- operations that convolutions absorb ------------------------------------------------------------------------- */
 
 /* The convolution whose result v has a single user; NULL: there is none. */
 static struct slp_conv2d_blocked_attrs *convolution_of(const struct blocks *b, struct slp_value v,

@@ -21,7 +21,7 @@ struct group {
 	struct slp_fused_attrs expression;
 };
 
-/* ---- what belongs to a group ------------------------------------------------------------------------------------- */
+/* ---- members of a group ------------------------------------------------------------------------------------------ */
 
 /* Whether a program's own operation can join: it has a CPU kernel and the data type of expressions. */
 static bool takes_own(const sl_graph *g, const struct slp_gnode *n)

@@ -1,4 +1,4 @@
-/* cse: the same operation on the same arguments is done once (common subexpressions).
+/* cse: the same operation on the same arguments is computed once (common subexpressions).
  *
  * Attributes count as infer completes them (axis -1 of two is axis 1). Random operations are the same if their streams
  * are: a mask that the backward pass draws again. A parameter that is written in between is another value. Parts that

@@ -33,7 +33,7 @@ static struct slp_value arg(const struct site *s, int i)
 	return here(s)->in[i];
 }
 
-/* ---- what a rule can do ------------------------------------------------------------------------------------------ */
+/* ---- tools of rules ---------------------------------------------------------------------------------------------- */
 
 static bool become_value(struct site *s, struct slp_value v)
 {

@@ -179,8 +179,8 @@ sl_plan *slp_plan_new_grouped(const char *at, const char *what, sl_graph *graph,
 }
 
 /* Compiles a program for certain input shapes on a device: optimises it, plans its memory and divides it into tasks.
- * The graph still belongs to the caller; free the plan with sl_plan_free.  NULL after a mistake: SL_ESHAPE, an input
- * has no shape; SL_EDEVICE; else that of an operation, which the message names with its call site.
+ * The caller keeps the graph; free the plan with sl_plan_free.  NULL after a mistake: SL_ESHAPE, an input has no shape;
+ * SL_EDEVICE; otherwise the error of an operation, which the message names with the place of its call.
  *
  *     sl_plan *plan = sl_compile(graph, .shapes = (sl_shape[]){SL_SHAPE(1, 512)}); */
 sl_plan *sl_compile_at(const char *at, const sl_graph *graph, struct sl_compile_opts opts)
@@ -210,7 +210,7 @@ struct sl_plan_info sl_plan_info(const sl_plan *plan)
 	return plan ? plan->info : (struct sl_plan_info){0};
 }
 
-/* Frees a plan; runs under way still complete.  NULL is ignored. */
+/* Frees a plan; runs in flight still complete.  NULL is ignored. */
 void sl_plan_free(sl_plan *p)
 {
 	if (!p) return;

@@ -1,4 +1,4 @@
-/* Plans from the inside: a graph partitioned into units, each unit's code, and where every value lies. */
+/* Internals of plans: a graph partitioned into units, each unit's code, and the place of every value. */
 #ifndef SLP_PLAN_H
 #define SLP_PLAN_H
 
@@ -39,8 +39,8 @@ struct sl_plan {
 	struct sl_plan_info info;
 };
 
-/* hoist.c: moves the computation of values that depend on parameters alone into a program of its own, which runs after
- * parameters were written, before a run of the plan. */
+/* hoist.c: moves the computation of values that depend on parameters alone to a separate program, which runs before a
+ * run of the plan if parameters were written since. */
 enum sl_status slp_hoist(sl_plan *plan, const char *at);
 enum sl_status slp_hoisted_refresh(const char *at, sl_plan *plan);
 void slp_hoisted_free(struct slp_hoisted *h);

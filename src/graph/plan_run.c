@@ -73,7 +73,7 @@ struct slp_plan_bytes slp_plan_bytes(const sl_plan *p)
 	return b;
 }
 
-/* ---- what a run is given ----------------------------------------------------------------------------------------- */
+/* ---- arguments of a run ------------------------------------------------------------------------------------------ */
 
 struct run {
 	const char *at;
@@ -261,9 +261,9 @@ enum sl_status slp_plan_run(const char *at, sl_plan *plan, sl_tensor *const *in,
 }
 
 /* Runs the program on these inputs and returns at once: out gets its results (sl_graph_outputs returns how many), new
- * tensors that belong to the innermost scope, all NULL after an error.  SL_EINVAL: another number of inputs; SL_ESHAPE:
- * not the types that the plan was compiled for; SL_ESTATE: its parameters lost their values in sl_shutdown.  Several
- * threads may run one plan at the same time.
+ * tensors that belong to the innermost scope, all NULL after an error.  SL_EINVAL: wrong number of inputs; SL_ESHAPE:
+ * shapes or types for which the plan was not compiled; SL_ESTATE: its parameters lost their values in sl_shutdown.
+ * Several threads may run one plan at the same time.
  *
  *     sl_tensor *y;
  *     enum sl_status s = sl_plan_run(plan, &x, 1, &y); */

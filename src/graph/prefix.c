@@ -1,5 +1,5 @@
-/* Compares two programs of one function node by node: which results for a longer axis begin with the results for a
- * shorter one. */
+/* Compares two programs of one function node by node: finds the results for a longer axis that begin with the results
+ * for a shorter one. */
 #include <stdlib.h>
 
 #include "graph/prefix.h"
@@ -59,7 +59,7 @@ static const char *by_rule(struct slp_pair *pair, const struct sl_op *op)
 {
 	bool any_attrs;
 	slp_prefix_rule *rule = slp_prefix_rule_of(op, &any_attrs);
-	if (!rule) return "is not known to keep to single elements of the axis";
+	if (!rule) return "may mix elements of the axis";
 	return pair->same_attrs || any_attrs ? rule(pair) : "has other attributes for another size";
 }
 
@@ -121,7 +121,7 @@ static enum sl_status refuse(const char *at, const char *what, const struct pair
 {
 	const struct slp_gnode *n = &p->g[0]->nodes[f.culprit];
 	slp_call_fail(at, what, SL_EINVAL,
-	              "cannot be filled up to the sizes of its buckets, as results would depend on what is filled in: "
+	              "cannot be padded to the sizes of its buckets, because results would depend on the padding: "
 	              "%s '%s' (%s) %s",
 	              n->op ? n->op->name : "tensor", n->name, n->at ? n->at : "", f.why);
 	return SL_EINVAL;

@@ -15,12 +15,12 @@
 struct slp_follows {
 	enum { SLP_SAME, SLP_BEGINS, SLP_OTHER } kind;
 	int axis;
-	int64_t runs;    /* number of the elements along the size, in turn within the axis; 0: any, all are alike */
+	int64_t runs;    /* consecutive elements for each element of the size, within the axis; 0: any, all are equal */
 	int culprit;     /* the node by which it is OTHER */
-	const char *why; /* what that node does */
+	const char *why; /* the effect of that node */
 };
 
-/* A call in both programs, and the relations of its inputs; a rule says how its results follow. */
+/* A call in both programs, and the relations of its inputs; a rule computes the relations of its results. */
 struct slp_pair {
 	const struct slp_infer *call[2];
 	const struct slp_follows *in;

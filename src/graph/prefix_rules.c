@@ -1,5 +1,5 @@
-/* The rule of each operation along an axis whose size changes: which elements of its results depend on elements behind
- * them there. An operation that is not listed depends on all. */
+/* The rule of each operation along an axis whose size changes: the elements of its results that depend on later
+ * elements there.  Operations that are not listed depend on all elements. */
 #include "graph/pass.h"
 #include "graph/prefix.h"
 #include "op_list/all.h"

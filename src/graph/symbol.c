@@ -1,5 +1,5 @@
-/* Symbols: tensors without values.  Calls that meet one are written down as nodes that refer to their arguments; while
- * a thread traces, all calls are. */
+/* Symbols: tensors without values.  Calls with a symbol among their arguments are recorded as nodes that refer to their
+ * arguments; while a thread traces, all calls are. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,8 +92,8 @@ static bool keep(struct slp_trace *trace, struct slp_symbol *s)
 
 /* ---- variables and bound tensors --------------------------------------------------------------------------------- */
 
-/* A symbol that stands for a tensor given when the program runs.  Its shape may be left open; then results have no
- * shapes until the program is compiled for some.  NULL with SL_EINVAL: no name, no shape or data type.
+/* A symbol that stands for an input of a program.  Without a shape, results have no shapes until the program is
+ * compiled for given ones.  NULL with SL_EINVAL: no name, or an invalid shape or data type.
  *
  *     sl_tensor *x = sl_var("data", SL_VAR_SHAPE(1, 512)); */
 sl_tensor *sl_var_at(const char *at, const char *name, struct sl_var_opts opts)

@@ -1,4 +1,4 @@
-/* Symbols from the inside: calls that are recorded, not run. */
+/* Internals of symbols: calls that are recorded, not run. */
 #ifndef SLP_SYMBOL_H
 #define SLP_SYMBOL_H
 
@@ -31,7 +31,7 @@ struct slp_symbol {
 	uint64_t visit;
 };
 
-/* The program behind some symbols and the calls with effects that a trace has met. */
+/* The program that computes some symbols, with the calls with effects that a trace has recorded. */
 sl_graph *slp_graph_from(sl_tensor *const *heads, int count, const struct slp_trace *trace);
 
 #endif

@@ -1,4 +1,4 @@
-/* The language of programs as text: what printing and parsing share.
+/* The language of programs as text, for printing and parsing.
  *
  *     input data: float32 (1, 784)
  *     param w: float32 (784, 10)

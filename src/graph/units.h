@@ -37,10 +37,11 @@ struct slp_layout {
 };
 
 enum { SLP_PARTITION_EACH = 0 }; /* instead of a number of workers: every node is a unit */
-/* partition.c: units of nodes, for so many workers to share; of several nodes, none uses more than so many bytes (0: any
- * number). false without memory. */
+/* partition.c: partitions nodes into units, for `workers` workers; a unit of several nodes uses at most `most` bytes
+ * (0: no limit).  False without memory. */
 bool slp_partition(const sl_graph *g, int workers, size_t most, struct slp_layout *layout);
-/* fit.c: whether each unit has room on the plan's device, beside others'; and what units may use so that it has. */
+/* fit.c: checks that each unit fits on the plan's device, beside others; and returns the limit for units that makes it
+ * so. */
 bool slp_units_fit(const sl_graph *g, const struct slp_layout *layout);
 size_t slp_unit_share(sl_device device);
 /* memory_plan.c: whether all values one after another could be addressed: then no offset, no sum and nothing that kernels

@@ -22,7 +22,7 @@ struct entry {
 	struct slp_follows follows[SL_MAX_RESULTS];
 	struct slp_traced traced; /* its graphs have become the plans' */
 	sl_plan *forward, *backward;
-	size_t bytes, scratch; /* of what forward leaves and backward takes; 0: they keep their memory */
+	size_t bytes, scratch; /* of the values that forward leaves for backward; 0: they keep their memory */
 	struct entry *next;
 };
 
@@ -152,7 +152,7 @@ static bool shape_allowed(const char *at, const sl_block *block, const struct hy
 {
 	if (!h->opts.static_shape || !h->entries || same_types(h->entries->signature, in, nin)) return true;
 	char now[160], then[160];
-	slp_call_fail(at, sl_block_name(block), SL_ESHAPE, "was hybridised with .static_shape for %s and is given %s",
+	slp_call_fail(at, sl_block_name(block), SL_ESHAPE, "was hybridised with .static_shape for %s, but got %s",
 	              slp_type_string(&h->entries->signature->in[0].type, then), slp_type_string(&in[0]->type, now));
 	return false;
 }
@@ -201,7 +201,7 @@ static sl_tensor *origin_of(const struct slp_grad *g, const struct entry *e, str
 	return g->in[o.kind == SLP_FROM_INPUT ? o.index : e->signature->nin + e->traced.nleaves + o.index];
 }
 
-/* Hands results out: wanted inputs first, then leaves. */
+/* Returns results: requested inputs first, then leaves. */
 static void hand_out(const struct slp_grad *g, const struct entry *e, sl_tensor **out)
 {
 	int n = 0;
@@ -237,7 +237,7 @@ static void hybrid_hold(const void *attrs, bool hold)
 
 _Static_assert((int)SL_MAX_RESULTS <= (int)SLP_TAPE_OUTPUTS, "the tape records a block's results");
 
-/* Known to the tape only: it never becomes a task of its own. */
+/* Known to the tape only: it never becomes a separate task. */
 static const struct sl_op hybrid_op = {
         .name = "hybrid block",
         .doc = "a block that ran as a plan",
@@ -329,7 +329,7 @@ static bool call(const char *at, sl_block *block, struct hybrid *h, const struct
 	return ok;
 }
 
-/* The same with inputs that are filled up first: by operations, so that gradients flow back. */
+/* The same with inputs that are padded first: by operations, so that gradients flow to them. */
 static bool call_padded(const char *at, sl_block *block, struct hybrid *h, const struct slp_padding *f,
                         sl_tensor *const *in, int nin, struct slp_results *results, bool *eager)
 {
@@ -353,7 +353,7 @@ static bool hybrid_call(const char *at, sl_block *block, sl_tensor *const *in, i
 	*eager = !h || h->eager ||
 	         (slp_cache_is_on() && !slp_cache_is_of(block)); /* a cache does not know the programs in its network */
 	if (*eager || !inputs_usable(at, block, in, nin)) return false;
-	/* What a cache is given comes after what it has. */
+	/* A cache appends its input, which is therefore not padded. */
 	if (!slp_cache_is_on() && !slp_padding_of(at, sl_block_name(block), &h->opts.buckets, nin, in, &f))
 		return false;
 	return (f.which ? call_padded : call)(at, block, h, &f, in, nin, results, eager);
@@ -412,12 +412,12 @@ static const struct slp_hybrid_functions functions = {
 /* From now on the block runs as a compiled program: its forward is called once with symbols for each signature (shapes,
  * dtypes and device of the inputs, recording, training), and not again.  Under SL_RECORD, forward and backward are
  * compiled together.  Blocks inside become part of the program.  A change of the block (a child, a parameter) drops the
- * programs. With .off the block is imperative again. A call that cannot be traced, such as one that reads values, is an
- * error that names the symbol and the place (doc/hybrid.md); with .fallback the block runs imperatively instead and
- * says so. sl_forward reports these errors: SL_ESTATE, it cannot be traced; SL_ESHAPE, another shape with
- * .static_shape.  With .buckets, inputs are filled up along an axis to one of a few sizes, and results cut back, so
- * that many sizes share a few programs; sl_forward refuses networks whose results would depend on what is filled in:
- * SL_EINVAL, which names the operation (doc/hybrid.md).  Here SL_EINVAL: the block is NULL, the sizes do not rise.
+ * programs.  With .off the block runs imperatively again.  A call that cannot be traced, such as one that reads values,
+ * is an error that names the symbol and the place (doc/hybrid.md); with .fallback the block runs imperatively instead
+ * and says so.  sl_forward reports these errors: SL_ESTATE, the block cannot be traced; SL_ESHAPE, another shape with
+ * .static_shape.  With .buckets, inputs are padded along an axis to one of a few sizes, and results cut back, so that
+ * many sizes share a few programs; sl_forward refuses networks whose results would depend on the padding, with
+ * SL_EINVAL and the name of the operation (doc/hybrid.md).  SL_EINVAL: the block is NULL, or the sizes do not rise.
  *
  *     sl_hybridize(net);
  *     sl_hybridize(net, .buckets = {.axis = 1, .sizes = {16, 32, 64, 128}}); // texts of any length
@@ -442,8 +442,8 @@ enum sl_status sl_hybridize_at(const char *at, sl_block *block, struct sl_hybrid
 	return SL_OK;
 }
 
-/* The i-th plan that a hybridised block keeps, the newest first; NULL: there is none.  It belongs to the block,
- * and lives until that changes, or is given other shapes often enough. */
+/* The i-th plan that a hybridised block keeps, the newest first; NULL: no such plan.  It belongs to the block, which
+ * drops it when the block changes, or when newer plans for other shapes replace it. */
 const sl_plan *sl_block_plan(const sl_block *block, int i)
 {
 	SLP_CALL("sl_block_plan", NULL);

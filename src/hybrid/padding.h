@@ -1,11 +1,11 @@
-/* Filling inputs up to the sizes of buckets (struct sl_buckets), so that batches of many sizes share programs. */
+/* Padding of inputs to the sizes of buckets (struct sl_buckets), so that batches of many sizes share programs. */
 #ifndef SLP_NN_FILLING_H
 #define SLP_NN_FILLING_H
 
 #include "graph/prefix.h"
 #include "starling/nn.h"
 
-/* What is done to the inputs of one call. */
+/* The padding of the inputs of one call. */
 struct slp_padding {
 	unsigned which; /* of them follow the size; 0: nothing is done */
 	int axis;
@@ -18,10 +18,10 @@ bool slp_buckets_usable(const char *at, const char *function, const struct sl_bu
  * are.  what: for messages; false with an error. */
 bool slp_padding_of(const char *at, const char *what, const struct sl_buckets *buckets, int nin, sl_tensor *const *in,
                     struct slp_padding *f);
-/* Inputs of another size repeat their last elements until they have the bucket's; what is added is in the innermost
- * scope.  false with an error. */
+/* Pads inputs to the bucket's size by repeating their last elements; the new tensors are in the innermost scope.  False
+ * with an error. */
 bool slp_pad(const char *at, const struct slp_padding *f, int nin, sl_tensor *const *in, sl_tensor **out);
-/* What of a result is that of the inputs before; in the innermost scope. */
+/* The part of a result that belongs to the inputs before padding; in the innermost scope. */
 sl_tensor *slp_unpad(const char *at, const struct slp_padding *f, struct slp_follows follows, sl_tensor *y);
 
 /* How the first nout results of a program for the bucket's size follow it; less: the program for the shorter inputs. */

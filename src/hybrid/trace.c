@@ -77,7 +77,7 @@ bool slp_trace_inputs(const char *at, const struct slp_signature *s, sl_tensor *
 bool slp_trace_failed(const char *at, const sl_block *block, const sl_tensor *result)
 {
 	if (slp_trace_complaint[0]) {
-		sl_error_clear(); /* what came of it */
+		sl_error_clear(); /* a consequence */
 		slp_call_fail(at, sl_block_name(block), SL_ESTATE,
 		              "cannot be traced: %s; let it run imperatively (.fallback = true), or keep to operations",
 		              slp_trace_complaint);
@@ -87,7 +87,7 @@ bool slp_trace_failed(const char *at, const sl_block *block, const sl_tensor *re
 	return sl_error() != SL_OK; /* of a call whose result is unused, too */
 }
 
-/* One trace under way. */
+/* A trace in progress. */
 struct tracing {
 	const char *at;
 	const struct slp_signature *s;

@@ -10,7 +10,7 @@
 #include "op.h"
 #include "starling/nn.h"
 
-/* What a plan was made for: types and devices of the inputs, modes. */
+/* The signature of a plan: types and devices of the inputs, modes. */
 struct slp_signature {
 	int nin;
 	bool recording, training;

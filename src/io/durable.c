@@ -39,7 +39,7 @@ static int folder_length(const char *path)
 	return slash ? (int)(slash + 1 - path) : 0;
 }
 
-/* What a symbolic link names, from where the link's path starts; takes the path. */
+/* The target of a symbolic link, relative to the start of the link's path; takes the path. */
 static char *follow(char *path, const char *to)
 {
 	char *next = NULL;
@@ -96,7 +96,7 @@ static bool set_direct(struct slp_durable *d, bool direct)
 	return ok;
 }
 
-/* Whether it is worth another try: an interrupted call, or a disk that takes only what is aligned in another way. */
+/* Whether to try again: an interrupted call, or a disk that requires another alignment. */
 static bool again(struct slp_durable *d)
 {
 	return errno == EINTR || (errno == EINVAL && d->direct && set_direct(d, false));
@@ -134,7 +134,7 @@ static bool write_block(struct slp_durable *d)
 {
 	size_t size = d->filled;
 	bool direct = size == BLOCK;
-	if (d->direct != direct) (void)set_direct(d, direct); /* where it cannot be, the cache does it */
+	if (d->direct != direct) (void)set_direct(d, direct); /* if that is impossible, the cache does it */
 	d->filled = 0;
 	return write_all(d, d->block, size);
 }

@@ -1,12 +1,12 @@
-/* Types of elements as files know them, more than tensors have: those are converted while reading. */
+/* Types of elements in files.  Those that tensors lack are converted while reading. */
 #ifndef SLP_ELEMENTS_H
 #define SLP_ELEMENTS_H
 
 #include "io/file.h"
 #include "starling/tensor.h"
 
-/* X(NAME, C type, dtype of the tensor, NumPy's letters, safetensors' name, MXNet's number, ONNX' number) for those that
- * tensors do not have. */
+/* X(NAME, C type, dtype of the tensor, NumPy's letters, safetensors' name, MXNet's number, ONNX' number) for types that
+ * tensors lack. */
 #define SLP_FOREIGN_LIST(X)                                                                                            \
 	X(I8, int8_t, SL_INT32, "i1", "I8", 5, 3)                                                                      \
 	X(I16, int16_t, SL_INT32, "i2", "I16", 8, 5)                                                                   \
@@ -31,13 +31,13 @@ struct slp_element_info {
 };
 extern const struct slp_element_info slp_elements[SLP_ELEMENTS]; /* from 1 */
 
-/* What a dtype is written as. */
+/* The name of a dtype in files. */
 static inline enum slp_element slp_element_of(enum sl_dtype dtype)
 {
 	return (enum slp_element)dtype;
 }
 
-/* Bytes of a shape's elements; false if they cannot be (negative dims, too many axes, more than memory). */
+/* Bytes of a shape's elements; false if they are impossible (negative dims, too many axes, more than memory). */
 bool slp_elements_size(enum slp_element element, sl_shape shape, uint64_t *bytes);
 /* Whether tensors have them as files do. */
 static inline bool slp_elements_plain(enum slp_element element)
@@ -52,7 +52,7 @@ int64_t slp_elements_misfit(enum slp_element element, const void *from, int64_t 
 sl_tensor *slp_elements_tensor(struct slp_file *f, const char *name, enum slp_element element, sl_shape shape,
                                const void *data);
 
-/* Reads the header of an .npy file in memory, behind which f->pos stands then. */
+/* Reads the header of an .npy file in memory; f->pos is then after it. */
 bool slp_npy_header(struct slp_file *f, enum slp_element *element, sl_shape *shape);
 /* Takes an .npy file in memory apart; the tensor is in no scope. */
 sl_tensor *slp_npy_parse(struct slp_file *f);

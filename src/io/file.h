@@ -1,4 +1,4 @@
-/* Files of parameters and models: read as a whole and looked at with bounds kept; written so that a failure leaves the
+/* Files of parameters and models: read as a whole and parsed with checked bounds; written so that a failure leaves the
  * old file. */
 #ifndef SLP_FILE_H
 #define SLP_FILE_H

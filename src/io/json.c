@@ -1,9 +1,9 @@
-/* JSON out of files: how much memory it would take is known before it is taken. */
+/* JSON from files: the memory that it takes is computed before it is allocated. */
 #include "io/json.h"
 
 #include "runtime/memory/memory_limit.h"
 
-/* What jansson takes at most for a value, a pair, an array or an object, as malloc counts. */
+/* The most memory that jansson takes for a value, a pair, an array or an object, as malloc counts. */
 enum { VALUE = 96, PAIR = 160, ARRAY = 176, OBJECT = 320 };
 
 static size_t most_memory(const char *text, size_t length)

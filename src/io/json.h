@@ -1,4 +1,4 @@
-/* JSON out of files. */
+/* JSON from files. */
 #ifndef SLP_JSON_H
 #define SLP_JSON_H
 
@@ -6,7 +6,7 @@
 
 #include "io/file.h"
 
-/* The value that a part of a file is; NULL: it is none, and e says why, or there is no memory, which is recorded. */
+/* Parses a part of a file; NULL: it is not JSON, and e has the reason, or there is no memory, which is recorded. */
 json_t *slp_json_read(struct slp_file *f, const char *text, size_t length, json_error_t *e);
 
 #endif

@@ -15,7 +15,7 @@ static const char magic[MAGIC + 1] = "\x93NUMPY";
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-/* What the header, a Python dictionary as text, says. */
+/* The contents of the header, a Python dictionary as text. */
 struct header {
 	const char *p, *end;
 	enum slp_element element;
@@ -176,10 +176,10 @@ sl_tensor *slp_npy_parse(struct slp_file *f)
 	return slp_elements_tensor(f, "the array", h.element, h.shape, f->data + f->pos);
 }
 
-/* Reads an array that NumPy saved (np.save): little-endian, in C order.  Types that tensors have stay
- * what they are; of the others, the integers that fit one become int32, the larger ones int64.
- * The tensor is on the default device and belongs to the innermost scope.  SL_EDTYPE: elements of another type, or an
- * integer that is too large; SL_EUNSUPPORTED: another version of the format; else as io.h says.
+/* Reads an array that NumPy saved (np.save): little-endian, in C order.  Data types of tensors are kept; other integers
+ * become int32 if that holds the type, else int64.  The tensor is on the default device and belongs to the innermost
+ * scope.  SL_EDTYPE: elements of another type, or an integer that is too large; SL_EUNSUPPORTED: another version of the
+ * format; other errors: see io.h.
  *
  *     sl_tensor *x = sl_load_npy("digit.npy"); */
 sl_tensor *sl_load_npy_at(const char *at, const char *path)
@@ -208,8 +208,8 @@ static size_t make_header(char text[TEXT], const sl_tensor *t)
 	return n;
 }
 
-/* Writes a tensor as np.load reads it, waiting for its values.  SL_EDTYPE: bfloat16, which NumPy has not; other errors:
- * see io.h.
+/* Writes a tensor in the format of np.load, and waits for its values.  SL_EDTYPE: bfloat16, which NumPy lacks; other
+ * errors: see io.h.
  *
  *     sl_save_npy(y, "scores.npy"); */
 enum sl_status sl_save_npy_at(const char *at, sl_tensor *t, const char *path)

@@ -1,4 +1,4 @@
-/* Numbered files of a folder: which there are, and removing the oldest. */
+/* Numbered files of a folder: lists them and removes the oldest. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>

@@ -13,9 +13,10 @@ int64_t slp_numbered_next(const int64_t *list, int count);
 char *slp_numbered_path(const char *folder, int64_t number);
 /* Makes the folder if it does not exist; false with errno. */
 bool slp_numbered_make(const char *folder);
-/* Removes all but the newest `keep` and what killed writers left.  Only files that Starling wrote are removed. */
+/* Removes all but the newest `keep` files, and the temporary files of killed writers.  Only files that Starling wrote
+ * are removed. */
 void slp_numbered_prune(const char *folder, int keep);
-/* Removes the oldest of two or more checkpoints, to make room on a full disk; false: there is none to remove. */
+/* Removes the oldest of two or more checkpoints, to make room on a full disk; false: none to remove. */
 bool slp_numbered_drop_oldest(const char *folder);
 
 #endif

@@ -1,4 +1,4 @@
-/* Lists of named tensors: which format a file has, and what all formats have in common. */
+/* Lists of named tensors: recognises a file's format; common parts of all formats. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

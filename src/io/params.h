@@ -8,7 +8,8 @@
 #include "io/file.h"
 #include "starling/tensor.h"
 
-/* Writes tensors under their names, as PATH's ending says: .params or .safetensors.  Waits for their values. */
+/* Writes tensors under their names; PATH's extension chooses the format: .params or .safetensors.  Waits for their
+ * values. */
 enum sl_status slp_arrays_save(const char *at, const char *path, const char *const *names, sl_tensor *const *tensors,
                                int count);
 /* Reads them: *names without MXNet's prefixes arg: and aux:, *tensors in no scope; slp_arrays_free both.  The number
@@ -19,7 +20,7 @@ void slp_arrays_free(char **names, sl_tensor **tensors, int count);
 /* The same for a call of another name, in messages.  The tensors are changed by nothing else. */
 enum sl_status slp_arrays_save_as(const char *at, const char *function, const char *path, const char *const *names,
                                   sl_tensor *const *tensors, int count);
-/* Writes them into a file that is open, as its path's ending says: false with an error recorded. */
+/* Writes them to an open file, in the format of its path's extension: false with an error recorded. */
 bool slp_arrays_put(struct slp_out *o, const char *const *names, sl_tensor *const *tensors, int count);
 int slp_arrays_load_as(const char *at, const char *function, const char *path, char ***names, sl_tensor ***tensors);
 /* Leaves out arrays of data types, shapes and numbers that tensors do not have, with a line on stderr for each. */
@@ -43,15 +44,15 @@ struct slp_arrays {
 
 /* Appends; takes the tensor over, whatever happens.  The name is length bytes. */
 bool slp_arrays_add(struct slp_file *f, struct slp_arrays *p, const char *name, uint64_t length, sl_tensor *t);
-/* Appends an array of the file, as slp_arrays_add does; leniently, one with numbers that tensors do not have is left
- * out. */
+/* Appends an array of the file, as slp_arrays_add does; leniently, one with values that no tensor can hold is skipped.
+ */
 bool slp_arrays_take(struct slp_file *f, struct slp_arrays *p, const char *name, uint64_t length,
                      enum slp_element element, sl_shape shape, const void *data);
-/* Says on stderr that an array is left out, and why: "has the unknown element type 99".  true */
+/* Reports on stderr that an array is skipped, and the reason: "has the unknown element type 99".  Returns true. */
 bool slp_arrays_skip(const struct slp_file *f, const char *name, uint64_t length, const char *why);
-/* Takes a file in memory apart; false with an error recorded.  The list must be given up either way. */
+/* Parses a file in memory; false with an error recorded.  The list must be freed in either case. */
 bool slp_arrays_parse(struct slp_file *f, struct slp_arrays *p);
-/* "name" with what is not printable shown as such, cut to a length that fits in a message. */
+/* "name" with unprintable characters escaped, cut to a length for messages. */
 const char *slp_arrays_quote(const char *name, uint64_t length, char text[80]);
 
 bool slp_mxnet_params_parse(struct slp_file *f, struct slp_arrays *p); /* params_mxnet.c */
@@ -72,14 +73,14 @@ bool slp_seal_is_there(const char *header, size_t length);
 /* Whether a file begins as those do that slp_safetensors_write_sealed writes. */
 bool slp_seal_is_file(const char *path);
 bool slp_seal_is_whole(const char *header, size_t length);
-/* The checksums of a sealed header's arrays; NULL: there are none. */
+/* The checksums of a sealed header's arrays; NULL: none. */
 json_t *slp_seal_checksums(const json_t *header);
 /* Whether an array is as it was written. */
 bool slp_seal_holds(const json_t *checksums, const char *name, const void *data, size_t bytes);
 /* The format of a sealed header if it is another than this version writes, otherwise NULL; who wrote it. */
 const char *slp_seal_stranger(const json_t *header);
 const char *slp_seal_writer(const json_t *header);
-/* The state; malloc'd, NULL: there is none, or no memory. */
+/* The state; malloc'd, NULL: no state, or no memory. */
 char *slp_seal_state(const json_t *header);
 
 #endif

@@ -25,15 +25,15 @@ struct array {
 	enum slp_element element;
 	sl_shape shape;
 	size_t pos;         /* of its elements */
-	uint64_t bytes;     /* of these, and of what belongs to them */
-	const char *except; /* what tensors do not have about it; NULL: nothing */
+	uint64_t bytes;     /* of these, and of their data */
+	const char *except; /* a property that tensors lack; NULL: none */
 	bool ends;          /* with its shape: it has no values */
 };
 
-/* Storage of sparse arrays by number: how many arrays of indices follow the elements. */
+/* Storage of sparse arrays by number: the number of arrays of indices after the elements. */
 enum { DENSE, ROW_SPARSE, CSR };
 
-/* What tensors do not have is an error, or leniently a reason to pass over the array. */
+/* A property that tensors lack is an error, or leniently a reason to skip the array. */
 static bool except(struct slp_file *f, struct array *a, bool lenient, enum sl_status status, const char *what)
 {
 	if (!lenient) return slp_file_fail(f, status, "array %llu %s", (unsigned long long)a->number, what);
@@ -54,7 +54,7 @@ static bool read_version(struct slp_file *f, const struct array *a, uint32_t *ve
 	return !f->failed;
 }
 
-/* Axes and the number of elements; *shape has those that it has room for. */
+/* Axes and the number of elements; *shape gets as many axes as it can hold. */
 static bool read_dims(struct slp_file *f, int32_t *ndim, sl_shape *shape, uint64_t *size)
 {
 	*ndim = (int32_t)slp_file_number(f, 4, "an array's shape");
@@ -82,7 +82,7 @@ static bool read_shape(struct slp_file *f, struct array *a, uint32_t version, bo
 	                     SL_MAX_NDIM);
 }
 
-/* What stands behind an array: another one, or the number of names. */
+/* The field after an array: another one, or the number of names. */
 static bool stands_before_next(const struct slp_file *f, uint64_t bytes, bool last, uint64_t count)
 {
 	uint64_t next = 0;
@@ -92,7 +92,7 @@ static bool stands_before_next(const struct slp_file *f, uint64_t bytes, bool la
 	return last ? next == count || !next : next >= version_1 && next <= version_3;
 }
 
-/* The bytes of an element whose type is not known: those that lead to the next array. */
+/* The bytes of an element of unknown type: the size that leads to the next array. */
 static bool guess_bytes(struct slp_file *f, struct array *a, uint64_t size, uint64_t count)
 {
 	for (uint64_t width = 1; width <= 16; width *= 2)
@@ -123,7 +123,7 @@ static bool read_element(struct slp_file *f, struct array *a, bool lenient)
 	               : except(f, a, false, SL_EFORMAT, text);
 }
 
-/* The bytes of the indices of a sparse array, whose types and shapes stand before the elements. */
+/* The bytes of the indices of a sparse array, whose types and shapes precede the elements. */
 static bool add_indices(struct slp_file *f, struct array *a, int32_t storage)
 {
 	sl_shape shape;

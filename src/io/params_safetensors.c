@@ -22,7 +22,7 @@ struct entry {
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-/* What is left out, and why. */
+/* The skipped arrays, and the reasons. */
 static bool skip(const struct slp_file *f, struct entry *e, const char *why)
 {
 	e->element = SLP_ELEMENTS;
@@ -101,7 +101,7 @@ static bool check_cover(struct slp_file *f, struct entry *entries, int count)
 	return true;
 }
 
-/* The bytes are those that were written. */
+/* The bytes are the written ones. */
 static bool check_seal(struct slp_file *f, const struct entry *e, const json_t *checksums)
 {
 	return !checksums ||
@@ -162,7 +162,7 @@ static json_t *read_header(struct slp_file *f)
 	return header;
 }
 
-/* Checksums, and the state if it is wanted. */
+/* Checksums, and the state if it is requested. */
 static bool read_seal(struct slp_file *f, struct slp_arrays *p, const json_t *header, json_t **checksums)
 {
 	*checksums = slp_seal_checksums(header);

@@ -1,4 +1,4 @@
-/* The program's own files, replaced as a whole: the durable writer as a part of the interface. */
+/* Files of the program, replaced as a whole: the public interface of the durable writer. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -60,11 +60,11 @@ sl_file *slp_file_begin(const char *at, const char *function, const char *path)
 	return NULL;
 }
 
-/* Begins a file that takes the place of the one at path once it is complete (sl_file_commit): until then that one stays
- * as it is, whatever happens to the program or the machine.  It is written under a name of its own in the same folder,
- * and gets the mode of what it replaces; symbolic links are followed.  What is not a regular file, such as /dev/stdout
- * or a pipe, is written in place.  End it with sl_file_commit or sl_file_discard.  NULL with SL_EIO: it cannot be
- * written (errno says why); SL_EINVAL: the path is NULL.
+/* Begins a file that replaces the one at path once it is complete (sl_file_commit): until then the old file is
+ * unchanged, whatever happens to the program or the machine.  The new file is written under a temporary name in the
+ * same folder, and gets the mode of the old one; symbolic links are followed.  Anything but a regular file, such as
+ * /dev/stdout or a pipe, is written in place.  End it with sl_file_commit or sl_file_discard.  NULL with SL_EIO: it
+ * cannot be written (errno gives the reason); SL_EINVAL: the path is NULL.
  *
  *     sl_file *f = sl_file_begin("figures.csv");
  *     if (f) fprintf(sl_file_stream(f), "%d\n", 42);
@@ -75,14 +75,14 @@ sl_file *sl_file_begin_at(const char *at, const char *path)
 	return slp_file_begin(at, "sl_file_begin", path);
 }
 
-/* The stream to write to, NULL for NULL.  It belongs to the file: do not close it.  Writing that fails is reported by
- * sl_file_commit. */
+/* The stream to write to; NULL for NULL.  It belongs to the file: do not close it.  sl_file_commit reports failed
+ * writes. */
 FILE *sl_file_stream(sl_file *file)
 {
 	return file ? file->durable.stream : NULL;
 }
 
-/* The name that the file has now, for other programs that write it; it lives as long as the file.  NULL for NULL. */
+/* The temporary path of the file, for other programs that write it; it lives as long as the file.  NULL for NULL. */
 const char *sl_file_name(const sl_file *file)
 {
 	if (!file) return NULL;
@@ -128,11 +128,10 @@ enum sl_status slp_file_commit(const char *at, const char *function, sl_file *co
 	return s;
 }
 
-/* Completes files and gives them their names, all or none of them: brings them to the disk (fsync), renames them,
- * brings their folders to the disk.  Two names cannot be changed in one instant: if the machine stops right between
- * them, the first is new and the second old.  The files are freed.  NULL among them is the result of an earlier
- * mistake: the others are discarded.  SL_EIO: one cannot be written (errno says why), and what was there before is
- * there still. */
+/* Completes files and gives them their names, all or none of them: flushes them to the disk (fsync), renames them, and
+ * flushes their folders.  Two renames are not one atomic step: if the machine stops between them, the first file is new
+ * and the second old.  The files are freed.  If one is NULL after an earlier mistake, the others are discarded.
+ * SL_EIO: one cannot be written (errno gives the reason), and the old files are unchanged. */
 enum sl_status sl_file_commit_all_at(const char *at, sl_file *const *files, int count)
 {
 	SLP_CALL("sl_file_commit_all", at);
@@ -144,7 +143,7 @@ enum sl_status sl_file_commit_all_at(const char *at, sl_file *const *files, int 
 	return sl_error();
 }
 
-/* Gives a file up: what it was to replace stays.  NULL is ignored, and one that is committed or discarded already. */
+/* Discards a new file; the old one stays.  NULL is ignored, and so is a file that is already committed or discarded. */
 void sl_file_discard(sl_file *file)
 {
 	if (file && take_over(file)) discard(file);

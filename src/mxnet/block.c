@@ -1,4 +1,4 @@
-/* The block of a symbol of MXNet's: runs it node by node, with our operations. */
+/* The block of an MXNet symbol: runs it node by node, with our operations. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,7 +66,7 @@ static bool run_node(struct run *r, int node)
 	return !c.failed;
 }
 
-/* Releases intermediate tensors of a node at once, its arguments after their last use. */
+/* Releases a node's intermediate tensors, its arguments after their last use. */
 static bool run_and_release(struct run *r, int node)
 {
 	const struct slp_mx_block *b = r->b;

@@ -1,4 +1,4 @@
-/* The block of a symbol of MXNet's: its nodes, and the parameters and inputs that stand for variables. */
+/* The block of an MXNet symbol: its nodes, and the parameters and inputs of its variables. */
 #ifndef SLP_MXNET_BLOCK_H
 #define SLP_MXNET_BLOCK_H
 
@@ -6,14 +6,14 @@
 #include "nn/nn.h"
 #include "starling/nn.h"
 
-/* What belongs to a node. */
+/* The data of a node. */
 struct slp_mx_part {
 	const struct slp_mx_op *op; /* NULL: a variable */
 	const char *at;             /* "FILE, node NAME", for messages of operations */
 	sl_param *param;            /* of a variable, or NULL */
 	int input;                  /* of a variable: its place among forward's inputs, or -1 */
 	int first;                  /* number of its output 0 among all values */
-	bool aux, ones;             /* not trained; its values are ones whatever the file says */
+	bool aux, ones;             /* not trained; its values are ones, whatever the file contains */
 };
 
 struct slp_mx_block {
@@ -22,11 +22,11 @@ struct slp_mx_block {
 	struct slp_mx_symbol symbol;
 	struct slp_mx_part *parts;
 	struct slp_mx_value head;
-	int *uses; /* of each value: how many nodes take it, the head counted as one */
+	int *uses; /* of each value: the number of nodes that use it, the head counted as one */
 	int ninputs, nvalues, most_in;
 };
 
-/* How many inputs of a node are read: labels of operators for training are not. */
+/* The number of inputs of a node that are read: labels of training operators are not. */
 int slp_mx_used_inputs(const struct slp_mx_block *b, int node);
 /* The number of a value among all. */
 int slp_mx_value_of(const struct slp_mx_block *b, struct slp_mx_value v);

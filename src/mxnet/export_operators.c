@@ -13,7 +13,7 @@ static const char *mxnet_name(const struct slp_gnode *n)
 	return slp_mx_op_for(n->op)->name;
 }
 
-/* Layers of activations are MXNet's Activation; functions have operators of their own. */
+/* Layers of activations are MXNet's Activation; functions have separate operators. */
 static bool is_activation_layer(const struct slp_gnode *n)
 {
 	size_t length = strlen(n->name);
@@ -88,7 +88,7 @@ void slp_mx_export_linear(struct slp_mx_writer *w, const struct slp_gnode *n)
 	if (!transposed) in[1] = slp_mx_emit(w, "transpose", "weight", 1, &in[1]);
 	slp_mx_set(w, "num_hidden", "%lld", (long long)slp_input_type(w->g, n, 1)->shape.dim[!transposed]);
 	set_bool(w, "no_bias", n->nin < 3);
-	/* What flattens before it may be left out. */
+	/* A layer that flattens its input makes a flatten before it redundant. */
 	bool flat = slp_mx_is_flatten(w->g, &w->g->nodes[n->in[0].node]);
 	set_bool(w, "flatten", flat || slp_input_type(w->g, n, 0)->shape.ndim == 2);
 	slp_mx_result(w, "FullyConnected", n->nin, in);

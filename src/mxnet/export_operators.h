@@ -1,4 +1,4 @@
-/* Writing a program as a symbol of MXNet's. */
+/* Writing a program as an MXNet symbol. */
 #ifndef SLP_MX_EXPORT_H
 #define SLP_MX_EXPORT_H
 

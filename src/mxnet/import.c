@@ -19,7 +19,7 @@ struct import {
 	const char *const *inputs;
 	int ninputs;
 	struct slp_mx_block *block;
-	char **names; /* what the file of parameters has */
+	char **names; /* the arrays of the parameter file */
 	sl_tensor **tensors;
 	int count;
 	const char *params; /* its path */
@@ -70,7 +70,7 @@ static const char *call_site_of(const char *file, const char *node)
 	return slp_text_keep(slp_text_escape(call_site, sizeof call_site, false), "an imported node");
 }
 
-/* Once it is known which nodes are needed, and how many values there are. */
+/* Once the used nodes and the number of values are known. */
 static bool count_uses(struct import *im)
 {
 	struct slp_mx_block *b = im->block;
@@ -169,7 +169,7 @@ static bool check_declared(struct import *im, const struct slp_mx_node *n, sl_sh
 	return true;
 }
 
-/* A parameter of the block under MXNet's own name, which may hold what ours must not. */
+/* A parameter of the block under its MXNet name, which may contain characters that ours must not. */
 static sl_param *make_param(struct import *im, const char *name, sl_shape shape, struct sl_param_opts opts)
 {
 	char *ours = slp_strdup(name);
@@ -336,17 +336,16 @@ sl_block *slp_import_parse(struct slp_file *file, const char *const *inputs, int
 	return NULL;
 }
 
-/* Makes a block of a network that MXNet 1.x has exported (or sl_export): symbol is its graph ("my_mlp-symbol.json"),
- * params the values of its parameters ("my_mlp-0000.params", or .safetensors with the same names; NULL: it has none).
- * inputs names the variables that are inputs, in the order in which sl_forward takes them, as SL_NAMES("data") or NULL,
- * 0: then those are inputs that have no values in params.  The block can be called with tensors and symbols,
- * hybridised, trained, saved; its parameters have MXNet's names (with "_" for "." in sl_block_find).  Labels of
- * operators that are for training (SoftmaxOutput) are left out.  Parameters lie on the default device.
+/* Makes a block of a network that MXNet 1.x or sl_export has exported: symbol is the file of its graph
+ * ("my_mlp-symbol.json"), params the file of its parameters ("my_mlp-0000.params", or .safetensors with the same names;
+ * NULL: it has none).  inputs has the names of the input variables, in the order of sl_forward's arguments, such as
+ * SL_NAMES("data"); with NULL, 0 the inputs are all variables without values in params.  The block can be called with
+ * tensors and symbols, hybridised, trained, saved; its parameters have MXNet's names (with "_" for "." in
+ * sl_block_find).  Labels of training operators (SoftmaxOutput) are left out.  Parameters are on the default device.
  *
- * .output names a node that is the result instead of the symbol's only one; .lenient ignores superfluous arrays, of
- * whatever data type.
- * NULL after an error: SL_EIO; SL_EFORMAT, a file is damaged; SL_EUNSUPPORTED, an operator or attribute that Starling
- * lacks: the message names the node; SL_ESHAPE; SL_EINVAL, parameters are missing or superfluous.
+ * .output names a node whose result replaces the symbol's; .lenient ignores superfluous arrays of any data type.
+ * NULL after an error: SL_EIO; SL_EFORMAT, a file is damaged; SL_EUNSUPPORTED, Starling lacks an operator or attribute,
+ * and the message names the node; SL_ESHAPE; SL_EINVAL, parameters are missing or superfluous.
  *
  *     sl_block *net = sl_import("my_mlp-symbol.json", SL_NAMES("data"), "my_mlp-0000.params");
  *     sl_tensor *y = sl_forward(net, x); */

@@ -1,4 +1,4 @@
-/* Importing MXNet's symbols from memory, for tests that feed it anything. */
+/* Importing MXNet's symbols from memory, for fuzzing tests. */
 #ifndef SLP_MXNET_IMPORT_H
 #define SLP_MXNET_IMPORT_H
 

@@ -20,7 +20,7 @@ static bool has_bias(struct slp_mx_call *c)
 	return bias && c->nin == 3;
 }
 
-/* A parameter's first dim must be what the attribute says. */
+/* A parameter's first dim must be that of the attribute. */
 static void check_first(struct slp_mx_call *c, int i, const char *name)
 {
 	int64_t n = slp_mx_need(c, name, 1, INT32_MAX);

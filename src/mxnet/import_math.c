@@ -1,4 +1,4 @@
-/* MXNet's operators, computed: arithmetic, reductions, products, tensors out of nothing. */
+/* MXNet's operators, computed: arithmetic, reductions, products, creation of tensors. */
 #include <float.h>
 #include <string.h>
 

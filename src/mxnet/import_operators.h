@@ -1,4 +1,4 @@
-/* What the files that compute MXNet's operators share. */
+/* Common functions of the files that compute MXNet's operators. */
 #ifndef SLP_MX_IMPORT_H
 #define SLP_MX_IMPORT_H
 

@@ -47,11 +47,11 @@ struct slp_mx_call {
 	const char *at, *function; /* for messages, and for the operations */
 	const struct slp_mx_node *node;
 	const struct slp_mx_op *op;
-	sl_tensor *const *in; /* while checking: the values of parameters, NULL for what is not known */
+	sl_tensor *const *in; /* while checking: the values of parameters, NULL for unknown ones */
 	int nin;              /* that are looked at */
 	sl_tensor **out;      /* node->nout of them */
 	bool checking;        /* only the attributes are checked, nothing is computed */
-	unsigned ones;        /* set while checking: parameters that count as ones, whatever the file says */
+	unsigned ones;        /* set while checking: parameters that count as ones, whatever the file contains */
 	bool failed;
 };
 
@@ -77,13 +77,14 @@ const struct slp_mx_op *slp_mx_op_for(const struct sl_op *ours);
 /* Records "FUNCTION at AT: node NAME (OP): …", once. */
 void slp_mx_fail(struct slp_mx_call *c, enum sl_status status, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
-/* Whether the attributes were fine and results are wanted. */
+/* Whether the attributes are valid and results are needed. */
 static inline bool slp_mx_go(const struct slp_mx_call *c)
 {
 	return !c->failed && !c->checking;
 }
 
-/* ---- attributes (mxnet/attributes.c): the text of one, or its default; what makes no sense is recorded ----------- */
+/* ---- attributes (mxnet/attributes.c): the text of one, or its default; invalid ones are recorded ------------------
+ */
 
 #define SLP_MX_NONE INT64_MIN
 enum { SLP_MX_TUPLE = 16 };
@@ -96,7 +97,7 @@ double slp_mx_double(struct slp_mx_call *c, const char *name, double otherwise);
 int64_t slp_mx_int(struct slp_mx_call *c, const char *name, int64_t otherwise);
 /* Like slp_mx_int, but the attribute must be there, and within bounds. */
 int64_t slp_mx_need(struct slp_mx_call *c, const char *name, int64_t low, int64_t high);
-/* "(1, 2)", "[1, None]" or "3"; returns how many, -1 if it is missing or None. */
+/* "(1, 2)", "[1, None]" or "3"; returns their number, -1 if it is missing or None. */
 int slp_mx_tuple(struct slp_mx_call *c, const char *name, int64_t v[SLP_MX_TUPLE]);
 /* An attribute whose value is one of the operator's default must have it: other values are not supported. */
 void slp_mx_only(struct slp_mx_call *c, const char *name, const char *value);

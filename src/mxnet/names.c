@@ -22,7 +22,7 @@ static void word_of(const char *op, char word[64])
 	word[n] = '\0';
 }
 
-/* The length of what stands before the operation's name and a number; -1 if the name is not of that form. */
+/* The length of the prefix before the operation's name and a number; -1 if the name is not of that form. */
 static int prefix_length(const struct slp_gnode *n)
 {
 	int end = (int)strlen(n->name), length = (int)strlen(n->op->name), digits = end;
@@ -32,7 +32,7 @@ static int prefix_length(const struct slp_gnode *n)
 	return numbered ? digits - length : -1;
 }
 
-/* How many names began with this before. */
+/* The number of earlier names with this prefix. */
 static int count_of(struct slp_mx_writer *w, const char *begin)
 {
 	for (int i = 0; i < w->nwords; i++)

@@ -1,4 +1,4 @@
-/* Reading MXNet's symbols: the JSON, and what must hold whatever the operators are. */
+/* Reading MXNet's symbols: the JSON, and checks that do not depend on operators. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

@@ -81,7 +81,7 @@ static int append_variable(struct slp_mx_writer *w, const char *name)
 	return node;
 }
 
-/* Variables are written where they are used first, as MXNet does; what node it is that is being written stays. */
+/* Variables are written at their first use, as MXNet does; the node being written is unchanged. */
 static void need_variable(struct slp_mx_writer *w, int i)
 {
 	const struct slp_gnode *n = &w->g->nodes[i];
@@ -225,7 +225,7 @@ static void write_symbol(struct slp_out *o, const json_t *json)
 	free(text);
 }
 
-/* Running statistics are what MXNet calls auxiliary. */
+/* Running statistics are MXNet's auxiliary states. */
 static bool is_auxiliary(const sl_graph *g, int node)
 {
 	for (int i = 0; i < g->count; i++) {
@@ -291,17 +291,18 @@ static enum sl_status write_both(const char *at, const char *prefix, const sl_gr
 	return json ? s : sl_error();
 }
 
-/* Writes a block as MXNet 1.9 does: PREFIX-symbol.json, its program as MXNet's operators, and PREFIX-0000.params, the
- * values of its parameters (.epoch is the number).  MXNet reads them with SymbolBlock.imports, Starling with sl_import.
- * The block's forward is called once with symbols.  The shapes of the inputs come from SL_SHAPES(…) (and their data
- * type from .dtype, or one for each from SL_DTYPES(…)), or, if the block is hybridised and has run, from its last run;
- * the size of the batch, their first axis, stays open.  The inputs are called "data", or "data0", "data1", ….  What is
- * written is what the block does at inference: there is no dropout in it; with .training it is what the block does in
- * training.  Waits for the parameters.
+/* Writes a block in MXNet 1.9's format: PREFIX-symbol.json, its program as MXNet's operators, and PREFIX-0000.params,
+ * the values of its parameters (.epoch is the number).  MXNet reads them with SymbolBlock.imports, Starling with
+ * sl_import.  The block's forward is called once with symbols.  The shapes of the inputs come from SL_SHAPES(…) (and
+ * their data type from .dtype, or one per input from SL_DTYPES(…)), or, if the block is hybridised and has run, from
+ * its last run; the size of the batch, their first axis, stays open.  The inputs are called "data", or "data0",
+ * "data1", ….  The block is written in inference mode, without dropout, or with .training in training mode.  Waits for
+ * the parameters.
  *
- * SL_ESTATE: the shapes are not known, or forward does what cannot be traced; SL_EUNSUPPORTED: an operation has no
- * counterpart in MXNet (the message names it, and where it was called); SL_EINVAL: the epoch is negative, a name is not
- * UTF-8, there are not as many data types as shapes; SL_EIO and others as io.h says; else what forward recorded.
+ * SL_ESTATE: the shapes are not known, or forward makes a call that cannot be traced; SL_EUNSUPPORTED: an operation has
+ * no counterpart in MXNet (the message names it and the place of its call); SL_EINVAL: the epoch is negative, a name is
+ * not UTF-8, the numbers of data types and shapes differ; SL_EIO and others: see io.h; otherwise the error that forward
+ * reported.
  *
  *     sl_export(net, "my_mlp", SL_SHAPES(SL_SHAPE(1, 512))); */
 enum sl_status sl_export_at(const char *at, sl_block *block, const char *prefix, struct sl_export_opts opts)

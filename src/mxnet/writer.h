@@ -1,4 +1,4 @@
-/* Writing a symbol of MXNet's: nodes, attributes, inputs. */
+/* Writing an MXNet symbol: nodes, attributes, inputs. */
 #ifndef SLP_MX_WRITER_H
 #define SLP_MX_WRITER_H
 
@@ -8,14 +8,14 @@
 
 struct slp_mx_word {
 	char *begin; /* of names */
-	int count;   /* of those that there are */
+	int count;   /* of the existing ones */
 };
 
 struct slp_mx_writer {
 	const char *at;
 	const sl_graph *g;
 	json_t *nodes, *variables, *attrs; /* attrs: of the node that is written next */
-	struct slp_mx_value *values;       /* what stands for output o of node n: values[n * SLP_MAX_OUTPUTS + o] */
+	struct slp_mx_value *values;       /* the value of output o of node n: values[n * SLP_MAX_OUTPUTS + o] */
 	const struct slp_gnode *now;       /* that is being written */
 	int helpers;                       /* nodes written for it besides the last */
 	struct slp_mx_word *words;
@@ -36,7 +36,7 @@ void slp_mx_set(struct slp_mx_writer *w, const char *name, const char *format, .
         __attribute__((format(printf, 3, 4)));
 void slp_mx_set_number(struct slp_mx_writer *w, const char *name, double v);
 void slp_mx_set_tuple(struct slp_mx_writer *w, const char *name, const int64_t *v, int n);
-/* What stands for input i of the operation. */
+/* The value of input i of the operation. */
 struct slp_mx_value slp_mx_in(struct slp_mx_writer *w, const struct slp_gnode *n, int i);
 /* Writes a node with the attributes that were set; its name is that of the operation and, with a suffix, that. */
 struct slp_mx_value slp_mx_emit(struct slp_mx_writer *w, const char *op, const char *suffix, int nin,

@@ -1,4 +1,4 @@
-/* Attention between the places of sequences, and learned positions. */
+/* Attention between the positions of sequences, and learned position embeddings. */
 #include <stdlib.h>
 
 #include "nn/nn.h"
@@ -81,8 +81,8 @@ static sl_tensor *attention_forward(sl_block *self, sl_tensor *const *in, int ni
 	return y ? sl_forward_at(at, a->out, &y, 1) : NULL;
 }
 
-/* Attention of several heads: x (rows, steps, width) attends to itself, or to a second input (rows, others, width),
- * the memory; a third input is a mask, which is broadcast to (rows, heads, steps, others), as in
+/* Attention of several heads: x (rows, steps, width) attends to itself, or to a second input, the memory (rows, others,
+ * width); a third input is a mask, which is broadcast to (rows, heads, steps, others), as in
  * sl_scaled_dot_product_attention. .causal: a step does not see later steps.  Parameters have PyTorch's names and
  * shapes: in_proj_weight (3 · width, width), in_proj_bias, and a dense layer out_proj.  SL_EINVAL: heads do not divide
  * the width.
@@ -145,8 +145,8 @@ static sl_tensor *positions_forward(sl_block *self, sl_tensor *const *in, int ni
 	return sl_add_at(at, x, w);
 }
 
-/* Adds a learned row of `width` numbers for each place of a sequence to x (…, steps, width), at most `steps` of them.
- * Parameter: weight (steps, width).  SL_EINVAL: they are not positive.
+/* Adds a learned row of `width` numbers for each position of a sequence to x (…, n, width), for n up to `steps`.
+ * Parameter: weight (steps, width).  SL_EINVAL: steps or width is not positive.
  *
  *     sl_block *begin = sl_sequential(sl_embedding(words, 64), sl_position_embedding(256, 64)); */
 sl_block *sl_position_embedding_at(const char *at, int64_t steps, int64_t width)

@@ -157,8 +157,8 @@ static sl_tensor *own_figures(const struct pass *p, sl_tensor *const *x)
 	return all && dtype != all->type.dtype ? sl_cast_at(p->at, all, dtype) : all;
 }
 
-/* How many elements of a channel each shard has, as a column: the same in all processes, which the name of the exchange
- * says. */
+/* The number of elements of a channel in each shard, as a column: the same in all processes, which the name of the
+ * exchange contains. */
 static sl_tensor *counts(const struct pass *p, sl_tensor *const *x, enum sl_dtype dtype, double *all)
 {
 	int n = p->shards * p->ranks;

@@ -14,7 +14,7 @@
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
 
-/* How many blocks each word has named so far in the process. */
+/* The number of blocks that each word has named so far in the process. */
 static struct word {
 	struct word *next;
 	unsigned count;
@@ -82,9 +82,9 @@ enum sl_status slp_block_setup(const char *at, sl_block *block, const char *type
 	return SL_ENOMEM;
 }
 
-/* Makes a block of the structure that begins with `block`; the caller has one reference to it (sl_block_free).  type
- * names its kind ("Net"), and with a number the block ("net0").  forward computes its result; destroy frees the
- * structure, or, being NULL, free() does.  SL_EINVAL: block or forward is NULL; SL_ENOMEM.
+/* Makes a block of the structure that begins with `block`; the caller has one reference to it (sl_block_free).  type is
+ * the name of its kind ("Net"); in lower case and with a number it names the block ("net0").  forward computes the
+ * result; destroy frees the structure, NULL stands for free().  SL_EINVAL: block or forward is NULL; SL_ENOMEM.
  *
  *     struct scale { sl_block base; double by; };
  *
@@ -122,8 +122,7 @@ void *slp_layer_new(const char *at, size_t size, const char *type, const char *w
 	return NULL;
 }
 
-/* Adds a reference: for a block that has several places, or outlives the one that it is in. Returns the block; NULL
- * stays NULL. */
+/* Adds a reference, for a block that has several parents, or outlives its parent.  Returns the block; NULL for NULL. */
 sl_block *sl_block_retain(sl_block *block)
 {
 	if (block && block->base) atomic_fetch_add(&block->base->refs, 1);
@@ -163,17 +162,17 @@ void sl_block_free(sl_block *block)
 	else free(block);
 }
 
-/* "dense0": its type and a number, counted over the process, or what sl_block_set_prefix says.  "" for NULL.  It lives
- * as long as the block. */
+/* The name of a block, such as "dense0": its type and a number, counted over the process, or the prefix of
+ * sl_block_set_prefix.  "" for NULL.  It lives as long as the block. */
 const char *sl_block_name(const sl_block *block)
 {
 	return block && block->base ? block->base->name : "";
 }
 
-/* Sets the beginning of names, instead of the type and a number: with "encoder_" the block is "encoder" and its
- * parameters are "encoder_weight" and so on; blocks inside keep their names.  Call it before the block is used:
- * programs that were traced keep the old names, and what sl_block_name and sl_param_name returned before is gone.
- * SL_EINVAL: NULL, dots. */
+/* Sets the prefix of names, instead of the type and a number: with "encoder_" the block is "encoder" and its parameters
+ * are "encoder_weight" and so on; blocks inside keep their names.  Call it before the block is used: traced programs
+ * keep the old names, and texts that sl_block_name and sl_param_name returned before are freed.  SL_EINVAL: an argument
+ * is NULL, or the prefix has dots. */
 enum sl_status sl_block_set_prefix_at(const char *at, sl_block *block, const char *prefix)
 {
 	SLP_CALL("sl_block_set_prefix", at);
@@ -234,11 +233,11 @@ static bool ready(const char *at, const sl_block *block, sl_tensor *const *in, i
 	return true;
 }
 
-/* The results of the forward that runs, from the second on: held. */
+/* The results of the running forward, from the second on: held. */
 static _Thread_local struct slp_results *further;
 
-/* Adds a result of a block; the block's forward calls it. The result comes after the one that forward returns and
- * those of earlier calls; sl_forward_all returns them.  SL_EINVAL: no forward runs; SL_EUNSUPPORTED: more than
+/* Adds a result of a block; only its forward may call it.  The result follows the one that forward returns and those of
+ * earlier calls; sl_forward_all returns them all.  SL_EINVAL: no forward runs; SL_EUNSUPPORTED: more than
  * SL_MAX_RESULTS.
  *
  *     if (sl_also(state) != SL_OK) return NULL; */
@@ -260,11 +259,11 @@ static void call_hook(sl_block *block, sl_tensor *const *in, int nin, const stru
 	if (hook && results->t[0]) hook->call(block, in, nin, results->t, results->count, hook->context);
 }
 
-/* Registers a function that is called after each forward pass of a block, with its inputs and results. It may compute
- * (under SL_PAUSE, or gradients flow through its results) and wait, but must not change the block. NULL removes it; a
- * new function replaces the old one. In a hybridised block or a whole step it is called while the program is traced,
- * with symbols (sl_is_symbol); for the hybridised block itself also with the values of each call. context belongs to
- * the caller.  SL_EINVAL: the block is NULL.
+/* Registers a function that is called after each forward pass of a block, with its inputs and results. The function may
+ * compute (under SL_PAUSE, or gradients flow through its results) and wait, but must not change the block.  NULL
+ * removes it; a new function replaces the old one.  In a hybridised block or a whole step it is called with symbols
+ * (sl_is_symbol) while the program is traced; for the hybridised block itself also with the values of each call.
+ * context belongs to the caller.  SL_EINVAL: the block is NULL.
  *
  *     static void show(sl_block *block, sl_tensor *const *in, int nin, sl_tensor *const *out, int nout, void *context)
  *     {
@@ -284,7 +283,7 @@ enum sl_status sl_block_hook_at(const char *at, sl_block *block, sl_hook *hook, 
 	return SL_OK;
 }
 
-/* Results belong to the scope outside; what forward made on the way is released here. */
+/* Results belong to the outer scope; forward's other tensors are released here. */
 bool slp_block_run(const char *at, sl_block *block, sl_tensor *const *in, int nin, struct slp_results *results)
 {
 	const char *outer_call_site = call_site,
@@ -326,7 +325,7 @@ static bool all_concrete(sl_tensor *const *in, int nin)
 	return true;
 }
 
-/* Gives up the results from `wanted` on, unless a scope does that. */
+/* Releases the results from `wanted` on, unless a scope does that. */
 static void leave(struct slp_results *results, int wanted)
 {
 	for (int i = wanted; i < results->count && !slp_scope_is_open(); i++) sl_release(results->t[i]);
@@ -347,11 +346,11 @@ static bool run(const char *at, sl_block *block, sl_tensor *const *in, int nin, 
 }
 
 /* Runs a block on these inputs: calls its forward, or, if it is hybridised, runs the plan made from that. Inputs may be
- * values or symbols. The result is like that of an operation; other tensors that forward makes are released at its end,
- * unless it retains them.  NULL after an error: SL_EINVAL, the block or an input is NULL, or forward returned NULL;
- * else what forward recorded.  A block may run in several threads at the same time if its forward can. Where several
- * processes train the block (dist.h, sl_trainer_new), its first forward pass that is recorded gives all of them the
- * parameters of rank 0: all make it, and compare their networks and trainers (SL_ESTATE).
+ * values or symbols. The result is owned like that of an operation; other tensors that forward makes are released at
+ * its end, unless it retains them.  NULL after an error: SL_EINVAL, the block or an input is NULL, or forward returned
+ * NULL; otherwise the error that forward reported.  A block may run in several threads at the same time if its forward
+ * can.  If several processes train the block (dist.h, sl_trainer_new), its first recorded forward pass gives all of
+ * them the parameters of rank 0: all must make this pass, which compares their networks and trainers (SL_ESTATE).
  *
  *     SL_RECORD loss = sl_softmax_cross_entropy(sl_forward(net, x), y); */
 sl_tensor *sl_forward_at(const char *at, sl_block *block, sl_tensor *const *in, int nin)
@@ -363,8 +362,8 @@ sl_tensor *sl_forward_at(const char *at, sl_block *block, sl_tensor *const *in, 
 	return results.t[0];
 }
 
-/* As sl_forward, for blocks with several results (sl_also): out gets the first nout of them.  Gradients flow back from
- * all. SL_EINVAL as well: the block has fewer.  After an error all are NULL.
+/* As sl_forward, for blocks with several results (sl_also): out gets the first nout of them.  Gradients flow from all
+ * results.  Also SL_EINVAL: the block has fewer.  After an error all are NULL.
  *
  *     sl_tensor *in[] = {x, state}, *out[2];
  *     sl_forward_all(net, in, 2, out, 2); */
@@ -389,8 +388,8 @@ enum sl_status sl_forward_all_at(const char *at, sl_block *block, sl_tensor *con
 	return s;
 }
 
-/* As sl_forward_all, for blocks whose number of results is not known: out gets up to `most` results, and NULL behind
- * them. Returns how many the block has, 0 after an error.
+/* As sl_forward_all, for blocks whose number of results is not known: out gets up to `most` results, and NULL after
+ * them.  Returns the number of the block's results; 0 after an error.
  *
  *     sl_tensor *out[SL_MAX_RESULTS];
  *     int nout = sl_forward_most(net, in, 2, out, SL_MAX_RESULTS); */

@@ -1,4 +1,4 @@
-/* Caches: what a network's layers keep from earlier steps of a sequence, so that later ones need not compute it. */
+/* Caches: keys, values and positions of earlier steps of a sequence, so that later steps need not compute them. */
 #include <stdlib.h>
 
 #include "autograd/autograd.h"
@@ -10,10 +10,10 @@
 
 /* ---- life -------------------------------------------------------------------------------------------------------- */
 
-/* Makes a cache: with it, sl_cache_forward runs the network on the next steps of sequences, of which there are `steps`
- * at most, and only these are computed.  Causal attention keeps the keys and values of all steps before, in float32 (in
- * float64 for networks of that type): 2 · rows · steps · width numbers a layer.  Free it with sl_cache_free; it holds
- * the network.  SL_EINVAL: steps is not positive; SL_ENOMEM.
+/* Makes a cache for sequences of at most `steps` steps: sl_cache_forward runs the network on their next steps, and
+ * computes only these.  For causal attention the cache keeps the keys and values of all earlier steps, in float32 (in
+ * float64 for networks of that type): 2 · rows · steps · width numbers per layer.  Free it with sl_cache_free; it has a
+ * reference to the network.  SL_EINVAL: steps is not positive; SL_ENOMEM.
  *
  *     sl_cache *cache = sl_cache_new(net, 1024);
  *     y = sl_cache_forward(cache, prompt);      // (1, 5) words: (1, 5, width) results
@@ -62,14 +62,14 @@ void sl_cache_free(sl_cache *cache)
 	slp_later(cache_free, cache);
 }
 
-/* How many steps the cache holds; 0 for NULL. */
+/* The number of steps in the cache; 0 for NULL. */
 int64_t sl_cache_length(const sl_cache *cache)
 {
 	return cache ? cache->length : 0;
 }
 
-/* Keeps the first `length` steps and forgets the others: 0 for another sequence, or less than were given where the last
- * ones were only there to fill a shape.  SL_EINVAL: there are not so many.
+/* Keeps the first `length` steps and forgets the others: 0 to begin another sequence, or fewer than were given if the
+ * last ones were padding.  SL_EINVAL: the cache has fewer steps.
  *
  *     sl_cache_cut(cache, 0); */
 enum sl_status sl_cache_cut_at(const char *at, sl_cache *cache, int64_t length)
@@ -115,15 +115,15 @@ static sl_tensor *run(const char *at, sl_cache *c, sl_tensor *x)
 	return y;
 }
 
-/* Runs the cache's network on the next steps of its sequences: x is (rows, steps, …), the result what sl_forward would
- * give for these steps after all before them, to rounding; layers are in inference mode, and nothing is recorded.  A
+/* Runs the cache's network on the next steps of its sequences: x is (rows, steps, …); the result is that of sl_forward
+ * for these steps after all earlier ones, to rounding; layers are in inference mode, and nothing is recorded.  A
  * hybridised network (this block itself, not one inside) runs as one program for each number of steps, whatever the
- * cache holds: give prompts in few different lengths, filled up, and cut the cache afterwards.  Causal
- * sl_multi_head_attention and sl_position_embedding go on where they were; other layers must treat each step by itself.
- * Attention to a memory is computed anew.  A cache that is full is an error: for longer sequences, cut it to 0 and give
- * it the last steps again.  After changes of parameters, cut it to 0.  SL_ESHAPE: no room, or other rows than before;
- * SL_EUNSUPPORTED: attention that is not causal, recurrent layers, an attention layer with two places in the network;
- * SL_ESTATE: within a block that is traced; other errors as of sl_forward.
+ * length of the cache: pad prompts to few different lengths, and cut the cache afterwards.  Causal
+ * sl_multi_head_attention and sl_position_embedding continue at the cache's length; other layers must treat each step
+ * independently.  Attention to a memory is computed again.  A full cache is an error: for longer sequences, cut it to 0
+ * and pass the last steps again.  Cut it to 0 after changes of parameters.  SL_ESHAPE: too few steps left, or another
+ * number of rows than before; SL_EUNSUPPORTED: attention that is not causal, recurrent layers, an attention layer with
+ * two places in the network; SL_ESTATE: within a traced block; other errors as in sl_forward.
  *
  *     sl_tensor *y = sl_cache_forward(cache, words); */
 sl_tensor *sl_cache_forward_at(const char *at, sl_cache *cache, sl_tensor *x)

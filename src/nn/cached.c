@@ -1,4 +1,4 @@
-/* The cache of the network that runs: what its layers see of it. */
+/* The cache of the running network: its interface for layers. */
 #include "nn/cached.h"
 #include "op.h"
 #include "starling/arithmetic.h"

@@ -1,11 +1,11 @@
-/* The cache of keys and values of the network that runs (cached.c). */
+/* The cache of keys and values of the running network (cached.c). */
 #ifndef SLP_NN_CACHED_H
 #define SLP_NN_CACHED_H
 
 #include "nn/nn.h"
 #include "starling/nn.h"
 
-/* What an attention layer keeps: (rows, heads, steps, width of a head) each. */
+/* The cache of an attention layer: (rows, heads, steps, width of a head) each. */
 struct slp_kept {
 	const sl_block *layer;
 	sl_tensor *keys, *values;

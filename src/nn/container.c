@@ -1,4 +1,4 @@
-/* Blocks made of blocks: one after the other, and beside a shortcut. */
+/* Blocks that contain blocks: chains, and residual blocks with a shortcut. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +34,7 @@ static enum sl_status sequential_shards(sl_block *self, int n, sl_tensor *const 
 	return s;
 }
 
-/* Adds child after child; those that are left after an error are freed. */
+/* Adds child after child; the remaining ones are freed after an error. */
 static bool add_all(const char *at, sl_block *self, const char *const *names, sl_block *const *children, int count)
 {
 	for (int i = 0; i < count; i++) {
@@ -45,9 +45,9 @@ static bool add_all(const char *at, sl_block *self, const char *const *names, sl
 	return true;
 }
 
-/* Blocks one after the other, the first gets the input; more can be added with sl_block_add(block, NULL, child).  The
- * new block owns its children; their paths are "0", "1", ….  If one of them is NULL after an earlier mistake, the
- * others are freed and the result is NULL.
+/* A chain of blocks: the first gets the input, each other one the result before it; sl_block_add(block, NULL, child)
+ * appends more.  The new block owns its children; their paths are "0", "1", ….  If one of them is NULL after an earlier
+ * mistake, the others are freed and the result is NULL.
  *
  *     sl_block *net = sl_sequential(sl_dense(256, .activation = SL_RELU), sl_dense(10)); */
 sl_block *sl_sequential_at(const char *at, sl_block *const *children, int count)

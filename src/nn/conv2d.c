@@ -16,7 +16,7 @@ struct conv {
 	sl_param *weight, *bias;
 };
 
-/* The weight's shape for images of so many channels; -1: not known. */
+/* The weight's shape for images of `channels` channels; -1: unknown. */
 static sl_shape weight_shape(const struct conv *c, int64_t in)
 {
 	return SL_SHAPE(c->channels, in < 0 ? -1 : in / c->opts.groups, c->opts.kernel[0], c->opts.kernel[1]);
@@ -121,8 +121,8 @@ static sl_block *pool_of(const char *at, const char *function, const char *type,
 	return pool_new(at, type, opts);
 }
 
-/* The largest element under each window of kernel by kernel (.kernel = {height, width} for others), which moves by
- * .stride, if not given by its own size: sl_pool2d as a layer.  SL_EINVAL: a window that is not positive.
+/* The largest element under each window of kernel by kernel elements (.kernel = {height, width} for others), which
+ * moves by .stride, by default the window's size: sl_pool2d as a layer.  SL_EINVAL: a window that is not positive.
  *
  *     sl_block *p = sl_max_pool2d_layer(3, .stride = {2}, .pad = {1, 1}); */
 sl_block *sl_max_pool2d_layer_at(const char *at, int kernel, struct sl_pool2d_opts opts)

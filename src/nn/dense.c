@@ -41,7 +41,7 @@ static sl_tensor *dense_forward(sl_block *self, sl_tensor *const *in, int nin)
 	return slp_layer_activate(sl_linear_at(at, x, w, b, (struct sl_linear_opts){.tw = true}), d->opts.activation);
 }
 
-/* A fully connected layer: activation(x·wᵀ + b).  x (n, …) is seen as (n, inputs), the result is (n, units); with
+/* A fully connected layer: activation(x·wᵀ + b).  x (n, …) is flattened to (n, inputs), the result is (n, units); with
  * .no_flatten x is (…, inputs), the result (…, units).  Parameters: weight (units, inputs), bias (units), zeros at
  * first.  The number of inputs comes from the first x, or from .in_units.  SL_EINVAL: units is not positive.
  *
@@ -83,8 +83,8 @@ static sl_tensor *embedding_forward(sl_block *self, sl_tensor *const *in, int ni
 	return sl_gather_at(at, w, x);
 }
 
-/* A row of `width` numbers for each of `words` words: x, words by their numbers in any shape (…), gives (…, width).
- * Numbers of another data type than int32 are rounded to it.  Parameter: weight (words, width).  SL_EINVAL: words or
+/* A learned row of `width` numbers for each of `words` words: x, indices of words in any shape (…), gives (…, width).
+ * Indices of other data types than int32 are converted to it.  Parameter: weight (words, width).  SL_EINVAL: words or
  * width is not positive.
  *
  *     sl_block *e = sl_embedding(20000, 128); */

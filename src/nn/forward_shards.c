@@ -1,4 +1,4 @@
-/* All shards of a batch forward together, block by block: for layers that need the whole batch at once. */
+/* Forward pass of all shards of a batch together, block by block: for layers that need the whole batch. */
 #include <stdlib.h>
 
 #include "nn/nn.h"
@@ -26,7 +26,7 @@ static enum sl_status one_by_one(const char *at, sl_block *block, int n, sl_tens
 	return ok ? SL_OK : sl_error();
 }
 
-/* Results belong to the scope outside; what was made on the way is released here. */
+/* Results belong to the outer scope; other tensors are released here. */
 static enum sl_status all_at_once(const char *at, sl_block *block, int n, sl_tensor *const *x, sl_tensor **y)
 {
 	const char *outer = slp_forward_call_site_set(at);
@@ -77,10 +77,10 @@ static bool usable(const char *at, const sl_block *block, int n, sl_tensor *cons
 }
 
 /* Runs a block on each of the n shards of a batch (sl_split_and_load): y[i] from x[i], on its device; y may be x. The
- * same as sl_forward of each; but in training, shards go through synchronised layers together, all shards through one
- * block before the next, and together with the shards of other processes (dist.h): all processes call it, with shards
- * of as many rows.  The results belong to the innermost scope; all are NULL after an error: those of sl_forward, and
- * SL_ESTATE, a block around a synchronised layer is hybridised, or has no forward_shards.
+ * same as sl_forward of each; but in training, shards pass through synchronised layers together, all shards through one
+ * block before the next, and together with the shards of other processes (dist.h): all processes must call it, with
+ * shards of the same number of rows.  The results belong to the innermost scope; all are NULL after an error: those of
+ * sl_forward, and SL_ESTATE, a block around a synchronised layer is hybridised, or has no forward_shards.
  *
  *     SL_RECORD {
  *         sl_forward_shards(net, 2, xs, outputs);

@@ -27,7 +27,7 @@ struct gradcheck {
 	sl_function *f;
 	void *context;
 	int nin;
-	sl_tensor **in;  /* what the function is called with */
+	sl_tensor **in;  /* the arguments of the function */
 	sl_block *block; /* that it is about; NULL: about a function */
 	sl_param **params;
 	int nparams;
@@ -68,7 +68,7 @@ static bool add_place(struct gradcheck *c, sl_param *param, int input, sl_tensor
 	return copy_host(c, t, p.values, false);
 }
 
-/* Inputs of float types become leaves in float64; others are what they are. */
+/* Inputs of float types become leaves in float64; others are unchanged. */
 static bool add_input(struct gradcheck *c, int i, sl_tensor *x)
 {
 	if (!slp_tensor_usable(c->at, c->function, x)) return false;
@@ -88,7 +88,7 @@ static bool add_param(struct gradcheck *c, sl_param *p)
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
 
-/* What is differentiated: the sum of the result's elements, weighted so that they do not cancel out. */
+/* The differentiated scalar: the sum of the result's elements, weighted so that they do not cancel out. */
 static bool make_weights(struct gradcheck *c, const sl_tensor *y)
 {
 	int64_t n = sl_tensor_size(y);
@@ -257,12 +257,12 @@ static enum sl_status run(struct gradcheck *c, sl_tensor *const *in)
 	return ok ? SL_OK : sl_error();
 }
 
-/* Compares the gradients of a function, as sl_backward computes them, with central differences in float64, element by
- * element: those of a weighted sum of the elements of its result by all inputs of float types.  The function is called
- * with copies of the inputs in float64, in training mode, for each element twice, with the same random numbers each
- * time; it must not keep anything between calls.  SL_EINVAL: a gradient is further off than .tolerance: the message
- * says of which input and element; .worst is filled in either way.  SL_EDTYPE: the result is not float64; else the
- * errors of the function.  Where a function has a kink, differences across it are wrong.
+/* Compares the gradients of a function, computed by sl_backward, with central differences in float64, element by
+ * element: the gradients of a weighted sum of the result's elements with respect to all floating-point inputs.  The
+ * function is called with float64 copies of the inputs, in training mode, twice for each element, with the same random
+ * numbers each time; it must keep no state between calls.  SL_EINVAL: the error of a gradient exceeds .tolerance, and
+ * the message names the input and element; .worst is set in either case.  SL_EDTYPE: the result is not float64;
+ * otherwise the errors of the function.  Differences across a kink of the function are wrong.
  *
  *     static sl_tensor *f(void *context, sl_tensor *const *in, int nin) { return sl_mul(sl_tanh(in[0]), in[1]); }
  *     ...
@@ -284,9 +284,9 @@ static sl_tensor *forward(void *context, sl_tensor *const *in, int nin)
 	return sl_forward_at(c->at, c->block, in, nin);
 }
 
-/* As sl_gradcheck, for the first result of a block, with respect to its inputs and all parameters that are trained.  It
- * must be initialised with .dtype = SL_FLOAT64.  Parameters and running statistics are as before afterwards, gradients
- * are not. Errors are those of sl_gradcheck and of the forward pass.
+/* As sl_gradcheck, for the first result of a block, with respect to its inputs and all trained parameters.  The block
+ * must be initialised with .dtype = SL_FLOAT64.  Parameters and running statistics are restored afterwards; gradients
+ * are not.  Errors are those of sl_gradcheck and of the forward pass.
  *
  *     sl_initialize(net, .dtype = SL_FLOAT64);
  *     sl_gradcheck_block(net, &x, 1, .elements = 20); */

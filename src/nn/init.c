@@ -1,4 +1,4 @@
-/* Initialisers, and giving a network its first values. */
+/* Initialisers, and the initialisation of networks. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -13,19 +13,19 @@
 
 /* ---- kinds ------------------------------------------------------------------------------------------------------- */
 
-/* All elements 0. */
+/* Initialises all elements to 0. */
 struct sl_initializer sl_zeros_init(void)
 {
 	return sl_constant_init(0);
 }
 
-/* All elements 1. */
+/* Initialises all elements to 1. */
 struct sl_initializer sl_ones_init(void)
 {
 	return sl_constant_init(1);
 }
 
-/* All elements this value. */
+/* Initialises all elements to this value. */
 struct sl_initializer sl_constant_init(double value)
 {
 	return (struct sl_initializer){.kind = SL_INIT_CONSTANT, .value = value, .as_written = true};
@@ -43,16 +43,16 @@ struct sl_initializer sl_uniform_init(double bound)
 	return (struct sl_initializer){.kind = SL_INIT_UNIFORM, .value = bound, .as_written = true};
 }
 
-/* Drawn evenly within ±√(3 / fan), fan being the mean of the numbers of inputs and outputs of a unit: the signal keeps
- * its variance on both ways.  .gaussian: normal with deviation √(3 / fan), as in MXNet.  X. Glorot, Y. Bengio,
- * "Understanding the difficulty of training deep feedforward neural networks", AISTATS 2010. */
+/* Uniform within ±√(3 / fan), where fan is the mean of the numbers of inputs and outputs of a unit: the variance is
+ * kept in the forward and backward pass.  .gaussian: normal with standard deviation √(3 / fan), as in MXNet.  X.
+ * Glorot, Y. Bengio, "Understanding the difficulty of training deep feedforward neural networks", AISTATS 2010. */
 struct sl_initializer sl_xavier_init(void)
 {
 	return (struct sl_initializer){.kind = SL_INIT_XAVIER, .value = 3, .fan = SL_FAN_AVG, .as_written = true};
 }
 
-/* Normal with deviation √2 / √inputs: for layers before a ReLU.  Without .gaussian, even within √3 times that.
- * K. He, X. Zhang, S. Ren, J. Sun, "Delving deep into rectifiers", ICCV 2015. */
+/* Normal with standard deviation √2 / √inputs: for layers before a ReLU.  Without .gaussian, uniform within ±√3 times
+ * that.  K. He, X. Zhang, S. Ren, J. Sun, "Delving deep into rectifiers", ICCV 2015. */
 struct sl_initializer sl_he_init(void)
 {
 	return (struct sl_initializer){
@@ -61,7 +61,7 @@ struct sl_initializer sl_he_init(void)
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
 
-/* What a unit of the weight (units, inputs, …) is connected to; places of a kernel count each. */
+/* The number of connections of a unit of the weight (units, inputs, …); each place of a kernel counts. */
 static double fan_of(sl_shape shape, enum sl_fan fan)
 {
 	double places = 1;
@@ -130,7 +130,7 @@ static enum sl_status set_devices(const char *at, sl_param *param, const struct 
 	return SL_OK;
 }
 
-/* The parameter's own initialiser counts more than that of the call. */
+/* The parameter's own initialiser takes precedence over the call's. */
 static enum sl_status initialize(const char *at, sl_param *param, const struct sl_initialize_opts *opts)
 {
 	enum sl_status s = set_devices(at, param, opts);
@@ -188,13 +188,13 @@ static enum sl_status initialize_all(const char *at, sl_block *block, const stru
 	return s;
 }
 
-/* Gives all parameters of the block and its children their first values: at once where their shapes are known, else at
- * the first forward.  A parameter's own initialiser (biases: zeros) takes precedence over .init. Parameters that have
- * values already keep them, with a warning on stderr, unless .force. Devices: without .devices a parameter is on the
- * default device, with one on that device, with several wherever one of them needs it; using it on another one is an
- * error. With .gather = n the gradients of n calls of sl_backward are added, until a trainer's step uses them: one
- * call for each part of a batch. SL_EDEVICE: a device does not exist; SL_ESHAPE: Xavier or He for what is no weight;
- * SL_EINVAL: no such initialiser, or .devices without .ndevices.  The array of devices stays the caller's.
+/* Gives all parameters of the block and its children their first values: at once if their shapes are known, else at the
+ * first forward.  A parameter's own initialiser (biases: zeros) takes precedence over .init.  Parameters that already
+ * have values keep them, with a warning on stderr, unless .force.  Devices: without .devices a parameter is on the
+ * default device, with one device on that one, with several on each that needs it; using it on another device is an
+ * error.  With .gather = n the gradients of n calls of sl_backward, one for each part of a batch, are added until a
+ * trainer's step uses them.  SL_EDEVICE: a device does not exist; SL_ESHAPE: Xavier or He for a parameter that is not a
+ * weight; SL_EINVAL: no such initialiser, or .devices without .ndevices.  The caller keeps the array of devices.
  *
  *     sl_initialize(net, .init = sl_xavier_init());
  *     sl_initialize(net, .init = sl_normal_init(0.01), .devices = devices, .ndevices = 2, .force = true); */

@@ -13,7 +13,7 @@
 
 struct sl_metric {
 	struct slp_guard guard;
-	int top;        /* a hit is among so many; 0: a mean of values */
+	int top;        /* hits are labels among this number of largest scores; 0: a mean of values */
 	sl_tensor *sum; /* float64, on no device in particular; NULL: nothing added yet */
 	int64_t count;
 };
@@ -25,7 +25,7 @@ static sl_metric *metric_new(int top)
 	return m;
 }
 
-/* A metric: the share of rows whose label has the highest score, 0 to 1.  NULL without memory.  Free it with
+/* A metric: the share of rows whose label has the highest score, 0 to 1.  NULL after SL_ENOMEM.  Free it with
  * sl_metric_free.
  *
  *     sl_metric *accuracy = sl_accuracy_new();
@@ -75,7 +75,8 @@ static enum sl_status add(const char *at, sl_metric *m, sl_tensor *values)
 }
 
 /* Adds a batch and returns at once: scores (n, classes) and labels (n), int32 or uint8, for accuracies; values of any
- * shape and NULL for means.  Nothing is recorded.  SL_EINVAL: something is NULL; SL_ESHAPE, SL_EDTYPE: they do not fit.
+ * shape and NULL for means.  Nothing is recorded.  SL_EINVAL: an argument is NULL; SL_ESHAPE, SL_EDTYPE: arguments do
+ * not match.
  *
  *     sl_metric_add(mean, loss, NULL); */
 enum sl_status sl_metric_add_at(const char *at, sl_metric *metric, sl_tensor *values, sl_tensor *labels)
@@ -105,8 +106,8 @@ enum sl_status sl_metric_add_at(const char *at, sl_metric *metric, sl_tensor *va
 	return s;
 }
 
-/* Waits for the mean so far and returns it; NaN if nothing was added, or after an error (sl_error), which may be that
- * of an added value. With several processes (dist.h) it is the mean over all of them, and all must call it. */
+/* Waits for the current mean and returns it; NaN if nothing was added, or after an error (sl_error), which may be the
+ * error of an added value. With several processes (dist.h) it is the mean over all of them, and all must call it. */
 double sl_metric_get_at(const char *at, sl_metric *metric)
 {
 	SLP_CALL("sl_metric_get", at);

@@ -1,4 +1,4 @@
-/* Blocks and parameters from the inside. */
+/* Internals of blocks and parameters. */
 #ifndef SLP_NN_H
 #define SLP_NN_H
 
@@ -8,7 +8,7 @@
 
 struct slp_results;
 struct slp_hybrid;
-/* What blocks do with the plans of a hybridised one (src/hybrid/hybrid.c). */
+/* Functions of blocks on the plans of a hybridised block (src/hybrid/hybrid.c). */
 struct slp_hybrid_functions {
 	/* Runs the plan for these inputs, compiling it first if it is new; false after an error.  Sets *eager if the block is
 	 * to run imperatively. */
@@ -33,14 +33,14 @@ struct sl_param {
 	struct sl_initializer init;
 	enum sl_dtype dtype;        /* as initialised */
 	atomic_bool waiting;        /* to be initialised once its shape is known */
-	atomic_bool frozen;         /* by sl_freeze: no gradient is wanted */
+	atomic_bool frozen;         /* by sl_freeze: no gradient is computed */
 	char *shared;               /* its path, if its first values are to be those of rank 0; NULL: its own */
 	bool statistics;            /* gathered over many batches: float32 where the others are of a half type */
 	sl_device *_Atomic devices; /* that may use it; NULL: any */
 	atomic_int ndevices;
 	int most_devices;   /* of all lists so far: each is as long */
-	atomic_int gather;  /* gradients of so many backward passes in turn are added */
-	sl_tensor **spares; /* what shards after the first write instead of it; NULL: not made yet */
+	atomic_int gather;  /* number of successive backward passes whose gradients are added */
+	sl_tensor **spares; /* tensor that shards after the first write instead of it; NULL: not made yet */
 	int nspares;
 };
 
@@ -49,7 +49,7 @@ struct slp_block {
 	atomic_int refs;
 	char *type;                 /* "Dense" */
 	char *_Atomic name;         /* "dense0": type and a number, or the prefix without its last "_" */
-	char *_Atomic prefix;       /* what names of parameters begin with: "dense0_" */
+	char *_Atomic prefix;       /* prefix of the names of parameters: "dense0_" */
 	bool layer;                 /* the library's: its operations are named after it alone */
 	sl_block **_Atomic parents; /* not held; one for each place that it has in a block */
 	atomic_int nparents;
@@ -59,7 +59,7 @@ struct slp_block {
 	sl_param **_Atomic params; /* its own */
 	atomic_int nparams;
 	struct slp_hybrid *_Atomic hybrid; /* NULL: imperative */
-	atomic_uint changes;               /* of it and what it holds, which programs have to follow */
+	atomic_uint changes;               /* number of changes of the block and its contents, which programs compare */
 	struct slp_hook *_Atomic hook;     /* called after each forward; NULL: none */
 	bool synchronised;                 /* needs all shards of a batch together in training */
 	bool recompute;                    /* its inside is computed again in the backward pass */
@@ -86,7 +86,7 @@ static inline void slp_tree_leave(const char *unused)
 void **slp_list_with(void **list, int count, void *item);
 
 /* block.c */
-/* What this thread's forward pass is part of. */
+/* The context of this thread's forward pass. */
 struct slp_forward {
 	int shard;           /* that it computes; sl_step_run counts them */
 	bool sizes_vary;     /* programs are compared for several sizes: layers make the same calls for all of them */
@@ -109,7 +109,7 @@ enum sl_status slp_block_setup(const char *at, sl_block *block, const char *type
 /* A layer of `size` bytes, all zero but for its base; NULL with an error recorded. */
 void *slp_layer_new(const char *at, size_t size, const char *type, const char *word,
                     sl_tensor *(*forward)(sl_block *, sl_tensor *const *, int));
-/* What a block returns: without a holder, in the innermost scope. */
+/* The result of a block: without a reference, in the innermost scope. */
 struct slp_results {
 	int count;
 	sl_tensor *t[SL_MAX_RESULTS];
@@ -120,9 +120,9 @@ extern bool (*slp_before_recording)(const char *at, sl_block *block);
 bool slp_block_results(const char *at, sl_block *block, sl_tensor *const *in, int nin, struct slp_results *results);
 /* The same without a look at whether the block is recomputed, and without its hook. */
 bool slp_block_run(const char *at, sl_block *block, sl_tensor *const *in, int nin, struct slp_results *results);
-/* Where the program called the block whose forward runs: what layers pass on to operations. */
+/* The place of the program's call of the running block: layers pass it on to operations. */
 const char *slp_forward_call_site(void);
-/* Changes it; returns what it was. */
+/* Changes it; returns the previous one. */
 const char *slp_forward_call_site_set(const char *at);
 /* The one input of a layer; NULL with an error recorded if there are others. */
 sl_tensor *slp_layer_input(sl_block *layer, sl_tensor *const *in, int nin);
@@ -136,7 +136,7 @@ uint64_t slp_cache_number(void);
 bool slp_cache_is_of(const sl_block *block);
 /* The forward of a block begins. */
 void slp_cache_enter(const sl_block *block);
-/* What a layer's queries, (rows, heads, steps, width), find among the keys that are kept for it, which k and v join. */
+/* Attention of a layer's queries, (rows, heads, steps, width), to its cached keys and values, which k and v join. */
 sl_tensor *slp_cache_attend(const char *at, const sl_block *layer, sl_tensor *q, sl_tensor *k, sl_tensor *v);
 /* The n rows of a layer's table that belong to the next steps. */
 sl_tensor *slp_cache_rows(const char *at, const sl_block *layer, sl_tensor *table, int64_t n);
@@ -167,7 +167,7 @@ sl_param **slp_block_all_params(const char *at, sl_block *block, int *count);
 char *slp_param_path(const sl_block *block, const sl_param *param);
 
 /* param.c */
-/* Around what gives parameters values, or other ones. */
+/* Surrounds code that sets or changes parameters' values. */
 void slp_params_lock(void);
 void slp_params_unlock(void);
 static inline bool slp_shape_known(sl_shape shape)
@@ -186,10 +186,10 @@ bool slp_params_prefix(sl_param *const *params, int n, const char *prefix);
 /* Whether the parameter may be used on a device; records an error if not. */
 bool slp_param_allows(const char *at, const char *function, const sl_param *param, sl_device device);
 
-/* As sl_param_use, for what forward writes in training (running statistics): shards after the first get a tensor of
- * their own, whose values are never read, so that none waits for another. */
+/* As sl_param_use, for parameters that forward writes in training (running statistics): shards after the first get a
+ * separate tensor, whose values are never read, so that no shard waits for another. */
 sl_tensor *slp_param_use_written(const char *at, sl_param *param, sl_tensor *x);
-/* Whether no gradient is wanted: sl_attach_grad with SL_GRAD_NONE. */
+/* Whether no gradient is computed: sl_attach_grad with SL_GRAD_NONE. */
 bool slp_param_is_frozen(const sl_param *param);
 
 /* init.c */
@@ -201,7 +201,7 @@ static inline struct sl_initializer slp_init_or(struct sl_initializer init, stru
 sl_tensor *slp_init_values(const char *at, const sl_param *param, const struct sl_initializer *init, sl_device device);
 
 /* summary.c */
-/* Marks what follows as part of a block's forward while sl_summary looks; false: it does not look. */
+/* Marks the following calls as part of a block's forward while sl_summary counts; false: it does not count. */
 bool slp_summary_enter(sl_block *block);
 void slp_summary_leave(sl_tensor *result);
 bool slp_summary_looks(void);
@@ -216,9 +216,9 @@ struct slp_metric_state slp_metric_get(const sl_metric *metric);
 bool slp_metric_set(const char *at, sl_metric *metric, sl_tensor *sum, int64_t count);
 
 /* param_files.c */
-/* What sl_param_set checks and makes for a parameter that has values; then they can be written. */
+/* The checks and conversions of sl_param_set for a parameter that has values; then they can be written. */
 bool slp_param_can_be_set(const char *at, sl_param *param, sl_tensor *values);
-/* Writes a line on what does not fit about a parameter and values from a file (out NULL: no line); false if nothing. */
+/* Writes a line about the mismatch of a parameter and values from a file (out NULL: no line); false if they match. */
 bool slp_param_unfit(FILE *out, const char *path, const sl_param *param, const sl_tensor *values);
 
 #endif

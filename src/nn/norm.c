@@ -111,8 +111,8 @@ static bool shards_fit(const char *at, const struct batch_norm *b, int n, sl_ten
 	return true;
 }
 
-/* The formulas of the backward pass follow from autograd: the gradients by mean and variance are sums over all
- * shards. */
+/* The formulas of the backward pass follow from autograd: the gradients with respect to mean and variance are sums over
+ * all shards. */
 static enum sl_status batch_norm_shards(sl_block *self, int n, sl_tensor *const *x, sl_tensor **y)
 {
 	const struct batch_norm *b = (const struct batch_norm *)self;
@@ -128,7 +128,8 @@ static enum sl_status batch_norm_shards(sl_block *self, int n, sl_tensor *const 
 	return ok ? SL_OK : sl_error();
 }
 
-/* Parameters of one element a channel: gamma, ones at first, beta, zeros; running mean, zeros, and variance, ones. */
+/* Parameters of one element for each channel: gamma, ones at first, beta, zeros; running mean, zeros, and variance,
+ * ones. */
 static bool make_params(const char *at, sl_block *self, sl_param **params, int count, int64_t channels,
                         const bool *fixed)
 {
@@ -152,9 +153,9 @@ static bool is_eps(const char *at, const char *function, double eps)
 /* Batch normalisation of x (n, c, …): see sl_batch_norm for .eps and .momentum.  Parameters, all (c): gamma, ones at
  * first, and beta, zeros; running_mean, zeros, and running_var, ones, which training changes.  .no_scale: gamma stays
  * 1; .no_center: beta stays 0.  c comes from the first x, or from .in_channels.  With shards of a batch on several
- * devices, each shard is normalised by itself, and the running statistics are those of the first shard; .synchronised
- * normalises all shards together, those of other processes, too, as if the batch had not been split: then sl_forward
- * does not take one shard in training, use sl_forward_shards or whole steps (SL_ESTATE).
+ * devices, each shard is normalised separately, and the running statistics are those of the first shard; .synchronised
+ * normalises all shards together, including those of other processes, as if the batch had not been split.  Then
+ * training needs sl_forward_shards or whole steps; sl_forward of one shard is SL_ESTATE.
  *
  *     sl_block *block = sl_sequential(sl_conv2d_layer(64, .kernel = {3}, .pad = {1, 1}, .no_bias = true),
  *                                     sl_batch_norm_layer(), sl_activation_layer(SL_RELU)); */
@@ -197,8 +198,8 @@ static sl_tensor *layer_norm_forward(sl_block *self, sl_tensor *const *in, int n
 	return sl_layer_norm_at(at, x, p[0], p[1], (struct sl_layer_norm_opts){.eps = l->eps});
 }
 
-/* sl_layer_norm as a layer: each row of x (…, c) is normalised; .eps as there.  Parameters (c): gamma, ones at first,
- * and beta, zeros.  c comes from the first x, or from .in_channels.
+/* sl_layer_norm as a layer: each row of x (…, c) is normalised, with the same .eps.  Parameters (c): gamma, ones at
+ * first, and beta, zeros.  c comes from the first x, or from .in_channels.
  *
  *     sl_block *n = sl_layer_norm_layer(); */
 sl_block *sl_layer_norm_layer_at(const char *at, struct sl_layer_norm_layer_opts opts)

@@ -1,4 +1,4 @@
-/* Parameters: tensors of a block that are trained or kept; their values come once their shape is known. */
+/* Parameters: tensors of a block that are trained, or running statistics; they get values once their shape is known. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,9 +80,9 @@ static sl_param *param_new(sl_block *block, const char *name, sl_shape shape, st
 	return NULL;
 }
 
-/* A parameter of a block of your own; it belongs to the block.  sl_param_fit fills in dims of -1. Without .init the
- * values come from sl_initialize's initialiser. SL_EINVAL: the block is NULL, the name is taken or has dots, the shape
- * is not valid.
+/* Adds a parameter to a custom block, which owns it.  sl_param_fit sets dims of -1.  Without .init the values come from
+ * sl_initialize's initialiser.  NULL with SL_EINVAL: the block is NULL, the name is taken or has dots, the shape is not
+ * valid.
  *
  *     net->scale = sl_block_param(&net->base, "scale", SL_SHAPE(-1), .init = sl_ones_init()); */
 sl_param *sl_block_param_at(const char *at, sl_block *block, const char *name, sl_shape shape,
@@ -119,7 +119,7 @@ void slp_param_free(sl_param *param)
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
 
-/* One device has the parameter; with several it lies where the scheduler thinks best. */
+/* One device has the parameter; with several the scheduler chooses its place. */
 static sl_device initial_device(const sl_param *param)
 {
 	return param->ndevices == 1 ? param->devices[0]
@@ -163,7 +163,7 @@ enum sl_status slp_param_materialize(const char *at, sl_param *param)
 	return s;
 }
 
-/* The parameter's shape with what is known of both; false if they do not agree. */
+/* The parameter's shape with the known dims of both; false if they disagree. */
 static bool merge(sl_shape *shape, sl_shape with)
 {
 	sl_shape both = with;
@@ -187,9 +187,9 @@ static enum sl_status fit(const char *at, sl_param *param, sl_shape shape)
 	return param->waiting && slp_shape_known(param->shape) ? slp_param_materialize(at, param) : SL_OK;
 }
 
-/* forward calls it once its input determines the shape of the parameter: fills in the dims that were -1, and gives the
- * parameter its values if sl_initialize has been called. Dims that are -1 here, too, stay open. SL_ESHAPE: the
- * parameter has another shape; else as sl_initialize, which it completes.
+/* Sets the dims of a parameter that are -1, and gives it its values if sl_initialize has been called; forward calls it
+ * when its input determines the shape.  Dims that are -1 here as well stay open.  SL_ESHAPE: the parameter has another
+ * shape; other errors as in sl_initialize, which it completes.
  *
  *     if (sl_param_fit(net->scale, SL_SHAPE(sl_tensor_shape(x).dim[1])) != SL_OK) return NULL; */
 enum sl_status sl_param_fit_at(const char *at, sl_param *param, sl_shape shape)
@@ -253,10 +253,10 @@ static bool fill(const char *at, sl_param *param)
 	return ok;
 }
 
-/* The tensor that forward computes with for its input x: the parameter's tensor, or, if x is a symbol, the symbol of
- * the parameter.  It belongs to the parameter.  SL_ESTATE: it has no values (sl_initialize was not called, or its
- * shape is not known: a symbol of unknown shape has come before any values); SL_EDEVICE: sl_initialize did not name
- * x's device.
+/* The tensor of a parameter for use in forward with the input x: the parameter's values, or, if x is a symbol, the
+ * symbol of the parameter.  It belongs to the parameter.  SL_ESTATE: it has no values (sl_initialize was not called, or
+ * its shape is not known: a symbol of unknown shape came before any values); SL_EDEVICE: sl_initialize did not name x's
+ * device.
  *
  *     return sl_mul(in[0], sl_param_use(net->scale, in[0])); */
 sl_tensor *sl_param_use_at(const char *at, sl_param *param, sl_tensor *x)
@@ -317,7 +317,7 @@ sl_tensor *slp_param_use_written(const char *at, sl_param *param, sl_tensor *x)
 	sl_tensor *used = sl_param_use_at(at, param, x);
 	bool writes = used && param->data && sl_is_training();
 	int shard = writes ? shard_of(param, x) + slp_forward.repeating
-	                   : 0; /* what is repeated was written the first time */
+	                   : 0; /* repeated values were written the first time */
 	if (!shard) return used;
 	slp_params_lock();
 	sl_tensor *t = spare(at, param, shard);
@@ -325,16 +325,16 @@ sl_tensor *slp_param_use_written(const char *at, sl_param *param, sl_tensor *x)
 	return t && sl_is_symbol(x) ? slp_symbol_of(at, t, param->full_name) : t;
 }
 
-/* ---- what programs ask ------------------------------------------------------------------------------------------- */
+/* ---- queries of programs ----------------------------------------------------------------------------------------- */
 
-/* The name of the parameter, which begins with that of its block: "dense0_weight"; "" for NULL. The text lives as long
+/* The name of the parameter, which begins with its block's name: "dense0_weight"; "" for NULL.  The text lives as long
  * as the parameter. */
 const char *sl_param_name(const sl_param *param)
 {
 	return param ? param->full_name : "";
 }
 
-/* The shape of the parameter; dims that are not known yet are -1. For NULL that of a scalar. */
+/* The shape of the parameter; dims that are not known yet are -1.  A scalar's shape for NULL. */
 sl_shape sl_param_shape(const sl_param *param)
 {
 	if (!param) return SL_SCALAR;
@@ -345,7 +345,7 @@ sl_shape sl_param_shape(const sl_param *param)
 	return shape;
 }
 
-/* The values of the parameter: the tensor itself, which belongs to the parameter, so that changes in place (under
+/* The values of the parameter: the tensor itself, which belongs to the parameter, so that operations in place (under
  * SL_PAUSE) change the network; with a device, a copy there if the values are elsewhere.  SL_ESTATE: not initialised,
  * or the shape is not known yet; SL_EDEVICE: sl_initialize named other devices.
  *
@@ -399,7 +399,7 @@ static void release_storage_later(void *storage)
 	slp_storage_release(storage);
 }
 
-/* A value that lies beside those of other parameters (grad_buckets.c), spoilt with them, gets memory of its own: writing a
+/* A value that shares memory with other parameters (grad_buckets.c), spoilt with them, gets separate memory: writing a
  * part would not mend the whole. */
 static bool leave_spoilt(sl_tensor *t)
 {
@@ -441,8 +441,8 @@ static enum sl_status set(const char *at, sl_param *param, sl_tensor *values)
 	return s;
 }
 
-/* Gives the parameter these values, by copying. A parameter without values or shape is initialised afterwards.  Returns
- * at once; nothing is recorded.  SL_ESHAPE, SL_EDTYPE: the values do not fit; SL_EINVAL: there are none.
+/* Copies values into the parameter.  A parameter without values or shape is initialised afterwards.  Returns at once;
+ * nothing is recorded.  SL_ESHAPE, SL_EDTYPE: the values do not match the parameter; SL_EINVAL: an argument is NULL.
  *
  *     sl_param_set(weight, sl_load_npy("weight.npy")); */
 enum sl_status sl_param_set_at(const char *at, sl_param *param, sl_tensor *values)

@@ -61,11 +61,11 @@ static enum sl_status save(const char *at, const struct named *n, const char *pa
 	return s;
 }
 
-/* Writes all parameters of the block and its children to a file, named by their paths ("0.weight", "hidden.bias"); one
- * that is shared under its first.  Waits for their values, which are those of one moment: other threads may train
- * meanwhile, and a step is in the file as a whole or not at all.  The extension chooses the format: .params is MXNet's,
- * .safetensors that of the safetensors library. SL_ESTATE: a parameter has no values yet; SL_EINVAL: another
- * extension; SL_EIO and others as in io.h.
+/* Writes all parameters of the block and its children to a file, named by their paths ("0.weight", "hidden.bias"); a
+ * shared parameter by its first path.  Waits for their values, which are those of one moment: other threads may train
+ * meanwhile, and the file contains each of their steps completely or not at all.  The extension chooses the format:
+ * .params is MXNet's, .safetensors that of the safetensors library.  SL_ESTATE: a parameter has no values yet;
+ * SL_EINVAL: another extension; SL_EIO and others: see io.h.
  *
  *     sl_save_params(net, "mlp.params"); */
 enum sl_status sl_save_params_at(const char *at, sl_block *block, const char *path)
@@ -157,7 +157,7 @@ static sl_tensor *values_for(const char *at, const sl_param *p, sl_tensor *t)
 	return t && slp_host_wait(at, "sl_load_params", t) ? t : NULL;
 }
 
-/* Those that had no values first: where memory ends, these have some, and the others are as they were. */
+/* Parameters without values first: if memory runs out, these have some, and the others are unchanged. */
 static enum sl_status set_all(const char *at, const struct named *n, const struct slp_named_arrays *f,
                               const struct orders *o)
 {
@@ -210,21 +210,20 @@ static enum sl_status load(const char *at, const char *path, const struct named 
 }
 
 /* Gives the parameters of the block and its children the values that sl_save_params wrote; the extension chooses the
- * format.  The network need not be initialised, and shapes that are not known yet come from the file.  All is checked
- * first: after an error no values have changed; a parameter that had none may have the file's.  Strict: SL_EINVAL if a
- * parameter is missing, or superfluous, and the message lists them; with .lenient these are reported on stderr, and
- * the others loaded, and arrays that tensors do not have (of other types, sparse ones, without values, of more than 6
- * axes) are left out.  A half type in the file is rounded to, or from, what the parameter is; a parameter that is not
- * initialised becomes float32.  SL_ESHAPE: another shape or data type than expected; SL_EIO, SL_EFORMAT and others as
- * io.h says.
+ * format.  The network need not be initialised, and shapes that are not known yet come from the file.  Everything is
+ * checked first: after an error no values have changed; a parameter that had none may have the file's.  SL_EINVAL if
+ * parameters are missing or superfluous, and the message lists them; with .lenient these are reported on stderr and the
+ * others loaded, and arrays that no tensor can hold (of other types, sparse ones, without values, of more than 6 axes)
+ * are skipped.  Half types are converted between file and parameter; a parameter that is not initialised becomes
+ * float32.  SL_ESHAPE: another shape or data type than expected; SL_EIO, SL_EFORMAT and others: see io.h.
  *
  *     sl_load_params(net, "mlp.params");
  *     sl_load_params(backbone, "resnet.safetensors", .lenient = true);
  *
- * With .names, arrays get the names of this network by rules. Each rule whose pattern the name is like changes it, and
- * the next rule sees the new name. A rule without a path leaves arrays out; .transposed turns matrices, which other
- * programs may keep as (inputs, outputs). Two arrays that become one parameter must be the same (tied weights); else
- * SL_EINVAL.
+ * With .names, rules translate the names of arrays into paths of this network.  Each rule whose pattern matches a name
+ * changes it, and the next rule applies to the new name.  A rule without a path skips arrays; .transposed transposes
+ * matrices that other programs store as (inputs, outputs).  Two arrays for one parameter (tied weights) must be equal;
+ * otherwise SL_EINVAL.
  *
  *     sl_load_params(net, "torch.safetensors",
  *                    SL_PARAM_NAMES({"_orig_mod.*", "*"}, {"fc1.*", "0.*"}, {"fc2.*", "1.*"}, {"*.num_batches_tracked"})); */

@@ -1,4 +1,5 @@
-/* Names of parameters in files: rules that turn those of other programs into paths, and a look at what a file holds. */
+/* Names of parameters in files: rules that translate names of other programs into paths, and a list of a file's
+ * contents. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +31,7 @@ static char *path_with(const char *path, const char *star, size_t length)
 	return slp_format("%.*s%.*s%s", (int)(at - path), path, (int)length, star, at + 1);
 }
 
-/* Applies all rules in turn to the name of array k; false without memory.  *drop: it is left out. */
+/* Applies all rules in turn to the name of array k; false without memory.  *drop: the array is skipped. */
 static bool rename_one(struct slp_named_arrays *f, int k, const struct sl_load_opts *opts, bool *drop)
 {
 	const char *star;
@@ -72,7 +73,7 @@ static void close_gaps(struct slp_named_arrays *f)
 	f->count = n;
 }
 
-/* ---- arrays that are turned, and those that are there twice ------------------------------------------------------ */
+/* ---- arrays that are transposed, and duplicates ------------------------------------------------------------------ */
 
 static bool turn(const char *at, const char *path, struct slp_named_arrays *f, int k)
 {
@@ -184,9 +185,8 @@ const char *slp_named_array_label(const struct slp_named_arrays *f, int k, char 
 /* ---- a look ------------------------------------------------------------------------------------------------------ */
 
 /* Calls each(name, dtype, shape, context) for every array in a file of parameters, MXNet's or safetensors, in the order
- * of the file: to find out what network it belongs to.  The whole file is read; arrays of types that tensors do not
- * have are named on stderr.  SL_EINVAL, SL_EIO, SL_EFORMAT as for
- * sl_load_params.
+ * of the file, to identify the network that it belongs to.  The whole file is read; arrays of types that no tensor can
+ * have are reported on stderr.  SL_EINVAL, SL_EIO, SL_EFORMAT as for sl_load_params.
  *
  *     static void show(const char *name, enum sl_dtype dtype, sl_shape shape, void *context)
  *     {

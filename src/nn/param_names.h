@@ -1,4 +1,4 @@
-/* Arrays in files, under the names that rules give them. */
+/* Arrays in files, with their names translated by rules. */
 #ifndef SLP_NN_PARAM_NAMES_H
 #define SLP_NN_PARAM_NAMES_H
 
@@ -8,7 +8,7 @@
 
 struct slp_named_arrays {
 	char **names, **origins; /* as the rules have it; as in the file */
-	sl_tensor **tensors;     /* transposed, where the rules say so */
+	sl_tensor **tensors;     /* transposed, if the rules say so */
 	bool *turned;
 	int count;
 };

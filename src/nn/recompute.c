@@ -1,4 +1,4 @@
-/* Blocks that keep their inputs for the backward pass instead of their inside, which is computed again there. */
+/* Blocks that keep only their inputs for the backward pass, and recompute their intermediate values there. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -126,15 +126,15 @@ bool slp_block_recomputed(const char *at, sl_block *block, sl_tensor *const *in,
 	return ok;
 }
 
-/* From now on the backward pass computes the inside of a block again, instead of the forward pass keeping it: of each
- * recorded call only inputs and results stay in memory, for about a third more work in a step.  The gradients have the
- * same bits: random numbers are drawn again as they were, and running statistics are written the first time only.  It
- * holds in steps call by call, and in hybridised blocks and whole steps (to rounding there, if the compiler fuses other
- * operations); blocks inside may be recomputed, too.  forward must do the same when it is called again, during
- * sl_backward (in a program, while that is traced): it must not depend on what has changed since, and effects of its
- * own happen twice, as do the hooks of blocks inside.  Tensors that it does not return have no gradient afterwards.
- * Where synchronised layers take shards together (sl_forward_shards), blocks around them keep their inside.  on = false
- * switches it off again.  SL_EINVAL: the block is NULL.  T. Chen, B. Xu, C. Zhang, C. Guestrin, "Training deep nets
+/* Makes the backward pass recompute the intermediate values of a block, instead of keeping them: of each recorded call
+ * only inputs and results stay in memory, for about a third more work in a step.  The gradients have the same bits: the
+ * same random numbers are drawn again, and running statistics are updated only the first time.  This applies call by
+ * call, and in hybridised blocks and whole steps (there to rounding, if the compiler fuses other operations); blocks
+ * inside may also be recomputed.  forward must do the same when it is called again, during sl_backward (in a program,
+ * while it is traced): it must not depend on anything that has changed since, and its side effects happen twice, as do
+ * the hooks of blocks inside.  Tensors that it does not return have no gradient afterwards.  Blocks around synchronised
+ * layers that take shards together (sl_forward_shards) keep their intermediate values.  on = false switches it off
+ * again.  SL_EINVAL: the block is NULL.  T. Chen, B. Xu, C. Zhang, C. Guestrin, "Training deep nets
  * with sublinear memory cost", 2016.
  *
  *     for (int i = 0; i < layers; i++) sl_block_recompute(net->layer[i], true); */

@@ -20,7 +20,7 @@ struct recurrent {
 	sl_param **params; /* PARAMS for each direction of each layer */
 };
 
-/* What a call has besides its input: NULL for zeros, and what it leaves, for each direction of each layer. */
+/* A call's operands besides its input: NULL for zeros, and its final states, for each direction of each layer. */
 struct memory {
 	sl_tensor *lengths, *state, *cell;
 	sl_tensor **states, **cells;
@@ -80,7 +80,7 @@ static sl_tensor *run_layers(const char *at, const struct recurrent *r, sl_tenso
 	return x;
 }
 
-/* What the runs leave, as (runs, rows, hidden). */
+/* The final states of the runs, as (runs, rows, hidden). */
 static enum sl_status also(const char *at, const struct recurrent *r, sl_tensor **parts, sl_tensor *x)
 {
 	sl_shape shape = SL_SHAPE(1, sl_tensor_shape(x).dim[1], r->hidden);
@@ -210,13 +210,14 @@ static sl_block *make(const char *at, const char *function, const char *type, co
 	return NULL;
 }
 
-/* A recurrent layer with `hidden` units, tanh or .relu; .layers of them, one on top of the other, each in both
- * directions with .bidirectional. For x (steps, rows, inputs) the result is the state of the top layer after each step,
- * (steps, rows, hidden). A second input is the first state (default: zeros), and the second result (sl_forward_all) is
- * the last state: (layers · directions, rows, hidden).  Parameters have PyTorch's names, shapes and order of gates:
- * weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0; _l1, …; _l0_reverse.  With .lengths the second input, before a
- * state, is how many steps of each row count, integers (rows): see sl_recurrent; the results are PyTorch's of packed
- * sequences.  What x holds behind them does not matter if it is finite.  SL_EINVAL: options out of range.
+/* A recurrent layer with `hidden` units, tanh or .relu; with .layers = n a stack of n layers, each in both directions
+ * with .bidirectional.  For x (steps, rows, inputs) the result is the state of the top layer after each step, (steps,
+ * rows, directions · hidden).  A second input is the first state (default: zeros), and the second result
+ * (sl_forward_all) is the last state, both (layers · directions, rows, hidden).  Parameters have PyTorch's names,
+ * shapes and order of gates: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0; _l1, …; _l0_reverse.  With .lengths
+ * the second input, before a state, is the number of valid steps of each row, integers (rows): see sl_recurrent; the
+ * results are those of PyTorch's packed sequences.  Later elements of x have no effect if they are finite.  SL_EINVAL:
+ * options out of range.
  *
  *     sl_block *net = sl_sequential(sl_embedding(words, 64), sl_rnn(128, .layers = 2),
  *                                   sl_dense(words, .no_flatten = true)); */
@@ -226,7 +227,7 @@ sl_block *sl_rnn_at(const char *at, int64_t hidden, struct sl_recurrent_layer_op
 	return make(at, "sl_rnn", "RNN", "rnn", opts.relu ? SL_CELL_RELU : SL_CELL_TANH, hidden, opts);
 }
 
-/* As sl_rnn, with long short-term memory: there are a state and a cell, as two further inputs and two further results.
+/* As sl_rnn, with long short-term memory: state and cell are two further inputs and two further results.
  *
  *     sl_tensor *in[] = {x, state, cell}, *out[3];
  *     sl_forward_all(lstm, in, 3, out, 3); */

@@ -1,4 +1,4 @@
-/* Layers without parameters: activation, dropout, flatten, a function of the program's own. */
+/* Layers without parameters: activation, dropout, flatten, a function of the program. */
 #include <stdlib.h>
 
 #include "nn/nn.h"
@@ -86,7 +86,8 @@ static sl_tensor *lambda_forward(sl_block *self, sl_tensor *const *in, int nin)
 	return x ? ((struct lambda *)self)->function(x) : NULL;
 }
 
-/* A function of one tensor as a layer; name begins the block's (NULL: "lambda").  SL_EINVAL: function is NULL.
+/* A function of one tensor as a layer; the block's name begins with `name` (NULL: "lambda").  SL_EINVAL: function is
+ * NULL.
  *
  *     static sl_tensor *halve(sl_tensor *x) { return sl_mul_scalar(x, 0.5); }
  *     sl_block *l = sl_lambda("halve", halve); */

@@ -1,5 +1,5 @@
-/* Splitting a joint program: forward, which also gives what the backward pass needs (residuals), and backward, which
- * takes it.  Parameters are bound in both. */
+/* Splits a joint program into forward, which also returns the values that the backward pass needs (residuals), and
+ * backward, which takes them.  Parameters are bound in both. */
 #include <stdlib.h>
 #include <string.h>
 

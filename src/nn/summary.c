@@ -1,4 +1,4 @@
-/* A table of a network: what each block returns, holds and computes, counted while it runs. */
+/* A table of a network: each block's results, parameters, flops and bytes, counted while it runs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ struct row {
 	int outer; /* row of the block around it, or -1 */
 	int depth;
 	sl_shape output;
-	double params; /* elements of its own */
+	double params; /* elements of the block's own parameters */
 	double flops, bytes;
 };
 
@@ -182,9 +182,9 @@ static enum sl_status summary(const char *at, FILE *file, sl_block *block, sl_sh
 }
 
 /* Prints a table of the block and the blocks in it, in the order in which they run: output shapes, elements of their
- * parameters (shared ones counted once), and flops and bytes of memory traffic of the operations that each calls
- * itself.  For that the network, which must be initialised, runs once, imperatively and in inference mode, on zeros of
- * the shape, so deferred shapes are known afterwards.  Errors: those of the run; SL_EIO: the file cannot be written.
+ * parameters (shared ones counted once), and flops and bytes of memory traffic of each block's own calls.  The network,
+ * which must be initialised, runs once, imperatively and in inference mode, on zeros of the shape, so deferred shapes
+ * are known afterwards.  Errors: those of the run; SL_EIO: the file cannot be written.
  *
  *     sl_summary(stdout, net, SL_SHAPE(1, 1, 28, 28)); */
 enum sl_status sl_summary_at(const char *at, FILE *file, sl_block *block, sl_shape shape)

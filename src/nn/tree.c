@@ -1,5 +1,5 @@
-/* Blocks within blocks: adding, walking, finding parameters by their path.  A block may have several places: what it
- * shares is met once. */
+/* Blocks within blocks: adding, walking, finding parameters by their path.  A block may have several parents; a walk
+ * visits its parameters once. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -116,11 +116,11 @@ static sl_block *give_up(const sl_block *parent, sl_block *child)
 	return NULL;
 }
 
-/* Makes child part of parent under a name (NULL: its number), which is what paths of parameters are made of.  Takes
- * the child over, also after an error, so that you can pass a new block directly; retain a block that has another
- * place already: its parameters are then shared. Plans of the parent and of the blocks around it are dropped.  Returns
- * the child; NULL, silently, if the child is NULL after an earlier mistake, or with SL_EINVAL: a name that is taken or
- * has dots, a block inside itself (which keeps its last reference then).
+/* Adds a child to parent under a name (NULL: its number); paths of parameters consist of such names.  Takes over the
+ * caller's reference, also after an error, so that a new block can be passed directly; retain a block that already has
+ * a parent, and its parameters are shared.  Plans of the parent and of the blocks around it are dropped.  Returns the
+ * child; NULL, without a message, if the child is NULL after an earlier mistake, or with SL_EINVAL: a name that is
+ * taken or has dots, a block inside itself (whose last reference is then kept).
  *
  *     net->hidden = sl_block_add(&net->base, "hidden", sl_dense(256, .activation = SL_RELU));
  *     sl_block_add(sequence, NULL, sl_dense(10)); */
@@ -142,8 +142,8 @@ static void free_block(void *block)
 	sl_block_free(block);
 }
 
-/* Puts child in the place of the parent's child of that name, which is given up: a trainer that has its parameters keeps
- * them.  Takes the child over, as sl_block_add does, and drops plans.  Returns the child; NULL, silently, if it is NULL
+/* Replaces the parent's child of that name, which is released; trainers of its parameters keep these.  Takes over the
+ * caller's reference, like sl_block_add, and drops plans.  Returns the child; NULL, without a message, if it is NULL
  * after an earlier mistake, or with SL_EINVAL: there is no child of that name, or the block would be inside itself.
  *
  *     sl_block_replace(&net->base, "output", sl_dense(5)); */
@@ -173,7 +173,7 @@ sl_block *sl_block_replace_at(const char *at, sl_block *parent, const char *name
 	return child;
 }
 
-/* The number of its children; 0 for NULL. */
+/* The number of the block's children; 0 for NULL. */
 int sl_block_children(const sl_block *block)
 {
 	SLP_CALL("sl_block_children", NULL);
@@ -238,7 +238,7 @@ sl_param **slp_block_all_params(const char *at, sl_block *block, int *count)
 }
 
 /* Writes the block's parameters and those of its children, in order and each once, to params, at most max of them, and
- * returns how many there are: 0 after an error, SL_EINVAL for NULL.  They belong to their blocks.
+ * returns their number; 0 after an error, SL_EINVAL for NULL.  They belong to their blocks.
  *
  *     int n = sl_block_params(net, NULL, 0); */
 int sl_block_params(const sl_block *block, sl_param **params, int max)
@@ -297,7 +297,7 @@ static void list_paths(const char *at, sl_block *block, char *text, size_t size)
 }
 
 /* The parameter at a path from the block: names of children and of the parameter, with dots between.  It belongs to
- * its block.  SL_EINVAL if there is none: the message lists those there are.
+ * its block.  SL_EINVAL if there is none; the message lists the existing ones.
  *
  *     sl_print(sl_param_data(sl_block_find(net, "0.weight"))); */
 sl_param *sl_block_find_at(const char *at, sl_block *block, const char *path)

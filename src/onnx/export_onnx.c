@@ -9,8 +9,8 @@
  * ….  At most 2 GiB, ONNX's own limit for one file.  Waits for the parameters.
  *
  * SL_EUNSUPPORTED: an operation has no counterpart in ONNX (the message names it), or Starling was built without
- * protobuf-c; SL_ESTATE: the shapes are not known, or forward does what cannot be traced; SL_EIO and others as io.h
- * says; else what forward recorded.
+ * protobuf-c; SL_ESTATE: the shapes are not known, or forward makes a call that cannot be traced; SL_EIO and others:
+ * see io.h; otherwise the error that forward reported.
  *
  *     sl_export_onnx(net, "my_mlp.onnx", SL_SHAPES(SL_SHAPE(1, 512)));
  *     sl_export_onnx(unet, "unet.onnx", SL_SHAPES(SL_SHAPE(1, 1, 28, 28), SL_SHAPE(1)),

@@ -17,21 +17,21 @@ sl_block *slp_import_onnx_parse(struct slp_file *f, struct sl_import_onnx_opts o
 #endif
 
 /* Makes a block of an ONNX model (operator sets 7 to 28), as PyTorch's exporters and others write it.  sl_forward takes
- * its inputs in the file's order, or in that of .inputs: sl_import_onnx("bert.onnx", SL_INPUTS("ids", "mask")).  Whole
- * numbers of another width than the model's, and floats, are converted.  What is computed has the data type that the
- * format gives it: int64 and bool, too.  The block can be called with tensors and
- * symbols, hybridised, trained, saved.  Its parameters are the model's initializers that are floats, under their names
- * (with "_" for "." in sl_block_find); doc/files.md says which of them are constants, that are not trained. Batch norm
- * keeps the statistics of the file, in training too.  Shapes are
- * computed anew for each shape of the inputs, when the block is hybridised once for each.  So are branches and loops:
- * If, Loop and Scan may ask shapes and constants; an If that asks values computes both its branches.
+ * its inputs in the file's order, or in that of .inputs: sl_import_onnx("bert.onnx", SL_INPUTS("ids", "mask")).  Inputs
+ * of another integer or float type than the model's are converted.  Results have the data types of the model, including
+ * int64 and bool.  The block can be called with tensors and symbols, hybridised, trained, saved.  Its parameters are
+ * the model's floating-point initializers, under their names (with "_" for "." in sl_block_find); doc/files.md lists
+ * those that count as constants and are not trained.  Batch norm keeps the statistics of the file, also in training.
+ * Shapes are computed for each shape of the inputs, or once for each if the block is hybridised.  So are branches and
+ * loops: conditions of If, Loop and Scan may depend on shapes and constants; an If whose condition depends on values
+ * computes both branches.
  *
- * The results are the model's, in its order (sl_forward gives the first, sl_forward_all several); a model of more than
- * SL_MAX_RESULTS is refused.  SL_OUTPUTS("logits", "state") or .output = "logits" name others, also of nodes
- * within.  Tensors in files beside the model are read; a path that leaves its folder is refused. NULL after an error:
- * SL_EIO; SL_EFORMAT, the file is damaged; SL_EUNSUPPORTED, operators that Starling lacks: the message names all of
- * them with their nodes, or protobuf-c was not there when Starling was built; SL_EINVAL, .inputs, .output or .outputs
- * are not there.  What fits no shape is found by sl_forward, whose message names the node.
+ * The results are the model's, in its order (sl_forward returns the first, sl_forward_all several); a model with more
+ * than SL_MAX_RESULTS is refused.  SL_OUTPUTS("logits", "state") or .output = "logits" choose others, including results
+ * of inner nodes.  Tensors in files beside the model are read; a path that leaves its folder is refused.  NULL after an
+ * error: SL_EIO; SL_EFORMAT, the file is damaged; SL_EUNSUPPORTED, Starling lacks operators, and the message names all
+ * of them with their nodes, or it was built without protobuf-c; SL_EINVAL, names in .inputs, .output or .outputs do not
+ * exist.  sl_forward reports shapes that do not match, with the node.
  *
  *     sl_block *net = sl_import_onnx("resnet18.onnx");
  *     sl_tensor *y = sl_forward(net, x); */

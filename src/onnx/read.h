@@ -1,4 +1,4 @@
-/* Importing ONNX models from memory, for tests that feed it anything. */
+/* Importing ONNX models from memory, for fuzzing tests. */
 #ifndef SLP_ONNX_READ_H
 #define SLP_ONNX_READ_H
 

@@ -1,4 +1,4 @@
-/* Memory of the library's own (alloc.h): the one place that requests it, and where a test can make it fail. */
+/* The library's own memory (alloc.h): the only place that requests it, where tests can make an allocation fail. */
 #include "op.h"
 #include "runtime/compat.h"
 #include "runtime/fault.h"
@@ -55,7 +55,7 @@ void *slp_try_realloc(void *p, size_t bytes)
 	return noted(refused(bytes) ? NULL : realloc(p, bytes), bytes);
 }
 
-/* Large arrays lie in large pages where the system has some: fewer page faults and misses of the TLB. */
+/* Large arrays are in large pages where the system has some: fewer page faults and TLB misses. */
 static void *in_large_pages(void *p, size_t bytes)
 {
 	enum { PAGE = 2 << 20 };

@@ -99,7 +99,7 @@ static double bytes_of(int n, const struct slp_type *types)
 	return all;
 }
 
-/* Results that cannot fit are refused before anything is asked for: a trace asks for nothing. */
+/* Results that cannot fit are refused before any allocation: a trace allocates nothing. */
 enum sl_status slp_budget_call(const struct slp_infer *c, char why[256])
 {
 	if (!slp_budget_current) return SL_OK;

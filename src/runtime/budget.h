@@ -5,10 +5,10 @@
 
 #include "op.h"
 
-/* All 0: nothing is limited.  Set while no call is under way: by sl_init, or by the first use before it. */
+/* All 0: no limits.  Set while no call is running: by sl_init, or by the first use before it. */
 extern struct sl_untrusted slp_untrusted;
 
-/* Work for one file, and what it has cost so far. */
+/* The work for one file, and its cost so far. */
 struct slp_budget {
 	const char *file;
 	double since, processors; /* clocks when it began, in seconds */
@@ -24,19 +24,19 @@ extern _Thread_local struct slp_budget *slp_budget_current;
 void slp_budget_begin(struct slp_budget *b, const char *file);
 void slp_budget_end(struct slp_budget *b);
 
-/* Counts operations of the calling thread; false: a limit is exceeded, and why says which. */
+/* Counts operations of the calling thread; false: a limit is exceeded, and why names it. */
 bool slp_budget_spend(double operations, char why[256]);
 /* The same, with the error recorded for the program's call. */
 bool slp_budget_allows(double operations);
 /* The same, for an operation of a network that is about to be called, or traced. */
 struct slp_infer;
 enum sl_status slp_budget_call(const struct slp_infer *c, char why[256]);
-/* After a call was submitted: waits where much is ahead, so that what time has been taken is known. */
+/* After a call was submitted: waits if many tasks are in flight, so that the used time is known. */
 void slp_budget_pace(void);
 
-/* Whether memory is left when so many bytes more, of a small request, are asked for. */
+/* Whether memory is left for a small request of `bytes`. */
 bool slp_budget_has_small(size_t bytes);
-/* Main memory that the process has taken by now, beyond what it had when the engine started. */
+/* Main memory that the process has taken, beyond its memory when the engine started. */
 void slp_budget_start(const struct sl_untrusted *limits);
 size_t slp_budget_taken(void);
 

@@ -1,4 +1,4 @@
-/* StarPU 1.3.10 and 1.4 as one: all differences between them are handled here. */
+/* One interface to StarPU 1.3.10 and 1.4: all differences between them are handled here. */
 #ifndef SLP_COMPAT_H
 #define SLP_COMPAT_H
 
@@ -16,7 +16,7 @@
 #define SLP_STARPU_1_4 0
 #endif
 
-#ifdef STARPU_USE_TCPIP_MASTER_SLAVE /* workers of other processes, which compute what CPUs do */
+#ifdef STARPU_USE_TCPIP_MASTER_SLAVE /* workers of other processes, which run CPU kernels */
 #define SLP_CPU_WORKERS (STARPU_CPU | STARPU_TCPIP_MS)
 #else
 #define SLP_CPU_WORKERS STARPU_CPU
@@ -42,7 +42,7 @@ static inline bool slp_fxt_recorded(void)
 #endif
 }
 
-/* Where the user asked for the task; 1.3 does not keep it. */
+/* The user's place of the task's call; 1.3 does not keep it. */
 static inline void slp_task_set_call_site(struct starpu_task *task, const char *file, int line)
 {
 #if SLP_STARPU_1_4
@@ -61,7 +61,7 @@ static inline int slp_task_submit(struct starpu_task *task)
 	return (starpu_task_submit)(task);
 }
 
-/* Bytes in use on a memory node; 1.3 does not tell. */
+/* Bytes in use on a memory node; 1.3 does not report them. */
 static inline size_t slp_node_used(unsigned node)
 {
 #if SLP_STARPU_1_4

@@ -71,7 +71,7 @@ static void report_missing_shutdown(void)
 	sl_shutdown_at_exit();
 }
 
-/* In the child of a fork: StarPU's threads are not here, and locks may be held by threads that are not. */
+/* In the child of a fork: StarPU's threads do not exist here, and threads that do not exist may hold locks. */
 static void forked(void)
 {
 	if (!sl_is_initialized()) return;
@@ -93,7 +93,7 @@ static void register_exit(void)
 static void start_watch(const struct slp_settings *s)
 {
 	if (!sl_is_simulated())
-		slp_watch_start(s->deadline, s->deadline_is_error); /* simulated time is not that of threads */
+		slp_watch_start(s->deadline, s->deadline_is_error); /* simulated time differs from that of threads */
 	slp_finite_wanted = s->nan && !sl_is_simulated();
 }
 
@@ -165,12 +165,12 @@ static enum sl_status refuse_child(const char *at)
  *
  *     sl_init(&(struct sl_config){.teams = 2});
  *
- * Random numbers start at config->seed, or without a config as sl_seed says.  Returns SL_EINVAL for a scheduling
- * policy that StarPU does not have, numbers below 0, or if the library simulates and SL_MACHINE names no machine;
- * SL_EDEVICE for more teams than cores or than StarPU was built for (by tools/build-starpu: 64), for no devices at all, or if StarPU cannot
- * start so; SL_EIO if the folder for its measurements cannot be created, or if the other processes of a run cannot be
- * met (doc/distributed.md, and slave processes: doc/parallel.md); SL_ESTATE in the child of a fork, if the engine ran
- * before.  After an error the engine does not run. */
+ * Random numbers start from config->seed, or without a config from the seed of sl_seed.  Returns SL_EINVAL for a
+ * scheduling policy that StarPU does not have, numbers out of range, or if the library simulates and SL_MACHINE names
+ * no machine; SL_EDEVICE for more teams than cores or than StarPU was built for (by tools/build-starpu: 64), for no
+ * devices at all, or if StarPU cannot start with these settings; SL_EIO if the folder for StarPU's measurements cannot
+ * be created, or if the other processes of a run do not answer (doc/distributed.md; slave processes: doc/parallel.md);
+ * SL_ESTATE in the child of a fork, if the engine ran before.  After an error the engine does not run. */
 enum sl_status sl_init_at(const char *at, const struct sl_config *config)
 {
 	SLP_UNCANCELLED();
@@ -198,7 +198,7 @@ enum sl_status slp_engine_need(const char *at)
 	return sl_init_at(at, NULL);
 }
 
-/* Sets the device of tensors that are made without naming one; at first, it is auto. SL_EDEVICE if it does not exist.
+/* Sets the device of tensors that are created without one; initially auto.  SL_EDEVICE if it does not exist.
  */
 enum sl_status sl_device_default_at(const char *at, sl_device device)
 {
@@ -288,7 +288,7 @@ static bool refused(const char *function, bool outermost)
 	return !outermost;
 }
 
-/* How many still use the engine after one has given it up; the last one stays until it has stopped. */
+/* The number of users left after one has released the engine; the last one stays until it has stopped. */
 static int give_up_use(void)
 {
 	SLP_UNCANCELLED();
@@ -299,7 +299,7 @@ static int give_up_use(void)
 	return users - 1;
 }
 
-/* No call of another thread is under way. */
+/* No call of another thread is running. */
 static void stop_for_last(bool of_all)
 {
 	SLP_UNCANCELLED();
@@ -314,11 +314,11 @@ static void stop_for_last(bool of_all)
 	pthread_mutex_unlock(&start_lock);
 }
 
-/* Undoes one sl_init; the last call waits for all work, stops StarPU, and prints on stderr an error that was not
- * reported. Tensors that still exist lose their values: they can be released, and anything else with them is
- * SL_ESTATE.  Calls of other threads that are under way end first; those that begin meanwhile wait until the engine has
- * stopped, and then find their tensors without values, or start it again.  In a function that another call has called,
- * a forward for example, it is SL_ESTATE (sl_error), and the engine goes on. */
+/* Undoes one sl_init; the last call waits for all work, stops StarPU, and prints an unreported error on stderr.
+ * Tensors that still exist lose their values: they can be released, and any other use is SL_ESTATE.  Running calls of
+ * other threads end first; calls that begin meanwhile wait until the engine has stopped, and then find their tensors
+ * without values, or start it again.  In a function that a Starling call has called, such as a forward, it is SL_ESTATE
+ * (sl_error), and the engine keeps running. */
 void sl_shutdown(void)
 {
 	SLP_CALL("sl_shutdown", NULL);
@@ -328,10 +328,10 @@ void sl_shutdown(void)
 	slp_calls_go_on();
 }
 
-/* sl_shutdown for the end of a process, however often sl_init was called: calls of other threads that begin from now on
- * never return, so that threads which go on while the process ends do no harm.  It waits ten seconds for calls that are
- * under way; if one has not returned then, the engine goes on, and sl_error is SL_ESTATE.  The end of a program that
- * forgot sl_shutdown does the same.
+/* sl_shutdown for the end of a process, whatever the number of sl_init calls: later calls of other threads never
+ * return, so that threads that still run while the process ends do no harm.  It waits ten seconds for running calls; if
+ * one has not returned by then, the engine keeps running, and sl_error is SL_ESTATE.  The library calls it itself at
+ * the end of a program that did not call sl_shutdown.
  *
  *     atexit(sl_shutdown_at_exit); */
 void sl_shutdown_at_exit(void)
@@ -342,8 +342,8 @@ void sl_shutdown_at_exit(void)
 	if (slp_calls_stop("sl_shutdown_at_exit", patience)) stop_for_last(true);
 }
 
-/* Waits for all work, of all threads. Returns the first error of the calling thread, or of an operation whose failure
- * was not reported yet; sl_error_message() has all of them, one on each line.
+/* Waits for all work of all threads.  Returns the first error of the calling thread, or of an operation whose failure
+ * has not been reported yet; sl_error_message() lists all of them, one on each line.
  *
  *     if (sl_wait_all() != SL_OK) fprintf(stderr, "%s\n", sl_error_message()); */
 enum sl_status sl_wait_all_at(const char *at)

@@ -23,7 +23,7 @@ struct slp_engine {
 	int nworkers;
 	_Atomic sl_device device; /* the default */
 	bool forked;              /* this is a child of the process where it ran: its threads are not here */
-	unsigned generation;      /* how often it was stopped: older tensors have lost their values */
+	unsigned generation;      /* number of stops: older tensors have lost their values */
 	_Atomic uint64_t rng_seed, rng_stream;
 };
 extern struct slp_engine slp_engine;

@@ -1,4 +1,4 @@
-/* Environment variables: those of StarPU that are numbers (it aborts on other values), and what several files read. */
+/* Environment variables: StarPU's numbers (it aborts on other values), and variables that several files read. */
 #include <errno.h>
 #include <limits.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Errors: the first mistake of each thread, and the faults of kernels, kept until a sync point reports them. */
+/* Errors: keeps the first mistake of each thread, and the faults of kernels, until a sync point reports them. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,15 +44,15 @@ const char *sl_status_name(enum sl_status status)
 	return (unsigned)status <= SL_EINTERNAL ? status_names[status] : "?";
 }
 
-/* The status of the calling thread's first error that no function that waits has reported yet, or SL_OK.  Does not
- * wait, and knows nothing of operations that fail later: sl_wait_all reports those. */
+/* The status of the calling thread's first error that no waiting function has reported yet, or SL_OK.  Does not wait,
+ * and does not include operations that fail later: sl_wait_all reports those. */
 enum sl_status sl_error(void)
 {
 	return thread_error.status;
 }
 
-/* The text of that error, or of the one reported last; "" if there was none.  Valid until the calling thread's next
- * call; it belongs to the library. */
+/* The text of the calling thread's pending error (sl_error), or of the last reported one; "" if there was none.  Valid
+ * until the calling thread's next call; it belongs to the library. */
 const char *sl_error_message(void)
 {
 	return thread_error.message;
@@ -65,9 +65,9 @@ void sl_error_clear(void)
 	thread_error.message[0] = '\0';
 }
 
-/* Records an error of the program's own, from the forward of a block for example: it is the calling thread's, unless
- * one is pending (the first wins), and the next function that waits reports it.  Returns the status that is pending
- * then; SL_OK, and any number that is not a status, becomes SL_EINVAL.
+/* Records an error of the program, from the forward of a block for example: it becomes the calling thread's error,
+ * unless one is already pending, and the next waiting function reports it.  Returns the pending status; SL_OK, and any
+ * number that is not a status, becomes SL_EINVAL.
  *
  *     if (nin != 2) {
  *             sl_error_raise(SL_EINVAL, "the gate takes two inputs");
@@ -82,7 +82,7 @@ enum sl_status sl_error_raise_at(const char *at, enum sl_status status, const ch
 static uint32_t fault_keep(enum sl_status status, const char *message);
 static pthread_key_t ending; /* its destructor sees the threads that end with an error */
 
-/* A thread ends, and nobody asked for its error: the next sync point of another thread reports it. */
+/* A thread ends, and its error was not read: the next sync point of another thread reports it. */
 static void keep_for_others(void *unused)
 {
 	(void)unused;

@@ -16,8 +16,8 @@ enum { SLP_MESSAGE_MAX = 2048 };
 /* Records an error of the calling thread, unless one is pending (the first wins); returns status. */
 enum sl_status slp_error_set(enum sl_status status, const char *format, ...) SLP_PRINTF(2);
 enum sl_status slp_error_setv(enum sl_status status, const char *prefix, const char *format, va_list args);
-/* Sets the pending error aside, if there is one, so that those of what follows are seen; slp_error_rejoin puts it back:
- * the first wins. */
+/* Sets the pending error, if any, aside, so that later errors are seen; slp_error_rejoin restores it, and the first one
+ * is kept. */
 struct slp_pending {
 	enum sl_status status;
 	char message[SLP_MESSAGE_MAX];
@@ -27,7 +27,7 @@ void slp_error_rejoin(const struct slp_pending *first);
 const char *
 slp_refused_text(char text[160]); /* of the last allocation that failed, in any thread: as slp_memory_limit_text */
 enum sl_status
-slp_no_memory(size_t bytes); /* sets the error of the program's call: so many were asked for; SL_ENOMEM */
+slp_no_memory(size_t bytes); /* sets the error of the program's call: SL_ENOMEM for a request of `bytes` */
 /* Ends a sync point: the first error, of the thread or of kernels, counts as reported. */
 enum sl_status slp_error_take(void);
 
@@ -35,6 +35,6 @@ enum sl_status slp_error_take(void);
 uint32_t slp_fault_add(enum sl_status status, const char *message);
 enum sl_status slp_fault_report(uint32_t fault); /* makes it the thread's error */
 void slp_fault_reset(void);
-void slp_fault_forked(void); /* in a child process, where whoever held the lock is not */
+void slp_fault_forked(void); /* in a child process, where the thread that held the lock does not exist */
 
 #endif

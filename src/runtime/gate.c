@@ -1,4 +1,4 @@
-/* The gate: which threads are in calls, closing it, and what is freed after they have left. */
+/* The gate: the threads that are in calls, closing it, and deferred freeing. */
 #include "op.h"
 #include "runtime/compat.h"
 #include "runtime/gate.h"
@@ -18,7 +18,7 @@ enum { CLOSED = 1, LATER = 2, BARRIERS = 4 }; /* BARRIERS: the system has none f
 _Thread_local struct slp_call slp_current_call;
 atomic_uint slp_gate;
 
-/* What is freed later, and whose calls it waits for. */
+/* An object to be freed, and the threads whose calls it waits for. */
 struct later {
 	struct later *next;
 	void (*free)(void *);
@@ -297,7 +297,7 @@ void slp_later(void (*free_it)(void *), void *what)
 	pthread_mutex_lock(&gate.lock);
 	struct later *l = slp_try_malloc(sizeof *l + (size_t)gate.ncallers * sizeof *l->who);
 	barrier();
-	if (!l) { /* what another thread may look at stays */
+	if (!l) { /* memory that another thread may read stays */
 		bool alone = !inside();
 		pthread_mutex_unlock(&gate.lock);
 		if (alone) free_it(what);

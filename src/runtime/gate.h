@@ -1,17 +1,17 @@
-/* The gate that calls of programs go through (SLP_CALL): sl_shutdown closes it and waits until all have left; what a
- * call may still look at is freed when it has left. */
+/* The gate that calls of programs pass (SLP_CALL): sl_shutdown closes it and waits until all calls have returned;
+ * objects that a running call may use are freed after it has returned. */
 #ifndef SLP_GATE_H
 #define SLP_GATE_H
 
-/* Has new calls of other threads wait, until slp_calls_go_on, and waits for those under way.  A call may wait for another
- * thread's: so the gate is open again for a moment from time to time.  false after so many seconds (0: never), with an
- * error that names a call; the gate is open then.  Only from a call that is in no other. */
+/* Makes new calls of other threads wait until slp_calls_go_on, and waits for running ones.  A call may wait for another
+ * thread's call, so the gate opens for a moment from time to time.  False after `seconds` (0: never), with an error
+ * that names a call; the gate is open then.  Only from a call that is not nested. */
 bool slp_calls_stop(const char *function, double seconds);
 void slp_calls_go_on(void);
 void slp_gate_forked(void); /* in a child process, where the other threads are not */
 
-/* Calls `free` with what no call that begins from now on can see, once all calls under way have ended: at once if there
- * is none. */
+/* Calls `free` with an object that later calls cannot see, once all running calls have ended: at once if there are
+ * none. */
 void slp_later(void (*free)(void *), void *what);
 
 /* The calling thread leaves its call for a while, in which it touches nothing of the engine, and comes back. */

@@ -1,6 +1,6 @@
-/* Guards: a lock in each object that only one thread at a time may work with.  A thread that works with none waits; one
- * that does, within a function of the program's, gets SL_ESTATE with both places: so nobody waits for each other.  What
- * a thread that ends has entered is free again. */
+/* Guards: a lock in each object that only one thread at a time may use.  A thread that holds no guard waits; one that
+ * holds a guard, within a function of the program, gets SL_ESTATE with both places, so there are no deadlocks.  The
+ * guards of a thread that ends are released. */
 #ifndef SLP_GUARD_H
 #define SLP_GUARD_H
 
@@ -9,9 +9,9 @@
 struct slp_guard {
 	_Atomic(struct slp_call *) owner; /* the thread that has entered it; NULL: none */
 	atomic_int waiting;
-	int depth;                          /* how often the owner has entered it */
+	int depth;                          /* number of times that the owner has entered it */
 	_Atomic(const char *) function, at; /* of the owner's call */
-	struct slp_guard *next;             /* of those that the owner has entered */
+	struct slp_guard *next;             /* list of guards that the owner has entered */
 };
 
 extern _Thread_local struct slp_guard *slp_guards; /* of the calling thread, the last one first */
@@ -51,7 +51,7 @@ static inline void slp_guard_leave(struct slp_guard *const *entered)
 	if (atomic_load(&g->waiting)) slp_guard_wake();
 }
 
-/* The same, for a lock that is never held for long, or whose holder waits for nobody: the thread always waits. */
+/* The same for a lock that is held only briefly, or whose holder never waits: the thread always waits. */
 #define SLP_GUARD_PATIENTLY(guard)                                                                                     \
 	__attribute__((cleanup(slp_guard_leave), unused)) struct slp_guard *const slp_entered_ =                       \
 	        slp_guard_enter(guard, NULL, NULL)

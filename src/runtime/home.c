@@ -1,5 +1,5 @@
-/* A folder for StarPU's measurements where no variable names one: without HOME, StarPU reads /tmp/.starpu, which any user
- * of the machine may have written.  It is made anew, for this user alone, and removed when the engine stops. */
+/* A folder for StarPU's measurements if no variable names one: without HOME, StarPU reads /tmp/.starpu, which any user
+ * of the machine may have written.  A new folder is made for this user alone, and removed when the engine stops. */
 #include "runtime/home.h"
 
 #include <errno.h>

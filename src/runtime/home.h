@@ -1,4 +1,4 @@
-/* Where StarPU keeps its measurements if no variable says where (home.c). */
+/* The folder for StarPU's measurements if no variable names one (home.c). */
 #ifndef SLP_HOME_H
 #define SLP_HOME_H
 

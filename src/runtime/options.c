@@ -1,4 +1,4 @@
-/* What calls give as options: one rule for all structures of the list (options.h). */
+/* Options of calls: one rule for all structures of the list (options.h). */
 #include "options.h"
 
 #include <starling/checkpoint.h>
@@ -35,8 +35,8 @@ static bool doubles(const struct given *g, const char *name, double *x, const do
 
 static bool refuse(const struct given *g, const char *name)
 {
-	slp_call_fail(g->at, g->function, SL_EINVAL,
-	              ".%s is 0, a number from 1 on needed; leave it out for its default", name);
+	slp_call_fail(g->at, g->function, SL_EINVAL, ".%s is 0, a number from 1 on needed; omit it for its default",
+	              name);
 	return false;
 }
 
@@ -60,7 +60,7 @@ static bool wide_integers(const struct given *g, const char *name, int64_t *x, c
 	return true;
 }
 
-/* Structures within have functions of their own. */
+/* Nested structures have separate functions. */
 static bool schedule(const struct given *g, const char *name, struct sl_schedule *x, const struct sl_schedule *d, int n)
 {
 	(void)name, (void)d, (void)n;

@@ -12,9 +12,9 @@ static bool is_traced(const char *function)
 	return slp_draws.count;
 }
 
-/* Starts the random numbers of all threads anew: the same seed and the same calls give the same numbers, whatever the
- * schedule.  sl_init with a config starts them at its .seed.  Philox 4×32-10: J. Salmon and others, "Parallel random
- * numbers: as easy as 1, 2, 3", SC 2011. */
+/* Restarts the random numbers of all threads from a seed: the same seed and the same calls give the same numbers,
+ * whatever the schedule.  sl_init with a config restarts them from its .seed.  Philox 4×32-10: J. Salmon and others,
+ * "Parallel random numbers: as easy as 1, 2, 3", SC 2011. */
 void sl_seed(uint64_t seed)
 {
 	if (is_traced("sl_seed")) return;
@@ -66,7 +66,7 @@ struct slp_rng slp_rng_next(void)
 	return note(rng);
 }
 
-/* The first of count streams, from the skip-th of those that pass by. */
+/* The first of `count` streams, from the skip-th stream on. */
 static struct slp_rng take(int count, int skip, int passing)
 {
 	struct slp_rng rng;
@@ -93,7 +93,7 @@ struct slp_rng slp_rng_take_apart(int count)
 	return take(count, own_rank, all_ranks);
 }
 
-/* What initialises is the same in all processes; what drops, is not. */
+/* Initialisation is the same in all processes; dropout is not. */
 struct slp_rng slp_rng_next_apart(void)
 {
 	return slp_draws.count ? slp_rng_next() : slp_rng_take_apart(1);

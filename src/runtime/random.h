@@ -1,4 +1,4 @@
-/* Random streams: which numbers an operation draws, within programs and across processes (random.c). */
+/* Random streams: the numbers that an operation draws, within programs and across processes (random.c). */
 #ifndef SLP_RANDOM_STREAMS_H
 #define SLP_RANDOM_STREAMS_H
 
@@ -6,7 +6,7 @@
 
 #include "op.h"
 
-struct slp_rng slp_rng_take(int count); /* the first of so many real ones */
+struct slp_rng slp_rng_take(int count); /* the first of `count` real ones */
 /* The same in each of several processes, which draw different ones and as many. */
 struct slp_rng slp_rng_take_apart(int count);
 void slp_rng_share(int rank, int ranks); /* the processes */
@@ -17,10 +17,10 @@ struct slp_rng_log {
 	const int *owner; /* slp_draws.count as it was: draws for another program are not noted */
 	bool failed;      /* there was no memory */
 };
-/* What this thread's draws are part of. */
+/* The context of this thread's draws. */
 struct slp_draws {
 	int *count; /* of virtual streams that slp_rng_next gives out; NULL: it gives real ones */
-	struct slp_rng_log *notes, *repeats; /* notes what is drawn; gives what was noted; NULL: not */
+	struct slp_rng_log *notes, *repeats; /* starts to note draws, or returns the noted ones; NULL: not */
 };
 extern _Thread_local struct slp_draws slp_draws;
 static inline void slp_draws_restore(const struct slp_draws *before)

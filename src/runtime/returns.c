@@ -1,4 +1,5 @@
-/* Functions of the program's that may end their thread: the thread's end stops at the function that called them. */
+/* Functions of the program that may end their thread: the unwinding stops at the library's function that called them.
+ * */
 #include "runtime/returns.h"
 
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* Settings: those of sl_config, and of the environment where a program leaves them out. */
+/* Settings of sl_config, and of the environment if a program omits them. */
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -26,7 +26,7 @@ static void refuse(struct reader *r, const char *variable, const char *wanted)
 	r->ok = false;
 }
 
-/* An environment variable as a number of at least `low`; otherwise where it is not set, or empty. */
+/* An environment variable as a number of at least `low`; otherwise if it is not set, or empty. */
 static long long env_number(struct reader *r, const char *name, long long low, long long otherwise)
 {
 	const char *text = getenv(name);
@@ -96,7 +96,7 @@ void slp_untrusted_read(struct sl_untrusted *limits)
 	untrusted(&r, limits);
 }
 
-/* Fills in the fields that the program left out. */
+/* Sets the fields that the program left zero. */
 static void fill(struct reader *r, struct sl_config *c, int slaves)
 {
 	int elsewhere = slave_devices(r, slaves);
@@ -115,7 +115,7 @@ static void fill(struct reader *r, struct sl_config *c, int slaves)
 	if (!c->dist) c->dist = slp_env_or("SL_DIST", "none");
 }
 
-/* What a program wrote, before its zeros became defaults. */
+/* The program's configuration, before its zeros became defaults. */
 static bool check(const char *at, const struct sl_config *c)
 {
 	const char *wrong = c->teams < 0 || c->bulk < 0 || c->runahead_tasks < 0

@@ -1,4 +1,4 @@
-/* StarPU's own start: its policy, its workers, and the variables that it shall not see. */
+/* The start of StarPU: its policy, its workers, and variables hidden from it. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -22,8 +22,8 @@
 #include "runtime/start.h"
 #include "runtime/thread.h"
 
-/* The accelerators that StarPU shall use.  The scheduler must be chosen before it starts, and it warns if it is asked
- * for more than there are. */
+/* The accelerators for StarPU.  The scheduler must be chosen before it starts, and it warns if more are requested than
+ * exist. */
 static int expected_gpus(const struct sl_config *c)
 {
 	int n = 0;
@@ -52,7 +52,7 @@ static enum sl_status check_policy(const char *at, const char *name)
 		}
 		if (!strcmp((*p)->policy_name, name)) return SL_OK;
 		if (waits) continue;
-		if (!strncmp((*p)->policy_name, "modular-", 8)) continue; /* many, and rarely wanted */
+		if (!strncmp((*p)->policy_name, "modular-", 8)) continue; /* many, and rarely useful */
 		if (n < sizeof known) n += (size_t)snprintf(known + n, sizeof known - n, " %s", (*p)->policy_name);
 	}
 	if (getenv("STARPU_SCHED_LIB")) return SL_OK; /* it may come from there */
@@ -101,7 +101,7 @@ static enum sl_status refuse_home(const char *at, const char *path)
 	return SL_EIO;
 }
 
-/* StarPU aborts where it cannot make the folder in which it keeps what it measures. */
+/* StarPU aborts if it cannot create the folder of its measurements. */
 static enum sl_status check_home(const char *at)
 {
 	char path[PATH_MAX] = "a folder of temporary files";

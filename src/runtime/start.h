@@ -1,4 +1,4 @@
-/* The parts of sl_init: settings (settings.c), and StarPU's own start (starpu.c). */
+/* The parts of sl_init: settings (settings.c), and the start of StarPU (starpu.c). */
 #ifndef SLP_START_H
 #define SLP_START_H
 
@@ -17,7 +17,8 @@ struct slp_settings {
 /* false, with an error recorded: a setting is none.  config may be NULL. */
 bool slp_settings_read(const char *at, const struct sl_config *config, struct slp_settings *s);
 
-/* Fills in from the environment the limits that are not set; what is no number there is left out, sl_init reports it. */
+/* Sets the limits that the program omitted from the environment; values that are no numbers are ignored, and sl_init
+ * reports them. */
 void slp_untrusted_read(struct sl_untrusted *limits);
 
 /* Starts StarPU; the policy is entered in the settings if they name none. */

@@ -1,4 +1,4 @@
-/* The engine's state and its counters, which all of this folder reads.  It calls nothing. */
+/* The engine's state and its counters, which all files of this folder read.  It calls no other file. */
 #include "runtime/engine.h"
 #include "runtime/observe/stats.h"
 
@@ -6,7 +6,7 @@ struct slp_engine slp_engine = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 struct slp_counters slp_counters;
 
-/* Whether the engine runs: after sl_init or the first operation, until as many calls of sl_shutdown. */
+/* Whether the engine runs: from sl_init or the first operation until a matching sl_shutdown for each sl_init. */
 bool sl_is_initialized(void)
 {
 	return atomic_load(&slp_engine.users) > 0;

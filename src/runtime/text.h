@@ -1,5 +1,5 @@
-/* Strings that stay until the process ends, each once: call sites and names, which tapes, plans, faults and StarPU
- * refer to for longer than what they belong to may live. */
+/* Strings that stay until the process ends, each stored once: call sites and names, which tapes, plans, faults and
+ * StarPU refer to for longer than their owners may live. */
 #ifndef SLP_TEXT_H
 #define SLP_TEXT_H
 

@@ -1,5 +1,5 @@
-/* Threads of the library.  A handler runs on the stack of whatever thread takes the signal, which may be in the middle of
- * oneDNN's generated code: SIGXCPU comes to the thread that computes, and the handler's frame damaged the heap there. */
+/* Threads of the library.  A signal handler runs on the stack of the thread that receives the signal, which may be in
+ * oneDNN's generated code: SIGXCPU goes to the computing thread, where the handler's frame damaged the heap. */
 #include "runtime/thread.h"
 
 void slp_signals_hold(sigset_t *before)

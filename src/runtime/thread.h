@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <signal.h>
 
-/* Threads that are made between the two get no signals but those of their own faults. */
+/* Threads created between the two get only the signals of their own faults. */
 void slp_signals_hold(sigset_t *before);
 void slp_signals_restore(const sigset_t *before);
 

@@ -10,7 +10,8 @@
 extern "C" {
 #endif
 
-/* What says yes or no gives 1 or 0 in the data type of its arguments, or as asked: sl_lt(a, b, .dtype = SL_BOOL). */
+/* Comparisons and predicates give 1 or 0 in the data type of their arguments, or in .dtype: sl_lt(a, b, .dtype =
+ * SL_BOOL). */
 struct sl_compare_opts {
 	enum sl_dtype dtype;
 };

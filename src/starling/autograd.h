@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* What sl_backward does with the gradient of a tensor. */
+/* The effect of sl_backward on the gradient of a tensor: overwrite, add, none. */
 enum sl_grad_req { SL_GRAD_WRITE, SL_GRAD_ADD, SL_GRAD_NONE };
 
 struct sl_attach_opts {
@@ -25,9 +25,9 @@ SL_API bool sl_grad_is_fresh(const sl_tensor *t);
 SL_API void sl_grad_used(sl_tensor *t);
 
 struct sl_backward_opts {
-	sl_tensor *const *head_grads; /* one a head, or NULL for ones */
+	sl_tensor *const *head_grads; /* one for each head; NULL: ones */
 	bool retain_graph;            /* keep the values for another backward pass */
-	double scale SL_IS_(1);       /* of all gradients; a trainer divides by it */
+	double scale SL_IS_(1);       /* factor of all gradients; a trainer divides by it */
 	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
 #define SL_DEFAULTS_sl_backward_opts(X) X(scale, 1)
@@ -44,13 +44,12 @@ SL_API enum sl_status sl_backward_heads_at(const char *at, sl_tensor *const *hea
 	sl_backward_heads_at(SL_HERE, SL_ARRAY(sl_tensor *, __VA_ARGS__), SL_COUNT_(sl_tensor *, __VA_ARGS__),         \
 	                     SL_OPTIONS(sl_backward_opts, ))
 
-/* The backward pass of a computation of the program's own: sets din[i] to the gradient for input i, or leaves it NULL.
- */
+/* The backward pass of a custom computation: sets din[i] to the gradient with respect to input i, or leaves it NULL. */
 typedef enum sl_status sl_custom_backward(void *context, sl_tensor *const *dout, int nout, sl_tensor **din, int nin);
 struct sl_custom_gradient_opts {
 	sl_custom_backward *backward;
-	void *context;                  /* passed to it */
-	void (*destroy)(void *context); /* called when it is no longer needed; may be NULL */
+	void *context;                  /* passed to backward */
+	void (*destroy)(void *context); /* called when context is no longer needed; may be NULL */
 };
 SL_API enum sl_status sl_custom_gradient_at(const char *at, sl_tensor *const *in, int nin, sl_tensor *const *out,
                                             int nout, struct sl_custom_gradient_opts opts);
@@ -71,10 +70,10 @@ SL_API void sl_mode_leave(sl_mode *mode);
 #define SL_MODE_(recording, training)                                                                                  \
 	for (sl_mode sl_mode_ __attribute__((cleanup(sl_mode_leave))) = {false, false, 0};                             \
 	     !sl_mode_.open && (sl_mode_enter(&sl_mode_, recording, training), 1);)
-/* SL_RECORD { ... }: what the calling thread computes in the block, or in the one statement that follows, from
- * parameters and from tensors with a gradient attached (sl_attach_grad) is recorded, so that sl_backward can go back
- * through it.  It runs in training mode: dropout drops, and batch norm takes a batch's statistics.  break leaves the
- * block, as return and goto do; what was recorded lives as long as its results.
+/* SL_RECORD { ... }: records the thread's calls in the block, or in the one statement that follows, that depend on
+ * parameters or on tensors with a gradient attached (sl_attach_grad), so that sl_backward can differentiate them.  The
+ * block runs in training mode: dropout drops, and batch norm uses the batch's statistics.  break leaves the block, as
+ * return and goto do; the record lives as long as its results.
  *
  *     SL_RECORD {
  *         y = sl_forward(net, x);
@@ -82,8 +81,8 @@ SL_API void sl_mode_leave(sl_mode *mode);
  *     }
  *     sl_backward(loss); */
 #define SL_RECORD SL_MODE_(1, 1)
-/* SL_PAUSE { ... }: as SL_RECORD, but the other way round: nothing is recorded in the block, which runs in inference
- * mode.  What is computed there is a constant for a backward pass. */
+/* SL_PAUSE { ... }: the opposite of SL_RECORD: nothing is recorded in the block, which runs in inference mode.  Its
+ * results are constants for a backward pass. */
 #define SL_PAUSE SL_MODE_(0, 0)
 /* SL_TRAINING { ... }: the block runs in training mode; it records if the code around it does. */
 #define SL_TRAINING SL_MODE_(-1, 1)
@@ -106,7 +105,7 @@ SL_API void sl_mode_leave(sl_mode *mode);
 typedef struct sl_autocast_mode {
 	enum sl_dtype outer; /* the state outside */
 	int open;
-	int kept; /* of it: products keep the types of their operands */
+	int kept; /* a part of the outer state: products keep the types of their operands */
 } sl_autocast_mode;
 SL_API void sl_autocast_enter_at(const char *at, sl_autocast_mode *mode, enum sl_dtype dtype);
 #define sl_autocast_enter(mode, dtype) sl_autocast_enter_at(SL_HERE, mode, dtype)

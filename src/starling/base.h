@@ -50,15 +50,15 @@ extern "C" {
 
 /* ---- options ----------------------------------------------------------------------------------------------------- */
 
-/* What a call leaves out of its options has the default that SL_DEFAULTS_… lists for the structure; what it writes counts
- * as written, 0 too, or is refused.  A structure that a program fills itself, without a macro, has .as_written false: a 0
- * in a listed field means the default there.  SL_OPTIONS(sl_adam_opts, .lr = 0.1, .beta1 = 0) makes one by the rule of
- * calls. */
-#define SL_UNSET __builtin_nan("0x51e7") /* the default of a double depends on other things: see its comment */
-#define SL_UNSET_INT (-2147483647 - 1)   /* and that of an integer */
+/* Options that a call omits have the defaults that SL_DEFAULTS_… lists for the structure; an option that it sets has
+ * that value, including 0, or is refused.  A structure that a program fills itself, without a macro, has .as_written
+ * false: a 0 in a listed field then means the default.  SL_OPTIONS(sl_adam_opts, .lr = 0.1, .beta1 = 0) makes one by
+ * the rule of calls. */
+#define SL_UNSET __builtin_nan("0x51e7") /* a double whose default depends on other values: see its comment */
+#define SL_UNSET_INT (-2147483647 - 1)   /* the same for an integer */
 #define SL_SET_(field, ...) .field = __VA_ARGS__,
 #ifdef __cplusplus
-#define SL_IS_(...) = __VA_ARGS__ /* in C++ structures have their defaults themselves, those of the list */
+#define SL_IS_(...) = __VA_ARGS__ /* in C++ the fields themselves have the defaults of the list */
 #define SL_FILLED_(type) type()
 #define SL_OPTIONS(type, ...) ((struct type){__VA_ARGS__})
 #else
@@ -68,7 +68,7 @@ extern "C" {
 		SL_DEFAULTS_##type(SL_SET_).as_written = true                                                          \
 	}
 #define SL_OPTIONS(type, ...) ((struct type){SL_DEFAULTS_##type(SL_SET_).as_written = true, __VA_ARGS__})
-/* What a call writes overrides a default, as it should. */
+/* The options of a call override defaults on purpose. */
 #ifdef __clang__
 #pragma clang diagnostic ignored "-Winitializer-overrides"
 #else
@@ -76,13 +76,13 @@ extern "C" {
 #endif
 #endif
 
-/* Every call that can fail takes the place that it was called from, so that a later error can name it.  Programs write
+/* Every call that can fail takes the place of the call, so that a later error can name it.  Programs write
  * sl_add(a, b); the macro of that name passes SL_HERE to the function sl_add_at. */
 #define SL_STRINGIFY_(x) #x
 #define SL_STRINGIFY(x) SL_STRINGIFY_(x)
 #define SL_HERE (__FILE__ ":" SL_STRINGIFY(__LINE__))
 
-/* A tensor or another object, where a function takes that first and a path second: the other way round a call does not
+/* The first argument, an object, of a function that takes a path second: a call with these two swapped does not
  * compile, at any level of warnings. */
 #ifdef __cplusplus
 #define SL_NO_PATH_(object) object
@@ -104,16 +104,16 @@ extern "C" {
 #define SL_STATUS_LIST(X)                                                                                              \
 	X(SL_OK, "no error")                                                                                           \
 	X(SL_EINVAL, "invalid argument")                                                                               \
-	X(SL_ESHAPE, "shapes do not fit")                                                                              \
-	X(SL_EDTYPE, "data types do not fit")                                                                          \
-	X(SL_EDEVICE, "device not there, or devices do not fit")                                                       \
+	X(SL_ESHAPE, "shapes do not match")                                                                            \
+	X(SL_EDTYPE, "data types do not match")                                                                        \
+	X(SL_EDEVICE, "no such device, or devices do not match")                                                       \
 	X(SL_ESTATE, "call not allowed now")                                                                           \
 	X(SL_ENOMEM, "out of memory")                                                                                  \
 	X(SL_EIO, "input/output error")                                                                                \
 	X(SL_EFORMAT, "malformed file")                                                                                \
 	X(SL_EKERNEL, "an operation failed while it ran")                                                              \
 	X(SL_EUNSUPPORTED, "not supported")                                                                            \
-	X(SL_ETIME, "not done in time")                                                                                \
+	X(SL_ETIME, "deadline exceeded")                                                                               \
 	X(SL_EINTERNAL, "error in Starling itself")
 
 enum sl_status {
@@ -155,18 +155,19 @@ SL_API enum sl_status sl_device_default_at(const char *at, sl_device device);
 
 /* ---- start and stop --------------------------------------------------------------------------------------------- */
 
-/* Which float32 products on GPUs may round their factors to TF32, 10 bits of mantissa: tensor cores multiply these many
- * times as fast, and sums stay float32.  By default convolutions, not products of matrices: as PyTorch has it. */
+/* The float32 products on GPUs that may round their factors to TF32, with 10 bits of mantissa: tensor cores multiply
+ * these several times as fast, and sums stay float32.  Default: convolutions, not products of matrices, as in
+ * PyTorch. */
 enum sl_tf32 { SL_TF32_DEFAULT, SL_TF32_NONE, SL_TF32_CONV, SL_TF32_ALL };
 
-/* What a file of a stranger's may cost (doc/files.md); 0: there is no such limit.  Beyond the first, calls fail with
- * SL_ENOMEM; beyond the others, with SL_ETIME.  Messages name the file, or the node of its network, and the limit. */
+/* Limits of memory and time for untrusted files (doc/files.md); 0: no limit.  Beyond .bytes, calls fail with SL_ENOMEM;
+ * beyond the others, with SL_ETIME.  Messages name the file, or the node of its network, and the limit. */
 struct sl_untrusted {
-	size_t bytes;   /* main memory of the process, beyond what it has after sl_init */
-	double seconds; /* of the clock and of all processors together: to read a file, and to take a network of a file
-	                    * through sl_forward, or through its trace */
-	double operations; /* of reading a file, or of a run of a network of a file: floating-point operations, and
-	                    * elements that are read and written */
+	size_t bytes;      /* main memory of the process, beyond its memory after sl_init */
+	double seconds;    /* for reading a file, and for running or tracing its network by sl_forward; both wall-clock
+	                    * time and the time of all processors together must exceed it */
+	double operations; /* for reading a file, and for a run of its network: floating-point operations, and elements
+	                    * that are read and written */
 };
 
 /* The settings of sl_init; a zeroed field means its default. */
@@ -175,13 +176,13 @@ struct sl_config {
 	            * STARPU_NCPU or 1, and the slaves */
 	int gpus;          /* largest number of CUDA devices, -1 for none.  Default: all (STARPU_NCUDA) */
 	const char *sched; /* StarPU policy.  Default: STARPU_SCHED, or lws, or dmdas with accelerators */
-	int bulk; /* number of small operations that may share a task, 1: they share none.  Default: SL_BULK or 32 */
+	int bulk; /* number of small operations that may share a task; 1: no sharing.  Default: SL_BULK or 32 */
 	int runahead_tasks; /* largest number of tasks that are submitted and not finished.  Default: SL_RUNAHEAD_TASKS
 	                       or 512 */
 	size_t runahead_bytes; /* released memory on a device that tasks still use.  Default: SL_RUNAHEAD_BYTES or 8 MiB
 	                        */
 	uint64_t seed;         /* seed of random numbers; see sl_seed */
-	bool explain;          /* record what sl_explain reports.  Default: SL_EXPLAIN, or not */
+	bool explain;          /* record the data of sl_explain.  Default: SL_EXPLAIN, or false */
 	const char *dist;      /* "tcp", "mpi" or "nccl": this process is one of several (dist.h); "none": it is alone.
 	                    * Default: SL_DIST, or none */
 	enum sl_tf32 tf32;     /* Default: SL_TF32 (none, conv or all), or SL_TF32_CONV */
@@ -229,20 +230,20 @@ struct sl_stats {
 	uint64_t finished; /* tasks that have ended */
 	uint64_t faults;   /* operations that failed while running */
 	uint64_t skipped;  /* operations skipped because an input had failed */
-	uint64_t stalls;   /* how often submission waited for the run-ahead bound */
+	uint64_t stalls;   /* number of times that submission waited for the run-ahead bound */
 	double stall_seconds;
 	uint64_t handles;        /* StarPU data handles in existence */
-	uint64_t recycled;       /* how often a handle was reused instead of registered */
+	uint64_t recycled;       /* number of times that a handle was reused instead of registered */
 	uint64_t pending_tasks;  /* tasks submitted and not finished, now */
 	uint64_t peak_tasks;     /* ... at the peak */
 	size_t bytes;            /* memory of tensors and pools, now */
 	size_t peak_bytes;       /* ... at the peak */
 	size_t scratch_bytes;    /* working memory of all workers: intermediates and workspaces */
-	uint64_t overflows;      /* steps of trainers that loss scaling left out */
+	uint64_t overflows;      /* steps of trainers that loss scaling skipped */
 	uint64_t graphs;         /* CUDA graphs made of tasks of compiled programs */
-	uint64_t graph_launches; /* tasks that were launched as one */
+	uint64_t graph_launches; /* tasks that were launched as a CUDA graph */
 	uint64_t graph_changes;  /* calls in graphs that were recorded again, with other attributes or addresses */
-	uint64_t graph_refusals; /* tasks of which none can be made, or had to be made too often */
+	uint64_t graph_refusals; /* tasks that cannot become graphs, or whose graphs had to be made too often */
 	uint64_t plans;          /* programs compiled */
 	double loss_scale;       /* of the trainer that made the last step with loss scaling; 0: none did */
 	int nodes;               /* memory nodes; 0 is main memory */

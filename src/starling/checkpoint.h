@@ -14,7 +14,7 @@ extern "C" {
 /* The parts of a run that are saved and restored; NULL or 0: none.  The position of random numbers (sl_rng_get) is
  * always saved. */
 struct sl_checkpoint_opts {
-	sl_block *net;             /* its parameters, running statistics among them; NULL: the trainer's block */
+	sl_block *net;             /* its parameters and running statistics; NULL: the trainer's block */
 	sl_trainer *trainer;       /* its states and averages, learning rate, schedule, steps */
 	sl_loader *loader;         /* its order and position */
 	sl_metric *const *metrics; /* SL_METRICS(loss, accuracy) */

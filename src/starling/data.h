@@ -1,4 +1,4 @@
-/* Data sets and mini-batches.  Tensors belong as tensor.h says, errors are reported as base.h describes. */
+/* Data sets and mini-batches.  tensor.h explains the ownership of tensors, base.h the errors. */
 #ifndef STARLING_DATA_H
 #define STARLING_DATA_H
 
@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* Samples by number: x, what a network is given, and y, what it should make of it. */
+/* Samples by number: x, the input of a network, and y, its target. */
 typedef struct sl_dataset sl_dataset;
 
 enum sl_split { SL_TRAIN, SL_TEST };
@@ -29,8 +29,8 @@ struct sl_array {
 	enum sl_dtype dtype;
 };
 struct sl_dataset_opts {
-	int classes; /* labels, int32, are below it; 0: y is something else, or 1 + the largest label */
-	bool copy;   /* of arrays: the memory need not stay */
+	int classes; /* labels, int32, are below it; 0: y has no classes, or it is 1 + the largest label */
+	bool copy;   /* copy the arrays, so that the caller may free them */
 };
 SL_API sl_dataset *sl_dataset_arrays_at(const char *at, struct sl_array x, struct sl_array y,
                                         struct sl_dataset_opts opts);
@@ -43,9 +43,9 @@ SL_API sl_dataset *sl_dataset_npy_at(const char *at, const char *x, const char *
 struct sl_csv_opts {
 	char separator;                 /* 0: a comma */
 	bool header;                    /* the first line has the names of the columns */
-	int label SL_IS_(SL_UNSET_INT); /* the column that is y, by default the last one; -1: none */
+	int label SL_IS_(SL_UNSET_INT); /* the column of y, by default the last one; -1: none */
 	bool regression;                /* y is float32; otherwise a class: a whole number from 0, or a text */
-	bool missing;                   /* empty fields are NaN; otherwise they are faults */
+	bool missing;                   /* empty fields are NaN; otherwise they are errors */
 	bool as_written SL_IS_(true);   /* see SL_OPTIONS */
 };
 #define SL_DEFAULTS_sl_csv_opts(X) X(label, SL_UNSET_INT)
@@ -73,31 +73,31 @@ struct sl_tokens_opts {
 SL_API sl_dataset *sl_dataset_tokens_at(const char *at, const char *path, struct sl_tokens_opts opts);
 #define sl_dataset_tokens(path, ...) sl_dataset_tokens_at(SL_HERE, path, SL_OPTIONS(sl_tokens_opts, __VA_ARGS__))
 
-/* A sample that will enter a batch, as a program's own data sets and transforms see it. */
+/* A sample on its way into a batch, for functions of the program (custom data sets and transforms). */
 struct sl_sample {
-	int64_t index;                  /* in the data set that it is asked of */
-	void *x, *y;                    /* its values; y is NULL where there is none */
+	int64_t index;                  /* in the data set of the function */
+	void *x, *y;                    /* its values; y is NULL if the data set has none */
 	struct sl_array x_type, y_type; /* their shapes and data types; data is NULL */
-	uint64_t random[4];             /* where its random numbers stand */
+	uint64_t random[4];             /* the position of its random numbers */
 };
 SL_API double sl_sample_uniform(struct sl_sample *sample);
 
-/* A data set of one's own; what is zero has its default. */
+/* The definition of a custom data set; a field of zero has its default. */
 struct sl_dataset_def {
 	int64_t size;
 	sl_shape x_shape, y_shape;      /* of one sample */
 	enum sl_dtype x_dtype, y_dtype; /* [float32, none] */
 	int classes;
 	/* Writes sample s->index to s->x and s->y; false: an error, reported by sl_error_raise.  Several threads call
-	 * it at once. */
+	 * it at the same time. */
 	bool (*get)(void *self, struct sl_sample *s);
-	void (*free)(void *self); /* NULL: nothing needs to be done */
+	void (*free)(void *self); /* frees self with the data set; NULL: nothing to free */
 	void *self;
 };
 SL_API sl_dataset *sl_dataset_new_at(const char *at, struct sl_dataset_def def);
 #define sl_dataset_new(...) sl_dataset_new_at(SL_HERE, (struct sl_dataset_def){__VA_ARGS__})
 
-/* ---- of others --------------------------------------------------------------------------------------------------- */
+/* ---- derived from other data sets -------------------------------------------------------------------------------- */
 
 SL_API sl_dataset *sl_dataset_range_at(const char *at, sl_dataset *dataset, int64_t first, int64_t count);
 #define sl_dataset_range(dataset, first, count) sl_dataset_range_at(SL_HERE, dataset, first, count)
@@ -120,23 +120,23 @@ enum sl_transform_kind {
 	SL_RANDOM_RESIZED_CROP,
 	SL_MAP
 };
-/* How x is changed before it enters a batch; images are (channels, height, width).  What is random is drawn anew for
+/* A change of x before it enters a batch; images are (channels, height, width).  Random transforms draw new numbers for
  * each sample and epoch. */
 struct sl_transform {
 	enum sl_transform_kind kind;
 	int64_t height, width; /* of crops and SL_RESIZE: of the result */
 	int64_t pad;           /* SL_RANDOM_CROP: zeros around the image before */
-	double p SL_IS_(0.5);  /* SL_RANDOM_FLIP: how probable it is */
+	double p SL_IS_(0.5);  /* SL_RANDOM_FLIP: its probability */
 	bool vertical;         /* SL_RANDOM_FLIP: upside down, not left to right */
 	double mean[4],
 	        std[4] SL_IS_({1, 1, 1,
 	                       1}); /* SL_NORMALISE: (x - mean) / std, by channel; a second or later std of 0: 1 */
 	double brightness, contrast, saturation; /* SL_COLOUR_JITTER: factors from 1 - value to 1 + value */
-	/* SL_RANDOM_RESIZED_CROP: from how small a part of the image's area to how large a one [0.08, 1], and from
-	 * which width / height to which [3/4, 4/3]. */
+	/* SL_RANDOM_RESIZED_CROP: the smallest and largest part of the image's area [0.08, 1], and the smallest and
+	 * largest width / height [3/4, 4/3]. */
 	double area[2] SL_IS_({0.08, 1}), ratio[2] SL_IS_({3.0 / 4, 4.0 / 3});
 	bool (*map)(void *arg,
-	            struct sl_sample *s); /* SL_MAP: changes s->x and s->y where they are; false as with get */
+	            struct sl_sample *s); /* SL_MAP: changes s->x and s->y in place; false: an error, as with get */
 	void *arg;
 	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
@@ -155,7 +155,7 @@ SL_API sl_dataset *sl_dataset_transform_at(const char *at, sl_dataset *dataset, 
 	sl_dataset_transform_at(SL_HERE, dataset, SL_ARRAY(struct sl_transform, __VA_ARGS__),                          \
 	                        SL_COUNT_(struct sl_transform, __VA_ARGS__))
 
-/* ---- looking at one ---------------------------------------------------------------------------------------------- */
+/* ---- inspecting data sets ---------------------------------------------------------------------------------------- */
 
 SL_API void sl_dataset_free(sl_dataset *SL_OPTIONAL dataset);
 SL_API int64_t sl_dataset_size(const sl_dataset *dataset);
@@ -170,7 +170,7 @@ SL_API enum sl_status sl_dataset_read_at(const char *at, const sl_dataset *datas
 
 /* ---- mini-batches ------------------------------------------------------------------------------------------------ */
 
-/* What to do with the rows that do not fill the last batch. */
+/* Rows that do not fill the last batch: a smaller batch, or left out. */
 enum sl_last_batch { SL_LAST_KEEP, SL_LAST_DISCARD };
 
 struct sl_loader_opts {
@@ -178,10 +178,10 @@ struct sl_loader_opts {
 	bool shuffle;       /* a new order in each epoch, from the seed */
 	uint64_t seed;
 	enum sl_last_batch last;
-	int64_t limit SL_IS_(SL_UNSET_INT); /* use only so many samples, the first ones; by default all */
+	int64_t limit SL_IS_(SL_UNSET_INT); /* number of samples used, the first ones; by default all */
 	int prefetch SL_IS_(2);             /* number of batches prepared ahead, which are kept in memory */
 	sl_device device;                   /* of the batches */
-	int workers; /* threads that read and transform samples ahead; 0: done when a batch is requested.
+	int workers; /* threads that read and transform samples ahead; 0: a request for a batch does so.
 	                           * A set of IDX files needs none: its batches are made by operations */
 	int rank,
 	        ranks SL_IS_(
@@ -196,10 +196,10 @@ SL_API void sl_loader_free(sl_loader *SL_OPTIONAL loader);
 SL_API int64_t sl_loader_batches(const sl_loader *loader);
 SL_API int64_t sl_loader_samples(const sl_loader *loader);
 
-/* A batch: n samples along a first axis; of images float32 (n, channels, height, width) in [0, 1], of labels int32 (n).
+/* A batch: n samples along a first axis; images are float32 (n, channels, height, width) in [0, 1], labels int32 (n).
  * The tensors belong to the innermost scope. */
 struct sl_batch {
-	sl_tensor *x, *y; /* y is NULL where the samples have none */
+	sl_tensor *x, *y; /* y is NULL if the samples have none */
 	int64_t index;    /* within the epoch, from 0 */
 };
 SL_API bool sl_loader_next_at(const char *at, sl_loader *loader, struct sl_batch *batch);

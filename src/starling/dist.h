@@ -1,8 +1,8 @@
 /* Several processes, on one machine or many, that train one network together (doc/distributed.md); programs that need
- * this header include it beside starling.h.  A process takes part if .dist of sl_config or SL_DIST is set.  Without it,
- * all functions work, too: the process is rank 0 of 1.  Errors are reported as base.h describes.  Besides the
- * documented ones, every exchange may return SL_EIO: a process has died, stopped, or did not come in time; and
- * SL_ESTATE: the processes do not do the same.  The message names the rank. */
+ * this header include it beside starling.h.  A process takes part if .dist of sl_config or SL_DIST is set.  Otherwise
+ * all functions still work: the process is rank 0 of 1.  Errors are reported as base.h describes.  Besides the
+ * documented ones, every exchange may return SL_EIO: a process has died, stopped, or did not arrive in time; and
+ * SL_ESTATE: the processes make different calls.  The message names the rank. */
 #ifndef STARLING_DIST_H
 #define STARLING_DIST_H
 
@@ -31,10 +31,10 @@ SL_API enum sl_status sl_dist_share_at(const char *at, sl_loader *loader);
 struct sl_dist_info {
 	int rank, size;
 	uint64_t exchanges, bytes_sent;
-	double seconds;     /* in which an exchange was under way, including waits for others */
-	double cpu_seconds; /* processor time of the communicating thread and those that add with it */
+	double seconds;     /* time with an exchange in flight, including waits for other processes */
+	double cpu_seconds; /* processor time of the communicating thread and the threads that add for it */
 	const char
-	        *gpu_sums; /* "NCCL 2.27.3" where gradients on GPUs are added there; or why not; NULL: not requested */
+	        *gpu_sums; /* "NCCL 2.27.3" if NCCL adds gradients on GPUs; or the reason if not; NULL: not requested */
 };
 SL_API struct sl_dist_info sl_dist_info(void);
 

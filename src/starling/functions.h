@@ -1,5 +1,5 @@
-/* Functions made of operations (ops.h).  They accept the same arguments, also symbols, unless they need a size that is
- * not known yet (SL_ESHAPE).  Gradients flow back as through the operations that they are made of. */
+/* Functions made of operations (ops.h).  They accept the same arguments, including symbols, unless they need a size
+ * that is not known yet (SL_ESHAPE).  Gradients flow as through the operations that they are made of. */
 #ifndef STARLING_FUNCTIONS_H
 #define STARLING_FUNCTIONS_H
 
@@ -30,7 +30,7 @@ SL_API sl_tensor *sl_softsign_at(const char *at, sl_tensor *x);
 SL_API sl_tensor *sl_logsumexp_at(const char *at, sl_tensor *x, struct sl_reduce_opts opts);
 #define sl_logsumexp(x, ...) sl_logsumexp_at(SL_HERE, x, SL_REDUCE_(__VA_ARGS__))
 struct sl_variance_opts {
-	const int *axes; /* negative ones count from the end; none given: all */
+	const int *axes; /* negative ones count from the end; none: all */
 	int naxes;
 	bool keepdims;
 	int ddof; /* subtracted from the number of elements in the divisor: 1 for the variance of a sample */
@@ -83,7 +83,7 @@ SL_API sl_tensor *sl_einsum_at(const char *at, const char *equation, sl_tensor *
 struct sl_attention_opts {
 	sl_tensor *mask;               /* NULL: none */
 	bool causal;                   /* a query does not see later keys */
-	double scale SL_IS_(SL_UNSET); /* of the products; by default one over the root of the width of a query */
+	double scale SL_IS_(SL_UNSET); /* factor of the products; by default one over the root of a query's width */
 	bool as_written SL_IS_(true);  /* see SL_OPTIONS */
 };
 #define SL_DEFAULTS_sl_attention_opts(X) X(scale, SL_UNSET)
@@ -113,7 +113,7 @@ SL_API sl_tensor *sl_conv1d_at(const char *at, sl_tensor *x, sl_tensor *w, sl_te
                                struct sl_conv1d_opts opts);
 #define sl_conv1d(x, w, b, ...) sl_conv1d_at(SL_HERE, x, w, b, SL_OPTIONS(sl_conv1d_opts, __VA_ARGS__))
 struct sl_conv_transpose2d_opts {
-	int stride[2] SL_IS_({1, 1}), pad[2], dilation[2] SL_IS_({1, 1}); /* as of sl_conv2d */
+	int stride[2] SL_IS_({1, 1}), pad[2], dilation[2] SL_IS_({1, 1}); /* as in sl_conv2d */
 	int output_pad[2]; /* additional rows and columns, if several sizes give the same x */
 	int groups SL_IS_(1);
 	bool as_written SL_IS_(true); /* see SL_OPTIONS */
@@ -158,10 +158,10 @@ SL_API sl_tensor *sl_instance_norm_at(const char *at, sl_tensor *x, sl_tensor *S
 
 struct sl_cross_entropy_opts {
 	sl_tensor *weights;     /* of the classes; NULL: all 1 */
-	double label_smoothing; /* part of the probability that all classes share, from 0 to 1 */
-	bool ignore;            /* leave out samples whose label is ignore_index */
+	double label_smoothing; /* share of the probability that is spread over all classes, from 0 to 1 */
+	bool ignore;            /* skip samples whose label is ignore_index */
 	int64_t ignore_index;
-	bool sum; /* of the losses, instead of their mean */
+	bool sum; /* return the sum of the losses instead of their mean */
 };
 SL_API sl_tensor *sl_cross_entropy_at(const char *at, sl_tensor *logits, sl_tensor *labels,
                                       struct sl_cross_entropy_opts opts);

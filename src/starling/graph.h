@@ -1,5 +1,5 @@
-/* Symbols and programs: define, compile, run with inputs.  Symbols are owned like tensors (tensor.h); programs and
- * plans belong to the caller who made them, who frees them.  Errors are reported as base.h describes. */
+/* Symbols and programs: define, compile, run with inputs.  Symbols are owned like tensors (tensor.h); the caller owns
+ * new programs and plans, and frees them.  Errors are reported as base.h describes. */
 #ifndef STARLING_GRAPH_H
 #define STARLING_GRAPH_H
 
@@ -46,7 +46,7 @@ SL_API int sl_graph_outputs(const sl_graph *graph, const char **names, int max);
 #define SL_PASS_LIST(X)                                                                                                \
 	X(INFER, infer, "shapes and dtypes of every result")                                                           \
 	X(FOLD, fold, "operations on constants alone are computed once")                                               \
-	X(CSE, cse, "the same operation on the same arguments is done once")                                           \
+	X(CSE, cse, "the same operation on the same arguments is computed once")                                       \
 	X(SIMPLIFY, simplify, "algebraic identities")                                                                  \
 	X(NORM, norm, "normalisation with given statistics becomes part of the layer before it")                       \
 	X(BLOCK, block, "inference: images in blocks of channels, the order of convolutions of few images")            \
@@ -54,7 +54,7 @@ SL_API int sl_graph_outputs(const sl_graph *graph, const char **names, int max);
 	X(LAYOUT, layout, "images stay in the order that convolutions compute in")                                     \
 	X(CHAIN, chain, "elementwise operations become one")                                                           \
 	X(DEAD, dead, "results that nothing reads are removed")                                                        \
-	X(SEGMENT, segment, "operations share tasks until these are worth their price")                                \
+	X(SEGMENT, segment, "operations share tasks that are worth their overhead")                                    \
 	X(MEMORY, memory, "intermediates share memory once they are dead")
 enum sl_pass {
 #define X(NAME, name, doc) SL_PASS_##NAME,

@@ -2,8 +2,8 @@
  *
  * Errors of functions that read a file: SL_EIO, it cannot be read; SL_EFORMAT, it is damaged or another kind of file;
  * SL_EINVAL, the path is NULL.  Errors of functions that write a file: SL_EIO, it cannot be written (then an old file
- * is unchanged; after SL_OK the new one is on the disk); SL_EINVAL; and the error that spoilt the values, for which
- * they wait.  Messages name the file.  base.h and nn.h explain the rest. */
+ * is unchanged; after SL_OK the new one is on the disk); SL_EINVAL, the path is NULL; and the error that spoilt the
+ * values, since they wait for these.  Messages name the file.  base.h and nn.h explain the rest. */
 #ifndef STARLING_IO_H
 #define STARLING_IO_H
 
@@ -14,8 +14,7 @@
 extern "C" {
 #endif
 
-/* ---- the program's own files, replaced as a whole ---------------------------------------------------------------
- */
+/* ---- files of the program, replaced as a whole ------------------------------------------------------------------ */
 
 typedef struct sl_file sl_file;
 SL_API sl_file *sl_file_begin_at(const char *at, const char *path);
@@ -51,8 +50,8 @@ struct sl_export_opts {
 	const enum sl_dtype *dtypes; /* of each: SL_DTYPES(SL_FLOAT32, SL_INT32) */
 	int ndtypes;                 /* 0: all are .dtype */
 	enum sl_dtype dtype;
-	int epoch;     /* the number in the name of the parameters' file */
-	bool training; /* write the block as in training: with dropout */
+	int epoch;     /* the number in the name of the file of parameters */
+	bool training; /* write the block in training mode, with dropout */
 };
 #define SL_SHAPES(...) .shapes = SL_ARRAY(sl_shape, __VA_ARGS__), .nshapes = SL_COUNT_(sl_shape, __VA_ARGS__)
 #define SL_DTYPES(...) .dtypes = SL_ARRAY(enum sl_dtype, __VA_ARGS__), .ndtypes = SL_COUNT_(enum sl_dtype, __VA_ARGS__)
@@ -79,10 +78,10 @@ SL_API sl_block *sl_import_at(const char *at, const char *symbol, const char *co
 	sl_import_at(SL_HERE, symbol, inputs, ninputs, params, (struct sl_import_opts){__VA_ARGS__})
 
 struct sl_import_onnx_opts {
-	const char *const *inputs; /* their order, if not the file's: SL_INPUTS("ids", "mask") */
+	const char *const *inputs; /* names of the inputs in order: SL_INPUTS("ids", "mask"); NULL: the file's order */
 	int ninputs;
-	const char *output;         /* the only result, or the node whose result it is */
-	const char *const *outputs; /* several: SL_OUTPUTS("logits", "state"); none are named: the model's */
+	const char *output;         /* name of a single result, or of the node that computes it */
+	const char *const *outputs; /* names of several: SL_OUTPUTS("logits", "state"); NULL: the model's results */
 	int noutputs;
 };
 #define SL_OUTPUTS(...) .outputs = SL_ARRAY(const char *, __VA_ARGS__), .noutputs = SL_COUNT_(char *, __VA_ARGS__)

@@ -1,13 +1,13 @@
 /* Blocks: layers and networks with named parameters, initialisers, optimisers, losses, metrics; hybridising.
  *
  * The caller owns a new object (a block, a trainer, a step, a balance, an autotune, a metric, a cache) and frees it with
- * sl_block_free, sl_trainer_free, …; a block that becomes the child of another is owned by that.  Objects that a call
- * looks up (children, parameters, their tensors, names, plans) belong to the object that they were found in.  tensor.h
- * explains who owns tensors.
+ * sl_block_free, sl_trainer_free, …; a parent owns its child blocks.  Objects that a call looks up (children,
+ * parameters, their tensors, names, plans) belong to the object that they were found in.  tensor.h explains the
+ * ownership of tensors.
  *
  * Errors are reported as base.h describes.  Constructors of layers return NULL, with SL_EINVAL, for options out of
- * range. A layer checks its input when it runs: SL_ESHAPE, SL_EDTYPE as its operation documents, SL_ESTATE if
- * sl_initialize was not called, SL_EDEVICE if that did not name the input's device. */
+ * range.  A layer checks its input when it runs: SL_ESHAPE, SL_EDTYPE as its operation documents, SL_ESTATE if
+ * sl_initialize was not called, SL_EDEVICE if sl_initialize did not name the input's device. */
 #ifndef STARLING_NN_H
 #define STARLING_NN_H
 
@@ -26,13 +26,13 @@ extern "C" {
 enum sl_init_kind { SL_INIT_DEFAULT, SL_INIT_CONSTANT, SL_INIT_NORMAL, SL_INIT_UNIFORM, SL_INIT_XAVIER, SL_INIT_HE };
 enum sl_fan { SL_FAN_AVG, SL_FAN_IN, SL_FAN_OUT };
 
-/* How a parameter gets its first values; zeroed: the layer's default (weights uniform in ±0.07, biases zero). */
+/* The first values of a parameter; zeroed: the layer's default (weights uniform in ±0.07, biases zero). */
 struct sl_initializer {
 	enum sl_init_kind kind;
 	double value; /* the constant, sigma, the bound, Xavier's magnitude (default 3) or He's gain (default √2) */
 	enum sl_fan fan;
 	bool gaussian;   /* Xavier and He: normal instead of uniform */
-	bool as_written; /* set by the functions below: a value of 0 is one, not the default */
+	bool as_written; /* set by the functions below: a value of 0 means 0, not the default */
 };
 SL_API struct sl_initializer sl_zeros_init(void);
 SL_API struct sl_initializer sl_ones_init(void);
@@ -52,7 +52,7 @@ struct sl_param_opts {
 	enum sl_dtype dtype;
 	bool no_grad; /* not trained: running statistics */
 };
-/* A dim of -1 is not known yet. */
+/* A dim of -1 is not known yet: sl_param_fit sets it. */
 SL_API sl_param *sl_block_param_at(const char *at, sl_block *block, const char *name, sl_shape shape,
                                    struct sl_param_opts opts);
 #define sl_block_param(block, name, shape, ...)                                                                        \
@@ -73,7 +73,7 @@ SL_API enum sl_status sl_param_set_at(const char *at, sl_param *param, sl_tensor
 
 /* ---- blocks ----------------------------------------------------------------------------------------------------- */
 
-/* The base of every block.  A block of your own is a structure that begins with one:
+/* The base of every block.  A custom block is a structure that begins with one:
  *
  *     struct net { sl_block base; sl_block *hidden, *output; };
  *     static sl_tensor *forward(sl_block *self, sl_tensor *const *in, int nin);
@@ -89,7 +89,7 @@ struct sl_block {
 	/* Optional: forward of n shards together, x[i] to y[i] (which may be the same array), by sl_forward_shards of
 	 * the children and operations on each shard.  Only blocks around synchronised layers need it. */
 	enum sl_status (*forward_shards)(sl_block *self, int n, sl_tensor *const *x, sl_tensor **y);
-	struct slp_block *base; /* the library's: name, children, parameters, plans */
+	struct slp_block *base; /* the library's part: name, children, parameters, plans */
 };
 
 SL_API enum sl_status sl_block_init_at(const char *at, sl_block *block, const char *type,
@@ -133,7 +133,7 @@ SL_API enum sl_status sl_block_recompute_at(const char *at, sl_block *block, boo
 SL_API enum sl_status sl_forward_shards_at(const char *at, sl_block *block, int n, sl_tensor *const *x, sl_tensor **y);
 #define sl_forward_shards(block, n, x, y) sl_forward_shards_at(SL_HERE, block, n, x, y)
 
-/* Generating: the steps of sequences one after the other, with what earlier ones left. */
+/* Generating sequences step by step, with the keys, values and positions of earlier steps kept. */
 typedef struct sl_cache sl_cache;
 SL_API sl_cache *sl_cache_new_at(const char *at, sl_block *net, int64_t steps);
 #define sl_cache_new(net, steps) sl_cache_new_at(SL_HERE, net, steps)
@@ -146,11 +146,11 @@ SL_API enum sl_status sl_cache_cut_at(const char *at, sl_cache *cache, int64_t l
 
 struct sl_initialize_opts {
 	struct sl_initializer init;
-	const sl_device *devices; /* that may use the parameters; NULL: any */
+	const sl_device *devices; /* the devices that may use the parameters; NULL: any */
 	int ndevices;
-	enum sl_dtype dtype; /* of parameters without a data type of their own */
-	bool force;          /* initialise again, too */
-	int gather;          /* add the gradients of so many calls of sl_backward; 0: of one */
+	enum sl_dtype dtype; /* of parameters without their own data type */
+	bool force;          /* also initialise parameters that have values */
+	int gather;          /* number of calls of sl_backward whose gradients are added; 0: 1 */
 };
 SL_API enum sl_status sl_initialize_at(const char *at, sl_block *block, struct sl_initialize_opts opts);
 #define sl_initialize(block, ...) sl_initialize_at(SL_HERE, block, (struct sl_initialize_opts){__VA_ARGS__})
@@ -160,7 +160,7 @@ SL_API enum sl_status sl_summary_at(const char *at, FILE *file, sl_block *block,
 SL_API enum sl_status sl_summary_of_at(const char *at, FILE *file, sl_block *block, sl_tensor *const *in, int nin);
 #define sl_summary_of(file, block, in, nin) sl_summary_of_at(SL_HERE, file, block, in, nin)
 
-/* ---- looking for mistakes --------------------------------------------------------------------------------------- */
+/* ---- finding mistakes ------------------------------------------------------------------------------------------- */
 
 /* Called after a block's forward, with its inputs and results. */
 typedef void sl_hook(sl_block *block, sl_tensor *const *in, int nin, sl_tensor *const *out, int nout, void *context);
@@ -179,7 +179,7 @@ struct sl_gradcheck_worst {
 struct sl_gradcheck_opts {
 	double step SL_IS_(1e-6); /* to both sides, times the larger of the element and 1 */
 	double tolerance SL_IS_(1e-6);
-	int64_t elements SL_IS_(SL_UNSET_INT); /* at most so many of each tensor, spread evenly [all] */
+	int64_t elements SL_IS_(SL_UNSET_INT); /* largest number checked in each tensor, spread evenly [all] */
 	struct sl_gradcheck_worst *worst;      /* filled in; NULL: not wanted */
 	bool as_written SL_IS_(true);          /* see SL_OPTIONS */
 };
@@ -194,10 +194,10 @@ SL_API enum sl_status sl_gradcheck_block_at(const char *at, sl_block *block, sl_
 #define sl_gradcheck_block(block, in, nin, ...)                                                                        \
 	sl_gradcheck_block_at(SL_HERE, block, in, nin, SL_OPTIONS(sl_gradcheck_opts, __VA_ARGS__))
 
-/* A rule for arrays whose names in a file are like `file`, in which a star stands for any text: their parameter's path
- * is `path`, with that text for its star. */
+/* A rule for arrays whose names in a file match `file`, in which a star matches any text: their parameter's path is
+ * `path`, with that text in place of its star. */
 struct sl_param_name {
-	const char *file, *path; /* path NULL: they are left out */
+	const char *file, *path; /* path NULL: these arrays are skipped */
 	bool transposed;         /* the matrix in the file is the parameter's transpose */
 };
 struct sl_load_opts {
@@ -217,18 +217,18 @@ SL_API enum sl_status sl_list_params_at(const char *at, const char *path, sl_par
                                         void *SL_OPTIONAL context);
 #define sl_list_params(path, each, context) sl_list_params_at(SL_HERE, path, each, context)
 
-/* ---- layers; those whose operation has the plain name end in _layer --------------------------------------------- */
+/* ---- layers; a name that an operation has ends in _layer -------------------------------------------------------- */
 
 struct sl_dense_opts {
 	enum sl_activation activation;
 	bool no_bias, no_flatten;
-	int64_t in_units; /* 0: known from the first input */
+	int64_t in_units; /* 0: inferred from the first input */
 	struct sl_initializer weight_init, bias_init;
 };
 SL_API sl_block *sl_dense_at(const char *at, int64_t units, struct sl_dense_opts opts);
 #define sl_dense(units, ...) sl_dense_at(SL_HERE, units, (struct sl_dense_opts){__VA_ARGS__})
 struct sl_conv2d_layer_opts {
-	/* As in sl_conv2d; a second kernel of 0 is as the first. */
+	/* As in sl_conv2d; a second kernel of 0 equals the first. */
 	int kernel[2], stride[2] SL_IS_({1, 1}), pad[2], dilation[2] SL_IS_({1, 1});
 	int groups SL_IS_(1);
 	bool no_bias;
@@ -244,7 +244,7 @@ SL_API sl_block *sl_conv2d_layer_at(const char *at, int64_t channels, struct sl_
 struct sl_batch_norm_layer_opts {
 	double eps SL_IS_(1e-5), momentum SL_IS_(0.9); /* as in sl_batch_norm */
 	bool no_scale, no_center;                      /* gamma stays 1, beta 0 */
-	bool synchronised;                             /* over all shards of a batch: sl_forward_shards, sl_step_run */
+	bool synchronised;                             /* statistics of all shards: sl_forward_shards, sl_step_run */
 	int64_t in_channels;
 	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
@@ -289,13 +289,13 @@ SL_API sl_block *sl_multi_head_attention_at(const char *at, int64_t width, int h
 	sl_multi_head_attention_at(SL_HERE, width, heads, (struct sl_multi_head_attention_opts){__VA_ARGS__})
 struct sl_recurrent_layer_opts {
 	int layers SL_IS_(1); /* one on top of the other */
-	bool bidirectional;   /* each in both directions: the results are twice as wide */
+	bool bidirectional;   /* each layer in both directions: the results are twice as wide */
 	double dropout;       /* between layers, in training */
-	bool batch_first;     /* x is (rows, steps, inputs) instead of (steps, rows, inputs), and so is the result */
-	bool lengths;         /* the second input says how many steps of each row count */
+	bool batch_first;     /* x is (rows, steps, inputs) instead of (steps, rows, inputs); the result likewise */
+	bool lengths;         /* the second input has the number of valid steps of each row */
 	bool no_bias;
 	bool relu;                    /* sl_rnn: instead of tanh */
-	int64_t in_units;             /* 0: known from the first input */
+	int64_t in_units;             /* 0: inferred from the first input */
 	struct sl_initializer init;   /* of all parameters; default: uniform, up to one over the root of hidden */
 	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
@@ -319,15 +319,14 @@ SL_API sl_block *sl_sequential_at(const char *at, sl_block *const *children, int
 
 /* ---- hybridising ------------------------------------------------------------------------------------------------ */
 
-/* Sizes that an axis is filled up to, so that batches of many lengths share a few programs (doc/hybrid.md). */
+/* Sizes that an axis is padded to, so that batches of many lengths share a few programs (doc/hybrid.md). */
 struct sl_buckets {
-	int axis;          /* of the inputs that have it */
-	int64_t sizes[17]; /* up to 16, rising, then 0; none: nothing is filled up */
-	unsigned
-	        inputs; /* bit i: input i has it, targets after inputs; 0: all that have the first input's size there */
+	int axis;          /* the axis of the inputs */
+	int64_t sizes[17]; /* up to 16, rising, then 0; none: no padding */
+	unsigned inputs; /* bit i: input i is padded, targets after inputs; 0: all with the first input's size there */
 };
 struct sl_hybridize_opts {
-	bool off;            /* back to imperative */
+	bool off;            /* run imperatively again */
 	bool static_alloc;   /* keep the memory of intermediates between calls */
 	bool static_shape;   /* refuse another input shape instead of compiling a second plan */
 	bool fallback;       /* if the block cannot be traced, run it imperatively and say so once */
@@ -346,7 +345,7 @@ enum sl_schedule_kind { SL_CONSTANT, SL_STEPS, SL_COSINE, SL_POLYNOMIAL };
 struct sl_schedule {
 	enum sl_schedule_kind kind;
 	int64_t warmup; /* steps from 0 up to lr */
-	int64_t every;  /* SL_STEPS: lr is multiplied by factor every so many steps */
+	int64_t every;  /* SL_STEPS: number of steps after which lr is multiplied by factor */
 	double factor SL_IS_(0.1);
 	int64_t total; /* SL_COSINE, SL_POLYNOMIAL: steps until final_lr */
 	double final_lr, power SL_IS_(1);
@@ -357,22 +356,22 @@ struct sl_schedule {
 struct sl_loss_scaling {
 	double start SL_IS_(SL_UNSET); /* the first scale, say 65536; by default none */
 	double growth SL_IS_(2), backoff
-	        SL_IS_(0.5); /* factors: after so many steps without an overflow, and after one */
+	        SL_IS_(0.5); /* factors of the scale: after `every` steps without an overflow, and after an overflow */
 	int64_t every SL_IS_(2000);
 	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
 #define SL_DEFAULTS_sl_loss_scaling(X) X(start, SL_UNSET) X(growth, 2) X(backoff, 0.5) X(every, 2000)
-/* An optimiser with its settings; optim.h says what they are, doc/training.md which optimiser has which, and their
+/* An optimiser with its settings; optim.h explains them, doc/training.md lists the settings of each optimiser and their
  * defaults. */
 #define SL_GIVEN_FIELD_(type, field, range, x) type field SL_IS_(SL_UNSET);
 #define SL_PLAIN_FIELD_(type, field, range, x) type field;
 struct sl_optimizer {
 	enum sl_optimizer_kind kind;
-	double lr SL_IS_(SL_UNSET); /* by default the optimiser's own */
+	double lr SL_IS_(SL_UNSET); /* default: the optimiser's */
 	SL_HYPERPARAMETER_LIST(SL_GIVEN_FIELD_, SL_PLAIN_FIELD_, )
 	struct sl_schedule schedule;
 	struct sl_loss_scaling loss_scaling;
-	bool shard_state; /* each of several processes keeps what the optimiser does of some of the parameters */
+	bool shard_state; /* each of several processes keeps the optimiser's state of a part of the parameters */
 	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
 #define SL_GIVEN_DEFAULT_(type, field, range, X) X(field, SL_UNSET)
@@ -397,13 +396,13 @@ SL_API sl_trainer *sl_trainer_new_at(const char *at, sl_block *block, struct sl_
 #define sl_trainer_new(block, ...) sl_trainer_new_at(SL_HERE, block, __VA_ARGS__)
 SL_API void sl_trainer_free(sl_trainer *SL_OPTIONAL trainer);
 struct sl_trainer_step_opts {
-	bool ignore_stale; /* leave out parameters that no sl_backward has reached since the last step */
+	bool ignore_stale; /* skip parameters that no sl_backward has reached since the last step */
 };
 SL_API enum sl_status sl_trainer_step_at(const char *at, sl_trainer *trainer, int64_t batch_size,
                                          struct sl_trainer_step_opts opts);
 #define sl_trainer_step(trainer, batch_size, ...)                                                                      \
 	sl_trainer_step_at(SL_HERE, trainer, batch_size, (struct sl_trainer_step_opts){__VA_ARGS__})
-/* Settings of a group of parameters; what is not given stays as it was. */
+/* Settings of a group of parameters; omitted ones stay unchanged. */
 struct sl_group_opts {
 	double lr_scale SL_IS_(SL_UNSET);     /* times the learning rate */
 	double weight_decay SL_IS_(SL_UNSET); /* instead of the optimiser's */
@@ -439,15 +438,15 @@ typedef sl_tensor *sl_loss_of_all(void *context, sl_tensor *const *out, int nout
                                   int ntargets);
 /* A whole training step as one plan: forward, loss, backward, update. */
 typedef struct sl_step sl_step;
-/* What a whole step minimises if the loss is several numbers: one for each row, or one for each of its tokens. */
+/* The objective of a whole step whose loss has several elements, one for each row or token: their mean or their sum. */
 enum sl_reduction { SL_REDUCTION_MEAN, SL_REDUCTION_SUM };
 struct sl_step_opts {
-	sl_loss_of_all *loss_of_all; /* instead of loss: of all results and targets */
-	void *context;               /* that it is called with */
+	sl_loss_of_all *loss_of_all; /* instead of loss: a function of all results and targets */
+	void *context;               /* passed to loss_of_all */
 	unsigned passes_off;
 	enum sl_reduction reduction;  /* [SL_REDUCTION_MEAN] */
-	int accumulate SL_IS_(1);     /* so many runs, of a micro-batch each, make a step of the trainer */
-	struct sl_buckets buckets;    /* losses of what is filled in do not count */
+	int accumulate SL_IS_(1);     /* number of runs, of a micro-batch each, that make a step of the trainer */
+	struct sl_buckets buckets;    /* losses of padding do not count */
 	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
 #define SL_DEFAULTS_sl_step_opts(X) X(accumulate, 1)
@@ -455,7 +454,7 @@ SL_API sl_step *sl_step_compile_at(const char *at, sl_block *net, sl_loss *loss,
                                    struct sl_step_opts opts);
 #define sl_step_compile(net, loss, trainer, ...)                                                                       \
 	sl_step_compile_at(SL_HERE, net, loss, trainer, SL_OPTIONS(sl_step_opts, __VA_ARGS__))
-/* A batch for a whole step, and where its results go; a call writes x, target, output, or fields by name. */
+/* A batch for a whole step, and places for its results; a call passes x, target, output, or fields by name. */
 struct sl_step_batch {
 	sl_tensor *x, *target;     /* of a network with one input, and a loss with one target */
 	sl_tensor **output;        /* NULL, or gets the first result of the network, of each shard */
@@ -466,7 +465,7 @@ struct sl_step_batch {
 	sl_tensor **out;           /* instead of output: gets the first nout results, of each shard */
 	int nout;
 	sl_tensor **losses; /* NULL, or gets the losses of each shard */
-	int shards;         /* into which the batch is split; 0: it is not */
+	int shards;         /* number of shards of the batch; 0: it is not split */
 	int unused;
 };
 #ifdef __cplusplus
@@ -482,7 +481,7 @@ SL_API struct sl_plan_info sl_step_info(const sl_step *step);
 SL_API const sl_graph *sl_step_graph(const sl_step *step);
 SL_API void sl_step_free(sl_step *SL_OPTIONAL step);
 
-/* The names that steps had before sl_step_batch; they go with the release after 0.2. */
+/* The names of version 0.1, without sl_step_batch; the release after 0.2 removes them. */
 #define sl_step_compile_all(net_, loss_, context_, trainer_, ...)                                                      \
 	sl_step_compile(net_, NULL, trainer_, .loss_of_all = loss_, .context = context_, __VA_ARGS__)
 #define SL_STEP_ALL_(in_, nin_, targets_, ntargets_)                                                                   \
@@ -522,7 +521,7 @@ SL_API int sl_autotune_next(sl_autotune *autotune);
 SL_API bool sl_autotune_decided(const sl_autotune *autotune);
 SL_API double sl_autotune_seconds(const sl_autotune *autotune, int way);
 SL_API void sl_autotune_free(sl_autotune *SL_OPTIONAL autotune);
-/* The names of version 0.1; they go after one release. */
+/* The names of version 0.1; the release after 0.2 removes them. */
 #define sl_trial sl_autotune
 #define sl_trial_new(ways) sl_autotune_new(ways)
 #define sl_trial_next(autotune) sl_autotune_next(autotune)
@@ -531,7 +530,7 @@ SL_API void sl_autotune_free(sl_autotune *SL_OPTIONAL autotune);
 #define sl_trial_free(autotune) sl_autotune_free(autotune)
 
 struct sl_split_opts {
-	bool uneven;               /* some devices may get a row more than others */
+	bool uneven;               /* some devices may get one row more than others */
 	const double *weights;     /* n of them: the devices' shares; their sum may be any number */
 	const sl_balance *balance; /* shares by measured speed */
 };

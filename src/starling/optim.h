@@ -34,9 +34,9 @@ enum sl_optimizer_kind {
 #define sl_lion(...) SL_OPTIMIZER(SL_LION, __VA_ARGS__)
 #define sl_nadam(...) SL_OPTIMIZER(SL_NADAM, __VA_ARGS__)
 
-/* Settings of optimisers beside the learning rate, with what they may be: SHARE, in [0, 1); AMOUNT, a number that is
- * not negative; LIMIT, a positive number; AVERAGE, in (0, 1); FLAG, a truth value.  GIVEN(type, field, range, x): 0 is a
- * value like others, the default depends on the optimiser, or there is none; PLAIN(type, field, range, x): 0 is the
+/* Settings of optimisers beside the learning rate, with their ranges: SHARE, in [0, 1); AMOUNT, a number that is not
+ * negative; LIMIT, a positive number; AVERAGE, in (0, 1); FLAG, a boolean.  GIVEN(type, field, range, x): 0 is an
+ * ordinary value, and the default depends on the optimiser, or there is none; PLAIN(type, field, range, x): 0 is the
  * default.  x is passed on.
  *
  * momentum        factor of the old momentum
@@ -44,11 +44,11 @@ enum sl_optimizer_kind {
  * beta1, beta2    factors of the old running means, of the gradient and of its square
  * alpha           factor of the old running mean of the squares
  * eps             added to the divisor
- * momentum_decay  how fast the momentum of NAdam grows
- * weight_decay    part of a parameter that decays
+ * momentum_decay  speed at which the momentum of NAdam grows
+ * weight_decay    rate at which parameters decay
  * clip_norm       limit of the L2 norm of all gradients together
  * clip_value      limit of each element of a gradient
- * average         factor of the old moving averages of the parameters in a step; without it there are none */
+ * average         factor of the old moving averages of the parameters in a step; if omitted, no averages are kept */
 #define SL_HYPERPARAMETER_LIST(GIVEN, PLAIN, x)                                                                        \
 	PLAIN(double, momentum, SHARE, x)                                                                              \
 	PLAIN(bool, nesterov, FLAG, x)                                                                                 \

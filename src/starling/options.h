@@ -14,10 +14,10 @@ enum sl_pool_type { SL_POOL_MAX, SL_POOL_AVG };
 struct sl_pool2d_opts {
 	enum sl_pool_type type;
 	int kernel[2], stride[2] SL_IS_({SL_UNSET_INT, SL_UNSET_INT}),
-	        pad[2];               /* stride by default as the kernel; a second 0 kernel or stride: as the first */
-	bool global;                  /* one window of the whole image */
-	bool ceil;                    /* windows that overlap the end count too */
-	bool exclude_pad;             /* averages count only elements inside the image */
+	        pad[2];   /* stride: by default the kernel; a second kernel or stride of 0 equals the first */
+	bool global;      /* one window of the whole image */
+	bool ceil;        /* windows that overlap the end count too */
+	bool exclude_pad; /* averages count only elements inside the image */
 	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
 #define SL_DEFAULTS_sl_pool2d_opts(X) X(stride, {SL_UNSET_INT, SL_UNSET_INT})

@@ -1,8 +1,7 @@
-/* Operations of a program's own: the program registers them, and they are called, recorded, traced, scheduled and
- * simulated like those of the library; doc/own-operations.md builds one.  Programs include this header beside
- * <starling.h>.
+/* Custom operations: the program registers them, and they are called, recorded, traced, scheduled and simulated like
+ * the library's operations; doc/own-operations.md builds one.  Programs include this header beside <starling.h>.
  *
- * Several threads call the functions of an operation at the same time; these keep no state between calls. */
+ * Several threads call the functions of an operation at the same time; these must keep no state between calls. */
 #ifndef STARLING_OWN_H
 #define STARLING_OWN_H
 
@@ -24,21 +23,21 @@ struct sl_op_array {
 	sl_shape shape;
 };
 
-/* A call: a rule gets types only, a kernel gets values, too. */
+/* A call: a rule gets types only, a kernel also gets values. */
 struct sl_op_call {
-	void *attrs; /* the operation's structure; a rule may put defaults into it */
+	void *attrs; /* the operation's structure; a rule may set defaults in it */
 	int nin, nout;
 	const struct sl_op_array *in;
 	struct sl_op_array *out; /* a rule sets dtype and shape; a kernel writes to data */
-	void *scratch;           /* as many bytes as .scratch says, aligned to 64; NULL in rules */
-	void *stream;            /* a CUDA kernel's cudaStream_t: it launches there, and does not wait */
+	void *scratch;           /* the bytes that .scratch returned, aligned to 64; NULL in rules */
+	void *stream;            /* a CUDA kernel's cudaStream_t: the kernel launches there, and does not wait */
 	int threads;             /* number of threads of the CPU team */
 	const void *inner;       /* for sl_op_fail */
 };
 
-/* The backward pass of a call: set din[i], for each i with need[i], to the gradient for input i, made by operations on
- * tensors.  dout[i] is NULL if no gradient reaches result i.  Only those of in and out that .saves names have values.
- */
+/* The backward pass of a call: set din[i], for each i with need[i], to the gradient with respect to input i, computed
+ * by operations on tensors.  dout[i] is NULL if no gradient reaches result i.  Only the elements of in and out that
+ * .saves names have values. */
 struct sl_op_gradient {
 	const char *at;
 	const void *attrs;
@@ -50,12 +49,12 @@ struct sl_op_gradient {
 
 enum sl_op_attr_kind { SL_ATTR_INT, SL_ATTR_INT64, SL_ATTR_DOUBLE, SL_ATTR_BOOL };
 
-/* A field of the structure of attributes.  Bytes that no field names are 0 in rules and kernels. */
+/* A field of the structure of attributes.  Bytes that belong to no field are 0 in rules and kernels. */
 struct sl_op_attr {
 	const char *name;
 	enum sl_op_attr_kind kind;
 	size_t offset;
-	int count; /* 0: no array */
+	int count; /* of elements of an array; 0: the field is no array */
 	const char *doc;
 };
 /* clang-format off */
@@ -70,20 +69,20 @@ struct sl_op_attr {
  *
  * Elementwise operations have one result and one or two inputs, all of one shape and data type.  Plans on CPUs may join
  * such a call with its neighbours in one pass over memory.  The CPU kernel then gets parts of the operands, as arrays
- * of one axis, and the result may lie over an input.  It uses no scratch memory. */
+ * of one axis, and the result may share the memory of an input.  Such a kernel uses no scratch memory. */
 struct sl_op_def {
 	const char *name; /* letters, digits and _; as in messages, performance models and programs' text */
 	const char *doc;  /* one line */
 	const char *args; /* names of the inputs, separated by blanks */
-	int nin, nin_max; /* number of inputs, or least and largest number (0: as nin) */
+	int nin, nin_max; /* smallest and largest number of inputs; nin_max 0: nin */
 	int nout;         /* number of results; 0: 1 */
-	unsigned types;   /* SL_OP_TYPE(SL_FLOAT32) | ...: what kernels take, input 0 and all floats; 0: float32 */
+	unsigned types;   /* SL_OP_TYPE(SL_FLOAT32) | ...: types of input 0 and all floats; 0: float32 */
 	const struct sl_op_attr *attrs; /* ends with a NULL name; NULL: none */
 	size_t attrs_size;              /* of the structure */
 	unsigned saves;                 /* SL_SAVE_IN(i) | SL_SAVE_OUT(j): the values that gradient reads */
 	bool inplace;                   /* a kernel may be given the same memory for result 0 as for input 0 */
 	bool elementwise; /* element i of the result follows from elements i of the inputs alone: see above */
-	enum sl_status (*rule)(const struct sl_op_call *c);         /* NULL: inputs have one type, and results, too */
+	enum sl_status (*rule)(const struct sl_op_call *c);         /* NULL: inputs and results have one type */
 	enum sl_status (*cpu)(const struct sl_op_call *c);          /* must be given */
 	enum sl_status (*cuda)(const struct sl_op_call *c);         /* on a GPU; NULL: runs on CPUs only */
 	enum sl_status (*gradient)(const struct sl_op_gradient *g); /* NULL: there is none */
@@ -97,8 +96,8 @@ SL_API const sl_op *sl_op_find(const char *name);
 
 struct sl_op_opts {
 	const void *attrs; /* NULL: all 0 */
-	sl_tensor **out;   /* gets all results; NULL: the first is returned, the others are not wanted */
-	sl_device device;  /* of a call without inputs */
+	sl_tensor **out;   /* gets all results; NULL: only the first is returned */
+	sl_device device;  /* for a call without inputs */
 };
 SL_API sl_tensor *sl_op_apply_at(const char *at, const sl_op *op, sl_tensor *const *in, int nin,
                                  struct sl_op_opts opts);

@@ -14,7 +14,7 @@ extern "C" {
 /* ---- reductions: sl_sum(x), sl_sum(x, SL_AXES(0, 2), .keepdims = true) ------------------------------------------ */
 
 struct sl_reduce_opts {
-	const int *axes; /* negative ones count from the end; none given: all */
+	const int *axes; /* negative ones count from the end; none: all */
 	int naxes;
 	bool keepdims;
 };
@@ -69,7 +69,7 @@ struct sl_recurrent_opts {
 	sl_tensor *cell;       /* SL_CELL_LSTM: the first cell; NULL: zeros */
 	sl_tensor **last_cell; /* SL_CELL_LSTM: gets the cell after the last step */
 	bool reverse;          /* from the last step to the first */
-	sl_tensor *lengths;    /* how many steps of each row count; NULL: all */
+	sl_tensor *lengths;    /* number of valid steps of each row; NULL: all */
 	sl_tensor **last_state;
 };
 SL_API sl_tensor *sl_recurrent_at(const char *at, enum sl_cell cell, sl_tensor *gates, sl_tensor *weight,
@@ -80,7 +80,7 @@ SL_API sl_tensor *sl_recurrent_at(const char *at, enum sl_cell cell, sl_tensor *
 /* ---- convolution and pooling, NCHW ------------------------------------------------------------------------------ */
 
 struct sl_conv2d_opts {
-	/* {height, width}; a second stride of 0 is as the first, a second pad of 0 is 0, a second dilation of 0 is 1. */
+	/* {height, width}; a second stride of 0 equals the first, a second dilation of 0 is 1. */
 	int stride[2] SL_IS_({1, 1}), pad[2], dilation[2] SL_IS_({1, 1});
 	int groups SL_IS_(1);
 	bool as_written SL_IS_(true); /* see SL_OPTIONS */
@@ -120,7 +120,7 @@ SL_API sl_tensor *sl_topk_hits_at(const char *at, sl_tensor *scores, sl_tensor *
 struct sl_batch_norm_opts {
 	double eps SL_IS_(1e-5);
 	double momentum SL_IS_(0.9);  /* of the running statistics */
-	bool use_global_stats;        /* normalise with the running statistics in training too */
+	bool use_global_stats;        /* normalise with the running statistics also in training */
 	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
 #define SL_DEFAULTS_sl_batch_norm_opts(X) X(eps, 1e-5) X(momentum, 0.9)
@@ -186,7 +186,7 @@ struct sl_adam_opts {
 	double rescale SL_IS_(1), clip_norm SL_IS_(SL_UNSET), clip_value SL_IS_(SL_UNSET); /* as in sl_sgd_opts */
 	int64_t step;                 /* number of this step, from 1 */
 	double lr_scale SL_IS_(1);    /* as in sl_sgd_opts */
-	int64_t skipped;              /* of the steps, those that left these parameters alone */
+	int64_t skipped;              /* number of earlier steps that did not update these parameters */
 	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
 #define SL_DEFAULTS_sl_adam_opts(X)                                                                                    \

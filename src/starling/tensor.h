@@ -2,8 +2,8 @@
  *
  * A function that returns a new tensor gives its caller one reference.  The innermost SL_SCOPE of the thread takes the
  * reference over and releases it at its end; outside of all scopes, call sl_release.  Call sl_retain for a tensor that
- * shall live longer.  Arguments still belong to the caller, who may release them at once: work under way keeps what it
- * needs.
+ * must live longer.  Arguments still belong to the caller, who may release them at once: tasks in flight keep the
+ * values that they need.
  *
  * Errors of all functions on tensors: SL_ESTATE, the tensor lost its values in sl_shutdown, or is a symbol (graph.h)
  * and values are needed; SL_EDEVICE, the .device of a new tensor does not exist.  base.h explains errors. */
@@ -17,8 +17,8 @@
 extern "C" {
 #endif
 
-/* The C types that hold elements of the 16-bit floats.  bfloat16 is the upper half of a float32; float16 is that of
- * IEEE 754.  sl_cast and sl_read convert them. */
+/* The C types of elements of the 16-bit floats.  bfloat16 is the upper half of a float32; float16 is IEEE 754's
+ * binary16.  sl_cast converts tensors of these types. */
 typedef struct sl_bfloat16 {
 	uint16_t bits;
 } sl_bfloat16;
@@ -45,8 +45,8 @@ typedef struct sl_float16 {
 	X(SL_BOOL, "bool", bool, BOOL, double, 0.0, 1.0, "b1", "BOOL", 7, 9)
 /* clang-format on */
 
-/* SL_DTYPE_DEFAULT, the value in zeroed options, means float32 for a new tensor, and elsewhere what the function
- * documents. */
+/* SL_DTYPE_DEFAULT, the value in zeroed options, means float32 for a new tensor; other functions document its meaning.
+ */
 enum sl_dtype {
 	SL_DTYPE_DEFAULT,
 #define X(symbol, ...) symbol,

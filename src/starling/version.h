@@ -1,5 +1,5 @@
-/* The version of this interface, the one place that it is written in: configure, packages and the wheel take it from here.
- * sl_version() is that of the library that the program runs with. */
+/* The version of this interface.  This is the only place that defines it: configure, packages and the wheel read it
+ * here.  sl_version() is the version of the library that the program runs with. */
 #ifndef STARLING_VERSION_H
 #define STARLING_VERSION_H
 
@@ -11,7 +11,7 @@
 #define SL_VERSION_EXPAND_(major, minor, patch) SL_VERSION_TEXT_(major, minor, patch)
 #define SL_VERSION SL_VERSION_EXPAND_(SL_VERSION_MAJOR, SL_VERSION_MINOR, SL_VERSION_PATCH)
 
-/* Whether it is this version or a later one: #if SL_VERSION_AT_LEAST(0, 2, 0). */
+/* True for this version and later ones: #if SL_VERSION_AT_LEAST(0, 2, 0). */
 #define SL_VERSION_AT_LEAST(major, minor, patch)                                                                       \
 	(SL_VERSION_MAJOR > (major) || (SL_VERSION_MAJOR == (major) && SL_VERSION_MINOR > (minor)) ||                  \
 	 (SL_VERSION_MAJOR == (major) && SL_VERSION_MINOR == (minor) && SL_VERSION_PATCH >= (patch)))

@@ -1,4 +1,4 @@
-/* Calling an operation: checks, result types, new tensors, submission, recording; and the messages of mistakes. */
+/* Calls of operations: checks, result types, new tensors, submission, recording; messages of mistakes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,9 +71,10 @@ bool slp_tensor_usable(const char *at, const char *function, const sl_tensor *t)
 	if (!slp_given(at, function, "tensor", t)) return false;
 	if (t->symbol) return slp_symbol_fail(at, function, t);
 	if (!t->storage) {
-		slp_call_fail(at, function, SL_ESTATE,
-		              "the values of a tensor were not kept for the gradient: .saves of the operation does not "
-		              "name it");
+		slp_call_fail(
+		        at, function, SL_ESTATE,
+		        "the values of a tensor were not saved for the gradient: .saves of the operation does not "
+		        "name it");
 		return false;
 	}
 	if (slp_worker_refused(at, function)) return false;
@@ -103,7 +104,7 @@ bool slp_trace_refuses(const char *at, const char *function, const sl_tensor *t)
 void *slp_symbol_fail(const char *at, const char *function, const sl_tensor *t)
 {
 	const char *name = slp_symbolic->name(t->symbol);
-	slp_trace_complain("%s at %s asks the symbol '%s' for values", function, at, name);
+	slp_trace_complain("%s at %s reads values of the symbol '%s'", function, at, name);
 	return slp_call_fail(at, function, SL_ESTATE,
 	                     "the symbol '%s' has no values: they exist only when its program runs", name);
 }
@@ -129,7 +130,7 @@ static bool arguments_usable(const char *at, const struct sl_op *op, int nin, sl
 	return true;
 }
 
-/* The device of a call: that of its inputs, which agree but for `auto`; else the one asked for. */
+/* The device of a call: that of its inputs, which agree except for `auto`; else the requested one. */
 static enum sl_status common_device(const char *at, const struct sl_op *op, int nin, sl_tensor *const *in,
                                     sl_device *device)
 {
@@ -182,7 +183,7 @@ static enum sl_status reject_count(const struct slp_infer *c)
 	return slp_reject(c, SL_EINVAL, "takes %s, got %d", slp_count_text(c->op, text), c->nin);
 }
 
-/* No kernel computes with both half types at once, and neither holds the other's numbers. */
+/* No kernel computes with both half types in one call, and neither holds the other's numbers. */
 static enum sl_status check_halves(const struct slp_infer *c)
 {
 	enum sl_dtype half = SL_DTYPE_DEFAULT;
@@ -288,7 +289,7 @@ static bool may_mutate(const char *at, const struct sl_op *op, int nin, sl_tenso
 	return true;
 }
 
-/* Running in place overwrites input 0: its gradient must not need what lies there. */
+/* Running in place overwrites input 0: its gradient must not need the old values. */
 static bool may_run_inplace(const char *at, const struct sl_op *op, int nin, sl_tensor *const *in)
 {
 	if (!slp_mode.recorder) return true;
@@ -318,8 +319,8 @@ static enum sl_status prepare(struct call *c, const char *at, const struct sl_op
 	return s;
 }
 
-/* What the gradients of a recorded call take when they are computed, beside what there is then: what was not saved may
- * have gone. */
+/* Additional memory for the gradients of a recorded call when they are computed: values that were not saved may be
+ * freed by then. */
 static size_t gradient_bytes(const struct slp_infer *c, sl_tensor *const *in)
 {
 	const struct sl_op *op = c->op;
@@ -426,7 +427,8 @@ sl_tensor *slp_apply1(const char *at, const struct sl_op *op, const void *attrs,
 	return out[0];
 }
 
-/* Input i shares some of input 0's memory, but not element for element: kernels would read what they have written. */
+/* Input i shares some of input 0's memory, but not element for element: kernels would read elements that they have
+ * overwritten. */
 static bool overlaps(const struct call *c, int i)
 {
 	const struct slp_operand *a = &c->in[0], *b = &c->in[i];
@@ -486,7 +488,7 @@ sl_tensor *slp_apply_inplace(const char *at, const struct sl_op *op, const void 
 		return slp_call_fail(
 		        at, op->name, SL_ESTATE,
 		        "would change a copy: while recording, rows of a tensor that gradients flow through are "
-		        "one, and the tensor itself would stay as it is");
+		        "a copy, and the tensor itself would not change");
 	if (prepare(&c, at, op, attrs, nin, in, (sl_device){SL_DEVICE_DEFAULT, -1}) != SL_OK) return NULL;
 	if (!fits_inplace(&c, in)) return NULL;
 	c.out[0] = c.in[0];

@@ -1,4 +1,4 @@
-/* Automatic mixed precision: what sl_autocast makes of a call's floating-point inputs, by the operation's policy. */
+/* Automatic mixed precision: converts a call's floating-point inputs by the operation's policy. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,9 +13,9 @@ enum sl_dtype sl_autocast_dtype(void)
 	return slp_mode.autocast;
 }
 
-/* SL_AUTOCAST calls it at its start, for the calling thread: from now on calls compute in dtype if that suits them;
- * with SL_FLOAT32 or SL_DTYPE_DEFAULT, they do not convert.  mode, the caller's, keeps what was before.  SL_EDTYPE,
- * and nothing changes, if dtype is neither bfloat16 nor float16 nor one of these. */
+/* The start of SL_AUTOCAST, for the calling thread: from now on calls compute in dtype if it suits them; with
+ * SL_FLOAT32 or SL_DTYPE_DEFAULT, they do not convert.  mode, which belongs to the caller, keeps the previous state.
+ * SL_EDTYPE, without effect, if dtype is neither bfloat16 nor float16 nor one of these. */
 void sl_autocast_enter_at(const char *at, sl_autocast_mode *mode, enum sl_dtype dtype)
 {
 	if (!mode) return;
@@ -28,7 +28,7 @@ void sl_autocast_enter_at(const char *at, sl_autocast_mode *mode, enum sl_dtype 
 		              sl_dtype_name(dtype));
 }
 
-/* SL_AUTOCAST calls it at its end, however control leaves the block: restores the state before. */
+/* The end of SL_AUTOCAST, however control leaves the block: restores the previous state. */
 void sl_autocast_leave(sl_autocast_mode *mode)
 {
 	if (!mode) return;

@@ -5,15 +5,15 @@
 #include "runtime/observe/explain.h"
 #include "tensor/tensor.h"
 
-/* Prints, to the file (sl_explain: to standard output), how the values of t were computed: the operation, and where the
- * program called it; the task that it was part of, with other small calls or as part of a compiled program; for each
- * device, the time that StarPU predicted and what bringing the inputs there would take; the time that it took; what it
- * waited for: inputs, the queue, transfers; what travelled, and why it ran where it did.  Waits for the values.
+/* Prints, to the file (sl_explain: to standard output), how the values of t were computed: the operation and the place
+ * of its call; its task, with other small calls or as part of a compiled program; for each device, StarPU's predictions
+ * of the time and of the transfers of the inputs; the measured time; the waits for inputs, the queue and transfers; the
+ * transfers made, and the reason for the choice of the device.  Waits for the values.
  *
- * Its records are kept only from the start of an engine with sl_config.explain or SL_EXPLAIN=1: SL_ESTATE otherwise.
- * StarPU predicts the time of a task on a device once it has measured it there some ten times; "?" before.  Times are
- * those of the whole task.  A tensor whose values the program gave (sl_from, sl_write) is said to be one.  Returns the
- * error that spoilt the values, if one did, and SL_EINVAL for NULL.
+ * Records are kept only if the engine was started with sl_config.explain or SL_EXPLAIN=1: SL_ESTATE otherwise.  StarPU
+ * predicts the time of a task on a device once it has measured it there about ten times; "?" before.  Times are those
+ * of the whole task.  For values from the program (sl_from, sl_write) it says so.  Returns the error that spoilt the
+ * values, if any, and SL_EINVAL for NULL.
  *
  *     sl_init(&(struct sl_config){.explain = true});
  *     sl_tensor *y = sl_dot(x, w);

@@ -9,17 +9,17 @@
 static bool can_be_seen(const sl_tensor *t)
 {
 	const struct slp_buffer *b = t->storage->buffer;
-	enum { WRITES = 1 }; /* by what computed it */
+	enum { WRITES = 1 }; /* by the operation that computed it */
 	return slp_buffer_owns_memory() && b->memory && !b->lost && !t->var &&
 	       atomic_load(&t->storage->version) <= WRITES;
 }
 
-/* Waits for the values of t and returns their memory: row-major in main memory, read-only.  NULL where there can only
- * be a copy (sl_read), and then without an error: with GPUs, of memory that was adopted, of tensors whose gradient is
- * asked for, such as parameters, of what was written more than once, and of empty ones.  They can be read until
- * sl_values_end(t), which must be called before the tensor is released, and even after sl_shutdown.  What changes t in
- * place changes them, too, once it is computed.  A gradient (sl_grad) gets other memory in sl_backward: look at
- * sl_detach of it.  Errors are those of sl_read.
+/* Waits for the values of t and returns their memory: row-major in main memory, read-only.  NULL without an error if
+ * only a copy is possible (sl_read): with GPUs, for adopted memory, for tensors with a gradient attached, such as
+ * parameters, for tensors that were written more than once, and for empty ones.  The memory can be read until
+ * sl_values_end(t), even after sl_shutdown; call sl_values_end before the tensor is released.  Operations in place on t
+ * change it when they run.  A gradient (sl_grad) gets other memory in sl_backward: use sl_detach of it.  Errors are
+ * those of sl_read.
  *
  *     const float *y = sl_values(t);
  *     if (y) printf("%g\n", y[0]);
@@ -36,7 +36,7 @@ const void *sl_values_at(const char *at, sl_tensor *t)
 	return seen ? p : NULL;
 }
 
-/* Ends the use of the values that sl_values returned. NULL does nothing. */
+/* Ends the use of the memory that sl_values returned.  NULL is ignored. */
 void sl_values_end(sl_tensor *t)
 {
 	if (!t || !t->storage) return;

@@ -5,13 +5,13 @@
 #include "starling/tensor.h"
 #include "tensor/tensor.h"
 
-/* What this thread submits from here on to slp_change_end is one change to a save: it has all of it or nothing.  Other
- * threads may change something else at the same time.  Nests. */
+/* The thread's submissions from here to slp_change_end are one change for a save, which contains all of it or nothing.
+ * Other threads may make other changes at the same time.  Nests. */
 void slp_change_begin(void);
 void slp_change_end(void);
 
-/* Waits for the changes that other threads have begun, and lets none begin until slp_moment_end: what is gathered and
- * copied in between is of one moment.  Nests; within a change of the same thread it is that change's moment. */
+/* Waits for the changes that other threads have begun, and lets none begin until slp_moment_end: values gathered and
+ * copied in between are of one moment.  Nests; within a change of the same thread it is that change's moment. */
 void slp_moment_begin(void);
 void slp_moment_end(void);
 

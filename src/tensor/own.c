@@ -1,5 +1,5 @@
-/* Operations that programs register (starling/own.h): their descriptors, made from definitions, and what hands the
- * engine's calls on to them. */
+/* Operations that programs register (starling/own.h): their descriptors, made from definitions, and adapters for the
+ * engine's calls. */
 #include <starling/own.h>
 
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static const struct own *own_of(const struct sl_op *op)
 
 /* ---- calls, as definitions see them --------------------------------------------------------------------------- */
 
-/* What sl_op_fail needs. */
+/* The data for sl_op_fail. */
 struct inner {
 	const struct slp_infer *rule;
 	const struct slp_kernel *kernel;
@@ -67,7 +67,7 @@ static struct sl_op_call call_of_kernel(const struct slp_kernel *k, struct array
 	                           .inner = inner};
 }
 
-/* What a definition returns is no promise: any other number is an error, too. */
+/* A definition may return any number: unknown ones are errors, too. */
 static enum sl_status checked(enum sl_status s)
 {
 	return (unsigned)s <= SL_EINTERNAL ? s : SL_EINTERNAL;
@@ -171,8 +171,8 @@ static enum sl_status run_cuda(const struct slp_kernel *k)
 }
 #endif
 
-/* Reports why a rule or a kernel fails, with a message as for printf; returns status, so that the function can end
- * with
+/* Reports the failure of a rule or a kernel, with a message in the format of printf; returns status, so that the
+ * function can end with
  *     return sl_op_fail(c, SL_ESHAPE, "x has %d axes, 2 needed", c->in[0].shape.ndim);
  * The message begins with the operation, its arguments and the place of the call. */
 enum sl_status sl_op_fail(const struct sl_op_call *c, enum sl_status status, const char *format, ...)
@@ -208,7 +208,7 @@ static void run_part(void *given, int64_t begin, int64_t end)
 }
 
 /* Calls range(context, begin, end) on parts of [0, n), on the threads of the team that runs the kernel.  Parts begin at
- * multiples of grain, whatever the number of threads, so that sums over them have the same bits; one part where n <=
+ * multiples of grain, whatever the number of threads, so that sums over them have the same bits; a single part if n <=
  * grain.  For CPU kernels only.
  *
  *     sl_parallel_for(n, 65536, scale_range, (void *)c); */
@@ -281,7 +281,7 @@ static bool is_attr(const struct sl_op_attr *a, size_t size)
 	return a->offset % slp_attr_size(kinds[a->kind]) == 0 && a->offset <= size && attr_bytes(a) <= size - a->offset;
 }
 
-/* What is wrong with a definition; NULL: nothing. */
+/* The problem of a definition; NULL: none. */
 static const char *mistake(const struct sl_op_def *d)
 {
 	if (!is_name(d->name)) return "its name is not valid: letters, digits and _";
@@ -358,7 +358,7 @@ static void describe(struct own *own)
 	own->op.saves = d->saves;
 	own->op.inplace = d->inplace || d->elementwise;
 	own->op.elementwise = own->op.by_parts = d->elementwise;
-	own->op.no_graph = true; /* who knows what its kernels do */
+	own->op.no_graph = true; /* its kernels may do anything */
 	own->op.rows = own->rows;
 	own->op.infer = infer;
 	own->op.flops = d->flops ? flops : slp_flops_elementwise;
@@ -381,8 +381,9 @@ static struct own *make(const struct sl_op_def *def)
 
 /* Registers an operation; it stays until the process ends.  Its kernels run wherever the scheduler puts them: a CUDA
  * kernel is host code that launches on c->stream.  Call it before or after sl_init; with slave processes of StarPU,
- * before, in all processes, in the same order.  SL_EINVAL: the definition is wrong, or the name is taken; SL_ESTATE:
- * slave processes run already; SL_EUNSUPPORTED: there are too many.
+ * before sl_init, in all processes, in the same order.  The operation is never freed.  NULL with SL_EINVAL: the
+ * definition is not valid, or the name is taken; SL_ESTATE: slave processes already run; SL_EUNSUPPORTED: too many
+ * operations.
  *
  *     static enum sl_status cube(const struct sl_op_call *c)
  *     {
@@ -417,7 +418,7 @@ const sl_op *sl_op_register_at(const char *at, struct sl_op_def def)
 	                     def.name);
 }
 
-/* The registered operation of that name; NULL: there is none. */
+/* The registered operation with that name; NULL: no such operation. */
 const sl_op *sl_op_find(const char *name)
 {
 	const struct sl_op *op = name ? slp_op_find(name) : NULL;
@@ -433,9 +434,9 @@ static void copy_attrs(const struct sl_op *op, const void *attrs, char *bytes)
 		memcpy(bytes + a->offset, (const char *)attrs + a->offset, a->count * slp_attr_size(a->kind));
 }
 
-/* Calls a registered operation: result 0, or NULL after an error; opts.out gets all results, NULL then.  They belong to
- * the innermost scope.  Its inputs' devices must agree; symbols are traced.  Errors: those of the rule; SL_EDTYPE,
- * SL_EUNSUPPORTED: no kernel takes these types, or this device.
+/* Calls a registered operation and returns result 0, or NULL after an error; opts.out, if set, gets all results, or
+ * NULLs.  They belong to the innermost scope.  Its inputs must be on one device; symbols are traced.  Errors: those of
+ * the rule; SL_EDTYPE, SL_EUNSUPPORTED: no kernel takes these types, or runs on this device.
  *
  *     sl_tensor *y = sl_op_apply(op, &x, 1, .attrs = &(struct scale){.factor = 2}); */
 sl_tensor *sl_op_apply_at(const char *at, const sl_op *op, sl_tensor *const *in, int nin, struct sl_op_opts opts)

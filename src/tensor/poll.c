@@ -55,9 +55,9 @@ bool slp_buffer_poll(struct slp_buffer *b, enum starpu_data_access_mode mode, do
 	return there;
 }
 
-/* Waits until the values of t are computed, or with t NULL until all calls so far are, but at most so many seconds.
- * True: they are, and sl_wait, sl_read or sl_wait_all will not wait; also if these would report an error at once, and
- * in simulation. False: the time is up.  For programs that look for signals or other events meanwhile.
+/* Waits until the values of t are computed, or with t NULL until all earlier calls are, but at most `seconds`.  True if
+ * they are, so that sl_wait, sl_read or sl_wait_all will not wait; also if these would report an error at once, and in
+ * simulation.  False after `seconds`.  For programs that check for signals or other events meanwhile.
  *
  *     while (!sl_poll(y, 0.05))
  *             if (interrupted) return 1; */

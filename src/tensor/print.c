@@ -106,8 +106,8 @@ static void print_axis(struct printer *p, int axis, int64_t at)
 	fputc(']', p->file);
 }
 
-/* Waits for the values of t and prints them as NumPy does, with type, shape and device in a last line; arrays of more
- * than 1000 elements are abbreviated.  Of a symbol, its name.  Returns the first error, as sl_read does.
+/* Waits for the values of t and prints them as NumPy does, with type, shape and device on a last line; arrays of more
+ * than 1000 elements are abbreviated.  Prints the name of a symbol.  Returns the first error, like sl_read.
  *
  *     [[1 2 3]
  *      [4 5 6]]

@@ -1,4 +1,4 @@
-/* The tensor object: its references, its properties that need no wait, and scopes. */
+/* The tensor object: references, properties that need no wait, and scopes. */
 #include <stdlib.h>
 
 #include "runtime/task/storage.h"
@@ -54,7 +54,7 @@ sl_tensor *sl_retain(sl_tensor *t)
 	return t;
 }
 
-/* Releases a reference. Never waits: operations under way keep what they need.  NULL is ignored. */
+/* Releases a reference.  Never waits: operations in flight keep the values that they need.  NULL is ignored. */
 void sl_release(sl_tensor *t)
 {
 	if (!t || atomic_fetch_sub(&t->refs, 1) != 1) return;
@@ -64,8 +64,8 @@ void sl_release(sl_tensor *t)
 	free(t);
 }
 
-/* The shape, which is known at once: this never waits.  NULL gives a scalar's; of a symbol whose shape is not known,
- * ndim and all dims are -1. */
+/* The shape, without waiting for values.  A scalar's shape for NULL; for a symbol of unknown shape, ndim and all dims
+ * are -1. */
 sl_shape sl_tensor_shape(const sl_tensor *t)
 {
 	static const sl_shape unknown = {-1, {-1, -1, -1, -1, -1, -1}};
@@ -98,8 +98,8 @@ sl_device sl_tensor_device(const sl_tensor *t)
 
 /* ---- scopes ------------------------------------------------------------------------------------------------------ */
 
-/* SL_SCOPE calls it at its start: the scope becomes the calling thread's innermost one. The structure belongs to the
- * caller, and must not move until sl_scope_close; scopes are closed in reverse order, by the thread that opened them.
+/* The start of SL_SCOPE: the scope becomes the calling thread's innermost one.  The structure belongs to the caller,
+ * and must not move until sl_scope_close; the thread that opened scopes closes them in reverse order.
  */
 void sl_scope_open(sl_scope *scope)
 {
@@ -110,7 +110,7 @@ void sl_scope_open(sl_scope *scope)
 	scopes.innermost = scope;
 }
 
-/* SL_SCOPE calls it at its end, however control leaves the block: releases the tensors made since sl_scope_open. */
+/* The end of SL_SCOPE, however control leaves the block: releases the tensors made since sl_scope_open. */
 void sl_scope_close(sl_scope *scope)
 {
 	if (!scope || !scope->open) return;
@@ -139,7 +139,7 @@ bool slp_scope_is_open(void)
 	return scopes.innermost != NULL;
 }
 
-/* What lies before the mark belongs to the scope around. */
+/* Tensors before the mark belong to the outer scope. */
 sl_tensor *slp_scope_give(sl_scope *inside, sl_tensor *y)
 {
 	if (!y || !inside->outer) return sl_retain(y);

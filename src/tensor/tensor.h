@@ -1,4 +1,4 @@
-/* Tensors from the inside. */
+/* Internals of tensors. */
 #ifndef SLP_TENSOR_H
 #define SLP_TENSOR_H
 
@@ -6,20 +6,20 @@
 #include "runtime/task/buffer.h"
 #include "runtime/task/storage.h"
 
-struct slp_var;    /* what autograd knows of a tensor (src/autograd) */
+struct slp_var;    /* the autograd state of a tensor (src/autograd) */
 struct slp_symbol; /* a result that is only described (src/graph) */
 
 struct sl_tensor {
 	atomic_int refs;
 	struct slp_storage
-	        *_Atomic storage; /* NULL: only the type is known; another one, what was there goes later (gate.h) */
+	        *_Atomic storage; /* NULL: only the type is known; a replaced storage is released later (gate.h) */
 	size_t offset;            /* in bytes */
 	struct slp_type type;     /* of a symbol, shape.ndim may be -1: not known */
 	sl_device device;
-	struct slp_var *_Atomic var; /* NULL: no gradient is asked for; another one, as the storage */
+	struct slp_var *_Atomic var; /* NULL: no gradient attached; replaced like the storage */
 	struct slp_symbol *symbol;   /* NULL: concrete; else there is no storage */
 	int output;                  /* of the symbol */
-	atomic_bool gradient;        /* what sl_grad gives: nothing knows how it was computed */
+	atomic_bool gradient;        /* a gradient from sl_grad: its computation is not recorded */
 	bool part;                   /* a copy that stands for a view: changes of it would be lost */
 };
 
@@ -27,10 +27,10 @@ struct sl_tensor {
 sl_tensor *slp_tensor_new(struct slp_storage *storage, size_t offset, struct slp_type type, sl_device device);
 /* Another tensor with the same values and no gradient; not in any scope.  With values false, with the type alone. */
 sl_tensor *slp_tensor_alias(const sl_tensor *t, bool values);
-/* Hands the tensor to the innermost scope, which releases it; returns it, or NULL, with an error, without memory: then
+/* Gives the tensor to the innermost scope, which releases it; returns it, or NULL, with an error, without memory: then
  * it is released at once. */
 sl_tensor *slp_scope_add(sl_tensor *t);
-bool slp_scope_reserve(size_t n); /* that so many can be added; false with an error */
+bool slp_scope_reserve(size_t n); /* reserves space for n more; false with an error */
 
 /* Waits until a buffer can be used so, but not for longer than that; false: the time is up (poll.c). */
 bool slp_buffer_poll(struct slp_buffer *buffer, enum starpu_data_access_mode mode, double seconds);
@@ -64,11 +64,11 @@ extern _Thread_local char slp_trace_complaint[SLP_COMPLAINT_MAX];
 /* Notes such a thing, if this thread traces. */
 void slp_trace_complain(const char *format, ...) SLP_PRINTF(1);
 /* Whether this thread traces; then it is an error that `function` uses the values of a tensor: a program would keep
- * what it read once, and not write again. */
+ * values that it read once, and not write them again. */
 bool slp_trace_refuses(const char *at, const char *function, const sl_tensor *t);
 /* Whether the call of these arguments is recorded. */
 bool slp_is_symbolic(int nin, sl_tensor *const *in);
-/* Records that a symbol was asked for what only values have; returns NULL. */
+/* Records the error of a call that needs values of a symbol; returns NULL. */
 void *slp_symbol_fail(const char *at, const char *function, const sl_tensor *t);
 /* Result types of a call, defaults put into attrs (a copy of at least op->attrs_size bytes); errors are recorded. */
 enum sl_status slp_call_types(const char *at, const struct sl_op *op, void *attrs, int nin, const struct slp_type *in,
@@ -81,7 +81,7 @@ sl_tensor *slp_tree_sum(const char *at, sl_tensor **list, int count, sl_device d
 
 /* ---- autograd's part in a call ---------------------------------------------------------------------------------- */
 
-/* What autograd does when a thread records. */
+/* Autograd's functions for a thread that records. */
 struct slp_recorder {
 	/* A call was made; links its outputs to its inputs.  False with an error, and nothing is linked. */
 	bool (*call)(const char *at, const struct sl_op *op, const void *attrs, int nin, sl_tensor *const *in, int nout,
@@ -114,7 +114,7 @@ static inline void slp_mode_restore(const struct slp_mode *before)
 /* Whether a call gets other inputs than it was given; those, in the innermost scope, false with an error. */
 bool slp_autocast_changes(const struct sl_op *op, int nin, sl_tensor *const *in);
 bool slp_autocast_inputs(const char *at, const struct sl_op *op, int nin, sl_tensor *const *in, sl_tensor **cast);
-/* Set once by autograd: gives up a tensor's share of the tape. */
+/* Set once by autograd: releases a tensor's share of the tape. */
 extern void (*slp_var_release)(struct slp_var *var);
 
 #endif

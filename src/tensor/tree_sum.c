@@ -1,9 +1,9 @@
-/* Sums of what several devices have, added in pairs: the order does not depend on who is first. */
+/* Sums over several devices, added in pairs: the order does not depend on which device finishes first. */
 #include "op_list/binary.h"
 #include "runtime/task/priority.h"
 #include "tensor/tensor.h"
 
-/* Terms that lie on one device are added there, so that their sum travels instead of them. */
+/* Terms on one device are added there, so that only their sum is transferred. */
 static sl_tensor *add_near(const char *at, sl_tensor *a, sl_tensor *b, sl_device device)
 {
 	if (!sl_device_equal(a->device, b->device)) {

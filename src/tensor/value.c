@@ -152,7 +152,7 @@ void *slp_host_begin(const char *at, const char *function, sl_tensor *t, bool wr
 		return slp_call_fail(at, function, SL_EINTERNAL, "StarPU did not hand over the values");
 	char *p = starpu_data_handle_to_pointer(b->handle, STARPU_MAIN_RAM);
 	slp_simulate_access(b, p, write);
-	if (write && is_whole(t) && !b->lost) atomic_store(&b->fault, 0); /* what was spoilt will be gone */
+	if (write && is_whole(t) && !b->lost) atomic_store(&b->fault, 0); /* spoilt values will be gone */
 	uint32_t fault = atomic_load(&b->fault);
 	if (fault) {
 		release(b, STARPU_MAIN_RAM);
@@ -225,8 +225,8 @@ static bool is_given(const char *at, const char *function, const void *data, siz
 }
 
 /* Waits for the values of t and copies them to data, row-major; bytes must be sl_tensor_bytes(t) (SL_EINVAL).  The
- * counterpart of asnumpy(). Returns the first error: an earlier mistake, or the error that spoilt the values. Values
- * that are sound are copied in any case.
+ * counterpart of asnumpy(). Returns the first error: an earlier mistake, or the error that spoilt the values.  Valid
+ * values are copied even after an earlier mistake.
  *
  *     float y[6];
  *     enum sl_status s = sl_read(t, y, sizeof y); */
@@ -242,9 +242,9 @@ enum sl_status sl_read_at(const char *at, sl_tensor *t, void *data, size_t bytes
 	return end_sync();
 }
 
-/* Waits until no operation uses the values of t and replaces them by those at data, row-major, which still belong to
- * the caller; bytes must be sl_tensor_bytes(t) (SL_EINVAL).  Values that an error had spoilt are sound again, unless t
- * is a view of a part.  Returns the first error, as sl_read. */
+/* Waits until no operation uses the values of t and replaces them by those at data, row-major; the caller keeps data;
+ * bytes must be sl_tensor_bytes(t) (SL_EINVAL).  Values that an error had spoilt are valid again, unless t is a view of
+ * a part.  Returns the first error, like sl_read. */
 enum sl_status sl_write_at(const char *at, sl_tensor *t, const void *data, size_t bytes)
 {
 	SLP_CALL("sl_write", at);
@@ -311,8 +311,8 @@ static sl_tensor *tensor_on(struct slp_buffer *b, size_t bytes, struct slp_type 
 	return storage ? slp_tensor_new(storage, 0, type, device) : NULL;
 }
 
-/* A tensor with a copy of the values at data, row-major, of type make.dtype.  The memory can be changed once the call
- * returns.  SL_EINVAL: data is NULL; SL_ESHAPE, SL_EDTYPE: no shape, no data type.
+/* A tensor with a copy of the values at data, row-major, of type make.dtype.  The caller may change the memory once the
+ * call returns.  SL_EINVAL: data is NULL; SL_ESHAPE, SL_EDTYPE: invalid shape, no such data type.
  *
  *     float v[] = {1, 2, 3, 4, 5, 6};
  *     sl_tensor *t = sl_from(v, SL_SHAPE(2, 3)); */
@@ -337,10 +337,10 @@ sl_tensor *sl_from_at(const char *at, const void *data, sl_shape shape, struct s
 	return slp_scope_add(t);
 }
 
-/* A tensor over the caller's memory itself, without a copy.  The memory must not be touched until release(data, arg) is
- * called, some time after the tensor and its views are released and all work on them has ended; values changed in place
- * have been written back by then.  release may be NULL: then the memory must stay until sl_shutdown.  After an error
- * the memory still is the caller's, and release is not called: those of sl_from, and SL_ESHAPE for an empty shape.
+/* A tensor in the caller's memory, without a copy.  The memory must not be touched until release(data, arg) is called,
+ * some time after the tensor and its views are released and all work on them has ended; values changed in place have
+ * been written back by then.  If release is NULL, the memory must stay until sl_shutdown.  After an error the caller
+ * keeps the memory, and release is not called: errors of sl_from, and SL_ESHAPE for an empty shape.
  *
  *     static void give_back(void *data, void *arg) { free(data); }
  *     sl_tensor *t = sl_adopt(pixels, SL_SHAPE(60000, 784), give_back, NULL, .dtype = SL_UINT8); */
@@ -350,7 +350,7 @@ sl_tensor *sl_adopt_at(const char *at, void *data, sl_shape shape, void (*releas
 	SLP_CALL("sl_adopt", at);
 	if (!make_valid(at, "sl_adopt", data, shape, &make)) return NULL;
 	size_t bytes = (size_t)sl_shape_size(shape) * sl_dtype_size(make.dtype);
-	if (!bytes) return slp_call_fail(at, "sl_adopt", SL_ESHAPE, "there is nothing to adopt in an empty shape");
+	if (!bytes) return slp_call_fail(at, "sl_adopt", SL_ESHAPE, "the shape is empty: there is no memory to adopt");
 	if (!slp_scope_reserve(1)) return NULL;
 	slp_lock();
 	struct slp_buffer *b = slp_buffer_adopt(data, bytes);

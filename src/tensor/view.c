@@ -1,4 +1,4 @@
-/* Views and copies: other tensors over the same values, and the same values elsewhere. */
+/* Views and copies: other tensors in the same memory, and copies of values. */
 #include "op_inner.h"
 #include "op_list/move.h"
 #include "runtime/device/device.h"
@@ -24,9 +24,9 @@ static bool is_recorded(const sl_tensor *t)
 	return slp_mode.recorder && slp_mode.recorder->wants(t);
 }
 
-/* Rows [begin, end) along axis 0, over the same memory: changes in place are seen in both.  Under SL_RECORD, if
- * gradients flow through t, a copy instead, which cannot be changed in place while recording (SL_ESTATE): t would stay
- * as it is.  SL_ESHAPE if the rows do not exist.
+/* Rows [begin, end) along axis 0, in the same memory: operations in place change both tensors.  Under SL_RECORD, if
+ * gradients flow through t, it is a copy, which cannot be changed in place while recording (SL_ESTATE), since t would
+ * not change.  SL_ESHAPE if the rows do not exist.
  *
  *     sl_tensor *first = sl_rows(x, 0, 128); */
 sl_tensor *sl_rows_at(const char *at, sl_tensor *t, int64_t begin, int64_t end)
@@ -67,8 +67,8 @@ static bool complete_shape(const sl_tensor *t, sl_shape *shape)
 	return true;
 }
 
-/* The same values in another shape, over the same memory. One length may be -1: it is computed.  SL_ESHAPE if the
- * sizes differ.
+/* The same values in another shape, in the same memory.  One dim may be -1, and is computed.  SL_ESHAPE if the sizes
+ * differ.
  *
  *     sl_tensor *flat = sl_reshape(t, SL_SHAPE(-1, 800)); */
 sl_tensor *sl_reshape_at(const char *at, sl_tensor *t, sl_shape shape)
@@ -103,8 +103,8 @@ sl_tensor *sl_flatten_at(const char *at, sl_tensor *t)
 	return sl_reshape_at(at, t, SL_SHAPE(rows, columns));
 }
 
-/* The same values, over the same memory, without their history: no gradient flows back through the result.  Of a
- * symbol, a symbol. */
+/* The same values, in the same memory, without their history: no gradient flows through the result.  A symbol gives a
+ * symbol. */
 sl_tensor *sl_detach_at(const char *at, sl_tensor *t)
 {
 	SLP_CALL("sl_detach", at);
@@ -120,9 +120,9 @@ static sl_tensor *move_symbol(const char *at, sl_tensor *t, sl_device device)
 	return slp_call_fail(at, "sl_copy_to", SL_ESTATE, "a copy to another device cannot be traced");
 }
 
-/* The same values, over the same memory, for operations on another device: StarPU brings them there when the first one
- * needs them, all of the memory that t is a view of, and nothing is copied where the devices share memory, as CPU
- * devices do.  Changes in place are seen in both.  Gradients flow back.  SL_EDEVICE: the device does not exist;
+/* The same values, in the same memory, for operations on another device: StarPU copies them there when an operation
+ * needs them, including the whole memory that t is a view of; devices that share memory, such as CPU devices, need no
+ * copy.  Operations in place change both tensors.  Gradients flow through it.  SL_EDEVICE: the device does not exist;
  * SL_ESTATE: t is a symbol, because a program runs on one device.
  *
  *     sl_tensor *mine = sl_place(sl_rows(x, 0, 128), sl_cpu(1)); */
@@ -138,15 +138,15 @@ sl_tensor *sl_place_at(const char *at, sl_tensor *t, sl_device device)
 	return there;
 }
 
-/* A copy of the values in new memory, on the same device.  Gradients flow back. */
+/* A copy of the values in new memory, on the same device.  Gradients flow through it. */
 sl_tensor *sl_clone_at(const char *at, sl_tensor *t)
 {
 	SLP_CALL("sl_clone", at);
 	return slp_apply1(at, &slp_op_copy, NULL, 1, &t);
 }
 
-/* A copy of the values on another device (or on the same).  The transfer runs when the values are computed and a link
- * is free; the call does not wait. Gradients flow back. SL_EDEVICE: the device does not exist.
+/* A copy of the values on another device, or on the same.  The transfer runs when the values are computed and a link is
+ * free; the call does not wait.  Gradients flow through it.  SL_EDEVICE: the device does not exist.
  *
  *     sl_tensor *there = sl_copy_to(x, sl_gpu(0)); */
 sl_tensor *sl_copy_to_at(const char *at, sl_tensor *t, sl_device device)

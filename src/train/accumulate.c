@@ -1,10 +1,10 @@
-/* Gradients of micro-batches, added until a step uses them: what sl_step_opts.accumulate asks for. */
+/* Gradients of micro-batches, added until a step uses them (sl_step_opts.accumulate). */
 #include "starling/arithmetic.h"
 #include "starling/primitives.h"
 #include "train/train.h"
 #include "train/trainer.h"
 
-/* Sums of half types are in float32.  The first is a copy: others may lie in the same memory, which is used again. */
+/* Sums of half types are in float32.  The first is a copy: the gradients' memory is used again, and may be shared. */
 static bool add(const char *at, sl_tensor **sum, sl_tensor *grad)
 {
 	if (slp_is_half(grad->type.dtype)) grad = sl_cast_at(at, grad, SL_FLOAT32);

@@ -18,11 +18,11 @@ struct sl_autotune {
 	_Atomic double best[]; /* seconds a step, by way; INFINITY: not known */
 };
 
-/* Finds the fastest of several ways to do a step, during the steps: call sl_autotune_next before each step for the way to
- * use. Each way is used for some steps, in turn, three times; then the fastest is used for good, after 24 steps of
- * each way. Until then it sometimes waits for all work. In simulation, simulated time decides. With several processes
- * all must make the same calls, and all use the same way: the one with the least time over all processes. NULL with
- * SL_EINVAL: fewer ways than one, or more than 65536.  Free it with sl_autotune_free.
+/* Finds the fastest of several ways to make a step, while training: call sl_autotune_next before each step for the way
+ * to use.  Each way is used for some steps, in turn, three times; after 24 steps of each way, the fastest one is kept.
+ * Until then it sometimes waits for all work.  In simulation, simulated time decides.  With several processes all must
+ * make the same calls, and all use the same way, the fastest over all processes.  NULL with SL_EINVAL: ways is below 1
+ * or above 65536.  Free it with sl_autotune_free.
  *
  *     sl_autotune *autotune = sl_autotune_new(2);
  *     while (next(&x, &y)) {
@@ -56,7 +56,7 @@ static void turn(sl_autotune *t)
 		if (t->best[i] < t->best[t->way]) t->way = i;
 }
 
-/* The way to go in the coming step: 0 or more, below the number of ways; 0 if autotune is NULL. */
+/* The way to use in the next step, from 0 to ways - 1; 0 for NULL. */
 int sl_autotune_next(sl_autotune *autotune)
 {
 	if (!autotune) return 0;
@@ -70,13 +70,14 @@ int sl_autotune_next(sl_autotune *autotune)
 	return autotune->way;
 }
 
-/* Whether the fastest way is known: sl_autotune_next returns it then.  False for NULL. */
+/* Whether the fastest way is known, so that sl_autotune_next returns it.  False for NULL. */
 bool sl_autotune_decided(const sl_autotune *autotune)
 {
 	return autotune && autotune->decided;
 }
 
-/* The seconds of a step done in that way, the best of all measurements; INFINITY: none yet, or no such way. */
+/* The seconds of a step made in that way, the least of all measurements; INFINITY: no measurement yet, or no such way.
+ * */
 double sl_autotune_seconds(const sl_autotune *autotune, int way)
 {
 	return autotune && way >= 0 && way < autotune->ways ? autotune->best[way] : INFINITY;

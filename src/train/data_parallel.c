@@ -1,7 +1,7 @@
-/* A trainer in one of several processes: what all must have alike, which the first line that differs from rank 0's
- * description tells; first values, which are those of rank 0 before the first gradient; sums of gradients.  Whole steps
- * begin by themselves (step_shards.c); otherwise the first forward pass that is recorded does, since gradients are
- * computed by what it has read. */
+/* A trainer in one of several processes: checks that all ranks agree with rank 0, and reports the first difference;
+ * sends rank 0's first values before the first gradient; sums gradients.  Whole steps do this themselves
+ * (step_shards.c); otherwise the first recorded forward pass does, since gradients depend on the values that it reads.
+ * */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,12 +41,12 @@ static struct slp_data_parallel *ranks_new(const char *at, sl_trainer *trainer)
 	return r;
 }
 
-/* Lines that begin so are not what the program asked for, but values. */
+/* Lines with this prefix are values, not requests of the program. */
 #define VALUES "values of "
 
 /* ---- describing -------------------------------------------------------------------------------------------------- */
 
-/* "what: value" a line, so that the first line that differs says it. */
+/* One "name: value" per line, so that the first different line names the difference. */
 static void describe_optimizer(FILE *f, const struct sl_optimizer *o)
 {
 	const struct {
@@ -219,9 +219,9 @@ static bool confirm(const char *at)
 	return ok;
 }
 
-/* Gives all processes the parameters of rank 0, running statistics among them, and returns at once.  A trainer's first
- * step does that by itself; before a test, it brings running statistics together, which each process gathers from its
- * own batches. */
+/* Sends the parameters and running statistics of rank 0 to all processes, and returns at once.  A trainer's first step
+ * does this itself; before a test, call it to equalise the running statistics, which each process computes from its own
+ * batches. */
 enum sl_status sl_dist_broadcast_at(const char *at, sl_block *block)
 {
 	SLP_CALL("sl_dist_broadcast", at);
@@ -369,12 +369,12 @@ bool slp_data_parallel_begin(const char *at, sl_trainer *trainer, const char *fu
 
 /* ---- sums -------------------------------------------------------------------------------------------------------- */
 
-/* What is the same for all sums of a step; param: the (first) parameter. */
+/* The common parameters of all sums of a step; param: the (first) parameter. */
 static struct slp_dist_what describe_sum(sl_trainer *trainer, int param, struct slp_dist_what what)
 {
 	const int *shard_rank = slp_trainer_shard_ranks(trainer);
 	what.name = (*slp_trainer_ranks(trainer))->paths[param];
-	what.one = shard_rank && slp_trainer_optimizer(trainer)->clip_norm == 0; /* the norm is that of all */
+	what.one = shard_rank && slp_trainer_optimizer(trainer)->clip_norm == 0; /* the norm is over all ranks */
 	if (what.one) what.rank = shard_rank[param];
 	what.any = slp_trainer_scales(trainer);
 	what.lr = slp_trainer_optimizer(trainer)->lr; /* without the schedule, which is the same for all */
@@ -395,7 +395,7 @@ struct group {
 	double bytes;
 };
 
-/* Whether parameter i's gradient may go with those of the group; what is in no bucket goes by bytes. */
+/* Whether parameter i's gradient may join those of the group; gradients in no bucket are grouped by bytes. */
 static bool joins(sl_trainer *t, const struct group *g, const sl_tensor *gradient, int i, double enough)
 {
 	const int *buckets = slp_trainer_grad_buckets(t), *shard_rank = slp_trainer_shard_ranks(t);

@@ -1,4 +1,4 @@
-/* A trainer's steps where several processes make them together. */
+/* Steps of a trainer in several processes. */
 #ifndef SLP_DATA_PARALLEL_H
 #define SLP_DATA_PARALLEL_H
 
@@ -6,8 +6,7 @@
 #include "nn/nn.h"
 #include "starling/nn.h"
 
-struct slp_data_parallel **
-slp_trainer_ranks(sl_trainer *trainer); /* what it knows of them; NULL before the first step */
+struct slp_data_parallel **slp_trainer_ranks(sl_trainer *trainer); /* its data about them; NULL before the first step */
 
 /* How a step is made, which processes compare before the first one. */
 struct slp_data_parallel_step {

@@ -29,8 +29,8 @@ bool slp_trainer_is_averaged(const char *at, const char *function, const sl_trai
 	return true;
 }
 
-/* Keeps the parameters' own values, and waits until they are kept: a copy that has no memory fails when its task is
- * submitted, and what overwrites the parameter would run. */
+/* Keeps the parameters' own values, and waits until they are kept: a copy without memory fails when its task is
+ * submitted, and the tasks that overwrite the parameter would run. */
 static bool hold(const char *at, sl_trainer *t)
 {
 	if (!(t->held = slp_calloc((size_t)t->count, sizeof *t->held)))
@@ -61,7 +61,7 @@ static bool give_back(const char *at, sl_trainer *t)
 	return ok;
 }
 
-/* Masters follow what others have written before, and not what is written here.  After an error all is as it was. */
+/* Masters follow earlier writes of others, but not these.  After an error nothing is changed. */
 static bool stand_in(const char *at, sl_trainer *t)
 {
 	if (!slp_trainer_master_weights_follow(at, t)) return false;
@@ -97,11 +97,11 @@ static bool spread(const char *at, sl_trainer *t)
 	return ok;
 }
 
-/* Puts the moving averages (.average of the optimiser) into the network in the place of the parameters, which are kept,
- * or puts these back with their bits: for an evaluation between steps, or for sl_save_params.  Until they are back,
- * steps and checkpoints are SL_ESTATE.  What has no average yet, as no step has updated it, stays as it is.  Waits for
- * the parameters; no effect where things are so already.  After SL_ENOMEM the parameters have their own values.
- * SL_ESTATE: the optimiser keeps no averages; SL_EINVAL: NULL.  With .shard_state all processes call it.
+/* Replaces the network's parameters by their moving averages (.average of the optimiser), or with false restores the
+ * exact parameters: for an evaluation between steps, or for sl_save_params.  Until they are restored, steps and
+ * checkpoints are SL_ESTATE.  Parameters that no step has updated have no average, and do not change.  Waits for the
+ * parameters; a repeated call has no effect.  After SL_ENOMEM the parameters have their own values.  SL_ESTATE: the
+ * optimiser keeps no averages; SL_EINVAL: NULL.  With .shard_state all processes must call it.
  *
  *     sl_trainer_use_averages(trainer, true);
  *     double accuracy = evaluate(net);

@@ -1,4 +1,4 @@
-/* States that processes share (state_sharding.c) in one place for a while: rank 0, which writes a checkpoint of them. */
+/* Gathers sharded states (state_sharding.c) on rank 0, which writes a checkpoint of them. */
 #include <stdlib.h>
 
 #include "train/data_parallel.h"
@@ -27,7 +27,7 @@ static bool fetch(const char *at, sl_trainer *t, int which, int i)
 	return ok;
 }
 
-/* Which states there are is known to those that keep them. */
+/* The existing states are known to the ranks that keep them. */
 static bool fetch_all(const char *at, sl_trainer *t, uint8_t *there, int kinds)
 {
 	size_t n = (size_t)kinds * (size_t)t->count;

@@ -1,5 +1,5 @@
-/* Buckets: parameters whose gradients are added together, and their owners: which device adds the gradients of
- * parameters that several devices use, and updates them. */
+/* Buckets: parameters whose gradients are added together, and their owners, the devices that add the gradients and
+ * update the parameters. */
 #include <stdlib.h>
 
 #include "autograd/autograd.h"
@@ -13,7 +13,7 @@
 #include "starling/arithmetic.h"
 #include "train/train.h"
 
-/* What a device owns so far. */
+/* A device's parameters so far. */
 struct share {
 	sl_device device;
 	double bytes;
@@ -60,8 +60,8 @@ static bool alike(const sl_param *a, const sl_param *b)
 	return same;
 }
 
-/* What travels in some times the time that it takes to start.  Between processes no backward pass hides the last
- * bucket: so there are more of them, even of a small network. */
+/* The bytes transferred in a few times the latency.  Between processes no backward pass hides the last bucket: so there
+ * are more of them, even of a small network. */
 double slp_grad_bucket_bytes(sl_param *const *params, int count)
 {
 	const bool far = slp_dist.size > 1;
@@ -148,7 +148,7 @@ static bool is_alone(const sl_param *p)
 
 static size_t room(const sl_tensor *t)
 {
-	enum { ALIGN = 256 }; /* what GPUs and their libraries like */
+	enum { ALIGN = 256 }; /* the alignment that GPUs and their libraries prefer */
 	return (sl_tensor_bytes(t) + ALIGN - 1) / ALIGN * ALIGN;
 }
 
@@ -157,7 +157,7 @@ static void release_later(void *storage)
 	slp_storage_release(storage);
 }
 
-/* Moves a parameter's values into memory of several, where that is. */
+/* Moves a parameter's values into memory of several, if there is such memory. */
 static bool move(const char *at, sl_tensor *t, sl_tensor *all, size_t offset)
 {
 	slp_storage_retain(all->storage);
@@ -171,7 +171,7 @@ static bool move(const char *at, sl_tensor *t, sl_tensor *all, size_t offset)
 	return true;
 }
 
-/* Parameters first to last, those of one bucket: they travel together if they lie together. */
+/* Parameters first to last, those of one bucket: they are transferred together if they are adjacent in memory. */
 static bool gather(const char *at, sl_param *const *params, int first, int last, sl_device owner, const int *bucket)
 {
 	size_t bytes = 0;

@@ -1,6 +1,6 @@
 /* Loss scaling: losses are multiplied by a factor before the backward pass, so that small gradients do not vanish in
- * float16. It grows while nothing overflows, and backs off after a step whose gradients did, which changes nothing. P.
- * Micikevicius et al., "Mixed precision training", ICLR 2018. */
+ * float16. The factor grows while no gradient overflows, and decreases after a step whose gradients overflowed; that
+ * step is skipped. P. Micikevicius et al., "Mixed precision training", ICLR 2018. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -41,15 +41,15 @@ bool slp_trainer_scales(const sl_trainer *t)
 	return t->optimizer.loss_scaling.start > 0;
 }
 
-/* What the losses of the coming step are to be multiplied by, as sl_backward_heads(…, .scale = …) does: 1 without loss
- * scaling, and for NULL. */
+/* The factor of the losses of the next step, for sl_backward_heads(…, .scale = …): 1 without loss scaling, and for
+ * NULL. */
 double sl_trainer_loss_scale(const sl_trainer *trainer)
 {
 	return trainer ? trainer->scaling.now : 1;
 }
 
-/* How many steps loss scaling has left out, those before sl_trainer_load included: gradients had overflowed.  0 for
- * NULL. */
+/* The number of steps that loss scaling has skipped because gradients overflowed, including those before
+ * sl_trainer_load; 0 for NULL. */
 int64_t sl_trainer_overflows(const sl_trainer *trainer)
 {
 	return trainer ? trainer->scaling.overflows : 0;
@@ -146,6 +146,6 @@ bool slp_loss_scaling_follow(const char *at, sl_trainer *t, bool finite)
 		if (isfinite((float)(now * o->growth))) now *= o->growth;
 		good = 0;
 	}
-	if (now < FLT_MIN) now = FLT_MIN; /* what overflows then does not for its scale */
+	if (now < FLT_MIN) now = FLT_MIN; /* a later overflow is not due to its scale */
 	return slp_loss_scaling_set(at, t, (float)now, good, overflows);
 }

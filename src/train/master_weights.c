@@ -1,11 +1,11 @@
-/* Masters: float32 copies that a trainer updates instead of parameters in half types, and when each copy was made.
- * A write to such a parameter by anyone else shows in its storage's version. */
+/* Masters: float32 copies that a trainer updates instead of parameters in half types, with the versions of the
+ * parameters' storages, which show other writes to the parameters. */
 #include "starling/arithmetic.h"
 #include "starling/primitives.h"
 #include "train/train.h"
 #include "train/trainer.h"
 
-/* Counts what is written to a parameter. */
+/* Counts writes to a parameter. */
 static unsigned version_of(const sl_param *p)
 {
 	return p->data ? atomic_load_explicit(&p->data->storage->version, memory_order_relaxed) : 0;

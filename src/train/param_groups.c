@@ -1,4 +1,4 @@
-/* Parameters by the patterns of their paths: learning rates and decay of their own, freezing. */
+/* Groups of parameters by patterns of their paths: separate learning rates and decay, freezing. */
 #include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
@@ -57,12 +57,12 @@ static enum sl_status change_group(const char *at, sl_trainer *t, const char *pa
 	return found ? SL_OK : no_match(at, "sl_trainer_group", t->block, pattern);
 }
 
-/* Gives the parameters whose paths match a pattern of the shell ("*.bias", "0.*", as in fnmatch, where * also takes
- * dots) a learning rate or decay of their own: .lr_scale times that of the trainer, with its schedule; .weight_decay
- * instead of the optimiser's, or .no_decay.  What is not named stays as it is; where several patterns match, the last
- * call counts. All groups are one for .clip_norm.  Groups belong to the program, which makes them again before it
- * restores a checkpoint; programs of whole steps are compiled anew.  SL_EINVAL: nothing matches, a negative number,
- * nothing to change, NULL.
+/* Sets another learning rate or decay for the parameters whose paths match a shell pattern ("*.bias", "0.*", as in
+ * fnmatch, where * also matches dots): .lr_scale times the trainer's scheduled rate; .weight_decay instead of the
+ * optimiser's, or .no_decay.  Omitted settings do not change; if several patterns match, the last call counts.
+ * .clip_norm covers all groups together.  Checkpoints do not contain groups: the program defines them again before it
+ * restores one.  Programs of whole steps are compiled again.  SL_EINVAL: nothing matches, a negative number, nothing to
+ * change, NULL.
  *
  *     sl_trainer_group(trainer, "*bias", .no_decay = true);
  *     sl_trainer_group(trainer, "features.*", .lr_scale = 0.1); */
@@ -90,7 +90,7 @@ unsigned slp_trainer_changes(const sl_trainer *t)
 
 /* ---- freezing ---------------------------------------------------------------------------------------------------- */
 
-/* A gradient is attached or given up; how many are gathered stays. */
+/* A gradient is attached or detached; the number of gathered ones is unchanged. */
 static bool set_frozen(const char *at, sl_param *p, bool frozen)
 {
 	const struct slp_var *v = p->data ? p->data->var : NULL;
@@ -122,10 +122,10 @@ static enum sl_status freeze(const char *at, const char *function, sl_block *blo
 	return found ? SL_OK : no_match(at, function, block, pattern);
 }
 
-/* Freezes the parameters of a block whose paths match a pattern, as sl_trainer_group has them: no gradients are
- * computed for them, and trainers do not change them, their states or their moving averages. This also holds for
- * parameters without values, and after sl_initialize. Running statistics still change.  SL_EINVAL: nothing that is
- * trained matches, NULL.
+/* Freezes the parameters of a block whose paths match a pattern (see sl_trainer_group): no gradients are computed for
+ * them, and trainers do not change them, their states or their moving averages.  This also applies to parameters
+ * without values, and after sl_initialize.  Running statistics still change.  SL_EINVAL: no trained parameter matches,
+ * NULL.
  *
  *     sl_load_params(net, "resnet18.params", .lenient = true);
  *     sl_freeze(net, "features.*"); */
@@ -135,8 +135,8 @@ enum sl_status sl_freeze_at(const char *at, sl_block *block, const char *pattern
 	return freeze(at, "sl_freeze", block, pattern, true);
 }
 
-/* Trains such parameters again, from the next forward pass on; else as sl_freeze.  Steps that left them alone do not
- * count for Adam, as with torch.optim. */
+/* Trains frozen parameters again, from the next forward pass on; otherwise as sl_freeze.  Steps that did not update
+ * them do not count for Adam, as with torch.optim. */
 enum sl_status sl_unfreeze_at(const char *at, sl_block *block, const char *pattern)
 {
 	SLP_CALL("sl_unfreeze", at);

@@ -1,5 +1,5 @@
-/* What each loss of a whole step counts, so that parameters go down by the mean of all, or by their sum, however the
- * batch is cut: the trainer divides by rows, and the backward pass begins with what a loss is of its row. */
+/* Weights of the losses of a whole step, so that it minimises their mean or their sum for any split of the batch: the
+ * trainer divides by rows, and the backward pass begins with each loss's share of its row. */
 #include "nn/nn.h"
 #include "starling/arithmetic.h"
 #include "starling/primitives.h"

@@ -1,4 +1,4 @@
-/* Learning rates over the steps of a training. */
+/* Schedules of the learning rate. */
 #include <math.h>
 
 #include "nn/nn.h"
@@ -23,13 +23,13 @@ static double progress(int64_t t, int64_t total)
 	return t < total ? (double)t / (double)total : 1;
 }
 
-/* The learning rate at a step, counted from 0, where lr is the full one.  During the first .warmup steps it grows
- * evenly, from lr / warmup at step 0 to lr.  After that, t steps later:
+/* The learning rate of a schedule at a step, counted from 0; lr is the rate after the warm-up.  During the first
+ * .warmup steps it grows linearly, from lr / warmup at step 0 to lr.  t steps later it is:
  *   SL_CONSTANT    lr
  *   SL_STEPS       lr factor^⌊t / every⌋             (factor 0 means 0.1)
  *   SL_COSINE      from lr to final_lr by half a turn of the cosine, until step `total`
  *   SL_POLYNOMIAL  final_lr + (lr - final_lr) (1 - t / (total - warmup))^power, until step `total`  (power 0 means 1)
- * A schedule that is NULL is constant.
+ * A NULL schedule is constant.
  * I. Loshchilov, F. Hutter, "SGDR: stochastic gradient descent with warm restarts", ICLR 2017, for the cosine.
  *
  *     struct sl_schedule s = {.kind = SL_COSINE, .warmup = 100, .total = 5000};

@@ -1,4 +1,4 @@
-/* Shards: a batch cut along axis 0 over devices, equally, by given shares, or by the devices' measured speed. */
+/* Shards: splits a batch along axis 0 over devices, equally, by given shares, or by the devices' measured speed. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +15,8 @@
 
 /* Shares that differ less than this are left as they are: a new size of shard is a new program. */
 static const double drift = 0.05;
-/* A look makes no part smaller than this part of what it was: what misleads once (a program compiled, another process)
- * must not leave a device with the few rows at which it would look slow for good. */
+/* A measurement makes no part smaller than this fraction of the previous one: a single misleading one (a program
+ * compiled, another process) must not leave a device with so few rows that it would look slow for good. */
 static const double least = 0.25;
 
 struct sl_balance {
@@ -29,9 +29,9 @@ struct sl_balance {
 	} list[];
 };
 
-/* Measures how fast each of n devices computes, so that sl_split_and_load can cut batches accordingly (.balance).
- * StarPU measures every task from now on, which costs some tenths of a microsecond each. Until the first
- * sl_balance_update all speeds are equal. NULL with SL_EDEVICE: a device does not exist; SL_EINVAL: there are none.
+/* Measures the speed of each of n devices, so that sl_split_and_load can split batches in proportion (.balance).
+ * StarPU measures every task from now on, which costs some tenths of a microsecond each.  Until the first
+ * sl_balance_update all speeds are equal.  NULL with SL_EDEVICE: a device does not exist; SL_EINVAL: no devices.
  * Free it with sl_balance_free.
  *
  *     sl_balance *balance = sl_balance_new(devices, 2);
@@ -60,7 +60,8 @@ sl_balance *sl_balance_new_at(const char *at, const sl_device *devices, int n)
 	return b;
 }
 
-/* What each device did since the last look.  False if one did too little to tell: the next look takes it all in. */
+/* The work of each device since the last measurement.  False if a device did too little to tell: the next measurement
+ * includes it. */
 static bool measure(sl_balance *b, double *speeds)
 {
 	enum { ENOUGH_MS = 5 };
@@ -89,11 +90,11 @@ static void restrain(double *speeds, const double *old, int n)
 	for (int i = 0; i < n; i++) speeds[i] = fmax(speeds[i], sum * least * share(old, n, i));
 }
 
-/* Waits for all work, and measures how fast each device has been since the last call (or since sl_balance_new). True:
- * the shares have changed, by more than a twentieth of one of them, and are used from now on. One call removes at most
+/* Waits for all work, and measures the speed of each device since the last call (or since sl_balance_new).  True if the
+ * shares have changed, by more than a twentieth of one of them; they are used from now on.  One call removes at most
  * three quarters of a device's share, since the first measurements include compilation and cold caches: call it two or
- * three times soon, then from time to time.  False for NULL, or if a device computed for less than 5 ms.  Errors of
- * the work are left to sl_wait_all. */
+ * three times soon, then from time to time.  False also for NULL, and if a device computed for less than 5 ms.
+ * sl_wait_all reports errors of the work. */
 bool sl_balance_update(sl_balance *b)
 {
 	SLP_CALL("sl_balance_update", NULL);
@@ -111,8 +112,8 @@ bool sl_balance_update(sl_balance *b)
 	return changed;
 }
 
-/* Flops a second of device i, as they count for shares now; 0 as long as all shares are equal, and for NULL or no such
- * device. */
+/* The speed of device i that determines its share, in flops per second; 0 as long as all shares are equal, and for NULL
+ * or no such device. */
 double sl_balance_speed(const sl_balance *b, int i)
 {
 	return b && i >= 0 && i < b->n ? b->list[i].speed : 0;
@@ -171,7 +172,7 @@ static enum sl_status check(const char *at, const sl_tensor *x, const sl_device 
 	return SL_ESHAPE;
 }
 
-/* Rows for a device: a view where memory is shared; for a GPU, memory of their own, so that they alone travel. */
+/* Rows for a device: a view if memory is shared; for a GPU, a copy, so that they alone are transferred. */
 static sl_tensor *load(const char *at, sl_tensor *x, int64_t begin, int64_t end, sl_device device)
 {
 	sl_tensor *rows = sl_rows_at(at, x, begin, end);
@@ -187,10 +188,10 @@ static sl_tensor *load(const char *at, sl_tensor *x, int64_t begin, int64_t end,
 
 /* Splits x along axis 0 over n devices: parts[i], for devices[i], follows parts[i - 1]. Parts are equal by default,
  * with SL_ESHAPE if that is impossible; with .uneven, nearly equal; with .weights or .balance, in proportion to these,
- * but at least one row each. If CPU devices get rows from main memory, nothing is copied: the parts are views. A GPU
- * gets a copy of its own rows only.  Gradients flow back.  The parts belong to the innermost scope; all are NULL after
- * an error: SL_ESHAPE also for fewer rows than devices; SL_EDEVICE: one is missing; SL_EINVAL: there are none, parts
- * is NULL, a weight is not positive, a balance of another number; SL_ESTATE: x is a symbol.
+ * but at least one row each.  Parts for CPU devices of rows in main memory are views, without a copy.  A GPU gets a
+ * copy of its own rows only.  Gradients flow through them.  The parts belong to the innermost scope; all are NULL after
+ * an error: SL_ESHAPE, also for fewer rows than devices; SL_EDEVICE: a device does not exist; SL_EINVAL: no devices,
+ * parts is NULL, a weight is not positive, a balance for another number of devices; SL_ESTATE: x is a symbol.
  *
  *     sl_tensor *parts[2];
  *     sl_split_and_load(batch, devices, 2, parts); */

@@ -1,7 +1,7 @@
-/* States of a trainer that several processes share: each keeps those of some parameters, gets the sums of their
- * gradients alone, updates them, and gives the others the new values.  That is the first stage of S. Rajbhandari, J.
- * Rasley, O. Ruwase, Y. He, "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", SC 2020; no
- * parameter is divided.  Sums for one and values from one are as many bytes as sums for all. */
+/* States of a trainer sharded over several processes: each keeps the states of a part of the parameters, gets only the
+ * sums of their gradients, updates them, and sends the new values to the others.  That is the first stage of S.
+ * Rajbhandari, J.  Rasley, O. Ruwase, Y. He, "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", SC
+ * 2020; no parameter is divided.  Sums for one and values from one are as many bytes as sums for all. */
 #include "runtime/task/storage.h"
 #include "train/data_parallel.h"
 #include "train/train.h"
@@ -43,7 +43,7 @@ bool slp_trainer_needs_gradient(sl_trainer *t, int i)
 	return t->optimizer.clip_norm != 0 || slp_trainer_scales(t) || slp_trainer_has_state_of(t, i);
 }
 
-/* Parameters that lie in one memory go together: they have one keeper. */
+/* Parameters in one piece of memory are kept by one process. */
 bool slp_trainer_broadcast(const char *at, sl_trainer *t, sl_tensor *const *params)
 {
 	const int *shard_rank = slp_trainer_shard_ranks(t);

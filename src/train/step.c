@@ -1,5 +1,5 @@
-/* Whole training steps as one plan: forward, loss, backward and the optimiser's update; or, where a batch is cut into
- * shards, a plan for each shard up to its gradients (step_shards.c). */
+/* Whole training steps as one plan: forward, loss, backward and the optimiser's update; or, for a batch in shards, a
+ * plan for each shard up to its gradients (step_shards.c). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,19 +17,19 @@ enum { MAX_PLANS = 64 };
  * and updates the trainer's parameters, in as few tasks as there are workers to share them.  It is compiled at the
  * first run for a batch's shape.  The gradients themselves are not kept: sl_param_grad does not see them, and inputs get
  * none.  loss is the function behind one of the macros: sl_softmax_cross_entropy_at.  The parameters are updated by the
- * gradient of the mean of all losses, whether there is one a row, several (one a token), or one for the batch; of their
- * sum with .reduction = SL_REDUCTION_SUM.  The step keeps the network; the trainer must outlive it, and its learning
- * rate and schedule count at each run.  Parameters in half types are updated behind the program.  With .accumulate = n,
- * each run takes a micro-batch, whose gradients are kept, and each n-th one makes a step of the trainer by their sum, as
- * if their rows had been one batch: checkpoints in between keep it.  An error of that step drops what was kept.  With
- * .buckets, batches of many sizes share a few programs; losses of what is filled in do not count (doc/hybrid.md).  Free
- * it with sl_step_free.
+ * gradient of the mean of all losses, one per row, several (one per token), or one for the batch; of their sum with
+ * .reduction = SL_REDUCTION_SUM.  The step has a reference to the network; the trainer must outlive it, and its current
+ * learning rate and schedule apply at each run.  Parameters in half types are updated after the program, by separate
+ * operations.  With .accumulate = n, each run takes a micro-batch and adds its gradients to a sum, and each n-th run
+ * makes a step of the trainer with the sum, as if all rows had been one batch; checkpoints in between contain the sum.
+ * An error of that step discards the sum.  With .buckets, batches of many sizes share a few programs; losses of padding
+ * do not count (doc/hybrid.md).  Free it with sl_step_free.
  *
- * For networks with several inputs or results (sl_also), any number of targets, and any loss, loss is NULL, and
- * .loss_of_all a function that is called with .context, all results of the network and all targets of a batch, when the
- * program is traced; it returns the losses.  It may be any operations on them, on parameters, and on constants that do
- * not change.  The context must outlive the step.  SL_EINVAL: NULL, two losses, no such reduction, or a negative
- * .accumulate.
+ * For networks with several inputs or results (sl_also), any number of targets, and any loss, pass NULL as loss and set
+ * .loss_of_all, a function that is called with .context, all results of the network and all targets of a batch, when
+ * the program is traced; it returns the losses.  It may call any operations on them, on parameters, and on constants
+ * that do not change.  The context must outlive the step.  SL_EINVAL: an argument is NULL, two losses, no such
+ * reduction, or a negative .accumulate.
  *
  *     sl_step *step = sl_step_compile(net, sl_softmax_cross_entropy_at, trainer);
  *     while (next(&x, &y)) sl_step_run(step, x, y);
@@ -94,7 +94,7 @@ static void step_free(void *given)
 	free(step);
 }
 
-/* Frees a step; runs under way still complete.  NULL is ignored. */
+/* Frees a step; runs in flight still complete.  NULL is ignored. */
 void sl_step_free(sl_step *step)
 {
 	slp_later(step_free, step);
@@ -102,7 +102,7 @@ void sl_step_free(sl_step *step)
 
 /* ---- tracing ----------------------------------------------------------------------------------------------------- */
 
-/* What the program called for this trace. */
+/* The calls of the program in this trace. */
 static const char *called(void)
 {
 	return slp_current_call.at ? slp_current_call.function : "sl_step_run";
@@ -153,8 +153,8 @@ static bool trace_update(const char *at, const sl_step *step, const struct slp_t
 	return ok;
 }
 
-/* The gradients among the results, those of frozen parameters left out, and their buckets; how many, or -1 after an
- * error. */
+/* The gradients among the results, without those of frozen parameters, and their buckets; returns their number, -1
+ * after an error. */
 static int trace_gradients(const char *at, const sl_step *step, const struct slp_trace *trace, sl_tensor **heads,
                            int *bucket)
 {
@@ -183,7 +183,7 @@ sl_tensor *slp_step_loss(const char *at, const sl_step *step, sl_tensor *const *
 	return step->loss(at, out[0], targets[0]);
 }
 
-/* Forward: the losses and the results of the network, as symbols; *mask: the batch's, if it is filled up. */
+/* Forward: the losses and the results of the network, as symbols; *mask: the batch's, if it is padded. */
 static bool trace_forward(const char *at, const sl_step *step, struct slp_compiled *c, sl_tensor **heads,
                           sl_tensor **mask)
 {
@@ -203,8 +203,8 @@ static bool trace_forward(const char *at, const sl_step *step, struct slp_compil
 	return c->nresults > 0;
 }
 
-/* heads: the losses, the results, and the gradients if there is no update; so many, or -1 after an error.  bucket NULL:
- * forward alone. */
+/* heads: the losses, the results, and the gradients if there is no update; returns their number, -1 after an error.
+ * bucket NULL: forward alone. */
 static int trace_step(const char *at, const sl_step *step, struct slp_compiled *c, struct slp_trace *trace,
                       sl_tensor **heads, int *bucket)
 {
@@ -374,7 +374,7 @@ const struct slp_compiled *slp_step_plan(const struct slp_step_run *r, int shard
 	                     c->nresults, c->nresults == 1 ? "" : "s", r->nout);
 }
 
-/* The result of compiling the newest plan; zeros before the first run. */
+/* Operations, tasks, memory, flops and compile time of the newest plan; zeros before the first run, and for NULL. */
 struct sl_plan_info sl_step_info(const sl_step *step)
 {
 	if (!step) return (struct sl_plan_info){0};

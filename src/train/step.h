@@ -1,4 +1,4 @@
-/* Whole steps from the inside. */
+/* Internals of whole steps. */
 #ifndef SLP_STEP_H
 #define SLP_STEP_H
 
@@ -9,12 +9,11 @@
 /* A program for batches of one signature. */
 struct slp_compiled {
 	struct slp_signature *signature; /* of the batch and its targets */
-	int nin, ntargets;               /* so many of them are the network's inputs, and the targets */
-	unsigned
-	        filled; /* those that follow a bucket's size; 0: none.  Else its last input is the mask of the losses */
+	int nin, ntargets;               /* numbers of the network's inputs, and of the targets */
+	unsigned filled; /* inputs padded to a bucket's size, bits; if any, the last input masks the losses */
 	struct slp_follows follows[1 + SL_MAX_RESULTS]; /* the losses, the results */
-	bool whole;                                     /* with the update; else its results are the gradients, too */
-	int nresults;                                   /* of the network: they come after the losses */
+	bool whole;   /* with the update; otherwise its results include the gradients */
+	int nresults; /* of the network: they come after the losses */
 	sl_plan *plan;
 	struct slp_compiled *next;
 };
@@ -49,18 +48,18 @@ static inline sl_tensor *const *slp_step_shard(const struct slp_step_run *r, int
 {
 	return r->batch + (size_t)i * (size_t)(r->nin + r->ntargets + (r->padding != NULL));
 }
-/* How many tensors its program takes. */
+/* The number of tensors that its program takes. */
 static inline int slp_step_inputs(const struct slp_step_run *r, int i)
 {
 	return r->nin + r->ntargets + (r->padding && r->padding[i].which);
 }
 
 /* step.c */
-/* What the trainer divides the gradients by, over all processes. */
+/* The divisor of the gradients in the trainer, over all processes. */
 int64_t slp_step_divisor(const sl_step *step, int64_t rows);
 /* Whether no other process shares the step: then it is one plan, up to the update. */
 bool slp_step_is_alone(const sl_step *step);
-int slp_step_params(const sl_step *step); /* how many are trained */
+int slp_step_params(const sl_step *step); /* number of trained ones */
 /* The program for a shard, compiled if it is new, with the update or with gradients as results; NULL with an error. */
 const struct slp_compiled *slp_step_plan(const struct slp_step_run *r, int shard, bool whole);
 /* The loss of a shard's results. */
@@ -72,7 +71,7 @@ sl_tensor *slp_step_loss(const char *at, const sl_step *step, sl_tensor *const *
 bool slp_step_filled(struct slp_step_run *r, bool (*go)(struct slp_step_run *));
 /* The rows of a shard before padding. */
 int64_t slp_step_rows(const struct slp_step_run *r, int shard);
-/* The losses and results of a program without what was filled in; false after an error. */
+/* The losses and results of a program without padding; false after an error. */
 bool slp_step_unpad(const struct slp_step_run *r, int shard, const struct slp_compiled *c, sl_tensor **heads);
 /* Weights of the losses with those of filled-in elements 0, by the mask of a batch; NULL after an error. */
 sl_tensor *slp_step_mask(const char *at, const struct slp_follows *follows, sl_tensor *mask, sl_tensor *losses,

@@ -1,5 +1,4 @@
-/* Whole steps on batches that are filled up to the sizes of buckets: their losses are weighed by a mask, which is an
- * input of the program. */
+/* Whole steps on batches padded to the sizes of buckets: a mask, an input of the program, weights their losses. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,8 +16,7 @@ int64_t slp_step_rows(const struct slp_step_run *r, int shard)
 
 /* ---- the mask ---------------------------------------------------------------------------------------------------- */
 
-/* What each element along the axis counts: as many as there are together, if they are not rows, which the trainer
- * counts. */
+/* The weight of each element along the axis: 1 for rows, which the trainer counts; otherwise padded size / length. */
 static sl_tensor *mask_of(const struct slp_step_run *r, const struct slp_padding *f, sl_device device)
 {
 	double *values = slp_calloc((size_t)f->size, sizeof *values);

@@ -1,4 +1,4 @@
-/* Running whole steps: as one program, or, where a batch is cut into shards or the update is no part of the program, in
+/* Running whole steps: as one program, or, if the batch has shards or the update is not part of the program, in
  * step_shards.c. */
 #include <stdlib.h>
 #include <string.h>
@@ -17,14 +17,14 @@ static uint64_t bits(double x)
 	return u;
 }
 
-/* Whether a run is one program with the update; masters are updated behind programs, and so are sums of micro-batches,
- * and what loss scaling may leave out. */
+/* Whether a run is one program with the update: not with sums of micro-batches, masters or loss scaling, whose updates
+ * follow the program. */
 static bool is_whole(const sl_step *step)
 {
 	return step->opts.accumulate <= 1 && !slp_trainer_rounds(step->trainer) && !slp_trainer_scales(step->trainer);
 }
 
-/* Whether the step is there, and takes so many tensors. */
+/* Whether the step exists, and takes this number of tensors. */
 static bool fits(const struct slp_step_run *r)
 {
 	if (!r->step) {
@@ -125,8 +125,8 @@ static bool prepare(struct slp_step_run *r)
 	return slp_step_filled(r, compile);
 }
 
-/* Compiles the step for batches like this one, without making a step: then the first sl_step_run takes no longer than
- * others, and sl_step_info and sl_step_graph describe the compiled program.  Results are not computed.  SL_EUNSUPPORTED:
+/* Compiles the step for batches of these shapes, without making a step, so that the first sl_step_run takes no longer
+ * than others, and sl_step_info and sl_step_graph describe the program.  Results are not computed.  SL_EUNSUPPORTED:
  * a batch that is split into shards; other errors are those of sl_step_run.
  *
  *     if (sl_step_prepare(step, x, y) == SL_OK) printf("%.1f ms\n", 1e3 * sl_step_info(step).seconds); */
@@ -188,27 +188,27 @@ static bool run(struct slp_step_run *r)
 	return whole ? slp_step_filled(r, run_whole) : slp_step_run_shards(r);
 }
 
-/* Makes one step on a batch and returns at once: the losses, as the loss function returned them, and in *output, if it is
- * not NULL, the output of the network: new tensors.  A network of several inputs takes .in and .nin instead of x, a loss
- * of several targets, or none, .targets and .ntargets; .out gets the first .nout results of the network.  The batch has
- * as many rows as the first input.
+/* Makes one step on a batch.  Returns at once the losses of the loss function, and in *output, unless it is NULL, the
+ * output of the network, as new tensors.  A network with several inputs takes .in and .nin instead of x, a loss with
+ * several targets, or none, .targets and .ntargets; .out gets the first .nout results of the network.  The rows of the
+ * first input are the rows of the batch.
  *
- * A batch that is split (sl_split_and_load) has .shards: .in has the inputs of the first shard, then those of the second,
- * and so on, .targets the targets, .out or .output the results, .losses the losses; the call returns the first shard's.
- * Each shard runs on the device of its rows as one program, up to the gradients with respect to all parameters; these are
- * added in a fixed tree on the device that owns the parameter, and used there (see sl_trainer_new).  The result depends on
- * how the batch is split, not on how many devices of a kind share the shards.  Shards count by their rows: the gradient is
- * that of the whole batch, whether there is a loss for each row, for each token, or each shard's mean.  The network must
- * have been initialised for all of the devices.  A network with synchronised layers is run call by call instead:
- * sl_forward_shards, sl_backward and sl_trainer_step.
+ * For a batch that is split (sl_split_and_load), set .shards: .in has the inputs of the first shard, then those of the
+ * second, and so on; likewise .targets the targets, .out or .output the results, .losses the losses; the call returns
+ * the first shard's losses.  Each shard runs on the device of its rows as one program, up to the gradients with respect
+ * to all parameters; these are added in a fixed tree on the device that owns the parameter, which updates it (see
+ * sl_trainer_new).  The result depends on the split of the batch, not on the number of devices of a kind that share the
+ * shards.  Shards have the weight of their rows: the gradient is that of the whole batch, whether there is a loss for
+ * each row, for each token, or the mean of each shard.  The network must be initialised for all of the devices.  A
+ * network with synchronised layers runs call by call instead: sl_forward_shards, sl_backward and sl_trainer_step.
  *
- * Returns NULL after a mistake, and nothing was updated: SL_EINVAL: no input, other numbers of targets or results than the
- * loss and the network have; SL_ESTATE, forward cannot be traced, or the loss does not depend on a parameter;
- * SL_EUNSUPPORTED: an input or a target has a gradient attached, which a step does not compute (SL_RECORD, sl_backward and
- * sl_trainer_step do), or a network with synchronised layers takes several inputs; else those of the operations.  A
- * mistake that is found only when the program runs, as an index that is out of range, has spoilt the parameters of that
- * step: to wait for the loss is too late.  Look at such inputs before, or go on from the last checkpoint.  Where several
- * processes train together (dist.h), the batch is this one's part, as many rows in all of them, and the gradients are
+ * Returns NULL after a mistake, without an update: SL_EINVAL, no input, or wrong numbers of targets or results;
+ * SL_ESTATE, forward cannot be traced, or the loss does not depend on a parameter; SL_EUNSUPPORTED, an input or a
+ * target has a gradient attached, which a step does not compute (SL_RECORD, sl_backward and sl_trainer_step do), or a
+ * network with synchronised layers takes several inputs; otherwise the errors of the operations.  A mistake that is
+ * found only when the program runs, such as an index out of range, spoils the parameters, even if the program waits for
+ * the loss.  Check such inputs before the step, or resume from the last checkpoint.  If several processes train
+ * together (dist.h), the batch is the part of this process, with the same number of rows in all, and the gradients are
  * summed over them: see sl_trainer_step.
  *
  *     sl_tensor *losses = sl_step_run(step, x, y, &output);

@@ -1,5 +1,5 @@
-/* Steps on batches that are cut into shards, or that several processes share: a program for each shard up to its
- * gradients, which are then added, summed over the processes, and used. */
+/* Steps on batches in shards, or of several processes: a program for each shard up to its gradients, which are then
+ * added, summed over the processes, and used. */
 #include <stdlib.h>
 
 #include "dist/dist.h"
@@ -13,8 +13,8 @@
 #include "train/train.h"
 #include "train/trainer.h"
 
-/* Those that so many other processes draw for their n shards, so that all of them draw what one with all shards
- * would. */
+/* Skips the random numbers that other processes draw for their n shards, so that all processes together draw those of
+ * one process with all shards. */
 static void pass_random_numbers(const sl_step *step, const sl_plan *plan, int n, int processes)
 {
 	if (!slp_step_is_alone(step)) slp_rng_take(sl_plan_graph(plan)->nrandom * n * processes);
@@ -55,7 +55,7 @@ static sl_tensor **run_shard(const struct slp_step_run *r, int shard, int *nresu
 	return NULL;
 }
 
-/* Where the gradients of a step lie, and what becomes of them. */
+/* The places of a step's gradients, and their destinations. */
 struct update {
 	const char *at;
 	sl_tensor ***shards; /* results of each: the losses, those of the network, the gradients */
@@ -79,7 +79,7 @@ static sl_tensor *gradient(const struct update *u, int shard, int i)
 	return u->shards[shard][u->result[i]];
 }
 
-/* Whether, in every shard, both gradients lie in one storage, at the same places as in the first. */
+/* Whether, in every shard, both gradients are in one storage, at the same places as in the first. */
 static bool beside(const struct update *u, int a, int b)
 {
 	const sl_tensor *a0 = gradient(u, 0, a), *b0 = gradient(u, 0, b);
@@ -92,7 +92,7 @@ static bool beside(const struct update *u, int a, int b)
 	return same;
 }
 
-/* All that lies in the storage, as one vector. */
+/* The whole storage as one vector. */
 static sl_tensor *flat(const sl_tensor *t)
 {
 	struct slp_storage *s = t->storage;
@@ -101,14 +101,14 @@ static sl_tensor *flat(const sl_tensor *t)
 	return slp_scope_add(slp_tensor_new(s, 0, type, t->device));
 }
 
-/* A gradient's place in the sum of all that lies beside it. */
+/* A gradient's view of the sum of its whole storage. */
 static sl_tensor *part(sl_tensor *sum, const sl_tensor *like)
 {
 	slp_storage_retain(sum->storage);
 	return slp_scope_add(slp_tensor_new(sum->storage, like->offset, like->type, sum->device));
 }
 
-/* The gradients that lie in one storage with that of parameter i. */
+/* The gradients that share the storage of parameter i's. */
 static int parts_of(const struct update *u, int i, struct slp_dist_part *parts)
 {
 	int n = 0;
@@ -121,8 +121,8 @@ static int parts_of(const struct update *u, int i, struct slp_dist_part *parts)
 	return n;
 }
 
-/* Sums over processes what the shards' sum is, in place: a single shard's gradient may lie in memory of others, too,
- * which is summed once. */
+/* Sums the shards' sum over processes, in place: a single shard's gradient may share memory with others, which is
+ * summed once. */
 static bool sum_over_processes(struct update *u, sl_tensor **sum, int i, bool whole)
 {
 	if (slp_trainer_size(u->trainer) == 1) return true;
@@ -136,7 +136,7 @@ static bool sum_over_processes(struct update *u, sl_tensor **sum, int i, bool wh
 	return slp_data_parallel_sum(u->at, u->trainer, i, *sum, what);
 }
 
-/* Adds n gradients from parameter i on, which lie side by side, in one operation for each pair of shards. */
+/* Adds n gradients from parameter i on, which are adjacent, in one operation for each pair of shards. */
 static bool add_together(struct update *u, int i, int n)
 {
 	sl_device owner = u->owners[i].kind ? u->owners[i] : sl_tensor_device(u->params[i]->data);
@@ -168,8 +168,8 @@ static bool add_all(struct update *u)
 	              slp_data_parallel_sum_groups(u->at, u->trainer, u->single, u->rows));
 }
 
-/* In the place of the last micro-batch's gradients, the sums of all, where this process keeps them; how many rows they
- * had. */
+/* Replaces the last micro-batch's gradients by the sums of all, if this process keeps them; returns their number of
+ * rows. */
 static int64_t take_sums(sl_trainer *t, sl_param *const *params, int count, sl_tensor **data, sl_tensor **grads)
 {
 	int64_t rows;
@@ -182,7 +182,7 @@ static int64_t take_sums(sl_trainer *t, sl_param *const *params, int count, sl_t
 	return rows;
 }
 
-/* Updates by the gradients of so many rows, or adds them to those of the micro-batches before. */
+/* Updates by the gradients of `rows` rows, or adds them to those of the previous micro-batches. */
 static bool use_gradients(const char *at, sl_step *step, sl_tensor **data, sl_tensor **grads, int64_t rows,
                           double scale)
 {
@@ -231,8 +231,8 @@ static bool update(const struct slp_step_run *r, const sl_device *owners, sl_ten
 	return ok;
 }
 
-/* Chooses the parameters' owners and brings the parameters to them; NULL after an error.  Their masters stay as exact
- * as they are: what moves has not been written. */
+/* Chooses the parameters' owners and moves the parameters to them; NULL after an error.  Their masters stay as exact: a
+ * moved parameter has not been written. */
 static const sl_device *gather(const char *at, sl_step *step)
 {
 	int count;
@@ -293,7 +293,7 @@ static bool update_eagerly(const char *at, sl_step *step, int64_t rows)
 	return ok;
 }
 
-/* What layers that need all shards together take and give. */
+/* The arguments and results of layers that use all shards together. */
 static bool can_together(const struct slp_step_run *r)
 {
 	if (r->nin == 1 && r->nout <= 1) return true;

@@ -1,4 +1,4 @@
-/* Training as steps, checkpoints and data parallelism see it: the trainer's parameters, states, groups and scales. */
+/* Interface of the trainer for steps, checkpoints and data parallelism: its parameters, states, groups and scales. */
 #ifndef SLP_TRAIN_H
 #define SLP_TRAIN_H
 
@@ -6,7 +6,7 @@
 #include "starling/nn.h"
 
 /* grad_buckets.c */
-/* How many bytes of parameters a bucket has, about. */
+/* The approximate number of bytes of parameters in a bucket. */
 double slp_grad_bucket_bytes(sl_param *const *params, int count);
 /* Chooses where each parameter is updated and in which bucket.  With `together`, or if one has no values yet, all of
  * them where they are (DEFAULT) and in no bucket.  ranks, if not NULL: parameters of a bucket have the same. */
@@ -23,16 +23,15 @@ bool slp_grad_buckets_gather(const char *at, sl_param *const *params, int count,
 /* param_groups.c */
 /* Whether a pattern is that of a parameter's path from the block; -1 without memory, an error is recorded. */
 int slp_param_matches(const char *at, const sl_block *block, const sl_param *param, const char *pattern);
-/* Counts what programs of whole steps do not follow by themselves: changes of the network and of the trainer's
- * groups. */
+/* Counts changes of the network and of the trainer's groups, which programs of whole steps compare. */
 unsigned slp_trainer_changes(const sl_trainer *trainer);
 
 /* accumulate.c */
-/* Adds the gradients of a micro-batch of so many rows to the sums; the number of them that are in, -1 after an
- * error. */
+/* Adds the gradients of a micro-batch of `rows` rows to the sums; returns the number of micro-batches added, -1 after
+ * an error. */
 int slp_trainer_gather(const char *at, sl_trainer *trainer, sl_tensor *const *grads, int64_t rows);
 int slp_trainer_gathered(const sl_trainer *trainer, int64_t *rows);
-/* Goes on where so many are in; 0: all sums are dropped. */
+/* Continues after `count` micro-batches; 0: discards all sums. */
 void slp_trainer_set_gathered(sl_trainer *trainer, int count, int64_t rows);
 /* The sum of parameter i; NULL: none. */
 sl_tensor *slp_trainer_sum(const sl_trainer *trainer, int i);
@@ -54,13 +53,13 @@ void slp_loss_scaling_get(const sl_trainer *trainer, double *now, int64_t *good,
 sl_tensor *slp_loss_scaling_symbol(const char *at, sl_trainer *trainer);
 
 /* trainer.c */
-/* The parameters that are to change, with their gradients, summed over processes; NULL where they are not.  *scale:
- * what sl_backward scaled them by. */
+/* The parameters to update, with their gradients, summed over processes; NULL for others.  *scale: the scale of
+ * sl_backward. */
 bool slp_trainer_fresh(const char *at, sl_trainer *trainer, int64_t rows, bool ignore_stale, sl_tensor **params,
                        sl_tensor **grads, double *scale);
 /* The gradients were used. */
 void slp_trainer_used(const sl_trainer *trainer);
-struct slp_hyper { /* what changes from step to step */
+struct slp_hyper { /* settings that change from step to step */
 	double lr, rescale;
 	int64_t step;
 };
@@ -73,8 +72,8 @@ enum sl_status slp_trainer_update(const char *at, sl_trainer *trainer, sl_tensor
 /* The same by gradients scaled by this factor, and counts the step; skips it if they overflowed. */
 enum sl_status slp_trainer_apply(const char *at, sl_trainer *trainer, sl_tensor *const *params, sl_tensor *const *grads,
                                  int64_t divisor, double scale);
-/* What a trainer keeps of each parameter: "momentum", …, "master", "average", "sum", NULL after the last; parameter
- * i's, NULL: not made yet. */
+/* The states of each parameter: "momentum", …, "master", "average", "sum", NULL after the last; parameter i's, NULL:
+ * not made yet. */
 const char *slp_trainer_state_name(const sl_trainer *trainer, int which);
 sl_tensor **slp_trainer_state(sl_trainer *trainer, int which, int i);
 /* "0.weight.momentum": a state's name in files; malloc'd, NULL without memory. */
@@ -82,7 +81,8 @@ char *slp_trainer_state_path(sl_trainer *trainer, int i, int which);
 double slp_trainer_base_lr(const sl_trainer *trainer);
 struct sl_optimizer *slp_trainer_optimizer(sl_trainer *trainer); /* with .lr as it is now */
 void slp_trainer_resume(sl_trainer *trainer, double lr, int64_t steps);
-/* Where each parameter is updated, DEFAULT: where it is; chosen anew, with their buckets, by where they may be now. */
+/* The device that updates each parameter, DEFAULT: its own; chosen again, with their buckets, from the devices that may
+ * use them. */
 const sl_device *slp_trainer_owners(sl_trainer *trainer);
 /* Buckets of parameters whose gradients are added together, by one owner, as they were chosen last: numbers in the
  * order in which the backward pass reaches them, one a parameter; -1: none. */
@@ -92,7 +92,7 @@ sl_block *slp_trainer_block(const sl_trainer *trainer);
 sl_param *const *slp_trainer_params(const char *at, sl_trainer *trainer, int *count);
 /* The factor of the learning rate, and the decay, of parameter i. */
 void slp_trainer_group(const sl_trainer *trainer, int i, double *lr_scale, double *weight_decay);
-/* What the coming step uses. */
+/* The settings of the next step. */
 struct slp_hyper slp_trainer_coming(const sl_trainer *trainer, int64_t batch_size);
 /* The same, and counts it: params[i] is NULL where parameter i is left alone; params NULL: the frozen ones are. */
 struct slp_hyper slp_trainer_advance(sl_trainer *trainer, sl_tensor *const *params, int64_t batch_size);
@@ -117,14 +117,14 @@ bool slp_trainer_gather_states(const char *at, sl_trainer *trainer);
 void slp_trainer_drop_others(sl_trainer *trainer);
 
 /* schedule.c */
-/* What is wrong with a schedule; NULL: nothing. */
+/* The problem of a schedule; NULL: none. */
 const char *slp_schedule_wrong(const struct sl_schedule *schedule);
 
 /* reduction.c */
 int64_t slp_rows_of(sl_shape x);
-/* What gradients of so many rows are divided by. */
+/* The divisor of gradients of a batch with `rows` rows. */
 int64_t slp_reduction_divisor(enum sl_reduction reduction, int64_t rows);
-/* The gradient by which to go back from the losses of so many rows, in *weights: NULL for ones; times a scalar, if
+/* The head gradient of the losses of a shard with that many rows, in *weights: NULL for ones; times a scalar, if
  * scale is not NULL.  False after an error. */
 bool slp_reduction_weigh(const char *at, enum sl_reduction reduction, sl_tensor *losses, int64_t rows, sl_tensor *scale,
                          sl_tensor **weights);

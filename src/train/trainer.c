@@ -20,7 +20,7 @@ static bool is_amount(double x)
 	return x >= 0 && isfinite(x);
 }
 
-/* What is wrong with the settings, in `text`; false: nothing. */
+/* Writes the problem of the settings to `text`; false: none. */
 static bool wrong_optimizer(const struct sl_optimizer *o, char text[256])
 {
 	if (slp_optimizer_wrong(o, text)) return true;
@@ -30,7 +30,7 @@ static bool wrong_optimizer(const struct sl_optimizer *o, char text[256])
 	return wrong != NULL;
 }
 
-/* The block's parameters, those without a gradient left out. */
+/* The block's parameters, without those that have no gradient. */
 static bool find_params(const char *at, sl_trainer *t)
 {
 	int all = 0;
@@ -61,21 +61,22 @@ static bool make_states(sl_trainer *t)
 	return true;
 }
 
-/* A trainer of the parameters that the block has now; their values may come later.  The optimisers, by their formulas
- * in sl_sgd_update, sl_adam_update (SL_ADAM, SL_ADAMW) and sl_rmsprop_update: the parameters of a device are updated
- * together, some MiB an operation.  Parameters that several devices use are dealt out to them, GPUs if there are any:
- * each device adds the gradients of its own and updates them, and the others fetch the new values when they need them;
- * with .clip_norm, one device of the scheduler's choice does it all.  .lr follows .schedule, see sl_schedule_lr. Of
- * parameters in a half type the trainer keeps float32 masters, which it updates and then rounds: steps that are small
- * beside a parameter add up.  Who writes such a parameter (sl_load_params) writes its master, too. With .shard_state,
- * each of several processes keeps the states of some of the parameters alone (doc/distributed.md). With .average, the
- * trainer keeps moving averages of the parameters, from their values before the first step on: see
- * sl_trainer_use_averages.  Some parameters may have a learning rate or decay of their own: see sl_trainer_group. With
- * .loss_scaling, losses are scaled before the backward pass, so that small gradients do not vanish in float16: whole
- * steps do so themselves, else sl_backward_heads gets .scale = sl_trainer_loss_scale(trainer).  Each step waits for the
- * gradients then; where one is not finite, nothing changes and the scale backs off; it grows after .every steps
- * without. The trainer keeps the block.  SL_EINVAL: an option is wrong or one that
- * the optimiser does not have, or there is nothing to train.
+/* A trainer of the block's current parameters; their values may come later.  sl_sgd_update, sl_adam_update (SL_ADAM,
+ * SL_ADAMW) and sl_rmsprop_update document the formulas of the optimisers, doc/training.md all of them.  The parameters
+ * on a device are updated together, some MiB per operation.  Parameters that several devices use are distributed over
+ * these devices, over GPUs if there are any: each device adds the gradients of its own parameters and updates them, and
+ * the others fetch the new values when they need them; with .clip_norm, one device of the scheduler's choice does all
+ * of this.  .lr follows .schedule, see sl_schedule_lr.  For parameters in a half type the trainer keeps float32
+ * masters, which it updates and then rounds, so that steps that are small beside a parameter add up.  Other writes of
+ * such a parameter (sl_load_params) also update its master.  With .shard_state, each of several processes keeps only
+ * the states of a part of the parameters (doc/distributed.md).  With .average, the trainer keeps moving averages of the
+ * parameters, which start from the values before the first step: see sl_trainer_use_averages.  sl_trainer_group sets
+ * other learning rates and decays for some parameters.  With .loss_scaling, losses are scaled before the backward pass,
+ * so that small gradients do not vanish in float16: whole steps do so themselves; otherwise pass .scale =
+ * sl_trainer_loss_scale(trainer) to sl_backward_heads.  Each step then waits for the gradients; if one is not finite,
+ * the step is skipped and the scale decreases; it grows after .every steps without overflow.  The trainer has a
+ * reference to the block.  NULL with SL_EINVAL: an option is out of range or not one of this optimiser, or there is
+ * nothing to train.
  *
  *     sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 0.1, .momentum = 0.9, .weight_decay = 1e-4,
  *                                                      .schedule = {SL_COSINE, .warmup = 500, .total = 10000})); */
@@ -119,7 +120,7 @@ static void trainer_free(void *given)
 	free(trainer);
 }
 
-/* Gives a trainer up, with its state; the block and its parameters stay.  NULL is ignored. */
+/* Frees a trainer with its state; the block and its parameters stay.  NULL is ignored. */
 void sl_trainer_free(sl_trainer *trainer)
 {
 	if (!trainer) return;
@@ -127,8 +128,8 @@ void sl_trainer_free(sl_trainer *trainer)
 	slp_later(trainer_free, trainer);
 }
 
-/* Lets a trainer go by the gradients of its own process alone: nothing is summed, and nothing compared.  Before the
- * first forward pass that is recorded.  NULL is ignored. */
+/* Makes a trainer use the gradients of its own process alone, without sums over processes and comparisons.  Call it
+ * before the first recorded forward pass.  NULL is ignored. */
 void sl_dist_local(sl_trainer *trainer)
 {
 	if (trainer) trainer->local = true;
@@ -151,7 +152,7 @@ sl_param *const *slp_trainer_params(const char *at, sl_trainer *trainer, int *co
 	return trainer->params;
 }
 
-/* ---- what is saved ----------------------------------------------------------------------------------------------- */
+/* ---- saved state ------------------------------------------------------------------------------------------------- */
 
 const char *slp_trainer_state_name(const sl_trainer *trainer, int which)
 {
@@ -215,15 +216,15 @@ void slp_trainer_resume(sl_trainer *trainer, double lr, int64_t steps)
 
 /* ---- figures of a step ------------------------------------------------------------------------------------------- */
 
-/* The learning rate of the coming step; NaN for NULL. */
+/* The learning rate of the next step; NaN for NULL. */
 double sl_trainer_lr(const sl_trainer *trainer)
 {
 	if (!trainer) return NAN;
 	return sl_schedule_lr(&trainer->optimizer.schedule, slp_trainer_base_lr(trainer), trainer->steps);
 }
 
-/* Sets the learning rate that the schedule starts from; counts from the next step on.  One that is negative, or no
- * number, is not taken: sl_error() is SL_EINVAL then. */
+/* Sets the learning rate that the schedule starts from, for the next step and later ones.  If it is negative or not
+ * finite, it does not change, and sl_error() is SL_EINVAL. */
 void sl_trainer_set_lr(sl_trainer *trainer, double lr)
 {
 	bool fits = is_amount(lr);
@@ -233,7 +234,7 @@ void sl_trainer_set_lr(sl_trainer *trainer, double lr)
 	set_base_lr(trainer, lr);
 }
 
-/* How many steps it has made, those before sl_trainer_load included; 0 for NULL. */
+/* The number of steps made, including those before sl_trainer_load; 0 for NULL. */
 int64_t sl_trainer_steps(const sl_trainer *trainer)
 {
 	return trainer ? trainer->steps : 0;
@@ -291,7 +292,7 @@ bool slp_trainer_has_all(const char *at, const char *function, sl_trainer *t)
 	return true;
 }
 
-/* Gradients of one step are scaled alike; *scale: those before, 0: there were none. */
+/* All gradients of one step have one scale; *scale: the previous one, 0: none. */
 static bool scale_alike(const char *at, const sl_param *p, double *scale)
 {
 	double own = p->data->var->scale;
@@ -372,17 +373,17 @@ static enum sl_status step(const char *at, sl_trainer *t, int64_t batch_size, bo
 	return SL_OK;
 }
 
-/* Changes the parameters by their gradients, divided by batch_size, and counts a step; returns at once.  sl_backward
- * starts from the sum of the losses: batch_size is how many there are, so that the parameters go down by their mean.
- * That is the rows for a loss a row, rows times tokens for a loss a token, and 1 for a loss that is a mean itself (a
- * whole step counts for itself, see sl_step_compile).  A parameter whose gradient no sl_backward has written since the
- * last step is SL_ESTATE, as is one without values, unless .ignore_stale: then it is left alone; so is one whose
- * gradient was given up (sl_attach_grad with SL_GRAD_NONE). Gradients that sl_backward_heads scaled are divided by
- * that; with .loss_scaling, a step whose gradients are not finite is left out (sl_trainer_overflows) and not counted.
- * After an error nothing has changed.  SL_EINVAL: batch_size is not positive. Where several processes train together
- * (dist.h), batch_size is this one's, the same in all of them, and gradients are summed over them first: sl_param_grad
- * gives the sum then (not with .shard_state).  The first step compares what the processes are about to do, SL_ESTATE if
- * that differs, and gives all of them the parameters of rank 0.
+/* Updates the parameters by their gradients, divided by batch_size, and counts a step; returns at once.  sl_backward
+ * computes the gradient of the sum of the losses; batch_size is the number of losses, so that the update uses the
+ * gradient of their mean: the number of rows for one loss per row, rows times tokens for one loss per token, and 1 for
+ * a loss that is already a mean (a whole step counts them itself, see sl_step_compile).  A parameter whose gradient no
+ * sl_backward has written since the last step is SL_ESTATE, and so is one without values; with .ignore_stale these are
+ * skipped, as are parameters whose gradient is detached (sl_attach_grad with SL_GRAD_NONE).  Gradients that
+ * sl_backward_heads has scaled are divided by the scale; with .loss_scaling, a step whose gradients are not finite is
+ * skipped (sl_trainer_overflows) and not counted.  After an error nothing has changed.  SL_EINVAL: batch_size is not
+ * positive.  If several processes train together (dist.h), batch_size is that of this process, the same in all, and
+ * gradients are first summed over them: sl_param_grad then returns the sum (not with .shard_state).  The first step
+ * compares the settings of the processes, with SL_ESTATE if they differ, and sends the parameters of rank 0 to all.
  *
  *     sl_backward(loss);
  *     if (sl_trainer_step(trainer, batch_size) != SL_OK) … */

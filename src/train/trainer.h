@@ -1,4 +1,4 @@
-/* Trainers from the inside. */
+/* Internals of trainers. */
 #ifndef SLP_TRAINER_H
 #define SLP_TRAINER_H
 
@@ -6,11 +6,11 @@
 #include "nn/nn.h"
 #include "optimizer.h"
 
-/* What a trainer keeps of each parameter.  The optimiser's states come first; the master, in float32, is that of a
- * parameter in a half type; the sum is that of gradients of micro-batches. */
+/* The states of each parameter.  The optimiser's states come first; the float32 master belongs to a parameter in a half
+ * type; the sum is that of gradients of micro-batches. */
 enum { SLP_TRAINER_MASTER = SLP_OPTIMIZER_STATES, SLP_TRAINER_AVERAGE, SLP_TRAINER_SUM, SLP_TRAINER_STATES };
 
-/* What parameters may differ by. */
+/* Settings that may differ between parameters. */
 struct slp_param_group {
 	double lr_scale, weight_decay;
 };
@@ -31,13 +31,13 @@ struct sl_trainer {
 	sl_device *owners;                      /* one a parameter: where it is updated; DEFAULT: where it is */
 	int *buckets;                           /* one a parameter: those whose gradients are added together */
 	struct slp_param_group *groups;         /* one a parameter */
-	unsigned changes;                       /* of what programs of whole steps have taken over */
+	unsigned changes;                       /* of the state that programs of whole steps have adopted */
 	unsigned known;                         /* changes of the block since which it has all its parameters */
 	int gathered;                           /* micro-batches whose gradients are in the sums */
 	int64_t gathered_rows;
 	sl_tensor **held; /* one a parameter: its values while the average stands in for it; NULL: none does */
 	_Atomic int64_t steps;
-	int64_t *skipped; /* one a parameter: of the steps, those that have left it alone */
+	int64_t *skipped; /* one for each parameter: the number of steps that did not update it */
 	struct slp_loss_scaling {
 		_Atomic double now;              /* 1 without loss scaling */
 		_Atomic int64_t good, overflows; /* steps since it changed; steps that were left out */
@@ -50,19 +50,19 @@ struct sl_trainer {
 	bool dealt;      /* shard_rank are known */
 };
 
-/* How many processes sum their gradients for its steps. */
+/* The number of processes that sum their gradients for its steps. */
 static inline int slp_trainer_size(const sl_trainer *trainer)
 {
 	return trainer->local ? 1 : slp_dist.size;
 }
 
-/* The slot of a state by its number among those that have names (slp_trainer_state_name). */
+/* The slot of a state by its number among the named ones (slp_trainer_state_name). */
 static inline int slp_trainer_slot(const sl_trainer *t, int which)
 {
 	return which < t->nstates ? which : SLP_TRAINER_MASTER + which - t->nstates;
 }
 
-/* Whether one operation can update both parameters: some optimisers' depends on how often they were updated. */
+/* Whether one operation can update both parameters: some optimisers depend on the number of updates. */
 static inline bool slp_trainer_alike(const sl_trainer *t, int a, int b)
 {
 	bool counts = slp_optimizer_of(&t->optimizer)->counts;
@@ -73,7 +73,7 @@ static inline bool slp_trainer_alike(const sl_trainer *t, int a, int b)
 void slp_trainer_drop_held(sl_trainer *trainer);
 
 /* loss_scaling.c */
-/* What is wrong with the options; NULL: nothing. */
+/* The problem of the options; NULL: none. */
 const char *slp_loss_scaling_wrong(const struct sl_loss_scaling *scaling);
 void slp_loss_scaling_begin(sl_trainer *trainer);
 /* Waits for the gradients: 1, all are finite; 0, one is not; -1, an error. */
@@ -90,9 +90,9 @@ static inline bool slp_trainer_shards_state(const sl_trainer *trainer)
 /* The ranks that keep the parameters' states; NULL: all do, or shapes are not known yet. */
 const int *slp_trainer_shard_ranks(sl_trainer *trainer);
 bool slp_trainer_has_state_of(sl_trainer *trainer, int i);
-/* Whether the sum of the gradient by parameter i is needed in this process. */
+/* Whether this process needs the sum of the gradient with respect to parameter i. */
 bool slp_trainer_needs_gradient(sl_trainer *trainer, int i);
-/* Gives all processes the parameters that are not NULL, from those that have updated them. */
+/* Sends the parameters that are not NULL to all processes, from those that have updated them. */
 bool slp_trainer_broadcast(const char *at, sl_trainer *trainer, sl_tensor *const *params);
 
 /* master_weights.c */

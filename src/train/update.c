@@ -1,5 +1,5 @@
-/* What a trainer's step does: updates, an operation for each share of each owner and group, moving averages behind
- * them, parameters in half types rounded to their masters. */
+/* A trainer's step: updates, one operation for each share of each owner and group, then moving averages, and parameters
+ * in half types rounded from their masters. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -15,12 +15,12 @@
 #include "starling/arithmetic.h"
 #include "starling/elementwise.h"
 
-/* What one call updates: arrays of count tensors. */
+/* The arguments of one update: arrays of `count` tensors. */
 struct update {
 	sl_tensor **params, **grads, **states[SLP_TRAINER_SUM];
 	int *numbers; /* of the parameters in the trainer */
 	int count;
-	sl_tensor **halves, **masters; /* parameters in a half type, and what is updated in their place */
+	sl_tensor **halves, **masters; /* parameters in a half type, and the masters updated in their place */
 	int nhalves;
 	double clip_norm; /* the optimiser's; 0: done already */
 };
@@ -157,8 +157,8 @@ static bool place(const char *at, sl_tensor **t, sl_device owner)
 	return true;
 }
 
-/* Whether two parameters are updated by one operation: alike and, unless they are symbols, which have
- * neither, of one owner and bucket. */
+/* Whether one operation updates both parameters: same types and, unless they are symbols, which have neither, same
+ * owner and bucket. */
 static bool together(const sl_trainer *t, bool symbols, int a, int b)
 {
 	if (!slp_trainer_alike(t, a, b)) return false;
@@ -196,8 +196,8 @@ static bool is_grouped(const sl_trainer *t, const struct update *u)
 	return false;
 }
 
-/* The factor by which gradients are clipped: 1 where their norm, rescaled, is below clip_norm; NaN where that is
- * none. */
+/* The factor by which gradients are clipped: 1 if their norm, rescaled, is below clip_norm; NaN if the norm is not a
+ * number. */
 static sl_tensor *clip_factor(const char *at, const struct update *u, double rescale)
 {
 	sl_tensor *all = NULL;
@@ -235,7 +235,7 @@ static bool list_all(const char *at, const sl_trainer *t, sl_tensor *const *grad
 	return true;
 }
 
-/* Where other processes update the rest: the norm is that of all gradients all the same, summed in the same order. */
+/* If other processes update the rest, the norm is still that of all gradients, summed in the same order. */
 static bool clip_mine(const char *at, const sl_trainer *t, struct update *u, sl_tensor *const *grads,
                       struct slp_hyper *h)
 {

@@ -13,7 +13,7 @@
 
 enum { BENCH_MAX_RUNS = 101, BENCH_MAX_INPUTS = 5, BENCH_MESSAGE = 512, BENCH_HOW = 24 };
 
-/* What one repetition takes at least: its floor is the longest of these times. */
+/* The least time of a repetition: its floor is the longest of these times. */
 struct bench_work {
 	double flops;         /* at the measured sgemm peak of all cores */
 	double read, written; /* bytes, at the measured bandwidth of an array of that size */

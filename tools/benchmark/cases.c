@@ -2,7 +2,7 @@
 #include "tables.h"
 
 static const struct bench_case programs[] = {
-        /* What tasks cost, and what bulking makes of it. */
+        /* The cost of tasks, and the effect of bulking on it. */
         {.name = "op-chain",
          .doc = "100,000 operations in a chain on 2 numbers, a task each",
          MICROSECONDS("/op"),

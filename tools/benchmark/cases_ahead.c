@@ -99,7 +99,7 @@ static bool both(struct outcome *ahead, struct outcome *waiting)
 
 double bench_ahead_megabytes;
 
-/* Each is what run-ahead takes in relation to waiting. */
+/* Each is the cost of run-ahead in relation to waiting. */
 #define AHEAD(name, field)                                                                                             \
 	double bench_ahead_##name##_run(const struct bench_case *c, int64_t times)                                     \
 	{                                                                                                              \

@@ -90,7 +90,7 @@ double bench_dot_run(const struct bench_case *c, int64_t times)
 	return (bench_now() - start) / (double)times;
 }
 
-/* The time until the call returns, while nothing else is under way. */
+/* The time until the call returns, while nothing else is running. */
 double bench_queue_run(const struct bench_case *c, int64_t times)
 {
 	(void)c;

@@ -177,7 +177,8 @@ double bench_lenet_gain_run(const struct bench_case *c, int64_t times)
 
 double bench_eager_megabytes;
 
-/* What the first step call by call adds, at its peak, to the parameters and the batch.  Later ones find it in pools. */
+/* The memory that the first step call by call adds, at its peak, to the parameters and the batch.  Later ones find it
+ * in pools. */
 static double eager_peak(const struct bench_case *c)
 {
 	struct sl_stats stats;

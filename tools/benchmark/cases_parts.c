@@ -140,7 +140,7 @@ const struct bench_case bench_parts[] = {
          .work.flops = ATTENTION_FLOPS,
          SEQUENCE(attention)},
         {.name = "attention-bf16-causal",
-         .doc = "the same, where a query sees no keys behind its own place",
+         .doc = "the same with causal attention",
          MILLISECONDS(""),
          .gpu_only = true,
          .half = true,

@@ -14,7 +14,7 @@
 enum { GEMM_LEAST = 512, GEMM_MOST = 8192, ROUNDS = 5 };
 static const double GEMM_SECONDS = 2e-3; /* so long a product should take, to show the peak */
 
-/* What is measured; the buffers are the probe's. */
+/* The measured operation; the buffers are the probe's. */
 struct probe {
 	void *a, *b, *c;
 	size_t bytes;

@@ -87,7 +87,7 @@ static void measure(const void *arg, void *result)
 	sl_shutdown();
 }
 
-/* What there is to say about a GPU, with a semicolon behind it; nothing for CPUs. */
+/* The description of a GPU, followed by a semicolon; nothing for CPUs. */
 static void gpu_figures(const void *arg, void *result)
 {
 	int device = *(const int *)arg;

@@ -152,7 +152,7 @@ static bool is_measured(const struct arguments *a, int i)
 	return a->nwanted ? a->wanted[i] : gpu || !strstr(c->name, "bf16") || has_bf16();
 }
 
-/* The wanted cases, each several times; returns how many measurements failed. */
+/* The requested cases, each several times; returns the number of failed measurements. */
 static int run_series(const struct arguments *a, const char *machine, FILE *json)
 {
 	int bad = 0;
@@ -163,7 +163,7 @@ static int run_series(const struct arguments *a, const char *machine, FILE *json
 	return bad;
 }
 
-/* Measures the wanted cases; returns how many failed or, with --check, missed their goal. */
+/* Measures the requested cases; returns the number of cases that failed or, with --check, missed their goal. */
 static int run_cases(const struct arguments *a, const char *machine, FILE *json)
 {
 	int bad = 0;

@@ -25,7 +25,7 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Of those that are numbers; NAN if none is. */
+/* Of the values that are numbers; NAN if none is. */
 double bench_median(const double *values, int n)
 {
 	double sorted[BENCH_MAX_RUNS];
@@ -137,7 +137,7 @@ static bool failed(struct bench_result *r)
 	return *failure != '\0';
 }
 
-/* Repetitions that fill the time of a run.  What this runs also warms up. */
+/* The number of repetitions that fill the time of a run.  The runs of this measurement also warm up. */
 static int64_t find_times(const struct job *j)
 {
 	double target = j->options->run_seconds;

@@ -60,7 +60,7 @@ static bool start_loops(int n)
 
 /* ---- a case ------------------------------------------------------------------------------------------------------ */
 
-/* False if the peer cannot be told how many threads to take: its times would be those of all. */
+/* False if the number of the peer's threads cannot be set: its times would be those of all threads. */
 static bool set_threads(int threads, struct bench_options *o)
 {
 	char text[16];
@@ -75,7 +75,7 @@ static double over(double a, double b)
 	return isfinite(a) && isfinite(b) && b > 0 ? a / b : NAN;
 }
 
-/* Of one point against the first: how many times as fast, or as long. */
+/* Of one point relative to the first: the speedup, or the ratio of times. */
 static struct bench_point point_of(const struct bench_series *s, int i, const struct bench_summary *own,
                                    const struct bench_summary *first)
 {

@@ -1,4 +1,4 @@
-/* The cores of CPU teams, what limits their number, and the threads of libraries. */
+/* The cores of CPU teams, the limits of their number, and the threads of libraries. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -20,7 +20,7 @@ static int threads_of_all(void)
 	return sum;
 }
 
-/* What takes cores away. */
+/* The settings that reduce the cores. */
 static void add_masks(json_t *o, const struct slp_cores *c)
 {
 	if (c->allowed < c->machine)
@@ -36,7 +36,7 @@ static void add_masks(json_t *o, const struct slp_cores *c)
 	if (c->taken) add(o, "taken", json_sprintf("%d: workers of GPUs, STARPU_MAIN_THREAD_BIND", c->taken));
 }
 
-/* What takes threads away, or adds some. */
+/* The settings that reduce the threads, or add some. */
 static void add_limits(json_t *o, const struct slp_cores *c)
 {
 	if (c->quota > 0) add(o, "quota", json_sprintf("%.1f CPUs: a control group", c->quota));

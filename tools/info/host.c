@@ -111,7 +111,7 @@ static void add(json_t *hints, const char *about, const char *text)
 	json_object_set_new(hints, about, json_string(text));
 }
 
-/* What would make programs faster, as far as it can be seen from here; "none" if nothing. */
+/* Advice for faster programs, as far as it can be seen from here; "none" if there is none. */
 json_t *info_hints(void)
 {
 	json_t *hints = json_object();

@@ -67,7 +67,7 @@ static json_t *node_name(unsigned node)
 	return json_string(slp_node_name(node, name));
 }
 
-/* What StarPU may take; it bounds main memory only if a bound is set. */
+/* StarPU's limit of memory; it bounds main memory only if a bound is set. */
 static double node_bytes(unsigned node)
 {
 	starpu_ssize_t total = starpu_memory_get_total(node);

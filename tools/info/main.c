@@ -26,7 +26,7 @@ enum { SECTIONS = sizeof sections / sizeof *sections, MAX_COLUMNS = 8 };
 struct options {
 	struct drv_options common;
 	bool ops;
-	const char *library; /* with operations of its own */
+	const char *library; /* of custom operations */
 };
 
 /* ---- for people -------------------------------------------------------------------------------------------------- */
@@ -97,7 +97,7 @@ static void print_sections(json_t *all)
 	}
 }
 
-/* ---- what is reported ------------------------------------------------------------------------------------------- */
+/* ---- reports ---------------------------------------------------------------------------------------------------- */
 
 static json_t *collect(bool ops)
 {
@@ -108,7 +108,7 @@ static json_t *collect(bool ops)
 	return all;
 }
 
-/* Writes the JSON if it is asked for, else prints. */
+/* Writes the JSON if it is requested, otherwise prints. */
 static int tell(const struct options *o)
 {
 	json_t *all = collect(o->ops);
@@ -155,7 +155,7 @@ static const struct argp argp = {
                "Exit status: 0 if all went well, 1 after an error, 2 if the command line is wrong.",
 };
 
-/* What such a library calls must be in this program. */
+/* The functions that such a library calls must be in this program. */
 static const sl_op *(*const registers)(const char *, struct sl_op_def) __attribute__((used)) = sl_op_register_at;
 
 static bool load(const char *library)

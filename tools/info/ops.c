@@ -4,7 +4,7 @@
 #include "info.h"
 #include "op.h"
 
-/* The types that an operation has kernels of its own for. */
+/* The types that an operation has separate kernels for. */
 static json_t *dtypes(const struct sl_op *op, bool cuda)
 {
 	json_t *list = json_array();

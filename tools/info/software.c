@@ -92,7 +92,7 @@ json_t *info_libraries(void)
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
-/* What the loader picked of the variants that SLP_CLONES makes, by the same questions. */
+/* The loader's choice among the variants that SLP_CLONES makes, by the same tests. */
 static const char *variant(void)
 {
 #ifdef HAVE_TARGET_CLONES

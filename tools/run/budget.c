@@ -16,7 +16,7 @@
 
 #include <starling/base.h>
 
-/* For a file of no size; what a byte of files may cost: a parameter is copied, packed and converted, its products take
+/* The fixed cost of a file, and the cost of a byte: a parameter is copied, packed and converted, its products take
  * time. */
 static const int64_t least_bytes = 256 << 20, bytes_a_byte = 32;
 static const double least_seconds = 2, seconds_a_byte = 1e-6;
@@ -36,7 +36,7 @@ int64_t run_file_bytes(const char *path)
 	return path && stat(path, &s) == 0 && S_ISREG(s.st_mode) ? (int64_t)s.st_size : 0;
 }
 
-/* Bytes of a folder's files, or of those alone whose names stand somewhere in `text`. */
+/* Bytes of a folder's files, or of those alone whose names occur in `text`. */
 static int64_t folder_bytes(const char *folder, const char *text, size_t size, int depth)
 {
 	int64_t bytes = 0;
@@ -52,7 +52,7 @@ static int64_t folder_bytes(const char *folder, const char *text, size_t size, i
 	return bytes;
 }
 
-/* Parameters may lie in other files beside the model, which names them. */
+/* Parameters may be in other files beside the model, which names them. */
 int64_t run_model_bytes(const char *path)
 {
 	int64_t bytes = run_file_bytes(path);

@@ -32,7 +32,7 @@ static int by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The smallest time that so many of a hundred calls do not exceed; t is sorted. */
+/* The smallest time that the given percentage of calls does not exceed; t is sorted. */
 static double percentile(const struct times *t, double percent)
 {
 	int64_t rank = (int64_t)(percent / 100 * (double)t->count + 0.999999);
@@ -62,7 +62,7 @@ static bool call(const struct run_network *n, double *seconds)
 	return ok;
 }
 
-/* ---- so many calls ----------------------------------------------------------------------------------------------- */
+/* ---- a number of calls ------------------------------------------------------------------------------------------- */
 
 static void note_calls(const struct drv_options *o, struct times *t, json_t *results)
 {
@@ -247,7 +247,7 @@ static sl_tensor *copy(sl_tensor *x)
 	return sl_mul_scalar(x, 2);
 }
 
-/* What the device multiplies and moves in a second at most: products of 1024 × 1024, and 32 MiB that are read and
+/* The device's peak of products and transfers per second: products of 1024 × 1024, and 32 MiB that are read and
  * written. */
 static void find_rates(void)
 {

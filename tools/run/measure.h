@@ -6,7 +6,7 @@
 
 enum { RUN_MAX_BATCHES = 16, RUN_MAX_THREADS = 256, RUN_MAX_INPUTS = 16 };
 
-/* A network and what it is fed. */
+/* A network and its inputs. */
 struct run_network {
 	sl_block *net;
 	sl_tensor *in[RUN_MAX_INPUTS];

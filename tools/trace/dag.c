@@ -76,7 +76,7 @@ static void write_layers(const struct task *task)
 	}
 }
 
-/* What the tasks of other iterations that they depend on are called. */
+/* The names of the tasks of other iterations that they depend on. */
 static void write_outer_node(const struct task *task)
 {
 	fprintf(f, "\"%ld\" [style=dashed, label=\"", task->id);
@@ -105,7 +105,7 @@ static bool is_drawn(const struct trace *t, const struct task *task, long iterat
 	return iteration >= 0 ? task->iteration == iteration : task - t->tasks < FIRST;
 }
 
-/* What it depends on; of other iterations, too, each once. */
+/* Its dependencies; also those of other iterations, each once. */
 static void write_edges(const struct trace *t, const struct task *task, long iteration, bool *outer)
 {
 	for (int d = 0; d < task->ndeps; d++) {

@@ -11,7 +11,7 @@ enum field { TIME, TYPE, CONTAINER, VALUE, ALIAS, NAME, KEY, START, END, FIELDS 
 static const char *const field_names[FIELDS] = {"Time", "Type", "Container",      "Value",       "Alias",
                                                 "Name", "Key",  "StartContainer", "EndContainer"};
 
-/* What an event of a number is, and where its fields stand (0: not there). */
+/* The kind of an event by its number, and the places of its fields (0: missing). */
 static struct event {
 	char what[32];
 	int place[FIELDS];
@@ -129,7 +129,7 @@ static void add_container(struct trace *t, const struct line *l)
 		add_worker(t, number_after(alias, "w"), get(l, NAME), node_of_thread(parent));
 }
 
-/* ---- what happened ----------------------------------------------------------------------------------------------- */
+/* ---- events ------------------------------------------------------------------------------------------------------ */
 
 static void add_state(struct trace *t, const struct line *l)
 {

@@ -176,7 +176,7 @@ static void close_blocks(const struct trace *t, struct open *o, int worker, int 
 	}
 }
 
-/* How many of the open blocks a path begins with. */
+/* The number of open blocks that a path begins with. */
 static int common_depth(const struct open *o, const char *path)
 {
 	int depth = 0;
@@ -254,7 +254,7 @@ static void name_program_tracks(const struct trace *t)
 	}
 }
 
-/* What threads of the program submitted, and when, and where they waited, and for what. */
+/* The submissions of the program's threads, with their times, and their waits, with the reasons. */
 static void write_program(const struct trace *t)
 {
 	name_program_tracks(t);
@@ -299,7 +299,7 @@ static void write_states(const struct trace *t, int worker)
 	}
 }
 
-/* What may overlap on one track. */
+/* The events that may overlap on one track. */
 static void write_span(int group, const char *kind, const char *name, int id, double start, double end, json_t *args)
 {
 	write_event(json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:f, s:o*}", "ph", "b", "cat", kind, "name", name, "id",

@@ -15,7 +15,7 @@ enum { COLUMNS = PLOT }; /* one pixel wide */
 static struct {
 	FILE *file;
 	const struct trace *trace;
-	int y; /* of what is drawn next */
+	int y; /* of the next element */
 } out;
 
 static double x_of(double ms)

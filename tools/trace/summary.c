@@ -100,7 +100,7 @@ static const char *name_of_layer(const char *path)
 	return path && *path ? path : "(in no block)";
 }
 
-/* How much each layer computed is known of whole tasks only. */
+/* The work of each layer is known of whole tasks only. */
 static void add_layers(struct sums *s, const struct task *task)
 {
 	int n = task->kind ? task->kind->nlayers : 0;
@@ -152,7 +152,7 @@ static void print_waits(const struct trace *t)
 
 enum share { BUSY, TRANSFER, OVERHEAD, IDLE, SHARES };
 
-/* StarPU's names of what a worker does between tasks. */
+/* StarPU's names of a worker's states between tasks. */
 static enum share share_of(const char *state)
 {
 	static const struct {
@@ -287,7 +287,7 @@ static int by_type(const void *a, const void *b)
 	return strcmp(x->footprint, y->footprint);
 }
 
-/* Tasks of one type took so long on the average; what has run on one kind of worker only counts as bound to it. */
+/* The average times of tasks by type; a type that has run on one kind of worker only counts as bound to it. */
 static struct slp_area_type type_of(const struct trace *t, const struct task **tasks, int count)
 {
 	double seconds[2] = {0, 0};

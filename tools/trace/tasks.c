@@ -6,7 +6,7 @@
 
 /* ---- calls.tsv --------------------------------------------------------------------------------------------------- */
 
-/* What calls.tsv says of one task. */
+/* The record of one task in calls.tsv. */
 struct note {
 	long id;
 	int kind, thread;
@@ -84,7 +84,7 @@ static void read_spent(const struct trace *t, const struct notes *notes, char *l
 	for (int i = 0; n->spent && i < count && line; i++) n->spent[i] = 1e-3 * atof(strsep(&line, "\t"));
 }
 
-/* wait SINCE UNTIL THREAD WHAT FUNCTION FILE:LINE, or ? for where it is not known */
+/* wait SINCE UNTIL THREAD WHAT FUNCTION FILE:LINE, or ? if unknown */
 static void read_wait(struct trace *t, char *line)
 {
 	char *word[5], *at = NULL;
@@ -103,7 +103,7 @@ static bool begins(const char *line, const char *word)
 	return !strncmp(line, word, n) && line[n] == '\t';
 }
 
-/* Twice: what tasks spent needs the notes in order. */
+/* Twice: the times of tasks need the notes in order. */
 static void read_calls(struct trace *t, const char *folder, struct notes *notes, bool spent)
 {
 	FILE *f = open_in(folder, "calls.tsv", false);
@@ -212,7 +212,7 @@ static void read_line(struct task *task, char *line)
 
 static const struct task none = {.worker = -1, .start = -1, .end = -1, .iteration = -1, .subiteration = -1};
 
-/* StarPU's own tasks (of acquisitions, say) run on no worker and are left out. */
+/* StarPU's own tasks (of acquisitions, say) run on no worker and are skipped. */
 static void keep_task(struct trace *t, const struct task *task)
 {
 	if (task->worker < 0 || task->start < 0 || task->end < task->start) return;

@@ -6,14 +6,14 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* What tasks of one kind compute: a line of calls.tsv. */
+/* The computations of tasks of one kind: a line of calls.tsv. */
 struct kind {
 	char *calls;     /* "linear(float32(256, 800), ...) -> ...; relu(...)" */
 	char *family;    /* of the call that computes most: "CONVOLUTION" */
 	unsigned colour; /* its, 0xrrggbb */
 	struct layer {
 		char *path;    /* "net0/dense1"; "": of no block */
-		double weight; /* about what it takes of a task */
+		double weight; /* its approximate share of a task */
 	} * layers;            /* of tasks whose calls belong to several; else none */
 	int nlayers;
 };
@@ -21,7 +21,7 @@ struct kind {
 struct task {
 	long id;
 	char *name, *model;
-	char *file;  /* where it was asked for: file:line */
+	char *file;  /* its call site: file:line */
 	char *block; /* of the network, or a phase: "net0/dense1"; NULL */
 	char *footprint;
 	const struct kind *kind; /* NULL: not one of Starling's */
@@ -41,7 +41,7 @@ struct wait {
 	char *what, *at; /* "run-ahead", "sl_item at lenet.c:20" */
 };
 
-/* What a worker did from then on. */
+/* The activity of a worker from then on. */
 struct state {
 	double start;
 	char *name;
@@ -57,7 +57,7 @@ struct worker {
 struct transfer {
 	char *key;
 	int from, to;             /* memory nodes */
-	double start, end, bytes; /* end < 0: still under way */
+	double start, end, bytes; /* end < 0: still running */
 };
 
 enum counter_kind { READY, SUBMITTED, USED, BANDWIDTH_IN, BANDWIDTH_OUT, COUNTERS };

@@ -8,11 +8,11 @@ or with NumPy's names, after npx.set_np():
 
     from starling.mx import autograd, gluon, init, np, npx
 
-What MXNet has and this does not raises NotImplementedError, which names it.
+Names of MXNet that this package lacks raise NotImplementedError with the name.
 """
 import sys
 
-from . import ndarray as nd, symbol as sym  # before those that use them by these names
+from . import ndarray as nd, symbol as sym  # before the modules that use them by these names
 
 from . import autograd, base, context, contrib, engine, gluon, init, lr_scheduler, metric, name, np, npx, optimizer, random, test_utils, util
 from .base import MXNetError
@@ -24,9 +24,9 @@ from ._program import Symbol
 
 initializer, rnd, numpy, numpy_extension = init, random, np, npx
 for _name, _module in (("numpy", np), ("numpy_extension", npx), ("nd", nd), ("sym", sym), ("initializer", init), ("rnd", random)):
-    sys.modules[f"{__name__}.{_name}"] = _module  # import starling.mx.numpy, too
+    sys.modules[f"{__name__}.{_name}"] = _module  # allows import starling.mx.numpy
 for _module in (nd, sym):
     _module.np, _module.npx = np, npx
-__version__ = "1.9.1"  # the MXNet whose interface this is
+__version__ = "1.9.1"  # the version of MXNet whose interface this is
 
 __getattr__ = missing("mx")

@@ -13,7 +13,7 @@ _names = {number: name for name, number in dtypes.items()}
 
 
 def mx_shape(shape, old, reverse=False):
-    """The lengths that MXNet's reshape means: 0 keeps one, -1 is computed, -2 keeps the rest, -3 joins two, -4 cuts one into
+    """The lengths of MXNet's reshape codes: 0 keeps one, -1 is computed, -2 keeps the rest, -3 joins two, -4 splits one into
     the two that follow."""
     if len(shape) == 1 and hasattr(shape[0], "__iter__"):
         (shape,) = shape
@@ -42,12 +42,12 @@ def mx_shape(shape, old, reverse=False):
 
 
 def reshaped(t, shape, reverse=False):
-    """The same values in the shape that MXNet's numbers mean."""
+    """The same values in the shape of MXNet's reshape codes."""
     return wrap(lib.sl_reshape_at(here(), t._p, shape_of(mx_shape(shape, t.shape, reverse))), type(t))
 
 
 def _without_ones(t, key, value):
-    """What is put into a part, without axes of length 1 before those of the part, as in MXNet."""
+    """A value for a part of an array, without surplus first axes of length 1, as in MXNet."""
     if isinstance(key, slice) or any(isinstance(k, Tensor) for k in (key if isinstance(key, tuple) else (key,))):
         part = t.ndim
     else:
@@ -62,14 +62,14 @@ def _made_again(values, dtype, context, kind):
 
 
 def indices_of(key):
-    """Indices as in MXNet: its arrays of floats are whole numbers here."""
+    """Indices as in MXNet: arrays of floats become integers."""
     if isinstance(key, tuple):
         return tuple(indices_of(k) for k in key)
     return key.astype("int32") if isinstance(key, NDArray) and not key.is_symbol and "float" in str(key.dtype) else key
 
 
 class NDArray(Tensor):
-    """An array of MXNet, on the engine."""
+    """MXNet's array, on the engine."""
 
     __slots__ = ()
     _truths = False  # as in MXNet, comparisons give 1 and 0 of the array's type
@@ -116,7 +116,7 @@ class NDArray(Tensor):
         return Tensor.__bool__(self)
 
     def asnumpy(self):
-        """The values as a NumPy array of their own, waited for."""
+        """Waits for the values and returns a copy as a NumPy array."""
         return self.numpy(copy=True)
 
     def as_nd_ndarray(self):
@@ -132,19 +132,19 @@ class NDArray(Tensor):
         return copy
 
     def asscalar(self):
-        """The value of an array with one element, waited for."""
+        """Waits for the value of an array with one element and returns it."""
         if self.size != 1:
             raise ValueError("The current array is not a scalar")
         return self.numpy().reshape(-1)[0]
 
     def wait_to_read(self):
-        """Waits until the values are there."""
+        """Waits until the values are computed."""
         self.wait()
 
     wait_to_write = wait_to_read
 
     def copyto(self, other):
-        """A copy on a context, or over another array, which is returned."""
+        """A copy on a context, or into another array, which is returned."""
         if isinstance(other, Context):
             return wrap(lib.sl_copy_to_at(here(), self._p, other.device._c), type(self))
         if not isinstance(other, Tensor):
@@ -153,7 +153,7 @@ class NDArray(Tensor):
         return other
 
     def as_in_context(self, context):
-        """The array itself if it is there, else a copy."""
+        """The array itself if it is on that context, else a copy."""
         if not isinstance(context, Context):
             raise wrong("as_in_context: context", context, "a context such as mx.cpu()")
         return self if self.context == context or self.device == context.device else self.copyto(context)
@@ -179,14 +179,14 @@ class NDArray(Tensor):
 
     @property
     def grad(self):
-        """The gradient for this array, after attach_grad: a constant in recorded operations, as in MXNet."""
+        """The gradient with respect to this array, after attach_grad: a constant in recorded operations, as in MXNet."""
         grad = Tensor.grad.__get__(self)
         if grad is not None:
             lib.sl_grad_as_constant(grad._p)
         return grad
 
     def backward(self, out_grad=None, retain_graph=False, train_mode=True):
-        """Computes the gradients of this array by all that asked for one."""
+        """Computes the gradients of this array with respect to all arrays with a gradient attached."""
         Tensor.backward(self, out_grad, retain_graph)
 
     def expand_dims(self, axis):
@@ -247,21 +247,21 @@ class NDArray(Tensor):
 
 
 def axis_of(function, axis, ndim):
-    """The number of an axis from 0; it must be there."""
+    """The number of an axis from 0; it must exist."""
     if not -ndim <= axis < ndim:
         raise ShapeError(f"{function}: there is no axis {axis}, there are {ndim}")
     return axis % ndim
 
 
 def classify(t, like=None):
-    """Gives an array the class that fits it, or another one: with a symbol among its arguments a result is one."""
+    """Gives an array its class, array or symbol: with a symbol among its arguments a result is a symbol."""
     like = t if like is None else like
     t.__class__ = like._symbol if lib.sl_is_symbol(t._p) else like._array
     return t
 
 
 def remainder_of_floats(a, b, swap=False):
-    """a - floor(a / b)·b in float64, which holds the quotients of float32; by 0 it is 0, as in MXNet."""
+    """a - floor(a / b)·b in float64, which holds quotients of float32; 0 if b is 0, as in MXNet."""
     a, b = (b, a) if swap else (a, b)
     t = a if isinstance(a, Tensor) else b
     if isinstance(a, Tensor) and isinstance(b, Tensor) and Tensor.dtype.fget(a) != Tensor.dtype.fget(b):
@@ -275,7 +275,7 @@ def remainder_of_floats(a, b, swap=False):
 
 
 def _numbers(a, b):
-    """What stands beside an array: an array, a number, or NumPy's array and a list as an array."""
+    """The other operand of an array: an array, a number, or a NumPy array or list converted to an array."""
     if isinstance(b, (numpy.ndarray, list, tuple)) and numpy.ndim(b):
         values, kind = numpy.asarray(b), Tensor.dtype.fget(a)
         with numpy.errstate(all="ignore"):
@@ -341,7 +341,7 @@ def _comparison(name):
 
     def method(a, b):
         if isinstance(b, (float, numpy.floating)) and lib.slpy_integers(a._p, NULL):
-            b = _whole.number_as(b, lib.sl_tensor_dtype(a._p))  # MXNet's numbers beside integers are whole
+            b = _whole.number_as(b, lib.sl_tensor_dtype(a._p))  # as in MXNet, numbers beside integers become integers
         return plain(a, b)
 
     method.__name__ = name

@@ -1,9 +1,9 @@
-"""What the modules of mx.np share."""
+"""Common helpers of the modules of mx.np."""
 from .._tensor import Tensor
 
 
 def as_array(x, dtype=None):
-    """An argument as an array of mx.np; dtype: of one that is made."""
+    """An argument as an array of mx.np; dtype: the type of a new array."""
     from .np import array
 
     return x if isinstance(x, Tensor) else array(x, dtype)
@@ -15,6 +15,6 @@ def flat(a, axis):
 
 
 def named(function, name, doc):
-    """A function that another one has made, with its name and what help() says."""
+    """Sets the name and documentation of a generated function."""
     function.__name__, function.__doc__ = name, doc
     return function

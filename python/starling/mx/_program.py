@@ -12,7 +12,7 @@ from ._array import NDArray, classify
 
 
 class _Fixed(_blocks.Block):
-    """A block whose result is a symbol that there is."""
+    """A block whose result is an existing symbol."""
 
     def __init__(self, symbol):
         super().__init__()
@@ -26,7 +26,7 @@ class _Graph(Owner):
     """The operations behind symbols."""
 
     def __init__(self, heads):
-        self._heads = heads  # they hold what the graph refers to
+        self._heads = heads  # they keep the objects that the graph refers to
         p = lib.sl_graph_define_at(here(), ffi.new("sl_tensor *[]", [h._p for h in heads]), len(heads))
         if not p:
             raise_error()
@@ -39,7 +39,7 @@ class _Graph(Owner):
         return [ffi.string(names[i]).decode() for i in range(n)]
 
     def run(self, ctx, arrays):
-        """The values of the heads for values of the variables."""
+        """The values of the heads for given values of the variables."""
         given = []
         for name in self.inputs():
             if name not in arrays:
@@ -62,13 +62,13 @@ class _Graph(Owner):
 
 
 class Symbol(NDArray):
-    """What sym.var makes, and what blocks see while they are traced."""
+    """A symbol: made by sym.var, and passed to blocks while they are traced."""
 
     __slots__ = ()
 
     @property
     def name(self):
-        """The name of the operation behind it."""
+        """The name of the operation that computes it."""
         return ffi.string(lib.sl_symbol_name(self._p)).decode()
 
     def as_np_ndarray(self):
@@ -84,7 +84,7 @@ class Symbol(NDArray):
         return self
 
     def tojson(self, remove_amp_cast=True):
-        """The program as MXNet writes it."""
+        """The program in MXNet's JSON format."""
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "symbol")
             _Fixed(self).export(path, shapes=[(1,)])
@@ -97,14 +97,14 @@ class Symbol(NDArray):
         return json.dumps(program, indent=2)
 
     def save(self, fname, remove_amp_cast=True):
-        """Writes the program to a file, as MXNet reads it."""
+        """Writes the program to a file in MXNet's format."""
         _whole_files.write(fname, self.tojson().encode())
 
     def list_arguments(self):
-        """The names of variables and parameters, in the order they are needed."""
+        """The names of variables and parameters, in the order in which they are needed."""
         try:
             return [n["name"] for n in json.loads(self.tojson())["nodes"] if n["op"] == "null"]
-        except (RuntimeError, NotImplementedError):  # an operation that MXNet does not have
+        except (RuntimeError, NotImplementedError):  # an operation that MXNet lacks
             return _Graph([self]).inputs()
 
     list_inputs = list_arguments
@@ -127,11 +127,11 @@ class Symbol(NDArray):
         return [shapes.get(n) for n in self.list_arguments()], [result.shape], []
 
     def eval(self, ctx=None, **arrays):
-        """The value for values of the variables: a list with one array."""
+        """The value for given values of the variables: a list with one array."""
         return _Graph([self]).run(known(ctx), arrays)
 
     def bind(self, ctx=None, args=None, args_grad=None, grad_req="write", aux_states=None, group2ctx=None, shared_exec=None):
-        """The program with values for its variables, to be run by forward()."""
+        """The program with values for its variables; forward() runs it."""
         if group2ctx or aux_states:
             raise not_here("Symbol.bind(group2ctx=…) or aux_states", "one context, and all values in args")
         if args_grad:
@@ -198,7 +198,7 @@ class Group(list):
         return list(dict.fromkeys(name for s in self for name in s.list_arguments()))
 
     def eval(self, ctx=None, **arrays):
-        """The values for values of the variables."""
+        """The results for given values of the variables."""
         return _Graph(list(self)).run(known(ctx), arrays)
 
     def bind(self, ctx=None, args=None):
@@ -207,7 +207,7 @@ class Group(list):
 
 
 def load(fname):
-    """The program in a file of MXNet: a symbol of its variables."""
+    """The program in a file of MXNet, as a symbol."""
     try:
         program = json.loads(_whole_files.read("sym.load", fname))
     except (ValueError, RecursionError) as error:
@@ -221,7 +221,7 @@ def load(fname):
 
 
 def load_json(json_str):
-    """The program in such a text."""
+    """The program in MXNet's JSON text, as a symbol."""
     with tempfile.NamedTemporaryFile("w", suffix="-symbol.json") as file:
         file.write(json_str)
         file.flush()

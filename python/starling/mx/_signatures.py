@@ -1,6 +1,6 @@
 """The signatures of MXNet 1.9.1, as dev/gluon-signatures.py reads them from MXNet itself: a line for each function and class.
 
-name parameter parameter=default *several; a parameter without a default is an array, or has to be given.
+name parameter parameter=default *several; a parameter without a default is an array, or is required.
 """
 LINES = """\
 nd.Activation data act_type out=None name=None

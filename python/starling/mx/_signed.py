@@ -1,7 +1,7 @@
-"""Calls are held against MXNet's signatures (_signatures.py).
+"""Checks calls against MXNet's signatures (_signatures.py).
 
-What a function here takes goes to it.  What only MXNet's takes is refused by name, unless it is MXNet's default or changes no
-value; anything else is a TypeError.  out= works for every function that MXNet gives one.
+Arguments of a function here are passed to it.  Arguments that only MXNet's function has are refused by name, unless they have
+MXNet's default or change no value; any other is a TypeError.  out= works for every function for which MXNet has it.
 """
 import functools
 
@@ -13,7 +13,7 @@ from ._signatures import LINES
 from .unsupported import not_here
 
 _lines = {line.split(" ", 1)[0]: line for line in LINES.splitlines()}
-# How MXNet computes, not what; names of nodes in programs, which arrays have not.
+# Options of how MXNet computes, without effect on values; names of nodes in programs, which arrays lack.
 _HINTS = frozenset("name attr workspace cudnn_tune cudnn_off cudnn_algo_verbose num_args infer_range lazy_update".split())
 _OF_UFUNCS = {"where": True, "casting": "same_kind", "order": "K", "dtype": None, "subok": True}
 _REQUIRED = object()
@@ -59,7 +59,7 @@ def signature(full):
 
 
 def names_in(space):
-    """The names that MXNet has in a module."""
+    """MXNet's names in a module."""
     return [full[len(space) + 1 :] for full in _lines if full.startswith(space + ".") and "." not in full[len(space) + 1 :]]
 
 
@@ -71,7 +71,7 @@ def own_parameters(function):
 
 
 def _same(value, default):
-    """Whether an argument says what MXNet's default says."""
+    """Whether an argument equals MXNet's default."""
     if value is None:
         return True
     if isinstance(value, (Tensor, numpy.ndarray)):
@@ -85,7 +85,7 @@ def _same(value, default):
 
 
 def left_over(full, known, name, value):
-    """An argument that the function here does not take: nothing to do, or an exception."""
+    """Checks an argument that the function here lacks: ignored, or an exception."""
     if name in known.defaults or name in known.names:
         default = known.defaults.get(name, _REQUIRED)
         if name in _HINTS or _same(value, default) or name.endswith("stype") and value == "default":
@@ -107,7 +107,7 @@ def into(result, out):
     if not isinstance(out, Tensor):
         raise TypeError(f"out is {type(out).__name__}, an array is needed")
     if isinstance(result, (list, tuple)):
-        result = result[0]  # what else there is, is for gradients
+        result = result[0]  # further results are for gradients
     if out.shape != result.shape:
         raise ShapeError(f"out has the shape {out.shape}, the result {result.shape}")
     if lib.sl_tensor_dtype(out._p) != lib.sl_tensor_dtype(result._p):
@@ -117,7 +117,7 @@ def into(result, out):
 
 
 def signed(full, function):
-    """The function, called as MXNet's; itself where MXNet has none of that name."""
+    """The function with MXNet's signature; unchanged if MXNet has none of that name."""
     function = getattr(function, "_unsigned", function)
     known = signature(full)
     if known is None or not hasattr(function, "__code__"):
@@ -150,7 +150,7 @@ def signed(full, function):
 
 
 def _agreeing(positional, own, order):
-    """(how many parameters stand where MXNet's do, MXNet's names of those that have another name here)."""
+    """(the number of parameters at the same position as MXNet's, MXNet's names of those with another name here)."""
     renamed = {}
     for i, (ours, theirs) in enumerate(zip(positional, order)):
         if ours != theirs:
@@ -161,7 +161,7 @@ def _agreeing(positional, own, order):
 
 
 def _by_name(full, order, lead, args, kwargs):
-    """Arguments beyond those that stand at the same place here, by their names."""
+    """Arguments after those at the same position here, by name."""
     if len(args) > len(order):
         raise TypeError(f"{full}() takes at most {len(order)} arguments, {len(args)} were given")
     for name, value in zip(order[lead:], args[lead:]):
@@ -172,7 +172,7 @@ def _by_name(full, order, lead, args, kwargs):
 
 
 def signed_class(full, kind):
-    """Lets a class refuse, by name, MXNet's options that it lacks, and what is no option, before it does anything else."""
+    """Makes a class first refuse, by name, MXNet's options that it lacks, and unknown options."""
     known, inner = signature(full), kind.__init__
     if known is None or known.open or not hasattr(inner, "__code__") or hasattr(kind.__dict__.get("__init__"), "_unsigned"):
         return
@@ -192,7 +192,7 @@ def signed_class(full, kind):
 
 
 def as_mxnet(space, names):
-    """Holds all that a module has against MXNet's signatures: names is its globals()."""
+    """Applies MXNet's signatures to all functions and classes of a module; names is its globals()."""
     for name in names_in(space):
         thing = names.get(name)
         if isinstance(thing, type):

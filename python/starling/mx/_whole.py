@@ -1,7 +1,7 @@
-"""Arithmetic of whole numbers as MXNet's: results wrap around at the end of their type, where the engine's stop there.
+"""MXNet's integer arithmetic: results wrap around in their type, where the engine's saturate.
 
 uint8 is computed in int32 and int32 in int64, which hold every sum, difference and product; the numbers are brought back by
-division.  No wider type holds those of int64: NumPy computes them, over values that are waited for.
+division.  No wider type holds those of int64: NumPy computes them, after waiting for the values.
 """
 import math
 
@@ -24,7 +24,7 @@ def kind_of(t):
 
 
 class _Calls:
-    """Calls of the engine one after the other, from one place of the program: several make one operation here."""
+    """Several calls of the engine for one operation here, all with its place in the program."""
 
     __slots__ = ("at", "kind")
 
@@ -43,7 +43,7 @@ class _Calls:
         return call
 
     def left(self, t, modulus):
-        """What is left of t, divided by the modulus, with the sign of t: quotients of integers lose their fractions."""
+        """The remainder of t and the modulus, with the sign of t: quotients of integers lose their fractions."""
         return self.sub(t, self.mul_scalar(self.div_scalar(t, modulus), modulus))
 
 
@@ -51,7 +51,7 @@ _functions: dict = {}
 
 
 def wrapped(t, kind, most=None):
-    """Integers of a wider type as those of uint8 or int32, around its end; most: what they are between, above and below 0."""
+    """Integers of a wider type wrapped to uint8 or int32; most: the bound of their absolute values."""
     call = _Calls(t)
     modulus, half = (256, 0) if kind == _UINT8 else (2**32, 2**31)
     if most is None:
@@ -62,7 +62,7 @@ def wrapped(t, kind, most=None):
 
 
 def number_as(value, kind):
-    """A number as the type holds it: without its fraction, around the end."""
+    """A number as an integer of the type: without its fraction, wrapped."""
     if isinstance(value, (float, numpy.floating)) and not math.isfinite(value):
         value = -(2**31)
     bits = _BITS[kind]
@@ -99,7 +99,7 @@ def _filled(a, number):
 
 
 def _remainder(a, b, kind, swap):
-    """With the sign of the divisor, as in Python; by 0 it is 0."""
+    """The remainder with the sign of the divisor, as in Python; 0 if the divisor is 0."""
     b = b if isinstance(b, Tensor) else _filled(a, b)
     a, b = (b, a) if swap else (a, b)
     rest = ops.sub(a, ops.mul(ops.div(a, b), b))
@@ -110,7 +110,7 @@ def _remainder(a, b, kind, swap):
 
 
 def from_floats(t, kind):
-    """Floats as whole numbers, as processors do it: what does not fit is the smallest number; that is 0 of a byte."""
+    """Floats as integers, as processors convert them: numbers out of range become the smallest one, 0 for uint8."""
     most = 2.0 ** (_BITS[kind] - 1) if kind != _UINT8 else 2.0**31
     fits = ops.lt_scalar(ops.abs(t), most)
     whole = ops.where(fits, ops.masked_fill(t, ops.rsub_scalar(fits, 1), 0), ops.add_scalar(ops.mul_scalar(fits, 0), -most))
@@ -137,7 +137,7 @@ def arithmetic(name, a, b, swap=False):
 
 
 def absolute(a):
-    """Without signs: the smallest number stays what it is."""
+    """Absolute values; the smallest number is unchanged."""
     kind = kind_of(a)
     if kind == _UINT8:
         return a
@@ -145,7 +145,7 @@ def absolute(a):
 
 
 def squares(a):
-    """The square of each element, by way of floats, as in MXNet."""
+    """The square of each element, computed in floats, as in MXNet."""
     return from_floats(ops.square(ops.cast(a, "float64")), kind_of(a))
 
 
@@ -161,13 +161,13 @@ def total(name, a, axes, keepdims):
 
 
 def running(a, axis):
-    """The sums so far along an axis."""
+    """The cumulative sums along an axis."""
     kind = kind_of(a)
     return ops.cumsum(a, axis) if kind == _INT64 else wrapped(ops.cumsum(ops.cast(a, "int64"), axis), kind)
 
 
 def cast(t, name):
-    """A data type after another one: what a byte or an int32 cannot hold wraps around."""
+    """A conversion to another data type: numbers that uint8 or int32 cannot hold wrap around."""
     kind, wanted = kind_of(t), dtypes.get(name)
     if wanted not in _WIDER or kind == wanted:
         return ops.cast(t, name)

@@ -1,4 +1,4 @@
-"""mx.nd: arrays in files, and from and to other libraries."""
+"""mx.nd: arrays in files, and exchange with other libraries."""
 import struct
 
 import numpy
@@ -22,7 +22,7 @@ def _array_bytes(a):
 
 
 def save(fname, data):
-    """Writes an array, a list, or a dictionary of arrays to a file, as MXNet does."""
+    """Writes an array, a list, or a dictionary of arrays to a file in MXNet's format."""
     if isinstance(data, Tensor):
         data = [data]
     names = list(data) if isinstance(data, dict) else []
@@ -65,7 +65,7 @@ class _Reader:
 
 
 def load_frombuffer(buf):
-    """The arrays in bytes of such a file."""
+    """The arrays in the bytes of a file of save."""
     reader = _Reader(bytes(buf))
     magic, _, count = reader.numbers("QQQ")
     if magic != _LIST:
@@ -77,7 +77,7 @@ def load_frombuffer(buf):
 
 
 def load(fname):
-    """The arrays in a file: a list, or a dictionary where they have names."""
+    """The arrays in a file: a list, or a dictionary if they have names."""
     if not isinstance(fname, str):
         raise TypeError("fname required to be a string")
     text_of(fname, "fname")
@@ -85,7 +85,7 @@ def load(fname):
 
 
 def from_numpy(ndarray, zero_copy=True):
-    """An array over NumPy's memory itself, or with a copy."""
+    """An array in NumPy's memory, or with a copy."""
     if not isinstance(ndarray, numpy.ndarray):
         raise wrong("from_numpy: ndarray", ndarray, "a NumPy array")
     made = _foreign.from_numpy(ndarray, cpu().device) if zero_copy else _tensor.array(ndarray, ndarray.dtype, cpu().device)
@@ -94,7 +94,7 @@ def from_numpy(ndarray, zero_copy=True):
 
 
 def to_dlpack_for_read(data):
-    """The values, waited for, as DLPack carries them."""
+    """Waits for the values and returns a DLPack capsule."""
     return data.__dlpack__()
 
 
@@ -113,7 +113,7 @@ class _Capsule:
 
 
 def from_dlpack(dlpack):
-    """An array over another library's memory."""
+    """An array in another library's memory."""
     made = _foreign.from_dlpack(dlpack if hasattr(dlpack, "__dlpack__") else _Capsule(dlpack), cpu().device)
     made.__class__ = NDArray
     return made

@@ -8,7 +8,7 @@ __all__ = ["Function", "backward", "grad", "is_recording", "is_training", "mark_
            "set_recording", "set_training", "train_mode"]  # fmt: skip
 
 
-_RECORD = 2  # what was gone back through is a constant, as in MXNet
+_RECORD = 2  # differentiated results are constants, as in MXNet
 
 
 def record(train_mode=True):
@@ -22,22 +22,22 @@ def _set(recording, training, before):
 
 
 def set_recording(is_record):
-    """Switches recording on or off; returns the state before."""
+    """Switches recording on or off; returns the previous state."""
     return _set(_RECORD if is_record else 0, -1, is_recording())
 
 
 def set_training(train):
-    """Switches training mode on or off; returns the state before."""
+    """Switches training mode on or off; returns the previous state."""
     return _set(-1, int(train), is_training())
 
 
 def mark_variables(variables, gradients, grad_reqs="write"):
-    """Asks for gradients by arrays; backward passes put them into the given ones."""
+    """Attaches gradients to arrays; backward passes write them into the given arrays."""
     raise not_here("autograd.mark_variables", "attach_grad of the arrays")
 
 
 def grad(heads, variables, head_grads=None, retain_graph=None, create_graph=False, train_mode=True):
-    """The gradients of heads by variables: a list of new arrays."""
+    """The gradients of heads with respect to variables: a list of new arrays."""
     if create_graph:
         raise not_here("autograd.grad(create_graph=True)", "the first derivative")
     given = variables if isinstance(variables, (list, tuple)) else [variables]

@@ -1,4 +1,4 @@
-"""Contexts: mx.cpu(i) is the CPU team i where there are several, mx.gpu(i) a GPU."""
+"""Contexts: mx.cpu(i) is CPU team i if there are several, mx.gpu(i) a GPU."""
 import threading
 
 from .._core import DeviceError, wrong
@@ -6,7 +6,7 @@ from .._tensor import Device, device_count
 
 
 class Context:
-    """A device as MXNet names it; as a context manager, where new arrays go."""
+    """A device with MXNet's name; as a context manager, the device of new arrays."""
 
     _current = threading.local()
 
@@ -22,7 +22,7 @@ class Context:
 
     @property
     def device(self):
-        """The engine's device: cores that are not divided into teams are one device, whatever its number."""
+        """The engine's device: without several teams, all cores are one device, whatever the number."""
         index = self.device_id
         if self.device_type == "cpu" and index and index >= (teams := device_count("cpu")):
             if teams > 1:
@@ -48,7 +48,7 @@ class Context:
         self._current.stack.pop()
 
     def empty_cache(self):
-        """Nothing: memory is kept by the engine, within bounds."""
+        """No effect: the engine keeps memory, within bounds."""
 
 
 def known(ctx, name="ctx"):
@@ -59,7 +59,7 @@ def known(ctx, name="ctx"):
 
 
 def current_context():
-    """Where new arrays go."""
+    """The context of new arrays."""
     stack = getattr(Context._current, "stack", None)
     return stack[-1] if stack else Context("cpu", 0)
 
@@ -70,7 +70,7 @@ def cpu(device_id=0):
 
 
 def cpu_pinned(device_id=0):
-    """The CPU: memory for transfers is the engine's matter."""
+    """The CPU: the engine manages memory for transfers."""
     return Context("cpu_pinned", device_id)
 
 
@@ -80,7 +80,7 @@ def gpu(device_id=0):
 
 
 def num_gpus():
-    """How many GPUs there are."""
+    """The number of GPUs."""
     return device_count("gpu")
 
 

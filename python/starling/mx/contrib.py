@@ -20,7 +20,7 @@ def foreach(body, data, init_states):
 
 
 def cond(pred, then_func, else_func):
-    """What one of two functions computes; waits for the condition."""
+    """The result of one of two functions; waits for the condition."""
     return then_func() if bool(pred.asscalar()) else else_func()
 
 

@@ -1,4 +1,4 @@
-"""Functions of mx.nd and mx.sym that take each element for itself, or add up along axes."""
+"""Functions of mx.nd and mx.sym of each element, and sums along axes."""
 import math
 
 from .. import _ops as ops
@@ -21,7 +21,7 @@ def _public(function):
 
 
 def _rounded(x, up):
-    """The floor, or 1 more where what is left is (more than) one half: x + 0.5 would round large numbers."""
+    """The floor, plus 1 where the fraction is at least (or more than) one half: x + 0.5 would round large numbers."""
     below = ops.floor(x)
     return below + up(x - below, 0.5)
 
@@ -90,7 +90,7 @@ def smooth_l1(data, scalar=1.0):
 
 
 def _in_floats(function, x):
-    """A function whose numbers have fractions: of integers it is computed in float64, and cut off."""
+    """A function with fractional results: for integers it is computed in float64, and fractions are cut off."""
     if not lib.slpy_integers(x._p, NULL):
         return function(x)
     return classify(function(ops.cast(x, "float64")), x).astype(str(Tensor.dtype.fget(x)))
@@ -100,12 +100,12 @@ def _in_floats(function, x):
 
 
 def modulo_of(a, b):
-    """The remainder, which has the sign of b, as Python's."""
+    """The remainder with the sign of b, as in Python."""
     return a % b
 
 
 def hypotenuse(a, b):
-    """sqrt(a² + b²), whose squares float32 would not hold: they are float64."""
+    """sqrt(a² + b²), in float64, since float32 would not hold the squares."""
     kind = Tensor.dtype.fget(a)
     if isinstance(b, Tensor) and Tensor.dtype.fget(b) != kind:
         return ops.add(a, b)  # an error that names the types
@@ -148,7 +148,7 @@ def prod(data, axis=None, keepdims=False, exclude=False):
 
 @_public
 def nansum(data, axis=None, keepdims=False, exclude=False):
-    """The sum of the elements that are numbers."""
+    """The sum of the elements that are not NaN."""
     if lib.slpy_integers(data._p, NULL):
         return sum_axis(data, axis, keepdims, exclude)
     return _no_scalar(ops.sum(ops.masked_fill(data, ops.isnan(data), 0), _axes(data, axis, exclude), keepdims=keepdims))
@@ -156,7 +156,7 @@ def nansum(data, axis=None, keepdims=False, exclude=False):
 
 @_public
 def nanprod(data, axis=None, keepdims=False, exclude=False):
-    """The product of the elements that are numbers."""
+    """The product of the elements that are not NaN."""
     if lib.slpy_integers(data._p, NULL):
         from .ndarray import prod
 
@@ -166,13 +166,13 @@ def nanprod(data, axis=None, keepdims=False, exclude=False):
 
 @_public
 def argmax_channel(data):
-    """Where the largest element of each row is."""
+    """The index of the largest element of each row."""
     return _argmax(data, 1)
 
 
 @_public
 def argmin(data, axis=None, keepdims=False):
-    """Where the smallest element is, in the array's data type."""
+    """The index of the smallest element, in the array's data type."""
     return _place_of(lambda x, at: ops.argmax(_reversed(x), at), data, axis, keepdims)
 
 
@@ -186,7 +186,7 @@ def moments(data, axes=None, keepdims=False):
 
 @_public
 def L2Normalization(data, eps=1e-10, mode="instance"):
-    """Divided by the root of the sum of squares: of a sample, of a channel's place, or of a place's channels."""
+    """Divides by the root of the sum of squares: of a sample, of a channel, or of the channels at a position."""
     axes = {"instance": list(range(1, data.ndim)), "channel": 1, "spatial": list(range(2, data.ndim))}
     if mode not in axes:
         raise not_here(f"L2Normalization(mode={mode!r})", ", ".join(axes))
@@ -195,7 +195,7 @@ def L2Normalization(data, eps=1e-10, mode="instance"):
 
 @_public
 def cumsum(a, axis=None, dtype=None):
-    """The sums of the elements so far."""
+    """The cumulative sums of the elements."""
     a = a if dtype is None else a.astype(dtype)
     a, axis = (a.reshape((-1,)), 0) if axis is None else (a, axis)
     return _whole.running(a, axis) if lib.slpy_integers(a._p, NULL) else ops.cumsum(a, axis)

@@ -1,17 +1,17 @@
-"""mx.engine: how many operations are gathered into a task; the engine here decides by itself."""
+"""mx.engine: the number of operations in a task, which the engine here decides itself."""
 import contextlib
 
 from .unsupported import missing
 
 
 def set_bulk_size(size):
-    """Nothing: the engine decides; returns the size that was."""
+    """No effect: the engine decides; returns the previous size."""
     return 15
 
 
 @contextlib.contextmanager
 def bulk(size):
-    """Nothing: the engine gathers operations by itself."""
+    """No effect: the engine gathers operations itself."""
     yield
 
 

@@ -1,4 +1,4 @@
-"""The functions of mx.nd and mx.sym: one list for both, because operations take arrays and symbols alike."""
+"""The functions of mx.nd and mx.sym: one list for both, because operations take arrays and symbols."""
 import math
 import operator
 
@@ -56,14 +56,14 @@ def ones(shape, ctx=None, dtype="float32"):
 @_public
 def full(shape, val, ctx=None, dtype="float32"):
     """An array of one value."""
-    if isinstance(val, (int, numpy.integer)) and abs(int(val)) > 2**53 and numpy.dtype(dtype) == numpy.int64:  # beyond C's doubles
+    if isinstance(val, (int, numpy.integer)) and abs(int(val)) > 2**53 and numpy.dtype(dtype) == numpy.int64:  # beyond a double
         return _made(ops.broadcast_to(_array([int(val)], "int64", _ctx(ctx)), (shape,) if isinstance(shape, int) else tuple(shape)))
     return _made(ops.full(shape, val, dtype=dtype, device=_ctx(ctx)))
 
 
 @_public
 def empty(shape, ctx=None, dtype="float32"):
-    """An array of zeros: nothing here is without a value."""
+    """An array of zeros: all arrays have values here."""
     return zeros(shape, ctx, dtype)
 
 
@@ -94,7 +94,7 @@ def zeros_like(data):
         made = ops.zeros(data.shape, dtype=str(Tensor.dtype.fget(data)), device=data.device)
         made.__class__ = type(data)
         return made
-    everywhere = ops.eq(data, data) * 0 + 1  # infinities times 0 are no numbers
+    everywhere = ops.eq(data, data) * 0 + 1  # infinity times 0 is NaN
     return classify(ops.masked_fill(data, everywhere, 0))
 
 
@@ -130,7 +130,7 @@ def square(data):
 
 @_public
 def abs(data):
-    """Each element without its sign."""
+    """The absolute value of each element."""
     return data.__abs__()
 
 
@@ -216,12 +216,12 @@ def clip(data, a_min, a_max):
 
 
 def _no_scalar(result):
-    """MXNet's nd has no scalars: they are arrays of one element; those of np it has."""
+    """In MXNet's nd scalars are arrays of one element; np has scalars."""
     return result if result.ndim or result.is_symbol or result._scalars else result.reshape((1,))
 
 
 def along(data, axis, exclude=False):
-    """Axes as the engine takes them: all if none are given; with exclude, the others."""
+    """Axes for the engine: all if none are given; with exclude, the others."""
     if not exclude:
         return axis if axis is None or isinstance(axis, int) else list(axis) or None
     inside = {a % data.ndim for a in ([axis] if isinstance(axis, int) else axis or ())}
@@ -264,12 +264,12 @@ def norm(data, ord=2, axis=None, out_dtype=None, keepdims=False):
 
 
 def turned(x):
-    """What has its order the other way round: -x, and -1 - x of integers, which all of int64 have."""
+    """Values in the opposite order: -x, or -1 - x for integers, which cannot overflow."""
     return -1 - ops.cast(x, "int64") if lib.slpy_integers(x._p, NULL) else -x
 
 
 def _place_of(function, data, axis, keepdims):
-    """Where an element is, in the array's data type, as MXNet has it."""
+    """The index of an element, in the array's data type, as in MXNet."""
     kind = str(Tensor.dtype.fget(data))
     if axis is None:
         flat = classify(function(data.reshape((-1,)), 0), data).astype(kind)
@@ -280,12 +280,12 @@ def _place_of(function, data, axis, keepdims):
 
 @_public
 def argmax(data, axis=None, keepdims=False):
-    """Where the largest element is, in the array's data type."""
+    """The index of the largest element, in the array's data type."""
     return _place_of(ops.argmax, data, axis, keepdims)
 
 
 def _inside_lengths(data, length, axis):
-    """1 where a place along an axis lies before the length, else 0."""
+    """1 where an index along an axis is below the length, else 0."""
     axis %= data.ndim
     shape = [1] * data.ndim
     shape[axis] = data.shape[axis]
@@ -306,7 +306,7 @@ def _softened(function, data, axis, length, temperature, dtype, use_length):
 
 @_public
 def softmax(data, length=None, axis=-1, temperature=None, dtype=None, use_length=False):
-    """exp(x) over its sum along an axis; with use_length, over the first elements of each row, as many as length says."""
+    """exp(x) over its sum along an axis; with use_length, over the first `length` elements of each row."""
     return _softened(ops.softmax, data, axis, length, temperature, dtype, use_length)
 
 
@@ -490,7 +490,7 @@ def identity(data):
 
 @_public
 def BlockGrad(data):
-    """The values, without gradients: none flows back through them."""
+    """The values as constants: no gradient flows through them."""
     return data.detach()
 
 
@@ -499,7 +499,7 @@ __all__.append("stop_gradient")
 
 
 def places_inside(indices, size, mode):
-    """Indices as the engine takes them, all of them inside: an index outside becomes the nearest ("clip"), or wraps around."""
+    """Indices for the engine, all in range: an index out of range becomes the nearest ("clip"), or wraps around."""
     if mode not in ("clip", "wrap", "raise"):
         raise ValueError(f"mode is {mode!r}; these are clip, wrap and raise")
     whole = indices if lib.slpy_integers(indices._p, NULL) else ops.cast(indices, "int32")

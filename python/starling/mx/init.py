@@ -20,31 +20,31 @@ def Uniform(scale=0.07):
 
 
 def Constant(value=0.0):
-    """Every element is value."""
+    """Sets every element to value."""
     if isinstance(value, (int, float)):
         return _init.constant(value)
     return _Values(value)
 
 
 def Zero():
-    """Every element is 0."""
+    """Sets every element to 0."""
     return _init.zeros()
 
 
 def One():
-    """Every element is 1."""
+    """Sets every element to 1."""
     return _init.ones()
 
 
 def Xavier(rnd_type="uniform", factor_type="avg", magnitude=3):
-    """Glorot and Bengio's."""
+    """Glorot and Bengio's initialiser."""
     if rnd_type not in ("uniform", "gaussian") or factor_type not in ("avg", "in", "out"):
         raise ValueError(f"Xavier: rnd_type is {rnd_type!r}, factor_type {factor_type!r}; these are uniform, gaussian; avg, in, out")
     return _init.xavier(magnitude or 1e-30, fan=factor_type, gaussian=rnd_type == "gaussian")  # 0 would be the engine's default
 
 
 def MSRAPrelu(factor_type="avg", slope=0.25):
-    """He's, for parametric ReLUs: normal numbers with deviation sqrt(2 / (1 + slope²) / fan)."""
+    """He's initialiser for parametric ReLUs: normal numbers with deviation sqrt(2 / (1 + slope²) / fan)."""
     return _init.xavier(2.0 / (1 + slope**2), fan=factor_type, gaussian=True)
 
 
@@ -52,11 +52,11 @@ def MSRAPrelu(factor_type="avg", slope=0.25):
 
 
 class InitDesc(str):
-    """The name of a parameter that is initialised."""
+    """The name of a parameter during its initialisation."""
 
 
 class Initializer:
-    """The base of initialisers in Python: one of your own has _init_weight(self, name, data), which changes data in place."""
+    """The base of initialisers in Python: a custom one has _init_weight(self, name, data), which changes data in place."""
 
     def __init__(self, **kwargs):
         self._kwargs = kwargs
@@ -80,7 +80,7 @@ class _Values(Initializer):
 
 
 class Orthogonal(Initializer):
-    """Rows at right angles to each other."""
+    """Orthogonal rows."""
 
     def __init__(self, scale=1.414, rand_type="uniform"):
         super().__init__(scale=scale, rand_type=rand_type)
@@ -96,7 +96,7 @@ class Orthogonal(Initializer):
 
 
 class Bilinear(Initializer):
-    """What makes a transposed convolution enlarge images."""
+    """Weights with which a transposed convolution enlarges images bilinearly."""
 
     def _init_weight(self, _, arr):
         f = numpy.ceil(arr.shape[3] / 2.0)
@@ -106,7 +106,7 @@ class Bilinear(Initializer):
 
 
 class Mixed(Initializer):
-    """An initialiser for each pattern of names; the first that fits."""
+    """An initialiser for each pattern of names; the first match is used."""
 
     def __init__(self, patterns, initializers):
         super().__init__(patterns=patterns, initializers=initializers)
@@ -138,7 +138,7 @@ _names = {"normal": Normal, "uniform": Uniform, "zeros": Zero, "zero": Zero, "on
 
 
 def register(kind):
-    """Makes an initialiser of your own known by its name in lower case."""
+    """Registers a custom initialiser by its name in lower case."""
     _names[kind.__name__.lower()] = kind
     return kind
 
@@ -155,7 +155,7 @@ def create(name, *args, **kwargs):
 
 
 def named(value):
-    """An initialiser given by its name or itself; None is the layer's own."""
+    """An initialiser, or the one with a given name; None is the layer's own."""
     value = create(value)
     if value is not None and not isinstance(value, (_Engine, Initializer)):
         if callable(value):  # a class such as init.One

@@ -26,30 +26,30 @@ def FullyConnected(data, weight, bias=None, num_hidden=None, no_bias=False, flat
 
 
 def given(value):
-    """A setting of the engine's, of which 0 would be its default: next to 0 in its place."""
+    """A setting of the engine whose 0 would mean its default: 0 becomes a number next to 0."""
     return value or 1e-30
 
 
 def _agrees(name, value, weight):
-    """Refuses a number of results that is not that of the weight."""
+    """Refuses a number of results that differs from the weight's."""
     if value is not None and weight.shape is not None and weight.shape[0] != value:
         raise ShapeError(f"{name} is {value}, the weight's shape {weight.shape}")
 
 
 def _same_windows(name, kernel, weight, n):
-    """Refuses a kernel that is not the weight's."""
+    """Refuses a kernel that differs from the weight's."""
     if kernel and weight.shape is not None and _each(kernel, 1, n) != weight.shape[2:]:
         raise ShapeError(f"{name}: kernel is {_each(kernel, 1, n)}, the weight's shape {weight.shape}")
 
 
 def _one(value, name):
-    """What windows over one axis are given."""
+    """An option of windows over one axis."""
     (value,) = value if isinstance(value, (tuple, list)) else (value,)
     return value
 
 
 def _axes_of_windows(data, kernel, name):
-    """How many axes windows go over."""
+    """The number of axes of windows."""
     n = len(kernel) if isinstance(kernel, (tuple, list)) else (data.ndim or 4) - 2
     if n not in (1, 2):
         raise not_here(f"{name} over {n} axes", "one or two")
@@ -60,14 +60,14 @@ _LAYOUTS = {1: ("NCW", "NWC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
 
 
 def _channels_last(layout, n, name):
-    """Whether a layout has the channels at the end; those that are not known are refused."""
+    """Whether a layout has the channels last; unknown layouts are refused."""
     if layout is not None and layout not in _LAYOUTS[n]:
         raise ValueError(f"{name}: layout is {layout!r}; over {n} axes these are {' and '.join(_LAYOUTS[n])}")
     return layout == _LAYOUTS[n][1]
 
 
 def _to_front(x):
-    """Channels from the end to their place before the other axes, of data and of weights alike."""
+    """Moves channels from the last axis to their usual one, for data and weights."""
     return ops.transpose(x, [0, x.ndim - 1, *range(1, x.ndim - 1)])
 
 
@@ -116,7 +116,7 @@ def _each(value, default, n):
 
 
 def _around(size, kernel, stride, dilate, target):
-    """(padding, what is added at the end) of a transposed convolution whose result is as long as target."""
+    """(padding, additional elements at the end) of a transposed convolution whose result has the length target."""
     total = (size - 1) * stride + (kernel - 1) * dilate + 1 - target
     if total < 0:
         raise ValueError(f"Deconvolution: target_shape {target} is longer than the result can be, {total + target}")
@@ -167,7 +167,7 @@ def Activation(data, act_type):
 
 @_public
 def LeakyReLU(data, gamma=None, act_type="leaky", slope=0.25, lower_bound=0.125, upper_bound=0.334):
-    """x where it is positive; elsewhere slope·x, or what elu, selu, gelu, prelu (by gamma) have there."""
+    """x where it is positive; elsewhere slope·x, or the value of elu, selu, gelu or prelu (with gamma)."""
     if act_type == "leaky":
         return ops.leaky_relu(data, slope)
     if act_type == "elu":
@@ -218,7 +218,7 @@ def GroupNorm(data, gamma, beta, num_groups=1, eps=1e-5):
 
 
 def _normed(norm, data, gamma, beta, eps):
-    """Over images; what has other axes is seen as images."""
+    """Normalises images; arrays with other axes are treated as images."""
     if data.ndim == 4:
         return norm(data, gamma, beta, eps=given(eps))
     n, c = data.shape[:2]
@@ -227,7 +227,7 @@ def _normed(norm, data, gamma, beta, eps):
 
 @_public
 def Dropout(data, p=0.5, mode="training", axes=(), cudnn_off=False):
-    """Elements become zero with probability p in training, or always; along axes all together."""
+    """Sets elements to zero with probability p, in training or always; along `axes` all together."""
     if mode not in ("training", "always"):
         raise ValueError(f"Dropout: mode is {mode!r}; these are training and always")
     if mode == "always":
@@ -260,7 +260,7 @@ def BatchNorm(data, gamma, beta, moving_mean, moving_var, eps=1e-3, momentum=0.9
 
 @_public
 def Embedding(data, weight, input_dim=None, output_dim=None, dtype="float32", sparse_grad=False):
-    """The rows of weight that data names; what lies outside means the first or the last."""
+    """The rows of weight at the indices in data; indices out of range mean the first or the last row."""
     if sparse_grad:
         raise not_here("Embedding(sparse_grad=True)", "dense gradients")
     _agrees("Embedding: input_dim", input_dim, weight)

@@ -1,4 +1,4 @@
-"""mx.lr_scheduler: learning rates by the number of updates."""
+"""mx.lr_scheduler: learning rates as functions of the number of updates."""
 import math
 
 from ._signed import as_mxnet as _as_mxnet
@@ -98,7 +98,7 @@ class PolyScheduler(_Towards):
 
 
 class CosineScheduler(_Towards):
-    """By half a cosine."""
+    """Decreases along half a cosine."""
 
     def _share(self, done):
         return (1 + math.cos(math.pi * done)) / 2

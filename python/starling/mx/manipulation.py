@@ -25,7 +25,7 @@ def _also(name, function):
 
 
 def _whole(indices):
-    """Indices as the engine takes them."""
+    """Indices for the engine."""
     return indices if "int32" in str(indices.dtype) else indices.astype("int32")
 
 
@@ -55,7 +55,7 @@ def slice_like(data, shape_like, axes=()):
 
 @_public
 def split_v2(data, indices_or_sections, axis=0, squeeze_axis=False):
-    """An array cut into equal parts, or before the given places of an axis."""
+    """Splits an array into equal parts, or before the given indices of an axis."""
     size = data.shape[axis]
     if isinstance(indices_or_sections, int):
         if size % indices_or_sections:
@@ -99,7 +99,7 @@ def _like(data, values):
 
 @_public
 def flip(data, axis):
-    """In reverse along an axis or several."""
+    """Reverses an array along one or several axes."""
     return ops.flip(data, axis if isinstance(axis, int) else list(axis))
 
 
@@ -132,7 +132,7 @@ def SwapAxis(data, dim1=0, dim2=0):
 
 @_public
 def pad(data, mode="constant", pad_width=(), constant_value=0):
-    """More elements around: of a value, those at the edge, or those on its other side."""
+    """Pads an array with a value, with the elements at the edge, or by reflection."""
     for axis in range(data.ndim):
         before, after = pad_width[2 * axis : 2 * axis + 2]
         if not before and not after:
@@ -226,7 +226,7 @@ def where(condition, x, y):
 
 @_public
 def take(a, indices, axis=0, mode="clip"):
-    """The parts of an axis at the given indices; an index outside becomes the nearest, or wraps around ("wrap")."""
+    """The parts of an axis at the given indices; an index out of range becomes the nearest, or wraps around ("wrap")."""
     return classify(a[(_slice(None),) * (axis % a.ndim) + (places_inside(indices, a.shape[axis], mode),)])
 
 
@@ -248,7 +248,7 @@ def batch_take(a, indices):
 
 @_public
 def gather_nd(data, indices):
-    """The elements at places, given by their coordinates along the first axis of indices."""
+    """The elements at positions, given by their coordinates along the first axis of indices."""
     m, rest = indices.shape[0], data.shape[indices.shape[0] :]
     flat = _ravel(indices, data.shape[:m])
     return classify(ops.gather(data.reshape((-1,) + rest), _whole(flat)))
@@ -263,7 +263,7 @@ def _ravel(indices, shape):
 
 @_public
 def scatter_nd(data, indices, shape):
-    """Zeros, but for data at places."""
+    """Zeros, except for data at the given positions."""
     m, rest = indices.shape[0], tuple(shape[indices.shape[0] :])
     rows = int(numpy.prod(shape[:m]))
     empty = _array(numpy.zeros((rows, *rest), "float32"), device=data.device, like=type(data)).astype(data.dtype)
@@ -272,7 +272,7 @@ def scatter_nd(data, indices, shape):
 
 
 def _last_of_each(places, rows):
-    """Places and rows without those that a later one is put over."""
+    """Positions and rows without those that a later one overwrites."""
     if places.is_symbol:
         return places, rows
     known = places.numpy()
@@ -285,13 +285,13 @@ def _last_of_each(places, rows):
 
 @_public
 def ravel_multi_index(data, shape):
-    """Coordinates as places in the flattened array."""
+    """Coordinates as indices in the flattened array."""
     return _ravel(data, shape)
 
 
 @_public
 def one_hot(indices, depth, on_value=1.0, off_value=0.0, dtype="float32"):
-    """on_value where an index says, else off_value."""
+    """on_value at the indices, else off_value."""
     hot = ops.one_hot(_whole(indices), depth, dtype=dtype)
     return classify(hot if (on_value, off_value) == (1, 0) else hot * (on_value - off_value) + off_value)
 
@@ -305,21 +305,21 @@ def _flat(data, axis):
 
 @_public
 def sort(data, axis=-1, is_ascend=True):
-    """The elements in order."""
+    """The elements in sorted order."""
     data, axis = _flat(data, axis)
     return ops.sort(data, axis, descending=not is_ascend)
 
 
 @_public
 def argsort(data, axis=-1, is_ascend=True, dtype="float32"):
-    """The places of the elements in order."""
+    """The indices that sort the elements."""
     data, axis = _flat(data, axis)
     return ops.argsort(data, axis, descending=not is_ascend).astype(dtype)
 
 
 @_public
 def topk(data, axis=-1, k=1, ret_typ="indices", is_ascend=False, dtype="float32"):
-    """The k largest elements along an axis, all of them with a k below 1: their places, values, both, or ones where they are."""
+    """The k largest elements along an axis, all if k is below 1: their indices, values, both, or a mask."""
     data, axis = _flat(data, axis)
     values, places = _topk(turned(data) if is_ascend else data, k if k > 0 else data.shape[axis], axis)
     if is_ascend:
@@ -370,7 +370,7 @@ def SequenceLast(data, sequence_length=None, use_sequence_length=False, axis=0):
 
 @_public
 def SequenceReverse(data, sequence_length=None, use_sequence_length=False, axis=0):
-    """The steps in reverse: of each sequence those before its end."""
+    """The steps in reverse: for each sequence those before its end."""
     if axis != 0:
         raise not_here(f"SequenceReverse(axis={axis})", "axis 0")
     if not use_sequence_length or sequence_length is None:
@@ -384,7 +384,7 @@ def SequenceReverse(data, sequence_length=None, use_sequence_length=False, axis=
 
 
 def split(data, num_outputs, axis=1, squeeze_axis=False):
-    """An array cut into equal parts along an axis; the array itself where there is one part."""
+    """Splits an array into equal parts along an axis; a single part is the array itself."""
     parts = split_v2(data, num_outputs, axis, squeeze_axis)
     return parts[0] if num_outputs == 1 else parts
 

@@ -29,7 +29,7 @@ def _values(a):
 
 
 def check_label_shapes(labels, preds, wrap=False, shape=False):
-    """Raises ValueError where labels and predictions are not as many."""
+    """Raises ValueError if the numbers of labels and predictions differ."""
     if wrap:
         labels, preds = _list(labels), _list(preds)
     counts = (labels.shape, preds.shape) if shape else (len(labels), len(preds))
@@ -39,9 +39,9 @@ def check_label_shapes(labels, preds, wrap=False, shape=False):
 
 
 class EvalMetric:
-    """The base of metrics: a sum and a number, whose quotient is the mean; since reset_local, and since reset (the global ones)."""
+    """The base of metrics: a sum and a count, whose quotient is the mean; since reset_local, and since reset (global)."""
 
-    _counts_globally = False  # one of your own may count sum_metric and num_inst only
+    _counts_globally = False  # custom metrics may use sum_metric and num_inst only
 
     def __init__(self, name, output_names=None, label_names=None, has_global_stats=None, **kwargs):
         self.name, self.output_names, self.label_names = str(name), output_names, label_names
@@ -49,12 +49,12 @@ class EvalMetric:
         self.reset()
 
     def reset(self):
-        """Begins anew."""
+        """Forgets all values."""
         self.global_num_inst, self.global_sum_metric = 0, 0.0
         self.reset_local()
 
     def reset_local(self):
-        """Begins anew with what get tells; what get_global tells goes on."""
+        """Resets the values of get; those of get_global continue."""
         self.num_inst, self.sum_metric = 0, 0.0
 
     def update(self, labels, preds):
@@ -77,7 +77,7 @@ class EvalMetric:
         return mean
 
     def get(self):
-        """(name, mean); NaN after nothing."""
+        """(name, mean); NaN without values."""
         return self.name, self._final(self.sum_metric / self.num_inst) if self.num_inst else float("nan")
 
     def get_global(self):
@@ -106,13 +106,13 @@ class EvalMetric:
 
 
 def register(klass, name=None):
-    """Makes a metric of your own known by its name in lower case."""
+    """Registers a custom metric by its name in lower case."""
     _classes[(name or klass.__name__).lower()] = klass
     return klass
 
 
 def alias(*aliases):
-    """Makes a metric of your own known by other names, too."""
+    """Registers a custom metric by further names."""
 
     def enter(klass):
         for name in aliases:
@@ -124,7 +124,7 @@ def alias(*aliases):
 
 @_known_as("acc")
 class Accuracy(EvalMetric):
-    """The share of predictions that are right: classes, or scores whose largest is at the class."""
+    """The share of correct predictions: classes, or scores that are largest for the class."""
 
     def __init__(self, axis=1, name="accuracy", output_names=None, label_names=None):
         self.axis = axis
@@ -243,12 +243,12 @@ class _OfTwoClasses(EvalMetric):
         super().__init__(name, output_names, label_names)
 
     def reset(self):
-        """Begins anew."""
+        """Forgets all values."""
         self._global_hits = _np.zeros(4)
         super().reset()
 
     def reset_local(self):
-        """Begins anew with what get tells; what get_global tells goes on."""
+        """Resets the values of get; those of get_global continue."""
         super().reset_local()
         self._hits = _np.zeros(4)  # true and false positives, false and true negatives
 
@@ -307,7 +307,7 @@ class PearsonCorrelation(EvalMetric):
         super().__init__(name, output_names, label_names)
 
     def reset(self):
-        """Begins anew."""
+        """Forgets all values."""
         self._labels, self._preds = [], []
         super().reset()
 
@@ -320,7 +320,7 @@ class PearsonCorrelation(EvalMetric):
         self._count(0 if self.average == "micro" else _np.corrcoef(pred, label)[0, 1], 1)
 
     def get(self):
-        """(name, correlation); NaN after nothing."""
+        """(name, correlation); NaN without values."""
         if self.average != "micro" or not self._labels:
             return super().get()
         return self.name, float(_np.corrcoef(_np.concatenate(self._preds), _np.concatenate(self._labels))[0, 1])
@@ -334,12 +334,12 @@ class PCC(EvalMetric):
         super().__init__(name, output_names, label_names, has_global_stats)
 
     def reset(self):
-        """Begins anew."""
+        """Forgets all values."""
         self._all = _np.zeros((2, 2))
         super().reset()
 
     def reset_local(self):
-        """Begins anew with what get tells; what get_global tells goes on."""
+        """Resets the values of get; those of get_global continue."""
         super().reset_local()
         self._since = _np.zeros((2, 2))
 
@@ -364,7 +364,7 @@ class PCC(EvalMetric):
         return float((counts.diagonal() * n - x * y).sum() / spread**0.5) if spread else float("nan")
 
     def get(self):
-        """(name, correlation); NaN after nothing."""
+        """(name, correlation); NaN without values."""
         return self.name, self._correlation(self._since) if self.num_inst else float("nan")
 
     def get_global(self):
@@ -418,12 +418,12 @@ class CompositeEvalMetric(EvalMetric):
         return self.metrics[index]
 
     def reset(self):
-        """Begins anew."""
+        """Forgets all values."""
         for metric in self.metrics:
             metric.reset()
 
     def reset_local(self):
-        """Begins anew with what get tells; what get_global tells goes on."""
+        """Resets the values of get; those of get_global continue."""
         for metric in self.metrics:
             metric.reset_local()
 
@@ -457,7 +457,7 @@ class CompositeEvalMetric(EvalMetric):
 
 @_known_as()
 class CustomMetric(EvalMetric):
-    """What a function of labels and predictions, NumPy arrays, says: a number, or a sum and how many it is of."""
+    """A metric by a function of labels and predictions, NumPy arrays, that returns a number, or a sum and a count."""
 
     def __init__(self, feval, name=None, allow_extra_outputs=False, output_names=None, label_names=None):
         self._feval, self._allow_extra_outputs = feval, allow_extra_outputs
@@ -476,7 +476,7 @@ class CustomMetric(EvalMetric):
         self._count(*(result if isinstance(result, tuple) else (result, 1)))
 
     def get_config(self):
-        """A function has none."""
+        """Not supported: a function cannot be described."""
         raise NotImplementedError("CustomMetric cannot be serialized")
 
 

@@ -35,7 +35,7 @@ class Prefix(NameManager):
 
 
 class AttrScope:
-    """Attributes of symbols: contexts decide where operations run, not these."""
+    """Attributes of symbols, without effect: contexts determine the devices of operations."""
 
     def __init__(self, **attributes):
         if not all(isinstance(value, str) for value in attributes.values()):

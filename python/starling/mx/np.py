@@ -34,7 +34,7 @@ def _is_mask(key):
 
 
 def _masked(a, mask):
-    """The elements where a mask holds; waits for it, because it decides on the shape."""
+    """The elements where a mask is true; waits for it, because it determines the shape."""
     mask = mask.numpy() if isinstance(mask, Tensor) else mask
     if mask.shape != a.shape[: mask.ndim]:
         raise IndexError(f"a mask of shape {mask.shape} does not fit the shape {a.shape}")
@@ -43,7 +43,7 @@ def _masked(a, mask):
 
 
 class ndarray(NDArray):
-    """An array with NumPy's meaning: scalars have no axes, comparisons give truth values."""
+    """An array with NumPy's semantics: scalars have no axes, comparisons give bools."""
 
     __slots__ = ()
     _scalars = True
@@ -74,12 +74,12 @@ class ndarray(NDArray):
         return self
 
     def copy(self, order="C"):
-        """An array of its own with the same values."""
+        """A copy of the array."""
         _rows_first("ndarray.copy", order)
         return Tensor.copy(self)
 
     def as_in_ctx(self, ctx):
-        """The array itself if it is there, else a copy."""
+        """The array itself if it is on that context, else a copy."""
         return self.as_in_context(ctx)
 
     def astype(self, dtype, order="K", casting="unsafe", subok=True, copy=True):
@@ -115,7 +115,7 @@ class ndarray(NDArray):
 
 
 def _operands(name, a, b):
-    """The operands of an operator as MXNet has them: of one type, floats for /, int64 for a bool beside a number."""
+    """The operands of an operator as in MXNet: of one type, floats for /, int64 for a bool beside a number."""
     if isinstance(b, (list, tuple, numpy.ndarray)):
         b = array(b, dtype=None if isinstance(b, (list, tuple)) else str(b.dtype), ctx=a.context)
     if not isinstance(b, Tensor):
@@ -242,7 +242,7 @@ def arange(start, stop=None, step=1, dtype=None, ctx=None, device=None):
 
 
 def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, ctx=None, device=None):
-    """num numbers from start to stop; with retstep also how far apart they are."""
+    """num numbers from start to stop; with retstep also their distance."""
     if axis != 0:
         raise not_here(f"np.linspace(axis={axis})", "axis 0")
     numbers, step = numpy.linspace(start, stop, num, endpoint, retstep=True)
@@ -341,7 +341,7 @@ class random(metaclass=Space):
 
     @staticmethod
     def randint(low, high=None, size=None, dtype=None, ctx=None, out=None, device=None):
-        """Whole numbers from low (0 if only one bound is given) to high, which is left out."""
+        """Random integers from low (0 if only one bound is given) to high, exclusive."""
         low, high = (0, low) if high is None else (low, high)
         dtype = "int64" if dtype in (None, "int", int) and out is None else dtype
         made = _random.randint(low, high, _size_of(size, out), dtype, _place(ctx, device))

@@ -1,4 +1,4 @@
-"""Functions of mx.np that NumPy computes over values, which are waited for: MXNet leaves these to NumPy, too, or the shapes of
+"""Functions of mx.np that NumPy computes after waiting for the values: MXNet also leaves these to NumPy, or the shapes of
 their results depend on values."""
 import numpy
 
@@ -55,7 +55,7 @@ for _name in """arctan2 argwhere bincount blackman corrcoef count_nonzero cov de
 
 
 def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
-    """Whether all elements are nearly the same; waited for."""
+    """Whether all elements are nearly equal; waits for them."""
     return numpy.allclose(_host(a), _host(b), rtol, atol, equal_nan)
 
 
@@ -69,5 +69,5 @@ __all__.append("shares_memory")
 
 
 def array_equal(a, b):
-    """Whether two arrays are the same, waited for."""
+    """Whether two arrays are equal; waits for them."""
     return a.shape == b.shape and numpy.bool_((a.asnumpy() == b.asnumpy()).all())

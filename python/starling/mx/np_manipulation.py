@@ -85,7 +85,7 @@ def hstack(arrays):
 
 
 def split(ary, indices_or_sections, axis=0):
-    """An array cut into parts along an axis."""
+    """Splits an array into parts along an axis."""
     size = ary.shape[axis]
     if isinstance(indices_or_sections, int):
         if size % indices_or_sections:
@@ -98,7 +98,7 @@ def split(ary, indices_or_sections, axis=0):
 
 
 def take(a, indices, axis=None, mode="raise", out=None):
-    """The parts of an axis that indices name."""
+    """The parts of an axis at the given indices."""
     indices = as_array(indices, "int32")
     return into(_f.take(a if axis is not None else ravel(a), indices, axis or 0, mode), out)
 
@@ -124,7 +124,7 @@ def fliplr(m):
 
 
 def roll(a, shift, axis=None):
-    """Moves elements along an axis; those at the end come back at the beginning."""
+    """Rotates elements along an axis; those at the end reappear at the beginning."""
     if isinstance(axis, (tuple, list)):
         for s, x in zip(shift, axis):
             a = roll(a, s, x)
@@ -158,7 +158,7 @@ def moveaxis(a, source, destination):
 
 
 def pad(x, pad_width=None, mode="constant", constant_values=0):
-    """More elements around: of a value, those at the edge, those reflected there, or the largest or smallest of an axis."""
+    """Pads an array with a value, the elements at the edge, by reflection, or with the largest or smallest of an axis."""
     widths = numpy.broadcast_to(numpy.asarray(pad_width), (x.ndim, 2)).tolist()
     if mode == "constant":
         return _manipulation.pad(x, mode, sum(widths, []), constant_values)

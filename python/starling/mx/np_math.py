@@ -125,7 +125,7 @@ for _name, _function in (("mod", _elements.modulo_of), ("remainder", _elements.m
 
 
 def around(x, decimals=0, out=None):
-    """Rounds to so many decimals, ties to even."""
+    """Rounds to `decimals` decimal places, ties to even."""
     scale = 10.0**decimals
     return into(ops.round(as_array(x) * scale) / scale if decimals else ops.round(as_array(x)), out)
 
@@ -182,14 +182,14 @@ def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False):
 
 
 def argmax(a, axis=None, out=None, keepdims=False):
-    """Where the largest element is."""
+    """The index of the largest element."""
     flat = a.reshape((-1,)) if axis is None else a
     result = ops.argmax(flat, 0 if axis is None else axis).astype("int64")
     return into(result.expand_dims(axis) if keepdims and axis is not None else result, out)
 
 
 def argmin(a, axis=None, out=None, keepdims=False):
-    """Where the smallest element is."""
+    """The index of the smallest element."""
     return argmax(-(a.astype("int64") if lib.slpy_integers(a._p, NULL) else a), axis, out, keepdims)
 
 
@@ -200,7 +200,7 @@ def prod(a, axis=None, dtype=None, out=None, keepdims=False):
 
 
 def cumsum(a, axis=None, dtype=None, out=None):
-    """The sums of the elements so far."""
+    """The cumulative sums of the elements."""
     return into(_elements.cumsum(as_array(a), axis, dtype), out)
 
 
@@ -232,14 +232,14 @@ def average(a, axis=None, weights=None, returned=False):
 
 
 def sort(a, axis=-1, kind=None, order=None):
-    """The elements in order."""
+    """The elements in sorted order."""
     if order is not None:
         raise not_here("np.sort(order=…)", "arrays without fields")
     return ops.sort(*flat(as_array(a), axis), descending=False)
 
 
 def argsort(a, axis=-1, kind=None, order=None):
-    """The places of the elements in order."""
+    """The indices that sort the elements."""
     if order is not None:
         raise not_here("np.argsort(order=…)", "arrays without fields")
     return ops.argsort(*flat(as_array(a), axis), descending=False).astype("int64")
@@ -256,7 +256,7 @@ def diff(a, n=1, axis=-1):
 
 
 def dot(a, b, out=None):
-    """The product of vectors, matrices, or over the last axis of a and the last but one of b; numbers scale."""
+    """The product of vectors or matrices, over the last axis of a and the last but one of b; numbers scale."""
     a, b = (x if isinstance(x, Tensor) or numpy.isscalar(x) and not isinstance(x, str) else as_array(x) for x in (a, b))
     if not isinstance(a, Tensor) or not isinstance(b, Tensor) or not a.ndim or not b.ndim:
         return into(a * b, out)
@@ -266,7 +266,7 @@ def dot(a, b, out=None):
 
 
 def matmul(a, b, out=None):
-    """The product of matrices, or of each two of two batches."""
+    """The product of matrices, or of batches of matrices."""
     return into(a @ b, out)
 
 

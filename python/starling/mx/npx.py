@@ -1,4 +1,4 @@
-"""mx.npx: what networks and devices need beside NumPy's functions."""
+"""mx.npx: functions for networks and devices beside NumPy's."""
 from . import nd as _f
 from ._mode import is_np_array, is_np_shape, reset_np, set_np
 from .context import Context, cpu, cpu_pinned, current_context, gpu, num_gpus
@@ -46,7 +46,7 @@ def _lengths(wanted, old):
 
 
 def arange_like(data, start=0.0, step=1.0, axis=None):
-    """Numbers from start, step apart, as many as an axis is long."""
+    """Numbers from start, step apart, with the length of an axis."""
     from .np import arange
 
     n = data.size if axis is None else data.shape[axis]
@@ -55,12 +55,12 @@ def arange_like(data, start=0.0, step=1.0, axis=None):
 
 
 def save(file, arr):
-    """Writes an array, a list, or a dictionary of arrays to a file, as MXNet does."""
+    """Writes an array, a list, or a dictionary of arrays to a file in MXNet's format."""
     _f.save(file, arr)
 
 
 def load(file):
-    """The arrays in a file: a list, or a dictionary where they have names."""
+    """The arrays in a file: a list, or a dictionary if they have names."""
     read = _f.load(file)
     for a in read.values() if isinstance(read, dict) else read:
         a.__class__ = ndarray

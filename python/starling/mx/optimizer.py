@@ -1,6 +1,6 @@
-"""mx.optimizer: how parameters are updated by their gradients, by the rules of MXNet 1.9.1.
+"""mx.optimizer: updates of parameters by the rules of MXNet 1.9.1.
 
-SGD, NAG, Adam, AdamW, and the engine's optimisers that MXNet does not have (Lion), are one call of the engine for all parameters
+SGD, NAG, Adam, AdamW, and the engine's optimisers that MXNet lacks (Lion), are one call of the engine for all parameters
 with the same rates.  The others are made of operations, one parameter at a time.
 """
 import math
@@ -18,7 +18,7 @@ _classes = {}
 
 
 class Optimizer:
-    """The base of optimisers; one of your own has update(index, weight, grad, state), which changes weight in place."""
+    """The base of optimisers; a custom one has update(index, weight, grad, state), which changes weight in place."""
 
     def __init__(self, rescale_grad=1.0, param_idx2name=None, wd=0.0, clip_gradient=None, learning_rate=None, lr_scheduler=None, sym=None,
                  begin_num_update=0, multi_precision=False, param_dict=None):
@@ -39,7 +39,7 @@ class Optimizer:
 
     @staticmethod
     def register(klass):
-        """Makes an optimiser known by its name in lower case."""
+        """Registers an optimiser by its name in lower case."""
         _classes[klass.__name__.lower()] = klass
         return klass
 
@@ -65,12 +65,12 @@ class Optimizer:
         self.lr_mult = dict(args_lr_mult)
 
     def set_wd_mult(self, args_wd_mult):
-        """Factors of the weight decay by the parameters' numbers or names; biases do not decay where names are known."""
+        """Factors of the weight decay by the parameters' numbers or names; biases do not decay if names are known."""
         self.wd_mult = {name: 0.0 for name in self.idx2name.values() if not name.endswith(("_weight", "_gamma"))}
         self.wd_mult.update(args_wd_mult)
 
     def create_state(self, index, weight):
-        """What is kept for a parameter."""
+        """The state of a parameter."""
 
     def create_state_multi_precision(self, index, weight):
         """The same as create_state."""
@@ -113,7 +113,7 @@ class Optimizer:
         return self._get_lr(index), self._get_wd(index), self._index_update_count[index]
 
     def _clipped(self, g):
-        """What is at most clip_gradient large, if that is above 0: the operators of MXNet take others for none."""
+        """The gradient limited to ±clip_gradient, if that is above 0: for MXNet's operators other values mean no limit."""
         return ops.clip(g, -self._limit, self._limit) if self._limit else g
 
     @property
@@ -128,7 +128,7 @@ class Optimizer:
         return self._clipped(self._scaled(grad))
 
     def _decayed(self, grad, weight, wd):
-        """The gradient, scaled, with what decays, all of that clipped."""
+        """The scaled gradient plus the decay, clipped together."""
         g = self._scaled(grad)
         return self._clipped(g + weight * wd if wd else g)
 
@@ -142,7 +142,7 @@ def _zeros(weight, n=1):
 
 
 def _alike(rates):
-    """The places of parameters by their rates: {(learning rate, decay, number of the update): [place, …]}."""
+    """The indices of parameters by their rates: {(learning rate, decay, number of the update): [index, …]}."""
     groups = {}
     for place, each in enumerate(rates):
         groups.setdefault(each, []).append(place)
@@ -150,7 +150,7 @@ def _alike(rates):
 
 
 class _Together(Optimizer):
-    """An optimiser of which one call of the engine updates all parameters with the same rates."""
+    """An optimiser for which one call of the engine updates all parameters with the same rates."""
 
     def update(self, index, weight, grad, state):
         self.update_several([index], [weight], [grad], [state])
@@ -179,7 +179,7 @@ class SGD(_Together):
             for each in zip(weights, grads, states):
                 self._by_operations(lr, wd, *each)
             return
-        # The momentum holds the rates of its time: as if they were factors of the gradients.
+        # The momentum contains the learning rates of its steps, as if they were factors of the gradients.
         momentum = 0 if states[0] is None else self.momentum
         ops.sgd_update(weights, grads, states if momentum else None, lr=1, momentum=momentum, nesterov=self._nesterov and bool(momentum),
                        weight_decay=lr * wd, rescale=scale, clip_value=lr * self._limit if self._limit else None)  # fmt: skip
@@ -213,12 +213,12 @@ class NAG(SGD):
         for weight, grad, state in zip(weights, grads, states):
             g, before = self._given(grad) * lr, state * self.momentum
             weight[:] = weight + (before - g - weight * (lr * wd)) * self.momentum - g - weight * (lr * wd)
-            state[:] = before - g - weight * (lr * wd)  # MXNet's momentum holds the decay of the new weight
+            state[:] = before - g - weight * (lr * wd)  # MXNet's momentum contains the decay of the new weight
 
 
 @register
 class Adam(_Together):
-    """Adam; epsilon is added before the first steps' means are corrected, and what decays is clipped with the gradient."""
+    """Adam; epsilon is added before the correction of the first steps' means, and the decay is clipped with the gradient."""
 
     _decoupled = False
 
@@ -252,7 +252,7 @@ class Adam(_Together):
 
 @register
 class AdamW(Adam):
-    """Adam whose weights decay by themselves, as PyTorch's: MXNet 1.9.1 has none."""
+    """Adam with decoupled weight decay, as in PyTorch: MXNet 1.9.1 lacks it."""
 
     _decoupled = True
 
@@ -261,7 +261,7 @@ class AdamW(Adam):
 
 
 class _AlwaysClips(Optimizer):
-    """Those that clip to 0, too."""
+    """Optimisers that also clip to 0."""
 
     def _clipped(self, g):
         if self.clip_gradient is None:
@@ -336,7 +336,7 @@ class AdaDelta(_AlwaysClips):
 
 @register
 class Adamax(_AlwaysClips):
-    """Adam with the largest gradient in the place of the mean square."""
+    """Adam with the largest gradient instead of the mean square."""
 
     def __init__(self, learning_rate=0.002, beta1=0.9, beta2=0.999, **kwargs):
         super().__init__(learning_rate=learning_rate, **kwargs)
@@ -442,7 +442,7 @@ class Signum(Optimizer):
 
 @register
 class LAMB(Optimizer):
-    """Adam whose steps are as long, for each parameter, as the parameter itself."""
+    """Adam whose step for each parameter is scaled by the parameter's norm."""
 
     def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-6, lower_bound=None, upper_bound=None, bias_correction=True, **kwargs):
         super().__init__(learning_rate=learning_rate, **kwargs)
@@ -471,7 +471,7 @@ class LAMB(Optimizer):
 
 @register
 class DCASGD(_AlwaysClips):
-    """SGD that makes up for the age of gradients."""
+    """SGD that compensates the delay of gradients."""
 
     def __init__(self, momentum=0.0, lamda=0.04, **kwargs):
         super().__init__(**kwargs)
@@ -502,7 +502,7 @@ class SGLD(_AlwaysClips):
 
 
 class _OfEngine(_Together):
-    """An optimiser of the engine that MXNet 1.9.1 does not have; its own settings are those of starling.Trainer."""
+    """An optimiser of the engine that MXNet 1.9.1 lacks; its settings are those of starling.Trainer."""
 
     def __init__(self, learning_rate=None, **kwargs):
         self._own = {name: kwargs.pop(name) for name in SETTINGS if name in kwargs}
@@ -546,13 +546,13 @@ class Updater:
         return pickle.dumps((self.states, self.optimizer) if dump_optimizer else self.states)
 
     def set_states(self, states):
-        """Goes on from the states in such bytes."""
+        """Continues from the states of get_states."""
         read = pickle.loads(states)
         self.states, self.optimizer = read if isinstance(read, tuple) else (read, self.optimizer)
 
 
 def _plain(t):
-    """The same array with the meaning of mx.nd, in which optimisers are written."""
+    """The same array with the semantics of mx.nd, for the code of optimisers."""
     if not isinstance(t, Tensor):
         raise TypeError(f"an optimizer updates arrays, not {type(t).__name__}")
     return t if type(t) is NDArray else borrow(t._p, NDArray)

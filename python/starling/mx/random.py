@@ -26,7 +26,7 @@ def _made(function, first, second, shape, dtype, ctx, out=None):
 
 
 def _of_each(function, first, second, shape, dtype, finish=None, factor=None):
-    """Numbers of a distribution for each element of its parameters: their axes come first."""
+    """Random numbers for each element of a distribution's parameters, whose axes come first."""
     given = first if isinstance(first, Tensor) else second
     more = () if shape is None else (shape,) if isinstance(shape, int) else tuple(shape)
     base = function(given.shape + more, 0.0, 1.0, dtype=dtype or "float32", device=given.device)
@@ -53,7 +53,7 @@ def randn(*shape, loc=0.0, scale=1.0, dtype=None, ctx=None):
 
 
 def randint(low, high, shape=None, dtype=None, ctx=None, out=None):
-    """Whole numbers from low to high, which is left out."""
+    """Random integers from low to high, exclusive."""
     if out is not None:
         shape, dtype, ctx = out.shape, out.dtype, out.context
     whole = ops.randint((1,) if shape is None else shape, low, high, dtype="int32", device=known(ctx).device)
@@ -62,7 +62,7 @@ def randint(low, high, shape=None, dtype=None, ctx=None, out=None):
 
 
 def check_scale(scale):
-    """Refuses a mean that no distribution has."""
+    """Refuses an invalid mean."""
     if not isinstance(scale, Tensor) and not scale >= 0:
         raise ValueError(f"exponential: the scale is {scale}, a number from 0 on is needed")
 
@@ -78,7 +78,7 @@ def exponential(scale=1, shape=None, dtype=None, ctx=None, out=None):
 
 
 def _from_numpy(name, *parameters, shape, dtype, ctx, out):
-    """Numbers of a distribution that the engine has not: NumPy's, from a seed that the engine draws."""
+    """Random numbers of a distribution that the engine lacks: NumPy's, from a seed that the engine draws."""
     if out is not None:
         shape, dtype, ctx = out.shape, out.dtype, out.context
     if dtype is not None and numpy.dtype(dtype).kind != "f":
@@ -105,7 +105,7 @@ def poisson(lam=1, shape=None, dtype=None, ctx=None, out=None):
 
 
 def negative_binomial(k=1, p=1, shape=None, dtype=None, ctx=None, out=None):
-    """How many failures come before k successes of probability p; NumPy draws them."""
+    """Numbers of failures before k successes of probability p; NumPy draws them."""
     return _from_numpy("negative_binomial", k, p, shape=shape, dtype=dtype, ctx=ctx, out=out)
 
 
@@ -127,7 +127,7 @@ def random_poisson(lam=1.0, shape=None, ctx=None, dtype=None, out=None):
 
 
 def random_negative_binomial(k=1, p=1.0, shape=None, ctx=None, dtype=None, out=None):
-    """How many failures come before k successes of probability p."""
+    """Numbers of failures before k successes of probability p."""
     return negative_binomial(k, p, shape, dtype, ctx, out)
 
 
@@ -142,7 +142,7 @@ def random_uniform(low=0.0, high=1.0, shape=None, ctx=None, dtype=None, out=None
 
 
 def random_randint(low, high, shape=None, ctx=None, dtype="int32", out=None):
-    """Whole numbers from low to high, which is left out."""
+    """Random integers from low to high, exclusive."""
     return randint(low, high, shape, dtype, ctx, out)
 
 
@@ -172,7 +172,7 @@ def sample_uniform(low, high, shape=(), dtype=None):
 
 
 def bernoulli(prob=None, logit=None, size=None, dtype=None, ctx=None, out=None):
-    """1 with that probability, or that of the logit, else 0."""
+    """1 with a probability, given itself or as a logit, else 0."""
     if (prob is None) == (logit is None):
         raise ValueError("bernoulli: either prob or logit must be given")
     if prob is None:
@@ -219,7 +219,7 @@ gamma_like, poisson_like = _like(gamma, "alpha", "beta"), _like(poisson, "lam")
 
 
 def seed(seed_state, ctx="all"):
-    """Makes random numbers begin anew with this seed."""
+    """Restarts random numbers with this seed."""
     _engine.seed(seed_state)
 
 

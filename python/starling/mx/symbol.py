@@ -1,4 +1,4 @@
-"""mx.sym: the same functions, of symbols."""
+"""mx.sym: the functions of mx.nd for symbols."""
 from .. import _engine
 from . import contrib, linalg, random
 from .elementwise import *  # noqa: F403

@@ -1,4 +1,4 @@
-"""mx.test_utils: what programs ask of it."""
+"""mx.test_utils: its functions that programs use."""
 from .context import num_gpus
 from .unsupported import missing
 

@@ -1,4 +1,4 @@
-"""Names of MXNet that this package does not support: the exception that says so, and what to use instead."""
+"""Names of MXNet that this package lacks: the exception, and replacements."""
 import dis
 import sys
 
@@ -17,7 +17,7 @@ class NotHere(NotImplementedError, AttributeError):
 
 
 class NotImported(NotImplementedError, ImportError):
-    """Such a name in an import statement, which hides an AttributeError."""
+    """The same in an import statement, which hides an AttributeError."""
 
 
 def not_here(name, instead=None, kind=NotHere):
@@ -43,7 +43,7 @@ def missing(module):
 
 
 class Space(type):
-    """The class of classes whose functions are a module's: names that are missing are refused by name."""
+    """The metaclass of classes with a module's functions: missing ones are refused by name."""
 
     def __getattr__(cls, name):
         if name.startswith("__"):

@@ -1,4 +1,4 @@
-/* CIFAR-10 as its binary version has it: records of a label and 3 × 32 × 32 bytes. */
+/* CIFAR-10's binary version: records of a label and 3 × 32 × 32 bytes. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,9 +94,11 @@ static bool fill(struct cifar *c, const char *dir, enum sl_split split)
 }
 
 /* CIFAR-10 from the folder of its binary version, cifar-10-batches-bin: data_batch_1.bin to data_batch_5.bin, or
- * test_batch.bin.  x is float32 (3, 32, 32) in [0, 1]; a sample is read when it is asked for.  Nothing is ever
- * downloaded. sl_dataset *train = sl_dataset_cifar10("cifar-10-batches-bin", SL_TRAIN); NULL with SL_EIO: a file cannot
- * be read; SL_EFORMAT: it does not consist of whole records; SL_EINVAL: no such split. */
+ * test_batch.bin.  x is float32 (3, 32, 32) in [0, 1], y the class, int32; samples are read on request.  Nothing is
+ * ever downloaded.  NULL with SL_EIO: a file cannot be read; SL_EFORMAT: it does not consist of whole records;
+ * SL_EINVAL: no such split.
+ *
+ *     sl_dataset *train = sl_dataset_cifar10("cifar-10-batches-bin", SL_TRAIN); */
 sl_dataset *sl_dataset_cifar10_at(const char *at, const char *dir, enum sl_split split)
 {
 	SLP_CALL("sl_dataset_cifar10", at);

@@ -1,4 +1,4 @@
-/* Bytes of images as numbers, and images between the orders of files and of networks. */
+/* Converts bytes of images to numbers, and images from the order of files to that of networks. */
 #ifndef SLP_CONVERT_H
 #define SLP_CONVERT_H
 

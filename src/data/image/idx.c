@@ -1,6 +1,6 @@
 /* Reads IDX files as http://yann.lecun.com/exdb/mnist describes them: two zero bytes, the type of the elements, the
- * number of axes, the size of each axis as a big-endian 32-bit number, the elements.  A file from elsewhere may be
- * anything: nothing is taken for granted, least of all sizes. */
+ * number of axes, the size of each axis as a big-endian 32-bit number, the elements.  Files are untrusted: everything
+ * is checked, sizes above all. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,7 +97,7 @@ static void inflate_some(struct source *s)
 		fail(s, SL_EFORMAT, "damaged gzip data: %s", s->z.msg ? s->z.msg : "the stream is invalid");
 }
 
-/* The next n bytes, or less at the end or after a failure; returns how many. */
+/* The next n bytes, or fewer at the end or after a failure; returns their number. */
 static int64_t get(struct source *s, void *to, int64_t n)
 {
 	enum { MOST = 1 << 30 };
@@ -167,7 +167,7 @@ static bool read_shape(struct source *s, int ndim, struct slp_idx *idx)
 	return true;
 }
 
-/* Before memory is asked for: whether the file can hold what its header says. */
+/* Before memory is allocated: whether the file can hold the contents that its header declares. */
 static bool check_size(struct source *s, const struct slp_idx *idx)
 {
 	char text[128];
@@ -182,7 +182,7 @@ static bool check_size(struct source *s, const struct slp_idx *idx)
 	return true;
 }
 
-/* How many of its bytes are there.  Memory grows with what has been read: a header may claim more than there is. */
+/* The number of bytes that exist.  Memory grows as they are read: a header may declare more than there are. */
 static int64_t read_growing(struct source *s, struct slp_idx *idx)
 {
 	int64_t got = 0, room = 0;

@@ -21,7 +21,7 @@
 
 enum { HEADER = 4, MOST_HEADER = HEADER + 4 * SL_MAX_NDIM, SMALLEST = 1 << 20 };
 
-/* What gzip ends with: CRC-32 and length of the contents, which is modulo 2³². */
+/* The end of a gzip file: CRC-32 and length of the contents, modulo 2³². */
 struct trailer {
 	uint32_t crc, length;
 };

@@ -116,7 +116,7 @@ static bool name_classes(struct idx_set *set)
 	return ok;
 }
 
-/* Takes over what was read. */
+/* Takes over the arrays read. */
 static struct shared *share(struct slp_idx *idx)
 {
 	struct shared *m = slp_malloc(sizeof *m);

@@ -1,4 +1,4 @@
-/* Images in files: which format it is, memory, pixels as networks want them. */
+/* Images in files: recognises the format, allocates memory, converts pixels for networks. */
 #include <stdlib.h>
 #include <string.h>
 

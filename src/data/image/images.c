@@ -1,4 +1,4 @@
-/* Data sets of folders of images, a folder a class. */
+/* Data sets of folders of images, one folder for each class. */
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -84,9 +84,9 @@ static bool sums(const sl_dataset *base, uint32_t sums[2])
 
 static const struct slp_source images_source = {"images", get, give_up, sums};
 
-/* ---- what is in folders ----------------------------------------------------------------------------------------- */
+/* ---- files of folders ------------------------------------------------------------------------------------------- */
 
-/* Names that are wanted, sorted byte by byte. */
+/* Requested names, sorted byte by byte. */
 struct list {
 	char **names;
 	int64_t count, room;
@@ -122,7 +122,7 @@ static bool is_wanted(const char *dir, const char *name, bool folders)
 	return n < PATH_MAX && !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-/* Adds what a folder has of them. */
+/* Adds the matching files of a folder. */
 static bool list_folder(const char *dir, bool folders, struct list *l)
 {
 	int64_t before = l->count;
@@ -197,13 +197,14 @@ static bool fill(struct images *d, const char *dir, struct sl_images_opts opts)
 	return true;
 }
 
-/* A data set of the images (*.png, *.jpg, *.jpeg) in the folders of a folder: each of these is a class, sorted by name.
- * x is float32 (channels, height, width) in [0, 1], y the class.  An image is read each time its sample is asked for,
- * which workers of the loader do ahead.  Transparency is left out. sl_dataset *d = sl_dataset_images("flowers/train",
- * .height = 64, .width = 64); NULL with SL_EIO: a folder cannot be read; SL_EFORMAT: there are no images in it, or the
- * first one is damaged; SL_EINVAL: a figure makes no sense; SL_EUNSUPPORTED: Starling was built without libpng or
- * libjpeg.  A damaged image, or without .height one of another size than the first (SL_ESHAPE), fails when it is read.
- */
+/* A data set of the images (*.png, *.jpg, *.jpeg) in the subfolders of a folder; each subfolder is a class, in the
+ * order of their names.  x is float32 (channels, height, width) in [0, 1], y the class, int32.  An image is read
+ * whenever its sample is requested; the loader's workers read ahead.  Transparency is ignored.  NULL with SL_EIO: a
+ * folder cannot be read; SL_EFORMAT: it has no images, or the first one is damaged; SL_EINVAL: an option is out of
+ * range; SL_EUNSUPPORTED: Starling was built without libpng or libjpeg.  A damaged image, or without .height one of
+ * another size than the first (SL_ESHAPE), fails when it is read.
+ *
+ *     sl_dataset *d = sl_dataset_images("flowers/train", .height = 64, .width = 64); */
 sl_dataset *sl_dataset_images_at(const char *at, const char *dir, struct sl_images_opts opts)
 {
 	SLP_CALL("sl_dataset_images", at);

@@ -15,7 +15,7 @@
 #include <jpeglib.h>
 #include <jerror.h>
 
-/* libjpeg comes back by longjmp; what it warns of is repaired, but for missing data. */
+/* libjpeg returns by longjmp; faults that it warns of are repaired, except missing data. */
 struct reading {
 	struct jpeg_decompress_struct jpeg;
 	struct jpeg_error_mgr errors;
@@ -64,7 +64,7 @@ static bool in_inks(const struct reading *r)
 	return r->jpeg.jpeg_color_space == JCS_CMYK || r->jpeg.jpeg_color_space == JCS_YCCK;
 }
 
-/* What light four inks leave; programs of Adobe's write how little of each there is. */
+/* The light that four inks leave; Adobe's programs write inverted inks. */
 static void mix(const uint8_t *inks, uint8_t *pixels, int64_t n, bool inverted)
 {
 	const int flip = inverted ? 255 : 0;

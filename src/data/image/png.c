@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is left of the file, and why it cannot be read. */
+/* The rest of the file, and the reason why it cannot be read. */
 struct source {
 	const uint8_t *bytes;
 	size_t left;
@@ -46,8 +46,8 @@ static int64_t most_pixels(size_t size)
 	return ((int64_t)size + 1) * 1032 * 8;
 }
 
-/* The numbers of the file as they are, whatever it says of gamma, in 8 bits and without a palette.  Transparency is left
- * out, not mixed with a background. */
+/* The numbers of the file unchanged, whatever its gamma, in 8 bits and without a palette.  Transparency is dropped, not
+ * mixed with a background. */
 static void prepare(png_structp png, png_infop info, struct slp_image *image)
 {
 	png_read_info(png, info);

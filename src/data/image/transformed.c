@@ -1,4 +1,4 @@
-/* Data sets whose x results from another one's by transforms, each time a sample is read. */
+/* Data sets that transform x of another data set whenever a sample is read. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ struct transformed {
 	int64_t most;     /* elements of the largest of all shapes */
 };
 
-/* What a sample needs on its way: as the inner set has it, and two places for numbers. */
+/* Memory for a sample in work: as the inner set has it, and two buffers of numbers. */
 struct room {
 	void *raw;
 	float *a, *b;
@@ -91,7 +91,7 @@ static void give_up(sl_dataset *d)
 	free(t->shapes);
 }
 
-/* Figures of the transforms; what a function does only the program knows. */
+/* Figures of the transforms; the effect of a function is known to the program only. */
 static bool sums(const sl_dataset *d, uint32_t sums[2])
 {
 	const struct transformed *t = (const struct transformed *)d;
@@ -143,8 +143,8 @@ static bool fill(struct transformed *t, sl_dataset *of, const struct sl_transfor
 	return chain(t) && slp_dataset_copy_classes(&t->base, of);
 }
 
-/* A data set whose x is made of another one's by transforms, one after the other, each time a sample is read; they see
- * float32, of uint8 numbers in [0, 1].
+/* A data set that applies transforms, one after the other, to x of another data set whenever a sample is read.
+ * Transforms work on float32; uint8 values become numbers in [0, 1].
  *
  *     sl_dataset *d = sl_dataset_transform(train, sl_random_crop(.height = 32, .width = 32, .pad = 4),
  *                                          sl_random_flip(),
@@ -152,9 +152,9 @@ static bool fill(struct transformed *t, sl_dataset *of, const struct sl_transfor
  *
  * Random crops lie anywhere within the image and its padding; center crops in the middle.  Resized images are
  * antialiased when they become smaller.  Colours change by random factors of brightness, contrast and saturation in
- * this order, and stay in [0, 1].  A function of the program's (sl_map) is called by several threads at once, as that
- * of sl_dataset_new is.  NULL with SL_EINVAL: a number is invalid; SL_ESHAPE: x is not an image, or smaller than a
- * crop. */
+ * this order, and stay in [0, 1].  Several threads call the function of sl_map at the same time, like that of
+ * sl_dataset_new.  NULL with SL_EINVAL: a number is out of range; SL_ESHAPE: x is not an image, or smaller than a crop.
+ * */
 sl_dataset *sl_dataset_transform_at(const char *at, sl_dataset *dataset, const struct sl_transform *transforms,
                                     int count)
 {

@@ -1,4 +1,4 @@
-/* What transforms compute. */
+/* The computations of transforms. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -179,7 +179,7 @@ static void saturate(float *x, int64_t n, float how)
 	}
 }
 
-/* Three numbers are drawn, whatever is asked for; brightness first, then contrast, then saturation. */
+/* Three numbers are drawn, whatever the request; brightness first, then contrast, then saturation. */
 static bool jitter(const struct sl_transform *t, sl_shape in, float *x, struct sl_sample *s)
 {
 	static const float black = 0;
@@ -211,7 +211,7 @@ static bool resize(const struct sl_transform *t, sl_shape in, const float *from,
 	return slp_resize(from, in, to, t->height, t->width);
 }
 
-/* Which of n pixels count for pixel i of m, from the first one on, and how much; returns how many. */
+/* The pixels of n that contribute to pixel i of m, from the first one on, and their weights; returns their number. */
 static int64_t weigh(int64_t n, int64_t m, int64_t i, int64_t *first, float *weights)
 {
 	double scale = (double)n / (double)m, radius = scale > 1 ? scale : 1, center = ((double)i + 0.5) * scale,
@@ -269,7 +269,7 @@ bool slp_resize(const float *from, sl_shape in, float *to, int64_t height, int64
 	return true;
 }
 
-/* What a window may be, with the defaults. */
+/* The limits of a window, with the defaults. */
 struct ranges {
 	double area[2], ratio[2];
 };
@@ -296,7 +296,7 @@ static bool resized_crop_shape(const struct sl_transform *t, sl_shape in, sl_sha
 	return true;
 }
 
-/* A window of so many rows and columns, and where it begins. */
+/* A window's rows and columns, and its corner. */
 struct window {
 	int64_t height, width, top, left;
 };

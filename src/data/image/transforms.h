@@ -1,4 +1,4 @@
-/* What transforms compute: float32 images (channels, height, width). */
+/* The computations of transforms, on float32 images (channels, height, width). */
 #ifndef SLP_TRANSFORMS_H
 #define SLP_TRANSFORMS_H
 

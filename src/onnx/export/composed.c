@@ -23,7 +23,8 @@ static const char *filled(struct slp_onnx_writer *w, sl_shape shape, double valu
 
 /* ---- products ---------------------------------------------------------------------------------------------------- */
 
-/* A convolution's backward pass by its input; what does not follow from the sizes is padded at the end. */
+/* A convolution's backward pass with respect to its input; rows and columns beyond the computed size are padded at the
+ * end. */
 void slp_onnx_export_conv_transpose(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	static const int64_t ones[2] = {1, 1}, zeros[2] = {0, 0};

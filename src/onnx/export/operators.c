@@ -7,7 +7,7 @@
 
 /* ---- elementwise ------------------------------------------------------------------------------------------------- */
 
-/* What the row of an operation names. */
+/* The names in an operation's row. */
 static const char *onnx_name(const struct slp_gnode *n);
 
 /* Operators that ONNX has for floats alone: of integers these do nothing, and relu is a maximum. */
@@ -136,7 +136,7 @@ void slp_onnx_export_square(struct slp_onnx_writer *w, const struct slp_gnode *n
 	SLP_ONNX_NODE(w, "Mul", true, slp_onnx_in(w, n, 0), slp_onnx_in(w, n, 0));
 }
 
-/* x (1 + erf(x / √2)) / 2; an operator of its own came with a later operator set. */
+/* x (1 + erf(x / √2)) / 2; a single operator came with a later operator set. */
 void slp_onnx_export_gelu(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
 	enum sl_dtype d = n->types[0].dtype;

@@ -56,7 +56,7 @@ static char *copy(struct slp_onnx_writer *w, const char *text)
 	return p ? strcpy(p, text) : batch_name;
 }
 
-/* A name of its own for the operation that is being written. */
+/* A unique name for the operation that is being written. */
 static char *new_name(struct slp_onnx_writer *w)
 {
 	char text[512];

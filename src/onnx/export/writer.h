@@ -39,7 +39,7 @@ void slp_onnx_fail(struct slp_onnx_writer *w, enum sl_status status, const char 
         __attribute__((format(printf, 3, 4)));
 /* The name of input i of the operation. */
 const char *slp_onnx_in(struct slp_onnx_writer *w, const struct slp_gnode *n, int i);
-/* Adds a node with one output, and returns its name: the operation's result, if `result`, else one of its own. */
+/* Adds a node with one output, and returns its name: the operation's result, if `result`, else a new one. */
 const char *slp_onnx_node(struct slp_onnx_writer *w, const char *op, bool result, int nin, const char *const *in);
 #define SLP_ONNX_NODE(w, op, result, ...)                                                                              \
 	slp_onnx_node(w, op, result, SL_COUNT_(char *, __VA_ARGS__), (const char *const[]){__VA_ARGS__})

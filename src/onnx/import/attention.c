@@ -9,11 +9,11 @@
 
 /* ---- attention --------------------------------------------------------------------------------------------------- */
 
-/* What the node says: its operands as (batch, heads, length, width). */
+/* The node's attributes and operands: as (batch, heads, length, width). */
 struct attention {
 	sl_tensor *q, *k, *v;
 	sl_tensor *bias; /* added to the scores; NULL: none */
-	bool joined;     /* heads lie side by side in the last axis of the file's operands */
+	bool joined;     /* heads are adjacent in the last axis of the file's operands */
 	int64_t past;    /* keys before the first query's own */
 	double scale, softcap;
 	int mode; /* which scores are the fourth result */
@@ -43,7 +43,7 @@ static sl_tensor *without_heads(struct slp_onnx_call *c, sl_tensor *y)
 	return sl_reshape_at(c->at, y, SL_SHAPE(s.dim[0], s.dim[1], s.dim[2] * s.dim[3]));
 }
 
-/* Behind what earlier calls have left. */
+/* Appended to the keys and values of earlier calls. */
 static sl_tensor *behind(struct slp_onnx_call *c, int i, sl_tensor *x)
 {
 	if (!x || !slp_onnx_has(c, i)) return x;
@@ -167,7 +167,7 @@ static sl_tensor *angles(struct slp_onnx_call *c, int i)
 	return slp_onnx_present(v) && !c->failed ? slp_onnx_as_tensor(c, v) : NULL;
 }
 
-/* The two halves of the rotated numbers; they lie side by side or alternate. */
+/* The two halves of the rotated numbers; they are adjacent or alternate. */
 static bool halves(struct slp_onnx_call *c, sl_tensor *x, bool interleaved, int64_t width, sl_tensor *half[2])
 {
 	for (int i = 0; i < 2; i++)

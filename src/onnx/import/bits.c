@@ -134,7 +134,7 @@ static sl_tensor *shifted_right(struct slp_onnx_call *c, sl_tensor *x, sl_tensor
 	return negative ? sl_where_at(c->at, sign, negative, x) : NULL;
 }
 
-/* To the left times a power of 2, without what would be lost; of numbers that are not negative. */
+/* Multiplied by a power of 2, without the bits that overflow; of non-negative numbers. */
 void slp_onnx_import_bit_shift(struct slp_onnx_call *c)
 {
 	bool left = slp_onnx_attr_is(c, "direction", "", "LEFT");

@@ -48,7 +48,7 @@ static bool same_values(const struct slp_onnx_known *a, const struct slp_onnx_kn
 	return same && !memcmp(a->v, b->v, (size_t)sl_shape_size(a->shape) * sizeof *a->v);
 }
 
-/* Of what both branches give, element by element that which the condition says. */
+/* Of the results of both branches, element by element the one that the condition selects. */
 static void give_either(struct slp_onnx_call *c, int i, struct slp_onnx_value then, struct slp_onnx_value otherwise)
 {
 	char a[128], b[128];
@@ -99,7 +99,7 @@ struct unrolled {
 	int graph, before, carried, collected;
 	int nin, nout, first;            /* of the graph; the place of the carried values among its inputs */
 	struct slp_onnx_value *in, *out; /* held */
-	struct slp_onnx_value *rows;     /* held: the results that each round collects */
+	struct slp_onnx_value *rows;     /* held: the results collected from each round */
 	int64_t rounds, room;
 };
 
@@ -162,7 +162,7 @@ static bool go_round(struct unrolled *u)
 	return true;
 }
 
-/* What no round has collected, as the graph declares it. */
+/* The value of a result that no round has collected, as the graph declares it. */
 static void give_empty(struct unrolled *u, int to, int result, int64_t axis)
 {
 	struct slp_onnx_call *c = u->c;
@@ -180,7 +180,7 @@ static void give_empty(struct unrolled *u, int to, int result, int64_t axis)
 		                          (struct slp_onnx_value){.known = slp_onnx_known_new(c->made, t.dtype, y)});
 }
 
-/* What result i has collected, round by round along an axis. */
+/* The collected values of result i, round by round along an axis. */
 static void give_collected(struct unrolled *u, int i, int64_t axis, bool backwards)
 {
 	struct slp_onnx_call *c = u->c;
@@ -266,7 +266,7 @@ static int64_t number_of(struct slp_onnx_call *c, const char *attribute, int i, 
 	return count == n && !c->failed ? list[i] : 0;
 }
 
-/* How an input is taken apart: along which axis, from which end, into how many. */
+/* How an input is split: the axis, the end to begin with, the number of parts. */
 static int64_t scanned(struct slp_onnx_call *c, int i, int n, int *axis, bool *backwards)
 {
 	sl_shape s = slp_onnx_shape(c, c->nin - n + i);

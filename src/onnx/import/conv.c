@@ -66,7 +66,7 @@ void slp_onnx_import_conv(struct slp_onnx_call *c)
 
 /* ---- transposed convolution -------------------------------------------------------------------------------------- */
 
-/* Output padding, or the size that is wanted instead: then the borders follow from it. */
+/* Output padding, or the requested size instead: then the borders follow from it. */
 static void read_output(struct slp_onnx_call *c, struct slp_onnx_window *w, int64_t more[SLP_ONNX_SPACE])
 {
 	int64_t list[SLP_ONNX_SPACE], size[SLP_ONNX_SPACE];
@@ -90,7 +90,7 @@ static void read_output(struct slp_onnx_call *c, struct slp_onnx_window *w, int6
 			                   (long long)all);
 			continue;
 		}
-		if (pad < 0) more[a] -= pad, pad = 0; /* there is less than is wanted */
+		if (pad < 0) more[a] -= pad, pad = 0; /* the result is too small */
 		w->begin[a] = upper ? pad / 2 : pad - pad / 2;
 		w->end[a] = pad - w->begin[a];
 	}
@@ -113,8 +113,7 @@ static sl_tensor *transposed2d(struct slp_onnx_call *c, sl_tensor *x, sl_tensor 
 	return y;
 }
 
-/* y (n, outputs, kernel's depth, depth, height, width): each of the kernel's layers a stride apart, added where it
- * lies. */
+/* y (n, outputs, kernel's depth, depth, height, width): the kernel's layers, a stride apart, added in place. */
 static sl_tensor *layers_added(struct slp_onnx_call *c, sl_tensor *y, const struct slp_onnx_window *w, int64_t more)
 {
 	sl_shape s = sl_tensor_shape(y);
@@ -185,7 +184,7 @@ static bool read_columns(struct slp_onnx_call *c, struct slp_onnx_window *w, int
 	sl_shape of = {.ndim = 2 + n}, kernel = of;
 	for (int i = 0; i < n; i++) of.dim[2 + i] = image[i], kernel.dim[2 + i] = block[i];
 	if (!slp_onnx_window_read(c, of, &kernel, w)) return false;
-	for (int i = 0; i < 2; i++) { /* as many windows as fit, and what is left of the image behind them */
+	for (int i = 0; i < 2; i++) { /* as many windows as fit, and the rest of the image after them */
 		size[i] = w->size[i];
 		int64_t room = size[i] + w->begin[i] + w->end[i] - (w->kernel[i] - 1) * w->dilation[i] - 1;
 		w->size[i] = room < 0 ? 0 : room / w->stride[i] + 1;
@@ -194,7 +193,7 @@ static bool read_columns(struct slp_onnx_call *c, struct slp_onnx_window *w, int
 	return true;
 }
 
-/* Sums of the elements that lie on each other: a transposed convolution whose kernels each have one element, 1. */
+/* Sums of overlapping elements: a transposed convolution whose kernels each have one element, 1. */
 void slp_onnx_import_col2im(struct slp_onnx_call *c)
 {
 	struct slp_onnx_window w;

@@ -1,4 +1,4 @@
-/* ONNX operators, computed: those of onnxruntime that join several, as its optimiser writes them. */
+/* ONNX operators, computed: fused operators that onnxruntime's optimiser writes. */
 #include "onnx/model/call.h"
 #include "starling/arithmetic.h"
 #include "starling/elementwise.h"

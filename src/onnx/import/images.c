@@ -1,4 +1,4 @@
-/* ONNX operators, computed: borders, other sizes of images, pixels as channels. */
+/* ONNX operators, computed: padding, resizing of images, space to depth. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -130,7 +130,8 @@ static double share(const struct stretch *s, double t)
 	return t < 1 ? 1 - t : 0;
 }
 
-/* What new element i takes of each old one: row (from).  Against aliasing, each takes of as many as become one. */
+/* The weights of the old elements in new element i: row (from).  Against aliasing, each is a mean of as many as become
+ * one. */
 static void fill_row(const struct stretch *s, int64_t i, double *row)
 {
 	double x = origin(s, i), scale = s->antialias && s->scale < 1 ? s->scale : 1, sum = 0;
@@ -146,7 +147,7 @@ static void fill_row(const struct stretch *s, int64_t i, double *row)
 	for (int64_t k = 0; k < s->from && !whole; k++) row[k] /= sum;
 }
 
-/* What each new element takes of each old one, (to, from). */
+/* The weights of old elements in each new element, (to, from). */
 static bool fill_shares(const struct stretch *s, float *w)
 {
 	double *row = slp_malloc((size_t)s->from * sizeof *row);

@@ -9,7 +9,7 @@
 
 /* ---- along an axis ----------------------------------------------------------------------------------------------- */
 
-/* x cut, along the other axes, to what the indices reach. */
+/* x cut, along the other axes, to the range of the indices. */
 static sl_tensor *cut_to(struct slp_onnx_call *c, sl_tensor *x, sl_shape indices, int axis)
 {
 	sl_shape s = sl_tensor_shape(x);
@@ -71,7 +71,7 @@ static enum reduction reduction(struct slp_onnx_call *c)
 	return r;
 }
 
-/* What changes nothing: the first of products; the least, or most, of a type. */
+/* The neutral element: 1 for products; the least, or most, of a type. */
 static double neutral(enum sl_dtype dtype, enum reduction r)
 {
 	if (r == MUL) return 1;
@@ -81,8 +81,8 @@ static double neutral(enum sl_dtype dtype, enum reduction r)
 	return r == MAX ? 0 : UINT8_MAX;
 }
 
-/* Products, or the largest or smallest: each element of x, (…, n), with all of v, (…, k), of which those that do
- * not go there are neutral. */
+/* Products, or the largest or smallest: each element of x, (…, n), with all of v, (…, k), with neutral elements for
+ * those of other places. */
 static sl_tensor *combined(struct slp_onnx_call *c, sl_tensor *x, sl_tensor *where, sl_tensor *v, enum reduction r)
 {
 	static const struct {
@@ -143,7 +143,7 @@ static bool is_growing(const struct slp_onnx_known *k, int axis)
 	return k != NULL;
 }
 
-/* What goes to the same place lies together then; 1 for the last of it, which counts, 0 for the others. */
+/* Sorted, so that elements of one place are adjacent; 1 for the last of them, which counts, 0 for the others. */
 static sl_tensor *sorted_by_place(struct slp_onnx_call *c, sl_tensor **where, sl_tensor **v, int axis)
 {
 	int a = axis < 0 ? 0 : axis;
@@ -323,7 +323,7 @@ void slp_onnx_import_scatter_nd(struct slp_onnx_call *c)
 	slp_onnx_set_output(c, 0, y ? sl_reshape_at(c->at, y, x) : NULL);
 }
 
-/* How many there are must be known. */
+/* Their number must be known. */
 void slp_onnx_import_nonzero(struct slp_onnx_call *c)
 {
 	const struct slp_onnx_known *k = slp_onnx_known_in(c, 0);

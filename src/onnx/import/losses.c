@@ -9,7 +9,7 @@ static sl_tensor *sum_of_last(struct slp_onnx_call *c, sl_tensor *t)
 	return sl_sum_at(c->at, t, (struct sl_reduce_opts){SL_AXES(-1)});
 }
 
-/* What each sample counts: the weight of its class, nothing if it is left out.  NULL: all alike, or after an error. */
+/* The weight of each sample: that of its class, 0 if it is ignored.  NULL: all are equal, or after an error. */
 static sl_tensor *weights_of(struct slp_onnx_call *c, sl_tensor *chosen, sl_tensor *labels, enum sl_dtype dtype)
 {
 	sl_tensor *classes = slp_onnx_tensor(c, 2), *w = NULL;

@@ -7,7 +7,7 @@
 #include "starling/elementwise.h"
 #include "starling/functions.h"
 
-/* ONNX takes 0 as it is, our functions for the default; onnxruntime's "Skip…" have a default of their own. */
+/* ONNX takes 0 literally, our functions as the default; onnxruntime's "Skip…" have a different default. */
 static double epsilon(struct slp_onnx_call *c)
 {
 	double v = slp_onnx_attr_float(c, "epsilon", strncmp(c->op->name, "Skip", 4) ? 1e-5 : 1e-12);

@@ -7,7 +7,7 @@
 #include "starling/elementwise.h"
 #include "starling/functions.h"
 
-/* Means of what lies in the image alone, where its border had to be made before: over the share that lies there. */
+/* Means of the elements inside the image, if its border had to be made before: divided by the share inside. */
 static sl_tensor *shared_mean(struct slp_onnx_call *c, sl_tensor *x, struct slp_onnx_window *w, struct sl_pool2d_opts o)
 {
 	sl_shape s = sl_tensor_shape(x);
@@ -61,7 +61,7 @@ static bool plan_fold(struct slp_onnx_call *c, const struct slp_onnx_window *w, 
 	return true;
 }
 
-/* The elements that stand k-th in all windows. */
+/* The k-th elements of all windows. */
 static sl_tensor *kth(struct slp_onnx_call *c, sl_tensor *x, const struct fold *f, int64_t k)
 {
 	int64_t first = k * f->gap;
@@ -193,7 +193,7 @@ void slp_onnx_import_pool(struct slp_onnx_call *c)
 
 /* ---- norms ------------------------------------------------------------------------------------------------------- */
 
-/* Sums over windows axis by axis; what lies outside the image is 0. */
+/* Sums over windows axis by axis; elements outside the image are 0. */
 static sl_tensor *sum_of_windows(struct slp_onnx_call *c, sl_tensor *x, const struct slp_onnx_window *w, bool ceil)
 {
 	for (int i = w->axes - 1; i >= 0 && x && !c->failed; i--) {

@@ -22,7 +22,7 @@ static struct range range_of(struct slp_onnx_call *c, int type)
 	return list[0];
 }
 
-/* That of a zero point, which says what the result is; int8 is read as int32. */
+/* The type of a zero point, which is that of the result; int8 is read as int32. */
 static struct range range_of_zero(struct slp_onnx_call *c, int i)
 {
 	int type = slp_onnx_has(c, i) ? slp_onnx_file_type(c, i) : 2;
@@ -143,7 +143,7 @@ void slp_onnx_import_dynamic_quantize(struct slp_onnx_call *c)
 
 /* ---- products ---------------------------------------------------------------------------------------------------- */
 
-/* The type that holds sums of so many products of bytes. */
+/* The type that holds sums of this number of products of bytes. */
 static enum sl_dtype exact(int64_t count)
 {
 	return count <= (1 << 24) / (255 * 255) ? SL_FLOAT32 : SL_FLOAT64;

@@ -4,7 +4,7 @@
 #include "op.h"
 #include "starling/functions.h"
 
-/* Of this type, or the one that is asked for; SL_DTYPE_DEFAULT after an error. */
+/* Of this type, or the requested one; SL_DTYPE_DEFAULT after an error. */
 static enum sl_dtype asked(struct slp_onnx_call *c, enum sl_dtype otherwise)
 {
 	if (!slp_onnx_attr(c, "dtype")) return otherwise;

@@ -1,5 +1,5 @@
-/* ONNX operators, computed: recurrent layers, all steps in one operation; step by step where that does not compute what
- * ONNX means: a state that is reset before its product (GRU). */
+/* ONNX operators, computed: recurrent layers, all steps in one operation; step by step for GRUs that reset the state
+ * before its product, which that operation does not compute. */
 #include "onnx/model/call.h"
 #include "starling/arithmetic.h"
 #include "starling/elementwise.h"
@@ -81,7 +81,7 @@ static sl_tensor *zero_state(const struct layer *l)
 	return sl_zeros_at(l->c->at, SL_SHAPE(l->batch, l->units), make);
 }
 
-/* The biases of both products go to the first, but for that of a state which is reset after its product. */
+/* The biases of both products are added to the first, except that of a state which is reset after its product. */
 static sl_tensor *first_bias(struct layer *l, int direction)
 {
 	const char *at = l->c->at;
@@ -103,7 +103,7 @@ static sl_tensor *reordered(const struct layer *l, sl_tensor *x)
 	return sl_concat_at(l->c->at, list, l->gates, 0);
 }
 
-/* x (steps, batch, inputs): the first product is done for all steps at once. */
+/* x (steps, batch, inputs): the first product is computed for all steps together. */
 static bool prepare(struct layer *l, sl_tensor *x, int direction)
 {
 	struct slp_onnx_call *c = l->c;
@@ -126,7 +126,7 @@ static bool prepare(struct layer *l, sl_tensor *x, int direction)
 	return l->h != NULL;
 }
 
-/* What is left of step t where sequences may be over: their state stays, their result is 0. */
+/* Step t where sequences may have ended: their state stays, their result is 0. */
 static sl_tensor *step(struct layer *l, sl_tensor *x, int64_t t)
 {
 	const char *at = l->c->at;
@@ -180,7 +180,7 @@ static sl_tensor *run_whole(struct layer *l, bool backwards)
 
 /* ---- the node ---------------------------------------------------------------------------------------------------- */
 
-/* What is not the usual is refused. */
+/* Unusual attributes are refused. */
 static void check(struct slp_onnx_call *c, struct layer *l)
 {
 	static const char *const usual[] = {"Tanh", "Sigmoid", "Tanh", "Tanh"};

@@ -103,7 +103,7 @@ void slp_onnx_import_einsum(struct slp_onnx_call *c)
 
 /* ---- reductions -------------------------------------------------------------------------------------------------- */
 
-/* What is done before and after; of two integers that are known. */
+/* The operations before and after; of two known integers. */
 enum { NOTHING, ABSOLUTE, SQUARE, LOG };
 static const struct reduction {
 	const char *name;

@@ -31,7 +31,8 @@ static sl_tensor *counted(const struct cut *c, sl_tensor *like, int64_t n)
 	return sl_arange_at(c->at, 0, (double)n, 1, (struct sl_make){sl_tensor_dtype(like), sl_tensor_device(like)});
 }
 
-/* Samples of a part: how many, how far apart, where each part's grid begins: (regions, 1, 1), (regions, parts, 1). */
+/* Samples of a part: their number, their distance, the origin of each part's grid: (regions, 1, 1), (regions, parts,
+ * 1). */
 struct grid {
 	sl_tensor *count, *step, *begin;
 };
@@ -59,7 +60,8 @@ static struct grid grid_of(const struct cut *c, sl_tensor *low, sl_tensor *high)
 	return g;
 }
 
-/* What sample number i of each part takes of each pixel, (regions, parts, size): i is (…, 1) or one for each pixel. */
+/* The weight of each pixel in sample number i of each part, (regions, parts, size): i is (…, 1) or one for each pixel.
+ */
 static sl_tensor *taken(const struct cut *c, const struct grid *g, sl_tensor *i)
 {
 	const char *at = c->at;
@@ -126,7 +128,7 @@ static bool read_cut(struct slp_onnx_call *c, struct cut *y, struct cut *x)
 	return !c->failed;
 }
 
-/* The image of each region, (regions, channels, height, width); one image stands for all. */
+/* The image of each region, (regions, channels, height, width); a single image serves all. */
 static sl_tensor *images_of(struct slp_onnx_call *c)
 {
 	sl_tensor *t = slp_onnx_tensor(c, 0);

@@ -1,4 +1,4 @@
-/* ONNX operators, computed: pixels at positions that a grid gives. */
+/* ONNX operators, computed: pixels at the positions of a grid. */
 #include <math.h>
 
 #include "onnx/model/call.h"
@@ -10,7 +10,7 @@
 enum { AXES = 3, TAPS = 4 };
 enum border { ZEROS, BORDER, REFLECTION };
 
-/* One axis: for each place of the grid, the numbers of the elements that it takes, and how much of each; all are
+/* One axis: for each place of the grid, the indices of the elements that contribute, and their weights; all are
  * (places). */
 struct taps {
 	int count;
@@ -71,7 +71,7 @@ static sl_tensor *far_cubic(const char *at, sl_tensor *t)
 	return sl_add_scalar_at(at, sl_mul_at(at, v, t), 3);
 }
 
-/* What the tap number `tap` is given, of a place that lies t behind an element. */
+/* The weight of tap number `tap` for a place that is t after an element. */
 static sl_tensor *share_of(const struct sampling *s, sl_tensor *t, int tap)
 {
 	if (s->taps == 2) return tap ? t : sl_rsub_scalar_at(s->at, t, 1);

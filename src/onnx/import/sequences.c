@@ -62,7 +62,7 @@ void slp_onnx_import_sequence_construct(struct slp_onnx_call *c)
 	give_sequence(c, s);
 }
 
-/* s, then what `all` has from element `from` on. */
+/* s, then the elements of `all` from element `from` on. */
 static const struct slp_onnx_sequence *followed(struct slp_onnx_call *c, const struct slp_onnx_sequence *s,
                                                 const struct slp_onnx_sequence *all, int64_t from)
 {

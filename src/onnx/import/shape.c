@@ -88,7 +88,7 @@ void slp_onnx_import_constant_of_shape(struct slp_onnx_call *c)
 	else slp_onnx_set_output_value(c, 0, filled(c, shape, v));
 }
 
-/* How many int64 there are from start to limit, which is not among them; -1: too many. */
+/* The number of int64 from start up to but excluding limit; -1: too many. */
 static int64_t steps_between(int64_t start, int64_t limit, int64_t delta)
 {
 	__int128 way = (__int128)limit - start, n = delta ? (way + delta - (delta > 0 ? 1 : -1)) / delta : -1;

@@ -20,8 +20,8 @@ static bool read_axes(struct slp_onnx_call *c, const char *name, int axes, int64
 	return !c->failed;
 }
 
-/* SAME: as many windows as steps fit into the image; what is missing goes to both sides, one more to the last or first.
- */
+/* SAME: as many windows as steps fit into the image; the padding is split between both sides, an odd one goes last or
+ * first. */
 static void pad_same(struct slp_onnx_window *w, bool upper)
 {
 	for (int i = 0; i < SLP_ONNX_SPACE; i++) {

@@ -18,7 +18,7 @@ static inline int slp_onnx_window_place(int axes, int i)
 {
 	return axes == 3 ? (i + 2) % 3 : 2 - axes + i;
 }
-/* kernel NULL: the attribute says it.  False after an error. */
+/* kernel NULL: from the attribute.  False after an error. */
 bool slp_onnx_window_read(struct slp_onnx_call *c, sl_shape x, const sl_shape *kernel, struct slp_onnx_window *w);
 /* Stride, dilation and border of an image, as operations take them. */
 void slp_onnx_window_pairs(const struct slp_onnx_window *w, int stride[2], int dilation[2], int pad[2]);
@@ -27,7 +27,7 @@ void slp_onnx_window_pairs(const struct slp_onnx_window *w, int stride[2], int d
 sl_tensor *slp_onnx_as_image(struct slp_onnx_call *c, sl_tensor *t);
 /* Gives y, which is a sequence again if x was one. */
 void slp_onnx_set_output_image(struct slp_onnx_call *c, sl_tensor *y, int axes);
-/* Operations pad both sides by the same: where that is not wanted, x, an image, gets its border before. */
+/* Operations pad both sides equally: for other padding, x, an image, gets its border before. */
 sl_tensor *slp_onnx_bordered(struct slp_onnx_call *c, sl_tensor *x, struct slp_onnx_window *w, bool always,
                              double value);
 

@@ -20,7 +20,7 @@ struct slp_onnx_run {
 	struct imported *b;
 	sl_tensor *const *given;
 	struct slp_onnx_value *values, *arguments; /* arguments of a node, at each depth */
-	struct slp_onnx_known **copies;            /* by names: of what the model knows */
+	struct slp_onnx_known **copies;            /* by names: of the known values */
 	int *uses;                                 /* that are still to come */
 	int unrolled;                              /* nodes within nodes that were computed */
 	struct slp_onnx_known *made;
@@ -32,7 +32,7 @@ static void drop(struct slp_onnx_run *r, int name)
 	slp_onnx_drop(&r->values[name]);
 }
 
-/* A run has its own: tensors that are made of it belong to the run, too. */
+/* Each run has its own: derived tensors belong to the run, too. */
 static struct slp_onnx_known *copy_of(struct slp_onnx_run *r, const struct slp_onnx_known *k)
 {
 	struct slp_onnx_known *y = slp_onnx_known_new(&r->made, k->dtype, k->shape);
@@ -115,7 +115,7 @@ static bool run_node(struct slp_onnx_run *r, const struct slp_onnx_node *n)
 	return !c.failed;
 }
 
-/* Values of graphs around the node's are held until those are done. */
+/* Values of outer graphs are held until those are done. */
 static void count_down(struct slp_onnx_run *r, const struct slp_onnx_node *n, int name)
 {
 	if (name >= 0 && r->b->model.names[name].graph == n->graph && --r->uses[name] <= 0) drop(r, name);
@@ -181,7 +181,7 @@ int slp_onnx_file_type(const struct slp_onnx_call *c, int i)
 	return name >= 0 && m->names[name].tensor ? m->names[name].tensor->data_type : 0;
 }
 
-/* A loop within a loop may go round very often: what becomes of it has to fit into memory. */
+/* A loop within a loop may have very many rounds: its results have to fit into memory. */
 static bool count_unrolled(struct slp_onnx_call *c, const struct slp_onnx_graph *g)
 {
 	enum { MOST = 200000 };
@@ -309,7 +309,7 @@ struct import {
 	struct imported *b;
 };
 
-/* Numbers that shapes may be made of, and that operations may take as such; weights are parameters. */
+/* Numbers that shapes may depend on, and that operations may take as such; weights are parameters. */
 static bool is_known(const struct slp_onnx_name *n, const struct slp_onnx_data *d)
 {
 	bool is_float = slp_is_float(slp_elements[d->element].dtype);
@@ -372,7 +372,7 @@ static bool is_constant(const struct slp_onnx_model *m, int name, bool single)
 	return used;
 }
 
-/* Under ONNX' own name, which may hold what names of ours must not. */
+/* Under its ONNX name, which may contain characters that our names must not. */
 static sl_param *make_param(struct import *im, const char *name, sl_shape shape, struct sl_param_opts opts)
 {
 	char *ours = slp_strdup(name);
@@ -403,7 +403,7 @@ static bool take_param(struct import *im, int i, const struct slp_onnx_data *d)
 	return ok;
 }
 
-/* What was taken over need not stay in memory twice. */
+/* Values taken over need not stay in memory twice. */
 static void forget(SlpOnnx__TensorProto *t)
 {
 	free(t->raw_data.data);

@@ -19,7 +19,7 @@ union slp_onnx_element {
 /* A few elements that are known while the network is built: shapes, axes, limits, and results of computing with them. */
 struct slp_onnx_known {
 	struct slp_onnx_known *next; /* in the list of the run, or of the file */
-	sl_tensor *made;             /* the same as a tensor; NULL: not asked for yet */
+	sl_tensor *made;             /* the same as a tensor; NULL: not requested yet */
 	enum sl_dtype dtype;
 	sl_shape shape;
 	union slp_onnx_element v[];
@@ -28,7 +28,7 @@ enum { SLP_ONNX_KNOWN_MAX = 4096 }; /* elements; others are tensors */
 
 struct slp_onnx_sequence;
 
-/* One of them, or none: an optional input that is missing. */
+/* One value, or none for a missing optional input. */
 struct slp_onnx_value {
 	sl_tensor *t;
 	struct slp_onnx_known *known;
@@ -36,7 +36,8 @@ struct slp_onnx_value {
 	int type; /* the number of its type in the format, which tensors may lack; 0: that of the data type */
 };
 
-/* A list of values: its last one, behind those of another list; count 0: none.  It holds the tensor of its value. */
+/* A list of values: the last one, after those of another list; count 0: empty.  It has a reference to the tensor of its
+ * value. */
 struct slp_onnx_sequence {
 	struct slp_onnx_sequence *next; /* in the list of the run */
 	const struct slp_onnx_sequence *before;
@@ -94,9 +95,9 @@ int64_t slp_onnx_attr_int(struct slp_onnx_call *c, const char *name, int64_t oth
 int slp_onnx_attr_small(struct slp_onnx_call *c, const char *name, int otherwise, int low, int high);
 double slp_onnx_attr_float(struct slp_onnx_call *c, const char *name, double otherwise);
 bool slp_onnx_attr_is(struct slp_onnx_call *c, const char *name, const char *otherwise, const char *value);
-/* The text, cut to what fits. */
+/* The text, cut to the size. */
 const char *slp_onnx_attr_text(struct slp_onnx_call *c, const char *name, const char *otherwise, char text[64]);
-/* At most `max` numbers; how many, -1 if it is missing. */
+/* At most `max` numbers; returns their number, -1 if the attribute is missing. */
 int slp_onnx_attr_ints(struct slp_onnx_call *c, const char *name, int64_t *v, int max);
 
 /* ---- inputs and results ------------------------------------------------------------------------------------------ */
@@ -110,8 +111,8 @@ sl_tensor *slp_onnx_tensor(struct slp_onnx_call *c, int i);
 sl_tensor *slp_onnx_as_tensor(struct slp_onnx_call *c, struct slp_onnx_value v);
 /* Input i, which must be known. */
 const struct slp_onnx_known *slp_onnx_known_in(struct slp_onnx_call *c, int i);
-/* Numbers of input i, or of the attribute where the operator had one once: at most `max`; how many, -1: neither is
- * there. */
+/* Numbers of input i, or of the attribute that earlier operator sets had: at most `max`; returns their number, -1:
+ * neither exists. */
 int slp_onnx_ints_in(struct slp_onnx_call *c, int i, const char *attribute, int64_t *v, int max);
 /* The number of input i, or of the attribute where it had one once, or this. */
 double slp_onnx_number_in(struct slp_onnx_call *c, int i, const char *attribute, double otherwise);
@@ -146,7 +147,7 @@ static inline void slp_onnx_set_output_value(struct slp_onnx_call *c, int i, str
 int slp_onnx_graph_named(struct slp_onnx_call *c, const char *attribute);
 int slp_onnx_graph_inputs(const struct slp_onnx_call *c, int graph);
 int slp_onnx_graph_outputs(const struct slp_onnx_call *c, int graph);
-/* What the graph declares of a result: its shape has -1 where it is open, ndim -1: nothing is said. */
+/* The graph's declaration of a result: its shape has -1 for open sizes, ndim -1: not declared. */
 struct slp_type slp_onnx_graph_type(const struct slp_onnx_call *c, int graph, int output);
 /* Computes a graph of these values; the caller drops the results.  False after an error. */
 bool slp_onnx_graph_run(struct slp_onnx_call *c, int graph, const struct slp_onnx_value *in,
@@ -169,7 +170,7 @@ bool slp_onnx_known_is_double(const struct slp_onnx_known *k);
 void slp_onnx_known_put(struct slp_onnx_known *k, int64_t i, double v);
 /* The values of a small tensor of the file (onnx/model/tensors.c); NULL after an error. */
 struct slp_onnx_known *slp_onnx_known_of(struct slp_onnx_call *c, const SlpOnnx__TensorProto *t);
-/* Whether results of this shape are kept as numbers, if what they are made of is. */
+/* Whether results of this shape are kept as numbers, if their operands are. */
 bool slp_onnx_is_few(sl_shape shape);
 /* Elements of k: with these steps, in elements, along each axis of the result, from the first on. */
 struct slp_onnx_known *slp_onnx_known_strided(struct slp_onnx_call *c, const struct slp_onnx_known *k, sl_shape shape,
@@ -192,7 +193,8 @@ struct slp_onnx_value slp_onnx_list_value(struct slp_onnx_call *c, enum sl_dtype
 /* The same axes with others at the front; -1 for the axis moved. */
 struct slp_onnx_value slp_onnx_axis_moved(struct slp_onnx_call *c, struct slp_onnx_value v, int from, int to);
 
-/* ---- integers: types that tensors lack are wider here, and what does not fit wraps (integers.c) ------------------ */
+/* ---- integers: types that tensors lack are wider here, and values out of range wrap (integers.c) ------------------
+ */
 
 /* Makes the inputs int64 where the operator computes integers that may not fit their type; true if it does. */
 bool slp_onnx_widen(struct slp_onnx_call *c);
@@ -209,7 +211,7 @@ struct slp_onnx_value slp_onnx_binary(struct slp_onnx_call *c, const char *opera
 
 /* The data type of this number in the format; SL_DTYPE_DEFAULT: none of ours. */
 enum sl_dtype slp_onnx_dtype_numbered(int number);
-/* Indices from 0 on as int32, whatever they count from; n is what they may reach. */
+/* Indices as int32, counted from 0; negative ones are counted from the end of n elements. */
 sl_tensor *slp_onnx_indices(struct slp_onnx_call *c, struct slp_onnx_value v, int64_t n);
 
 /* slp_onnx_import_NAME for each line of the table. */

@@ -35,7 +35,7 @@ static const SlpOnnx__FunctionProto *function_of(const SlpOnnx__ModelProto *m, c
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
 
-/* What the call passes for a name of the function, NULL if it passes nothing for it. */
+/* The call's argument for a name of the function, NULL if it passes none. */
 static const char *passed(char *const *names, size_t count, char *const *given, size_t ngiven, const char *name,
                           bool *is_parameter)
 {
@@ -47,7 +47,7 @@ static const char *passed(char *const *names, size_t count, char *const *given, 
 	return NULL;
 }
 
-/* Replaces a name of the function by the caller's, or by one of its own. */
+/* Replaces a name of the function by the caller's, or by a new one. */
 static void rename_one(struct expansion *e, char **name)
 {
 	bool input = false, output = false;

@@ -70,7 +70,7 @@ bool slp_onnx_widen(struct slp_onnx_call *c)
 	return !c->failed;
 }
 
-/* The type of the first input that is held in the same type as the result. */
+/* The type of the first input that is held in the result's type. */
 static int type_of_result(const struct slp_onnx_call *c, const struct slp_onnx_value *y)
 {
 	enum sl_dtype dtype = slp_onnx_dtype(y);

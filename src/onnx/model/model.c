@@ -198,7 +198,7 @@ static void use_as_tensor(struct slp_onnx_model *m, int name)
 	m->names[name].as_tensor = true;
 }
 
-/* What is taken from graphs around this one is held until those are done: its uses are not counted. */
+/* Values of outer graphs are held until those are done: their uses are not counted. */
 static void mark_needed(struct slp_onnx_model *m, const struct slp_onnx_graph *g)
 {
 	for (int i = 0; i < g->noutputs; i++) use_as_tensor(m, g->outputs[i]);
@@ -214,14 +214,13 @@ static void mark_needed(struct slp_onnx_model *m, const struct slp_onnx_graph *g
 	}
 }
 
-/* What to do about an operator that no function can compute: the size of its result depends on the values that it
- * gets. */
+/* The advice about an operator that no function can compute: the size of its result depends on its values. */
 static const char *advice_for(const char *operator)
 {
 	static const char *const sized[] = {"NonMaxSuppression", "Unique", "Compress"};
 	for (size_t i = 0; i < sizeof sized / sizeof *sized; i++)
 		if (!strcmp(sized[i], operator))
-			return "; the size of what such an operator gives depends on values: have the network end "
+			return "; the size of such an operator's result depends on values: end the network "
 			       "before it "
 			       "(.output, or SL_OUTPUTS), and do the rest in the program";
 	return "";

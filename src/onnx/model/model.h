@@ -8,7 +8,7 @@
 
 /* ---- the graph (onnx/model/model.c) ------------------------------------------------------------------------------ */
 
-/* A value that nodes name: where it is from, and how often it is taken. */
+/* A named value: its origin, and the number of its uses. */
 struct slp_onnx_name {
 	const char *name;
 	const SlpOnnx__TensorProto *tensor; /* an initializer, or of a node Constant; NULL: none */
@@ -39,7 +39,7 @@ struct slp_onnx_graph {
 	const char *attribute;     /* of the node */
 	int parent, owner, depth;  /* the graph, and the node of it, that this one is within; -1: none */
 	int first_node, nnodes;    /* of the model's */
-	int first_name, nnames;    /* initializers, inputs, and what nodes compute */
+	int first_name, nnames;    /* initializers, inputs, and results of nodes */
 	int first_input, noutputs; /* inputs are names in a row */
 	int *outputs;              /* names, of graphs within nodes */
 };
@@ -62,7 +62,7 @@ struct slp_onnx_model {
 /* Takes a file apart, checks names and operators.  The model must be freed, whatever is returned. */
 bool slp_onnx_model_parse(struct slp_file *f, struct slp_onnx_model *m, const struct sl_import_onnx_opts *opts);
 void slp_onnx_model_free(struct slp_onnx_model *m);
-/* What the file says of an input; its shape has -1 where it is open, ndim -1: nothing is said. */
+/* The file's declaration of an input; its shape has -1 for open sizes, ndim -1: not declared. */
 struct slp_type slp_onnx_declared(const struct slp_onnx_model *m, int input);
 /* The number of an input's type in the format; 0: nothing is said. */
 int slp_onnx_declared_number(const struct slp_onnx_model *m, int input);

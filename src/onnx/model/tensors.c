@@ -43,7 +43,7 @@ static bool narrow(struct slp_file *f, const char *name, struct slp_onnx_data *d
 	return true;
 }
 
-/* Which field holds elements of a type: that of their own, or one that is wider. */
+/* The field that holds elements of a type: its own, or a wider one. */
 static bool from_field(struct slp_file *f, const char *name, const SlpOnnx__TensorProto *t, struct slp_onnx_data *d)
 {
 	switch (slp_elements[d->element].onnx) {
@@ -70,7 +70,7 @@ static bool leaves_folder(const char *path)
 	return false;
 }
 
-/* Whether `path`, as it really is, lies in the folder of `beside`, as that is or as it is called. */
+/* Whether `path`, resolved, is in the folder of `beside`, resolved or as named. */
 static bool lies_beside(const char *path, const char *beside)
 {
 	char real[PATH_MAX], folder[PATH_MAX];

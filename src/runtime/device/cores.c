@@ -1,6 +1,6 @@
 /* The cores of the machine that this process may use: its mask, the cores that variables name or reserve, its part where
- * the processes of a job share a machine unbound.  A quota of a control group and OMP_NUM_THREADS bound threads and leave
- * the mask alone: the system then chooses the cores that others leave free. */
+ * the processes of a job share a machine unbound.  A control group's quota and OMP_NUM_THREADS limit the number of
+ * threads but do not change the mask, so the system chooses idle cores. */
 #include "config.h"
 #include "runtime/compat.h"
 #include "runtime/device/cores.h"
@@ -45,7 +45,7 @@ static void load(void)
 	else hwloc_topology_destroy(t);
 }
 
-/* Without cores in it, as in some virtual machines, hardware threads stand for them. */
+/* If it lists no cores, as in some virtual machines, hardware threads count as cores. */
 static hwloc_obj_type_t kind_of_core(void)
 {
 	bool cores = hwloc_get_nbobjs_by_type(machine.topology, HWLOC_OBJ_CORE) > 0;

@@ -1,4 +1,4 @@
-/* The cores that this process may use for its CPU teams, and why these (cores.c). */
+/* The cores that this process may use for its CPU teams, and the reasons for the choice (cores.c). */
 #ifndef SLP_CORES_H
 #define SLP_CORES_H
 
@@ -11,18 +11,18 @@ struct slp_cores {
 	int count;                     /* the cores that teams share */
 	int machine, hardware_threads; /* that the machine has */
 	int allowed;                   /* of these, by the process's mask */
-	int named;                     /* STARPU_WORKERS_CPUID or _COREID names so many; 0: all */
+	int named;                     /* number of cores that STARPU_WORKERS_CPUID or _COREID names; 0: all */
 	int ranks;                     /* unbound processes of one job on this machine that share them; 0: none */
 	int reserved;                  /* STARPU_RESERVE_NCPU */
 	int taken;                     /* by the workers of GPUs and STARPU_MAIN_THREAD_BIND */
-	int nodes;                     /* NUMA nodes of those that teams share */
+	int nodes;                     /* NUMA nodes of the teams' cores */
 	int openmp_threads;            /* OMP_NUM_THREADS; 0: not set */
 	int team_threads;              /* SL_TEAM_THREADS; 0: not set */
 	double quota;                  /* of a control group, in CPUs; 0: none */
-	bool openmp_binds;             /* OMP_PROC_BIND or the like: OpenMP narrows masks by itself */
+	bool openmp_binds;             /* OMP_PROC_BIND or similar is set: OpenMP narrows masks itself */
 };
 
-/* Looks for them anew; before the engine starts. */
+/* Finds them again; before the engine starts. */
 void slp_cores_choose(void);
 /* StarPU has started: the cores of GPUs' workers, and that of the calling thread if STARPU_MAIN_THREAD_BIND bound it,
  * are not for teams, if enough are left. */
@@ -31,7 +31,7 @@ bool slp_cores_main_bound(void); /* STARPU_MAIN_THREAD_BIND */
 const struct slp_cores *slp_cores(void);
 /* The hardware threads of `count` cores from `first` on; all of the process's for count 0. */
 void slp_cores_set(int first, int count, hwloc_bitmap_t set);
-/* team.c: what the worker and the threads of a team are bound to; false: nothing. */
+/* team.c: the mask of the worker and the threads of a team; false: none. */
 bool slp_team_mask(int team, hwloc_bitmap_t set);
 void slp_team_nodes(int team, hwloc_bitmap_t nodes); /* the NUMA nodes of its cores */
 void slp_cores_nodes(int first, int count, hwloc_bitmap_t nodes);

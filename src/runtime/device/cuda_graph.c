@@ -55,7 +55,7 @@ struct graph {
 	uint64_t used;
 };
 
-/* What a worker knows of a code. */
+/* A worker's data about a code. */
 struct code {
 	uint64_t number;
 	struct code *next;
@@ -99,7 +99,7 @@ static bool give_up(struct code *c)
 	return false;
 }
 
-/* ---- what is known of codes -------------------------------------------------------------------------------------- */
+/* ---- codes ------------------------------------------------------------------------------------------------------- */
 
 void slp_graph_forget(uint64_t number)
 {
@@ -110,7 +110,7 @@ void slp_graph_forget(uint64_t number)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Takes out of the worker's list what is dead, or all. */
+/* Removes dead entries, or all, from the worker's list. */
 static void sweep(struct worker *w, bool all)
 {
 	struct code *gone = NULL;
@@ -176,7 +176,7 @@ static bool is_empty(cudaGraph_t g)
 	return cudaGraphGetNodes(g, NULL, &n) == cudaSuccess && n == 0;
 }
 
-/* Kernels one after the other, and what each is launched with. */
+/* Kernels one after the other, and their launch parameters. */
 struct kernels {
 	int count;
 	cudaGraphNode_t nodes[MOST_KERNELS];
@@ -269,7 +269,7 @@ static bool make_graph(const struct slp_graph_run *r, struct worker *w, struct g
 	return ok;
 }
 
-/* ---- what has changed -------------------------------------------------------------------------------------------- */
+/* ---- changes ----------------------------------------------------------------------------------------------------- */
 
 static bool differs(const struct slp_graph_run *r, const struct graph *g, size_t begin, size_t end)
 {
@@ -404,7 +404,7 @@ bool slp_graph_launch(struct slp_graph_run *r)
 	struct code *c = code_of(w, r->code);
 	r->made = false;
 	if (!c) return false;
-	cudaGetLastError(); /* what StarPU has met and dealt with before */
+	cudaGetLastError(); /* errors that StarPU has handled */
 	struct graph *g = has_stream(w) ? graph_for(r, w, c) : NULL;
 	if (!g || cudaGraphLaunch(g->exec, starpu_cuda_get_local_stream()) != cudaSuccess) return give_up(c);
 	g->used = ++w->clock;

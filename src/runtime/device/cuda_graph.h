@@ -19,7 +19,8 @@ static inline bool slp_may_be_graph(const struct slp_call_list *p)
 #endif
 }
 
-/* What the kernels of a call depend on, besides its operation and its types: bytes [begin, end) of the run's keys. */
+/* The data that the kernels of a call depend on, besides its operation and its types: bytes [begin, end) of the run's
+ * keys. */
 struct slp_graph_call {
 	size_t addresses, addresses_end; /* where its operands lie */
 	size_t attrs, attrs_end;

@@ -1,4 +1,4 @@
-/* Devices: their names, whether they exist, and which StarPU workers they mean. */
+/* Devices: their names, their existence, and their StarPU workers. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ sl_device sl_gpu(int index)
 	return (sl_device){SL_DEVICE_GPU, index};
 }
 
-/* How many devices of a kind there are: CPU teams or GPUs; 0 before sl_init. */
+/* The number of devices of a kind: CPU teams or GPUs; 0 before sl_init. */
 int sl_device_count(enum sl_device_kind kind)
 {
 	SLP_CALL("sl_device_count", NULL);
@@ -33,13 +33,13 @@ int sl_device_count(enum sl_device_kind kind)
 	return kind == SL_DEVICE_CPU ? slp_engine.nteams : kind == SL_DEVICE_GPU ? slp_engine.ngpus : 0;
 }
 
-/* Whether two devices are the same one: kind and index.  The default device is not looked up: it equals only itself. */
+/* Whether two devices have the same kind and index.  The default device is not looked up: it equals only itself. */
 bool sl_device_equal(sl_device a, sl_device b)
 {
 	return a.kind == b.kind && (a.kind < SL_DEVICE_CPU || a.index == b.index);
 }
 
-/* Writes "cpu:0", "gpu", "auto" into name, the caller's, and returns it. */
+/* Writes the name of a device, such as "cpu:0", "gpu" or "auto", into the caller's name, and returns it. */
 const char *sl_device_name(sl_device device, char name[SL_DEVICE_NAME_MAX])
 {
 	static const char *const kinds[] = {"default", "auto", "cpu", "gpu"};
@@ -60,7 +60,7 @@ static int parse_index(const char **p)
 	return n;
 }
 
-/* One item, "gpu:0-3", of a list.  Returns how many devices it names, -1 if it is malformed. */
+/* One item, "gpu:0-3", of a list.  Returns the number of devices that it names, -1 if it is malformed. */
 static int parse_item(const char **p, sl_device *devices, int max)
 {
 	enum sl_device_kind kind = !strncmp(*p, "cpu", 3)    ? SL_DEVICE_CPU
@@ -84,8 +84,8 @@ static int parse_item(const char **p, sl_device *devices, int max)
 }
 
 /* Reads a list of devices: items "auto", "cpu", "cpu:1", "gpu:0-3", separated by commas.  Writes at most max of them
- * and returns how many there are, or 0 with SL_EINVAL for a malformed list.  Does not check that they exist; works
- * before sl_init.
+ * and returns their number, or 0 with SL_EINVAL for a malformed list.  Does not check that they exist; works before
+ * sl_init.
  *
  *     sl_device devices[8];
  *     int n = sl_device_parse("gpu:0-1,cpu", devices, 8); */

@@ -1,4 +1,4 @@
-/* Devices: which exist, and which of StarPU's workers and memory nodes they mean (device.c). */
+/* Devices: their existence, StarPU workers and memory nodes (device.c). */
 #ifndef SLP_DEVICE_H
 #define SLP_DEVICE_H
 
@@ -13,7 +13,7 @@ struct starpu_task;
 /* DEFAULT becomes the default device; an error if the device does not exist. */
 enum sl_status slp_device_resolve(const char *at, sl_device *device);
 int slp_device_pool(sl_device device);                      /* index of its pool, below SLP_POOLS */
-int slp_pool_workers(int pool);                             /* how many workers share it */
+int slp_pool_workers(int pool);                             /* number of workers that share it */
 uint64_t slp_device_nodes(const sl_device *devices, int n); /* the memory nodes of these devices, as bits */
 /* "main memory", "gpu:0", "a slave process" */
 const char *slp_node_name(unsigned node, char name[SL_DEVICE_NAME_MAX]);

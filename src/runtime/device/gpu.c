@@ -1,4 +1,4 @@
-/* cuBLAS and cuDNN: loaded at first use, and then a handle of each a CUDA worker, on the worker's stream. */
+/* cuBLAS and cuDNN: loaded at first use, with a handle of each for every CUDA worker, on the worker's stream. */
 #include "op.h"
 #include "runtime/compat.h"
 #include "runtime/device/cuda_graph.h"
@@ -33,7 +33,7 @@ struct library {
 	char why[256]; /* it cannot be used */
 };
 
-#ifdef SLP_EMULATE /* what is emulated is linked */
+#ifdef SLP_EMULATE /* emulated functions are linked */
 #define X(f, ...) .f = f,
 struct slp_cublas_functions slp_blas = {SLP_CUBLAS_FUNCTIONS(X) SLP_CUBLAS_EX_FUNCTIONS(X)};
 struct slp_cublas_lt_functions slp_blas_lt = {SLP_CUBLAS_LT_FUNCTIONS(X)};
@@ -114,8 +114,8 @@ static bool is_loaded(struct library *l, const struct slp_kernel *k)
 
 /* ---- handles ---------------------------------------------------------------------------------------------------- */
 
-/* Before each kernel.  What StarPU has met and dealt with before, such as memory that it did not get at once, is no
- * error of the kernel: it is forgotten here. */
+/* Before each kernel.  An error that StarPU has handled, such as memory that it did not get at first, is not the
+ * kernel's: it is cleared here. */
 void *slp_gpu_stream(void)
 {
 	cudaGetLastError();
@@ -124,7 +124,7 @@ void *slp_gpu_stream(void)
 
 void slp_gpu_wait(void)
 {
-	cudaStreamSynchronize(starpu_cuda_get_local_stream()); /* a fault is that of the task, at its end */
+	cudaStreamSynchronize(starpu_cuda_get_local_stream()); /* a fault belongs to the task, at its end */
 }
 
 bool slp_tf32_convolutions(void)

@@ -1,4 +1,4 @@
-/* Waiting and idling: threads that only wait for work leave the cores to threads that have some.
+/* Waiting and idling: threads that only wait for work leave the cores to threads with work.
  *
  * Three kinds of threads share the cores: the program's threads, StarPU's workers, which poll, and the teams' OpenMP
  * threads, which poll for milliseconds after each parallel region.  A thread that wakes up on the core of a polling
@@ -27,7 +27,7 @@ struct slp_idle_counts slp_idle_counts;
 
 /* Of each worker.  With many of them, waking all for the task of one would cost more than the task. */
 static struct bed {
-	_Alignas(64) atomic_uint bell; /* counts what may give this worker work, and no other one */
+	_Alignas(64) atomic_uint bell; /* counts events that may give this worker alone work */
 	atomic_int tasks;              /* that were submitted for this worker alone, and have not ended */
 	bool asleep;                   /* under the lock */
 	pthread_cond_t rung;
@@ -38,7 +38,7 @@ static struct {
 	bool any_will_do;    /* the policy lets each worker take each task */
 	atomic_int core;     /* on which a worker began its last task */
 	atomic_int waiting;  /* threads that wait for all tasks */
-	atomic_uint bell;    /* counts what may give any worker work */
+	atomic_uint bell;    /* counts events that may give any worker work */
 	atomic_int asleep;   /* workers */
 	atomic_int anywhere; /* tasks that were submitted for several workers, and have not ended */
 	pthread_mutex_t lock;
@@ -57,7 +57,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Up to `most` of those that sleep. */
+/* Wakes up to `most` sleeping workers. */
 static void ring(int most)
 {
 	pthread_mutex_lock(&idle.lock);

@@ -1,4 +1,4 @@
-/* Waiting and idling: workers without work sleep, and wake when a task may be for them (idle.c). */
+/* Waiting and idling: workers without work sleep, and wake when a task that they may run is submitted (idle.c). */
 #ifndef SLP_IDLE_H
 #define SLP_IDLE_H
 
@@ -14,8 +14,8 @@ void slp_idle_wake(void);              /* there may be work: something was submi
 void slp_idle_wake_worker(int worker); /* the same for this one alone; -1: any */
 void slp_idle_over(void);              /* from a worker: it has work */
 struct slp_idle_counts {
-	_Atomic uint64_t naps, woken; /* how often workers slept, and did until there was something */
-	_Atomic uint64_t team_yields; /* how often all threads of a team gave way */
+	_Atomic uint64_t naps, woken; /* number of times that workers slept, and that they slept until there was work */
+	_Atomic uint64_t team_yields; /* number of times that all threads of a team yielded */
 };
 extern struct slp_idle_counts slp_idle_counts;
 bool slp_wait_beside_worker(void);     /* the calling thread of the program is on a worker's core */
@@ -23,7 +23,7 @@ void slp_wait_all_begin(void);         /* the calling thread waits until workers
 void slp_wait_all_end(void);           /* ... no more */
 void slp_idle_between_looks(int look); /* a thread that looks again and again, for the look-th time: gives way */
 
-/* A task for this device was submitted; it may run at once.  From any thread. */
+/* A task for this device was submitted and may run at once.  From any thread. */
 void slp_idle_submitted(sl_device device);
 /* Such a task has ended: others may run now.  From its worker. */
 void slp_idle_ended(sl_device device);

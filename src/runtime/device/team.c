@@ -1,4 +1,4 @@
-/* CPU teams: the cores of the machine are dealt out to the CPU workers; a worker's kernels run on all cores of its
+/* CPU teams: the cores of the machine are distributed over the CPU workers; a worker's kernels run on all cores of its
  * team.
  *
  * A worker's mask is that of its whole team, and so are those of the threads that OpenMP makes for it, because threads
@@ -42,7 +42,7 @@ void slp_team_stacks(void)
 	pthread_attr_destroy(&a);
 }
 
-/* ---- who gets what ----------------------------------------------------------------------------------------------- */
+/* ---- distribution ------------------------------------------------------------------------------------------------ */
 
 int slp_team_cores_total(void)
 {
@@ -72,7 +72,8 @@ static int node_range(int node, int *count)
 	return first;
 }
 
-/* The first core of a team, and how many it has.  As many teams as NUMA nodes, or a multiple, stay on a node each. */
+/* The first core of a team, and its number of cores.  If the number of teams is that of NUMA nodes, or a multiple, each
+ * stays on one node. */
 static int team_range(int index, int *count)
 {
 	int n = count_teams(), nodes = slp_cores()->nodes;
@@ -225,7 +226,7 @@ void slp_team_yield(void)
 
 /* ---- loops ------------------------------------------------------------------------------------------------------- */
 
-/* What a thread begins with; others take of it once they have done their own. */
+/* A thread's first pieces; others take some of them once they have done their own. */
 struct share {
 	_Alignas(64) _Atomic int64_t next; /* piece */
 	int64_t end;
@@ -248,9 +249,9 @@ static void run_pieces(const struct loop *l, struct share *s)
 	}
 }
 
-/* All threads of the team take part, even in a few pieces: libgomp would end the others.  Each begins with a share of its
- * own, the same in each loop of as many pieces, for what it touched last is near; then it helps the next ones, because a
- * core may be slower than others, or busy with another program. */
+/* All threads of the team take part, even in a few pieces: libgomp would end the others.  Each begins with its own
+ * share, the same in each loop of as many pieces, because the data that it touched last is near; then it helps the next
+ * ones, because a core may be slower than others, or busy with another program. */
 static void deal(const struct loop *l)
 {
 	const struct team *t = team;

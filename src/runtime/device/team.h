@@ -6,8 +6,8 @@
 
 int slp_team_cores_total(void);
 int slp_team_cores(int team);   /* of a team of this process */
-int slp_team_threads(int team); /* as many, or fewer, or what SL_TEAM_THREADS says */
-void slp_team_stacks(void);     /* of threads to come: large enough for kernels, whatever ulimit -s says */
+int slp_team_threads(int team); /* the number of cores, fewer, or that of SL_TEAM_THREADS */
+void slp_team_stacks(void);     /* stack size of new threads: large enough for kernels, whatever ulimit -s */
 void slp_team_enter(void);      /* called by a CPU worker before each segment: makes it head of its team */
 int slp_team_size(void);        /* threads of the calling worker's team */
 int slp_team_index(void);       /* of the calling worker's team, which it has entered */

@@ -1,7 +1,7 @@
-/* What was measured on this machine's GPUs, in memory and in a file for each kind of GPU, FOLDER/starling/GPU: FOLDER is
- * where StarPU keeps its models.  A line is a key, a way, µs and a check sum, between tabs; lines that do not check, as
- * of a file that was cut off, are passed over, and what they said is measured again.  Lines are only added, under a
- * lock, each in one piece. */
+/* Measurements on this machine's GPUs, in memory and in a file for each kind of GPU, FOLDER/starling/GPU: FOLDER is
+ * that of StarPU's models.  A line is a key, a way, µs and a check sum, separated by tabs; lines with a wrong check
+ * sum, such as those of a truncated file, are skipped and measured again.  Lines are only appended, under a lock, each
+ * in one write. */
 #include "tune.h"
 
 #include "config.h"
@@ -60,7 +60,7 @@ struct kind {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct kind *kinds;
-static char names[DEVICES][256]; /* of kinds, by device; empty: not asked for yet */
+static char names[DEVICES][256]; /* kinds, by device; empty: not requested yet */
 
 static uint64_t hash_of(const char *text, size_t n)
 {
@@ -140,7 +140,8 @@ static void read_file(struct kind *kind)
 	fclose(file);
 }
 
-/* After what other processes have added since; an end of line first, where a line was cut off. */
+/* Appended after the lines that other processes have added since; an end of line first, if the last line was cut off.
+ */
 static void write_line(struct kind *kind, int fd, const char *key, const char *way, double us)
 {
 	char line[LINE + 1] = "\n", last = '\n';
@@ -173,7 +174,7 @@ static void find_path(struct kind *kind)
 	snprintf(name, sizeof name, "%s", kind->name);
 	for (char *c = name; *c; c++)
 		if (!isalnum((unsigned char)*c)) *c = '-';
-	if (!folder(within) || (mkdir(within, 0777) && errno != EEXIST)) return; /* StarPU has made what it is in */
+	if (!folder(within) || (mkdir(within, 0777) && errno != EEXIST)) return; /* StarPU has created its folder */
 	if (snprintf(kind->path, sizeof kind->path, "%s/%s", within, name) >= SLP_TUNE_PATH) kind->path[0] = '\0';
 }
 
@@ -188,7 +189,7 @@ static const char *device_name(void)
 	return names[device][0] ? names[device] : NULL;
 }
 
-/* That of the calling thread; NULL: it is not known. */
+/* The kind of the calling thread's GPU; NULL: unknown. */
 static struct kind *current(void)
 {
 	const char *name = device_name();

@@ -58,7 +58,7 @@ static size_t need(const struct slp_segment *seg)
 	return bytes;
 }
 
-/* The GPUs where it may run: from *first to before *last. */
+/* The GPUs that may run it: from *first to before *last. */
 static void find_gpus(const struct slp_segment *seg, int *first, int *last)
 {
 	*first = *last = 0;
@@ -105,9 +105,9 @@ bool slp_admission_enter(struct slp_segment *seg, char *why, size_t size)
 	return true;
 }
 
-/* A task asks for its values when it is ready, which in a chain is when the one before has ended.  What no other task
- * uses now is asked for as soon as there is room, in the order of the program.  Where all values fit they are there
- * already. */
+/* A task requests its values when it is ready, which in a chain is when the previous one has ended.  Values that no
+ * other task uses now are requested as soon as they fit, in the order of the program.  If all values fit, they are
+ * there already. */
 void slp_admission_prefetch(const struct slp_segment *seg)
 {
 	int first, last;

@@ -1,14 +1,14 @@
-/* What fits into the memory of a GPU together (admission.c). */
+/* Tasks that fit together into the memory of a GPU (admission.c). */
 #ifndef SLP_ADMISSION_H
 #define SLP_ADMISSION_H
 
 #include "runtime/task/record.h"
 #include "starling/base.h"
 
-/* Waits until the segment, whose slots are allocated, has room beside those under way on its GPUs, and counts it there.
+/* Waits until the segment, whose slots are allocated, fits beside the tasks in flight on its GPUs, and counts it there.
  * False, with the reason: it never will. */
 bool slp_admission_enter(struct slp_segment *segment, char *why, size_t size);
-/* After that: where not all values have room on its GPU, has those that the segment reads sent there. */
+/* After that: if not all values fit on its GPU, requests the values that the segment reads. */
 void slp_admission_prefetch(const struct slp_segment *segment);
 bool slp_admission_short(void); /* whether a GPU's memory is nearly full */
 /* Bytes that StarPU may use on a GPU, or on the smallest of all; 0: no limit is known, or it is no GPU. */

@@ -1,4 +1,4 @@
-/* Control groups: where the files of this process's group are, in both versions, and of the groups around it. */
+/* Control groups: the files of this process's group and of all outer groups, in both versions. */
 #include "runtime/memory/cgroup.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/* Control groups: the files of the group that this process is in, and of all groups around it. */
+/* Control groups: the files of this process's group and of all outer groups. */
 #ifndef SLP_CGROUP_H
 #define SLP_CGROUP_H
 
@@ -7,10 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* For tests: what stands before /proc and /sys. */
+/* For tests: a prefix of /proc and /sys. */
 extern const char *slp_system_root;
 
-/* A file of the system's, whose path begins with /proc or /sys.  No memory is asked for, and little of the stack. */
+/* A file of the system, whose path begins with /proc or /sys.  Allocates nothing, and uses little stack. */
 bool slp_system_read(const char *path, char *text, size_t size);
 
 /* A group's folder.  Its path is long, and the stack may be small: there is one path, and names are added to it. */
@@ -22,7 +22,7 @@ struct slp_cgroup {
 };
 
 bool slp_cgroup_read(struct slp_cgroup *group, const char *file, char *text, size_t size);
-/* A file that begins with a number; false for "max" and what is as good as no limit. */
+/* Reads a number from a file; false for "max" and numbers that are effectively no limit. */
 bool slp_cgroup_number(struct slp_cgroup *group, const char *file, uint64_t *number);
 
 /* Calls visit for the process's group and all that it is in, in both versions; controller is that of the first: "memory",

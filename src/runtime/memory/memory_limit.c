@@ -1,5 +1,5 @@
-/* How much main memory is available: the minimum of the machine's available memory and of the limits of the process
- * (ulimit) and its control groups.  Linux grants more memory than it has and kills the process that uses it; StarPU
+/* The available main memory: the minimum of the machine's available memory and of the limits of the process (ulimit)
+ * and its control groups.  Linux grants more memory than it has and kills the process that uses it; StarPU
  * repeats a refused allocation endlessly.  So large requests are checked here first. */
 #include "runtime/compat.h"
 #include "runtime/memory/memory_limit.h"
@@ -22,7 +22,7 @@
 
 enum {
 	LEAST = 4 << 20,
-	MOST = 128 << 20, /* is left for what kernels and libraries ask for themselves */
+	MOST = 128 << 20, /* is left for allocations of kernels and libraries */
 	GROUP_MARGIN = 32 << 20,
 	FRESH_MS = 100
 };
@@ -31,12 +31,12 @@ static _Atomic size_t asked, enough; /* since it was last read how much there is
 static _Atomic int64_t read_at;      /* in ms */
 static atomic_long promised;
 
-/* ---- what the system says ---------------------------------------------------------------------------------------- */
+/* ---- the system's limits ----------------------------------------------------------------------------------------- */
 
 struct room {
 	uint64_t bytes;
 	const char *whose;
-	uint64_t margin; /* stays free beside what stays for libraries */
+	uint64_t margin; /* stays free beside the libraries' part */
 	uint64_t pieces; /* of bytes: free in the heap, wherever that may be */
 };
 
@@ -75,7 +75,7 @@ static uint64_t read_machine(struct room *r)
 	return swap;
 }
 
-/* What StarPU may use of it; -1: no limit. */
+/* The main memory that StarPU may still use; no limit: -1. */
 static void read_starpu(struct room *r)
 {
 	starpu_ssize_t bytes = sl_is_initialized() ? starpu_memory_get_available(STARPU_MAIN_RAM) : -1;
@@ -92,7 +92,7 @@ static uint64_t free_in_heap(void)
 #endif
 }
 
-/* Otherwise each thread takes 64 MiB of what is limited, and another thread cannot use what is free in its heap. */
+/* Otherwise each thread takes 64 MiB of the limited memory, and another thread cannot use the free part of its heap. */
 static void share_heap(void)
 {
 #ifdef __GLIBC__
@@ -101,7 +101,7 @@ static void share_heap(void)
 #endif
 }
 
-/* What is free in the heap stays a part of the process, so it can be used, if not as a whole. */
+/* Free memory of the heap remains part of the process, so it can be used, if not as a whole. */
 static void lower_limit(struct room *r, uint64_t limit, uint64_t used, uint64_t unused, const char *whose)
 {
 	uint64_t before = r->bytes;
@@ -115,7 +115,7 @@ static bool has_limits(struct rlimit *all, struct rlimit *data)
 	return all->rlim_cur != RLIM_INFINITY || data->rlim_cur != RLIM_INFINITY;
 }
 
-/* What is promised is used already, as ulimit counts. */
+/* Promised memory is used already, as ulimit counts. */
 static void read_limits(struct room *r)
 {
 	struct rlimit all, data;
@@ -152,7 +152,7 @@ static uint64_t less(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-/* What of the group can still go to swap space. */
+/* The part of the group that can still go to swap space. */
 static uint64_t swap_left(const struct version *v, struct slp_cgroup *folder, uint64_t swap)
 {
 	uint64_t limit, used;
@@ -228,7 +228,7 @@ static int64_t now_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* What stays for libraries beside so many bytes. */
+/* The part left for libraries beside `bytes`. */
 static size_t left_beside(size_t bytes)
 {
 	return bytes < LEAST ? LEAST : bytes < MOST ? bytes : MOST;
@@ -240,8 +240,8 @@ static bool fits(const struct room *r, size_t bytes, size_t more)
 	return all >= bytes && all - bytes >= left_beside(bytes) + r->margin;
 }
 
-/* How much there is.  The heap keeps what was freed, below anything that is still used: for the system and for control
- * groups it is used, so it is given back before something is refused. */
+/* The available memory.  The heap keeps freed memory below any block in use: the system and control groups count it as
+ * used, so it is returned before a request is refused. */
 static struct room room_for(size_t bytes, size_t more)
 {
 	enum { WORTH = 1 << 20 };
@@ -305,7 +305,7 @@ const char *slp_memory_limit_text(size_t bytes, char text[160])
 {
 	struct room r = read_room();
 	int n = snprintf(text, 160,
-	                 "no memory for another %zu bytes, and %" PRIu64 " for libraries: %" PRIu64 " are there (%s)",
+	                 "out of memory: %zu bytes needed and %" PRIu64 " reserved, %" PRIu64 " available (limit: %s)",
 	                 bytes, left_beside(bytes) + r.margin, r.bytes, r.whose);
 	if (r.pieces > bytes && n > 0 && n < 160)
 		snprintf(text + n, 160 - (size_t)n, ", %" PRIu64 " in pieces", r.pieces);

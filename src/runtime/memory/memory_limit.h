@@ -1,23 +1,23 @@
-/* How much main memory is available (memory_limit.c). */
+/* The available main memory (memory_limit.c). */
 #ifndef SLP_MEMORY_LIMIT_H
 #define SLP_MEMORY_LIMIT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { SLP_MEMORY_LARGE = 1 << 20 }; /* writing it takes longer than reading how much is there */
+enum { SLP_MEMORY_LARGE = 1 << 20 }; /* writing it takes longer than reading the available memory */
 
-/* Whether so many bytes more may be asked for.  Nanoseconds, unless what was asked for lately could matter. */
+/* Whether `bytes` more may be requested.  Nanoseconds, unless recent requests could matter. */
 bool slp_memory_limit_allows(size_t bytes);
 /* The same for libraries while others take memory unseen: where ulimit makes requests fail, it is read now. */
 bool slp_memory_limit_allows_now(size_t bytes);
 size_t slp_memory_available(void);   /* read now */
-void slp_memory_limit_changed(void); /* a limit has: what was read before counts for nothing */
-/* Whether so many bytes could be asked for, once so many others are given back. */
+void slp_memory_limit_changed(void); /* a limit has changed: earlier readings are invalid */
+/* Whether `bytes` could be requested, once `more` bytes are freed. */
 bool slp_memory_limit_could_allow(size_t bytes, size_t more);
 /* Bytes that were requested and not written yet, so that the system does not count them: more, or less. */
 void slp_memory_promise(long bytes);
-/* "no memory for another 8 bytes, and 4194304 for libraries: 4 are there (control group)" */
+/* "out of memory: 8 bytes needed and 4194304 reserved, 4 available (limit: control group)" */
 const char *slp_memory_limit_text(size_t bytes, char text[160]);
 
 #endif

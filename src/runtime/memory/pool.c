@@ -1,5 +1,5 @@
-/* Pools: buffers without a holder.  Each device and size class has a stack of idle ones and a queue of those whose last
- * tasks are still under way ("in flight"). */
+/* Pools: buffers without a holder.  Each device and size class has a stack of idle buffers and a queue of buffers in
+ * flight, which tasks still use. */
 #include "runtime/engine.h"
 #include "runtime/memory/pool.h"
 #include "runtime/task/buffer.h"

@@ -1,6 +1,6 @@
-/* Run-ahead: how far submission may be ahead of execution, in tasks, and waiting for work to end.
- * Waiting keeps the engine locked, so that the order of submission stays that of the calls; what ends on the workers
- * never takes that lock.  Locks are StarPU's, which in simulation let simulated time pass. */
+/* Run-ahead: the limit of tasks by which submission may be ahead of execution, and waiting for work to end.  Waiting
+ * keeps the engine locked, so that the order of submission is that of the calls; the end of a task on a worker never
+ * takes that lock.  The locks are StarPU's, so simulated time passes in them. */
 #include "runtime/compat.h"
 #include "runtime/engine.h"
 #include "runtime/memory/runahead.h"
@@ -90,8 +90,8 @@ void slp_runahead_wait(void)
 	if (atomic_load(&ahead.pending) >= max) wait_below(max - 1 - max / 4);
 }
 
-/* One more is under way.  Who enters must not wait for others any more before it is submitted: it would wait for
- * itself. */
+/* One more task is in flight.  After entering, the caller must not wait for others before it is submitted: it would
+ * wait for itself. */
 void slp_runahead_enter(void)
 {
 	peak(atomic_fetch_add(&ahead.pending, 1) + 1);

@@ -63,7 +63,7 @@ static const char *copy_text(char **to, const char *text)
 	return start;
 }
 
-/* Copies, for what a compiled program says goes with the program.  false without memory. */
+/* Copies, because the compiled program's texts end with the program.  False without memory. */
 static bool copy_texts(struct slp_explanation *e, const struct slp_segment *seg)
 {
 	struct texts t;
@@ -120,7 +120,7 @@ static bool copy_reads(struct slp_explanation *e, const struct slp_segment *seg)
 	return true;
 }
 
-/* The last call that writes a storage is what explains it. */
+/* The last call that writes a storage explains it. */
 static void explain_results(struct slp_explanation *e, struct slp_segment *seg)
 {
 	const struct slp_record *r = slp_record_first(seg->calls);
@@ -175,7 +175,7 @@ static void look_at(struct slp_explanation *e, struct starpu_task *task, int wor
 	p->transfers = 1e-6 * starpu_task_expected_data_transfer_time_for(task, (unsigned)worker);
 }
 
-/* Where the inputs lie, and what StarPU expects of each device: now, as its scheduler does. */
+/* The places of the inputs, and StarPU's expectations for each device: now, as its scheduler computes them. */
 static void task_ready(void *arg)
 {
 	struct starpu_task *task = arg;

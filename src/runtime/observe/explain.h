@@ -46,7 +46,7 @@ struct slp_explanation {
 
 /* explain.c */
 void slp_explain_start(void); /* the engine has started */
-/* The segment's buffers are chosen, and its storages still known: its results refer to what will be kept; locked. */
+/* The segment's buffers are chosen, and its storages still known: links its results to the records; locked. */
 void slp_explain_segment(struct slp_segment *seg);
 void slp_explain_task(struct slp_segment *seg, struct starpu_task *task);
 /* The task has ended, or could not be submitted; from its callback. */
@@ -57,7 +57,7 @@ static inline void slp_explain_forget(struct slp_storage *storage)
 {
 	if (storage->explanation) slp_explain_drop(storage);
 }
-/* What is known of a storage's values once their task has ended, held; NULL: nothing.  Waits. */
+/* The records of a storage's values once their task has ended, with a reference; NULL: none.  Waits. */
 struct slp_explanation *slp_explain_get(struct slp_storage *storage, int *call);
 void slp_explain_release(struct slp_explanation *e);
 

@@ -1,4 +1,4 @@
-/* What sl_explain prints. */
+/* The text of sl_explain. */
 #include <math.h>
 #include <string.h>
 
@@ -62,7 +62,7 @@ static void print_devices(FILE *f, const struct slp_explanation *e)
 	}
 }
 
-/* What was not where it ran when it became ready, with the node it can have come from. */
+/* The inputs that were not on the task's node when it became ready, with the node that they may have come from. */
 static void print_travels(FILE *f, const struct slp_explanation *e)
 {
 	unsigned node = starpu_worker_get_memory_node((unsigned)e->worker);
@@ -70,7 +70,7 @@ static void print_travels(FILE *f, const struct slp_explanation *e)
 		char name[SL_DEVICE_NAME_MAX];
 		const struct slp_travel *r = &e->reads[i];
 		if (!r->valid || r->valid & 1u << node) continue;
-		slp_fprintf(f, "  %.3f MiB travelled from %s\n", (double)r->bytes / 1048576,
+		slp_fprintf(f, "  %.3f MiB transferred from %s\n", (double)r->bytes / 1048576,
 		            slp_node_name((unsigned)__builtin_ctz(r->valid), name));
 	}
 }
@@ -81,8 +81,7 @@ static void print_waits(FILE *f, const struct slp_explanation *e)
 	slp_fprintf(f, "  waited %s for its inputs to be computed, %s in the queue, %s for transfers\n",
 	            milliseconds(e->blocked, a), milliseconds(e->queued, b), milliseconds(e->fetched, c));
 	if (slp_priority_is_used())
-		slp_fprintf(f, "  priority %d, by which %s sorts what is ready\n", e->priority,
-		            slp_engine.config.sched);
+		slp_fprintf(f, "  priority %d, by which %s sorts ready tasks\n", e->priority, slp_engine.config.sched);
 }
 
 /* ---- why there --------------------------------------------------------------------------------------------------- */
@@ -133,7 +132,7 @@ static void print_why(FILE *f, const struct slp_explanation *e)
 	}
 	if (count_allowed(e) <= 1) fputs("there is no other device\n", f);
 	else if (predicts(sched)) slp_fprintf(f, "%s chose it: %s\n", sched, prediction(e));
-	else slp_fprintf(f, "%s chose it, which looks neither at times nor at transfers\n", sched);
+	else slp_fprintf(f, "%s chose it, without considering times or transfers\n", sched);
 }
 
 void slp_explain_print(FILE *f, const struct slp_explanation *e, int call, const char *type)

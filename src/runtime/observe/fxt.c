@@ -1,5 +1,5 @@
-/* Traces: gives StarPU each task's name, call site and colour while it records one, and writes to the file named
- * by SL_TRACE_TASKS what StarPU has no room for: the shapes of each call, and the block that it belongs to. */
+/* Traces: gives StarPU each task's name, call site and colour while it records one, and writes data that StarPU cannot
+ * store to the file named by SL_TRACE_TASKS: the shapes of each call, and its block. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,13 +56,13 @@ const char *slp_fxt_call_site_in_block(const char *at)
 	return slp_text_keep(text, at);
 }
 
-/* ---- what a task runs ------------------------------------------------------------------------------------------- */
+/* ---- the calls of a task ---------------------------------------------------------------------------------------- */
 
 /* One a kind of task: its number in the file, its name, its colour. */
 struct kind {
 	struct kind *next;
 	uint32_t footprint;
-	size_t sites; /* where its calls were asked for */
+	size_t sites; /* the call site of its calls */
 	int nops, number;
 	const char *name;
 	const struct sl_op *heaviest; /* of its calls; the family is its */
@@ -81,8 +81,8 @@ static double flops_of(const struct slp_record *r)
 	return c.op->flops ? c.op->flops(&c) : 0;
 }
 
-/* "conv2d", "linear+relu", "fill*3+sum+8": calls in their order; when that grows long, how many more there are.
- * Without blanks, which trace formats do not take. */
+/* "conv2d", "linear+relu", "fill*3+sum+8": calls in order; in a long list, the number of the remaining ones.  Without
+ * blanks, which trace formats do not accept. */
 static const char *name_of(const struct slp_call_list *p)
 {
 	enum { LONG = 16 };
@@ -130,7 +130,7 @@ static void write_text(const char *text, size_t length)
 	for (size_t i = 0; i < length; i++) fputc(slp_is_control(text[i]) ? ' ' : text[i], kinds.file);
 }
 
-/* The blocks that its calls belong to, if there are several, and about what each takes. */
+/* The blocks of its calls, if there are several, and the approximate share of each. */
 static void describe_layers(const struct kind *k)
 {
 	if (!k->layers || k->layers->count < 2) return;
@@ -142,7 +142,7 @@ static void describe_layers(const struct kind *k)
 	fputc('\n', kinds.file);
 }
 
-/* A line that says what tasks of the kind compute. */
+/* A line that describes the computations of such tasks. */
 static void describe(const struct kind *k, const struct slp_call_list *p)
 {
 	const struct slp_record *r = slp_record_first(p);
@@ -201,7 +201,7 @@ static void set_call_site(struct starpu_task *task, const char *at)
 	slp_task_set_call_site(task, slp_text_keep(file, ""), atoi(at + n));
 }
 
-/* How much of a block's path another call's site shares: "net0/dense0" and "net0/dense1" are both in "net0". */
+/* The length of a block's path that another call's site shares: "net0/dense0" and "net0/dense1" are both in "net0". */
 static size_t shared(const char *path, size_t length, const char *at)
 {
 	const char *other = at ? slp_fxt_block_path(at) : "";
@@ -279,7 +279,7 @@ static struct {
 	unsigned long steps;
 } iterations;
 
-/* StarPU's pop leaves the number where it was (1.4.10): so its stack is emptied, and filled anew. */
+/* StarPU's pop leaves the number unchanged (1.4.10): so its stack is emptied, and refilled. */
 static void show_iterations(void)
 {
 	static int shown;
@@ -291,9 +291,9 @@ static void show_iterations(void)
 	for (; shown < iterations.depth && shown < 2; shown++) starpu_iteration_push(iterations.numbers[shown]);
 }
 
-/* Numbers the operations that follow, until sl_iteration_pop, for traces: a step of training, say.  Within one
- * iteration there may be another; two levels are shown.  Without a trace, nothing happens.  Programs that do not number
- * their iterations get the number of the trainer's steps.
+/* Begins an iteration, such as a step of training: traces number the operations until sl_iteration_pop with it.
+ * Iterations may be nested; traces show two levels.  No effect without a trace.  If a program does not number its
+ * iterations, traces have the numbers of the trainer's steps.
  *
  *     for (int step = 0; step < steps; step++) {
  *             sl_iteration_push(step);
@@ -311,7 +311,7 @@ void sl_iteration_push(int64_t number)
 	slp_unlock();
 }
 
-/* Ends the iteration that the last sl_iteration_push began. */
+/* Ends the iteration of the last sl_iteration_push. */
 void sl_iteration_pop(void)
 {
 	SLP_CALL("sl_iteration_pop", NULL);

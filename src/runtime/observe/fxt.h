@@ -1,5 +1,5 @@
-/* Additional data for StarPU's traces (FxT): readable names, call sites, blocks, colours, iterations.  Nothing of
- * this is done unless a trace is recorded. */
+/* Additional data for StarPU's traces (FxT): readable names, call sites, blocks, colours, iterations.  It costs nothing
+ * unless a trace is recorded. */
 #ifndef SLP_FXT_H
 #define SLP_FXT_H
 
@@ -22,14 +22,14 @@ static inline const char *slp_fxt_call_site(const char *at)
 /* The block in "file:line [block]", up to the bracket; empty: none. */
 const char *slp_fxt_block_path(const char *at);
 
-/* Calls of this thread belong to a block or phase of that name from now on; returns what to leave with. */
+/* Calls of this thread belong to a block or phase of that name from now on; returns the argument for leaving it. */
 const char *slp_fxt_enter(const char *name);
 void slp_fxt_leave(const char *outer);
 
 /* Locked: describes the task before it is submitted. */
 void slp_fxt_task(struct slp_segment *segment, struct starpu_task *task);
 
-/* How long the current task's calls took, by layer. */
+/* The times of the current task's calls, by layer. */
 void slp_fxt_spent(const struct slp_layers *layers, const double *seconds);
 /* The calling thread has waited since then (sl_time). */
 void slp_fxt_waited(const char *what, double since);

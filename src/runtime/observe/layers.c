@@ -35,7 +35,7 @@ static double bytes_of(const struct slp_type *t)
 	return (double)sl_shape_size(t->shape) * (double)sl_dtype_size(t->dtype);
 }
 
-/* What a call computes, and what it reads and writes. */
+/* The operations of a call, and the bytes that it reads and writes. */
 struct work {
 	double flops, bytes;
 };
@@ -155,9 +155,9 @@ static void profile_clear(void)
 	profile.count = 0;
 }
 
-/* Measures the time of each call from now on, and forgets earlier times; sl_profile_print prints the times. Blocks are
- * named only in networks that are compiled afterwards. After each call the engine waits for a GPU, so that the time is
- * that of the call: programs on GPUs are slower meanwhile. */
+/* Starts to measure the time of each call, and forgets earlier times; sl_profile_print prints the times.  Blocks are
+ * named only in networks that are compiled afterwards.  On a GPU the engine waits after each call, to measure it alone,
+ * so programs are slower meanwhile. */
 void sl_profile_start(void)
 {
 	pthread_mutex_lock(&profile.lock);
@@ -167,7 +167,7 @@ void sl_profile_start(void)
 	atomic_store(&slp_profile_on, true);
 }
 
-/* Sets the machine's peak rates: flops and bytes per second, both above 0; other values forget them.  Times measured
+/* Sets the machine's peak rates: flops and bytes per second, both above 0; other values remove them.  Times measured
  * afterwards are compared with the floor that follows from the rates: for each call, the longer of flops / rate and
  * bytes / rate, its inputs and results counted once (S. Williams, A. Waterman, D. Patterson, "Roofline", 2009).
  * sl_profile_print then has a column "of floor": floor / time.  It may be above 1 if data stay in caches. */
@@ -218,8 +218,8 @@ static void print_entries(FILE *file, struct entry **list, int count)
 	fputc('\n', file);
 }
 
-/* Prints how long the calls have taken since sl_profile_start, by operation, place and block, the longest first.  Does
- * not wait: calls that are still under way are missing. */
+/* Prints the times of the calls since sl_profile_start, by operation, place and block, the longest first.  Does not
+ * wait: calls still in flight are missing. */
 void sl_profile_print(FILE *file)
 {
 	int count = 0;

@@ -1,4 +1,4 @@
-/* Time by layer within tasks: which block each call of a task belongs to, and how long its calls take (layers.c). */
+/* Time by layer within tasks: the block of each call of a task, and the times of calls (layers.c). */
 #ifndef SLP_LAYERS_H
 #define SLP_LAYERS_H
 
@@ -8,7 +8,7 @@
 struct slp_layers {
 	int count;
 	char **paths;   /* "net0/conv1"; "": in none */
-	double *weight; /* about how much each takes, from operations and bytes */
+	double *weight; /* estimated time of each, from operations and bytes */
 	int *of_call;
 };
 
@@ -22,7 +22,7 @@ extern atomic_bool slp_profile_on;
 /* The times of one run of a segment's calls, by a worker. */
 struct slp_laps {
 	const struct slp_segment *segment;
-	double *seconds; /* by layer; NULL: not wanted, or no memory */
+	double *seconds; /* by layer; NULL: not requested, or no memory */
 	double since;
 	bool cuda;
 };
@@ -31,7 +31,7 @@ void slp_laps_begin(struct slp_laps *laps, const struct slp_segment *segment, bo
 void slp_laps_call(struct slp_laps *laps, int number, const struct slp_record *call);
 void slp_laps_end(struct slp_laps *laps);
 
-/* Whether they are wanted.  What a GPU does ends later than its call: it is waited for in profiles, not in traces. */
+/* Whether times are requested.  A GPU's work ends later than its call: profiles wait for it, traces do not. */
 static inline bool slp_laps_wanted(const struct slp_segment *segment, bool cuda)
 {
 	return atomic_load_explicit(&slp_profile_on, memory_order_relaxed) || (segment->layers && !cuda);

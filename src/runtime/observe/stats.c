@@ -1,4 +1,4 @@
-/* Statistics: what the runtime did, counted as it happens, and what StarPU counted. */
+/* Statistics: counters of the runtime, and StarPU's. */
 #include <string.h>
 
 #include "alloc.h"
@@ -43,9 +43,9 @@ void slp_stats_sample(void)
 	pthread_mutex_unlock(&seen.lock);
 }
 
-/* Fills stats, which belongs to the caller, with the figures since sl_init or sl_stats_reset. Does not wait: call
- * sl_wait_all first for figures that include all calls.  node_peak is sampled; link_bytes are those of StarPU's
- * transfers. Without an engine, nodes is 0.  Nothing happens if stats is NULL. */
+/* Fills the caller's stats with the statistics since sl_init or sl_stats_reset.  Does not wait: call sl_wait_all first
+ * to include all calls.  node_peak is sampled; link_bytes counts StarPU's transfers.  Without a running engine, nodes
+ * is 0.  No effect if stats is NULL. */
 void sl_stats_get(struct sl_stats *stats)
 {
 	SLP_CALL("sl_stats_get", NULL);
@@ -85,7 +85,7 @@ void sl_stats_get(struct sl_stats *stats)
 	pthread_mutex_unlock(&seen.lock);
 }
 
-/* Resets the counts; memory and tasks that exist now still count, and peaks start from them. */
+/* Resets the counts; existing memory and tasks still count, and peaks start from them. */
 void sl_stats_reset(void)
 {
 	SLP_CALL("sl_stats_reset", NULL);
@@ -101,7 +101,7 @@ void sl_stats_reset(void)
 	pthread_mutex_unlock(&seen.lock);
 }
 
-/* Prints the statistics, one on each line; sizes in MiB.  Nothing happens if file is NULL. */
+/* Prints the statistics, one on each line; sizes in MiB.  No effect if file is NULL. */
 void sl_stats_print(FILE *file)
 {
 	if (!file) return;

@@ -1,4 +1,4 @@
-/* Statistics: counters of what the runtime does (state.c, stats.c). */
+/* Statistics: counters of the runtime (state.c, stats.c). */
 #ifndef SLP_STATS_H
 #define SLP_STATS_H
 

@@ -1,4 +1,4 @@
-/* How long workers have computed, and how much: from StarPU's times of each task, once they are requested. */
+/* Busy time and flops of workers, from StarPU's times of each task, once requested. */
 #include <string.h>
 
 #include "runtime/compat.h"
@@ -8,7 +8,7 @@
 static struct {
 	pthread_mutex_t lock; /* of all: tasks end at most some thousand times a second */
 	atomic_bool on;
-	unsigned generation; /* of the engine: its clock starts anew each time */
+	unsigned generation; /* of the engine: its clock restarts each time */
 	struct worker {
 		struct slp_utilisation sum;
 		double end; /* of the last task: on a GPU, two may overlap */

@@ -1,4 +1,4 @@
-/* How long workers have computed. */
+/* Busy time of workers. */
 #ifndef SLP_UTILISATION_H
 #define SLP_UTILISATION_H
 

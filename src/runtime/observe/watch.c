@@ -18,11 +18,11 @@ static struct {
 	pthread_cond_t changed;
 	pthread_t thread;
 	bool runs, stops;
-	struct slp_segment *oldest, *newest; /* that are under way, in the order of submission */
+	struct slp_segment *oldest, *newest; /* tasks in flight, in the order of submission */
 	struct slp_wait *waits;
 } watch = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
-/* ---- what is under way ------------------------------------------------------------------------------------------- */
+/* ---- tasks in flight --------------------------------------------------------------------------------------------- */
 
 void slp_watch_enter(struct slp_segment *s)
 {
@@ -78,7 +78,7 @@ void slp_watch_wait_over(struct slp_wait *w)
 	pthread_mutex_unlock(&watch.lock);
 }
 
-/* ---- what is said of it ------------------------------------------------------------------------------------------ */
+/* ---- reports ----------------------------------------------------------------------------------------------------- */
 
 /* "conv2d at lenet.c:40 runs on CPU 0 for 31.0 s" */
 static void describe(FILE *f, const struct slp_segment *s, double now)

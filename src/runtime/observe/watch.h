@@ -8,7 +8,7 @@
 extern double slp_watch_deadline;
 /* SL_DEADLINE_ERROR: a wait that has lasted so long ends with SL_ETIME. */
 extern bool slp_watch_ends;
-extern atomic_int slp_watch_told; /* how often it has said something */
+extern atomic_int slp_watch_told; /* number of its reports */
 
 void slp_watch_start(double deadline, bool ends); /* 0: none */
 void slp_watch_stop(void);

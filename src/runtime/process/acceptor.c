@@ -1,5 +1,5 @@
-/* Accepts connections.  Anybody may connect: pending connections are read together, and one that sends nothing, or
- * nonsense, delays nobody. */
+/* Accepts connections from any process: pending connections are read together, and one that sends nothing, or nonsense,
+ * delays no other. */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>

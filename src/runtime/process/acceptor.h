@@ -1,5 +1,5 @@
-/* Accepts connections of processes that know a secret.  Whoever connects is greeted with a random number; a process of
- * ours answers with a hello that begins with SLP_MAGIC and holds a proof made from that number. */
+/* Accepts connections of processes that know a secret.  Each connection is greeted with a random number; a Starling
+ * process answers with a hello that begins with SLP_MAGIC and contains a proof made from that number. */
 #ifndef SLP_ACCEPTOR_H
 #define SLP_ACCEPTOR_H
 

@@ -1,4 +1,4 @@
-/* What src/dist needs of the engine, and gives it. */
+/* The interface between the engine and src/dist. */
 #ifndef SLP_PROCESSES_H
 #define SLP_PROCESSES_H
 
@@ -9,12 +9,12 @@
 extern enum sl_status (*slp_engine_join)(const char *at, const char *transport);
 extern void (*slp_engine_joined)(const char *at); /* StarPU has started */
 extern void (*slp_engine_leave)(void);
-/* Waits for what is going on between processes. */
+/* Waits for the exchanges in flight between processes. */
 extern void (*slp_engine_others)(void);
 
 /* environment.c */
 const char *slp_env_or(const char *name, const char *otherwise); /* otherwise: not set, or empty */
-const char *slp_starpu_home(void); /* where StarPU has its .starpu; NULL: no variable says */
+const char *slp_starpu_home(void); /* the folder of StarPU's .starpu; NULL: no variable names one */
 enum sl_status slp_dist_timeout(const char *at, double *seconds);
 
 /* error.c */

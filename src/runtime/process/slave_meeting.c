@@ -26,14 +26,14 @@
 
 enum { MOST = 64, SAY_HELLO = 2, LOOK_MS = 5, AGAIN_MS = 20 };
 
-/* What a slave says; the secret's proof is made from the master's nonce. */
+/* A slave's message; the secret's proof is made from the master's nonce. */
 struct slave_hello {
 	char magic[8] SLP_NONSTRING, what[8];
 	uint8_t nonce[SLP_NONCE], mac[SLP_HMAC_BYTES];
 };
 _Static_assert(sizeof(struct slave_hello) <= SLP_HELLO_MOST, "the buffer of a caller");
 
-/* What the master says when StarPU listens, made from the slave's nonce. */
+/* The master's message when StarPU listens, made from the slave's nonce. */
 struct master_signal {
 	uint8_t mac[SLP_HMAC_BYTES];
 };
@@ -76,7 +76,7 @@ static bool find_address(void)
 	struct sockaddr_in *here = (struct sockaddr_in *)&meeting.address;
 	*here = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(meeting.port))};
 	if (inet_pton(AF_INET, text, &here->sin_addr) != 1) {
-		fail(SL_EINVAL, "SL_SLAVES_ADDR=%.64s: an IPv4 address of this machine is wanted, such as 10.0.0.1",
+		fail(SL_EINVAL, "SL_SLAVES_ADDR=%.64s: it must be an IPv4 address of this machine, such as 10.0.0.1",
 		     text);
 		return false;
 	}

@@ -1,5 +1,5 @@
-/* Slave processes: StarPU's TCP/IP workers run the same program in another process, with memory of its own.  A segment
- * goes there as a message without pointers; what failed comes back, and counts here as if it had failed here. */
+/* Slave processes: StarPU's TCP/IP workers run the same program in another process, with separate memory.  A segment is
+ * sent there as a message without pointers; failures are sent back, and are faults like those of this process. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,8 +137,8 @@ static int run_message(struct message *m, void *buffers[], struct slp_failure **
 	return count;
 }
 
-/* Runs a task of the master in this process: StarPU calls it, programs do not. The message may have any alignment: it
- * is copied. A failure is sent to the master, where it is a fault like any other. */
+/* Runs a task of the master in this process; only StarPU calls it.  The message may have any alignment: it is copied.
+ * A failure is sent to the master, which reports it like any other fault. */
 void sl_slave_segment(void *buffers[], void *arg)
 {
 	struct message head;

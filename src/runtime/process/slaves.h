@@ -15,7 +15,7 @@ enum sl_status slp_slaves_meet(const char *at, int slaves);
 void slp_slaves_met(void);
 /* The workers of slave processes, up to max of them; their number. */
 int slp_slave_workers(int *ids, int max);
-/* Has a task carry what a slave process needs to run the segment; false without memory. */
+/* Adds the data that a slave process needs to run the segment to a task; false without memory. */
 bool slp_slave_message(struct starpu_task *task, struct slp_segment *segment);
 
 #endif

@@ -55,7 +55,7 @@ bool slp_socket_read(int fd, void *data, size_t bytes, double deadline)
 	return true;
 }
 
-/* Small messages go at once. */
+/* Small messages are sent at once. */
 static int ready(int fd)
 {
 	int one = 1;

@@ -1,4 +1,4 @@
-/* Sockets with deadlines (as of sl_time); what does not happen in time sets errno. */
+/* Sockets with deadlines (as of sl_time); a missed deadline sets errno. */
 #ifndef SLP_SOCKETS_H
 #define SLP_SOCKETS_H
 

@@ -1,5 +1,5 @@
-/* The area bound: what a run takes at least if all its work is cut as finely as one likes and spread over all devices
- * that may do it.  Exact for two kinds of devices: the share of each type of task is a fractional knapsack, so types go
+/* The area bound: the least time of a run whose work is divided arbitrarily and spread over all devices that may do it.
+ * Exact for two kinds of devices: the share of each type of task is a fractional knapsack, so types go
  * to the GPUs by how much faster these are (C. Augonnet et al., "StarPU", 2011, solve it as a linear program).  The
  * simulation's report and sl-trace use it; it knows nothing of the engine. */
 #ifndef SLP_AREA_H
@@ -16,7 +16,7 @@ struct slp_area_type {
 
 static inline double slp_area_gain(const struct slp_area_type *t)
 {
-	return isinf(t->gpu) ? 0 : t->cpu / t->gpu; /* INFINITY where there is no other way */
+	return isinf(t->gpu) ? 0 : t->cpu / t->gpu; /* INFINITY if there is no alternative */
 }
 
 static inline int slp_area_by_gain(const void *a, const void *b)
@@ -25,10 +25,12 @@ static inline int slp_area_by_gain(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-/* Moves types from the CPUs to the GPUs, those that gain most first, until both take equally long.  Sorts the types. */
+/* Moves types from the CPUs to the GPUs, those with the largest gain first, until both take equally long.  Sorts the
+ * types. */
 static inline double slp_area(struct slp_area_type *types, int ntypes, double cpus, double gpus)
 {
-	double on_cpu = 0, on_gpu = 0, left = 0; /* seconds on each device; left: on the CPUs, of what may go to both */
+	double on_cpu = 0, on_gpu = 0,
+	       left = 0; /* seconds on each device; left: on the CPUs, of tasks that may run on both */
 	for (int i = 0; i < ntypes; i++) {
 		const struct slp_area_type *t = &types[i];
 		if (isinf(t->gpu)) on_cpu += t->count * t->cpu / cpus;

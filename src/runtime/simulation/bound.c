@@ -1,6 +1,6 @@
-/* What a simulated run takes at least, whatever the policy decides: found while its tasks are submitted.
+/* Lower bounds of the time of a simulated run, under any policy, computed while its tasks are submitted.
  *
- *   area    all work, cut into pieces as small as one likes and spread over all devices that may do it
+ *   area    all work, divided arbitrarily and spread over all devices that may do it
  *   path    the longest chain of tasks that wait for each other, each where it is fastest, and of the host's waits
  *   pinned  the work of the device that the program itself has given most
  *
@@ -16,7 +16,7 @@
 static struct {
 	struct slp_area_type *types;
 	int ntypes, max_types;
-	double host; /* when the thread that submits could be where it is */
+	double host; /* the earliest time at which the submitting thread could be here */
 	double path;
 	double pinned[STARPU_NMAXWORKERS];
 } bound;
@@ -51,7 +51,7 @@ static void count(struct slp_area_type t)
 		bound.types[bound.ntypes++] = t;
 }
 
-/* When the task can begin: after what it reads is written, and what it writes is no longer used. */
+/* The earliest start of the task: after its inputs are written, and its outputs are no longer used. */
 static double begin(const struct slp_segment *seg)
 {
 	double t = bound.host;

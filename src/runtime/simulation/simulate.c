@@ -1,5 +1,5 @@
-/* Simulated machines: what each call would take, from its flops and bytes and the machine's description, or from what
- * StarPU recorded on it.  doc/simulation.md explains what a description contains. */
+/* Simulated machines: the time of each call, from its flops and bytes and the machine's description, or from StarPU's
+ * records of that machine.  doc/simulation.md explains what a description contains. */
 #include <time.h>
 
 #include "config.h"
@@ -11,8 +11,8 @@
 
 #ifndef SLP_SIMULATION
 
-/* Whether this engine simulates a machine: then kernels do not run, all values are zero, and only times mean
- * something. Programs should not check values then. */
+/* Whether the engine simulates a machine: then kernels do not run, all values are zero, and only times are meaningful.
+ * */
 bool sl_is_simulated(void)
 {
 	return false;
@@ -51,7 +51,7 @@ double sl_time(void)
 
 enum { CPU, GPU, KINDS, MAX_LINES = 512, MAX_KEY = 64 };
 
-/* A description: lines KEY VALUE.  tools/sl-simulate names the file and has checked that what must be there is. */
+/* A description: lines KEY VALUE.  tools/sl-simulate names the file and has checked that the required keys exist. */
 static struct {
 	struct line {
 		char key[MAX_KEY];
@@ -100,7 +100,7 @@ static double value(const char *kind, const char *what)
 	return v ? *v : 0;
 }
 
-/* The rate of an operation: that of the longest name given which its own begins with, else that of all. */
+/* The rate of an operation: that of the longest given prefix of its name, else the rate of all. */
 static double rate(const char *kind, const char *what, const char *op)
 {
 	char key[MAX_KEY];
@@ -232,7 +232,7 @@ static double call_seconds(const struct slp_record *r, int kind, int cores)
 	                                 per(slp_call_bytes(&c), machine.bytes[kind][r->op] * cores));
 }
 
-/* A GPU's worker has a core of its own; the others are dealt out to the teams. */
+/* A GPU's worker has a separate core; the others are distributed over the teams. */
 static int team_cores(void)
 {
 	int n = (slp_simulated_cores() - slp_engine.ngpus) / (slp_engine.nteams > 0 ? slp_engine.nteams : 1);
@@ -266,7 +266,7 @@ void slp_simulate_model(struct starpu_perfmodel *model, int op)
 	load_recorded(op, model->symbol);
 }
 
-/* What stands in for every CUDA kernel.  It says which operations have one, and never runs. */
+/* Stands for every CUDA kernel: it shows which operations have one, and never runs. */
 enum sl_status slp_simulated_kernel(const struct slp_kernel *k)
 {
 	return slp_kernel_fail(k, SL_EINTERNAL, "a kernel was run in simulation");

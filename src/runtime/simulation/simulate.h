@@ -1,5 +1,5 @@
-/* Simulation: what the engine also does when its StarPU simulates machines (SimGrid).  Kernels do not run then, and
- * time is that of the simulation. */
+/* Simulation: additional work of the engine if its StarPU simulates machines (SimGrid).  Kernels do not run then, and
+ * time is simulated. */
 #ifndef SLP_SIMULATE_H
 #define SLP_SIMULATE_H
 
@@ -16,7 +16,7 @@ bool slp_simulate_start(const char *at); /* reads the machine; false with an err
 void slp_simulate_op(int op);            /* its rates, from the description of the machine */
 void slp_simulate_memory(void);          /* lets the time pass that the first pinned memory takes */
 void slp_simulate_model(struct starpu_perfmodel *model, int op); /* makes it compute times; op -1: of several calls */
-/* The network that joins several of the machine, as the description and sl-simulate say. */
+/* The network that connects several such machines, from the description and sl-simulate. */
 struct slp_simulated_network {
 	int nodes;
 	double bandwidth, latency; /* of each node's link, each way; bytes and seconds */
@@ -27,7 +27,7 @@ struct slp_simulated_network {
 	bool none;                 /* there are no exchanges: a node is alone */
 };
 bool slp_simulated_nodes(struct slp_simulated_network *network); /* false: there is one node only */
-/* What exchanges took of it, for the report. */
+/* The use of the network by exchanges, for the report. */
 struct slp_simulated_traffic {
 	int nodes;
 	uint64_t exchanges, bytes; /* that a node sent */
@@ -38,7 +38,7 @@ extern struct slp_simulated_traffic slp_simulated_traffic;
 double slp_simulated_seconds(const struct slp_segment *segment, unsigned worker);
 /* Lets the time pass that the thread takes which submits. */
 void slp_simulate_submission(const struct slp_segment *segment, const struct starpu_task *task);
-/* The host has waited to read or write a buffer, whose main memory is at `memory` (NULL: not used): gives it values. */
+/* The host has waited to read or write a buffer, whose main memory is at `memory` (NULL: not used): sets its values. */
 void slp_simulate_access(struct slp_buffer *buffer, void *memory, bool write);
 
 /* bound.c */

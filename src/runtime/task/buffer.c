@@ -84,7 +84,7 @@ static void shrink(size_t keep)
 	for (struct slp_buffer *b; slp_pool_idle_bytes() > keep && (b = slp_pool_largest());) unregister(b);
 }
 
-/* Gives back idle memory of sizes that are no longer asked for, once it is both much and a good part of all. */
+/* Releases idle memory of sizes that are no longer requested, if it is both large and a considerable part of all. */
 static void trim(size_t wanted)
 {
 	size_t all = atomic_load(&slp_counters.bytes), keep = ((size_t)64 << 20) + all / 4;
@@ -98,7 +98,7 @@ bool slp_buffer_owns_memory(void)
 	return !slp_engine.ngpus && !sl_is_simulated();
 }
 
-/* Lets go of what is not needed, then waits for tasks; false: that was all. */
+/* Releases unneeded memory, then waits for tasks; false: there is nothing to release or to wait for. */
 static bool make_room(size_t bytes)
 {
 	slp_pool_settle();
@@ -135,12 +135,12 @@ void *slp_buffer_memory(size_t bytes)
 	return get_memory(bytes);
 }
 
-/* With GPUs, StarPU asks for memory when a task runs; what has room nowhere would never have it. */
+/* With GPUs, StarPU allocates memory when a task runs; a buffer that fits nowhere would never get it. */
 static bool could_be(size_t bytes, sl_device device)
 {
 	if (sl_is_simulated()) return true;
-	bool fits = slp_memory_limit_allows(
-	        bytes); /* admission.c looks at GPUs; what it refuses is settled in main memory */
+	bool fits =
+	        slp_memory_limit_allows(bytes); /* admission.c checks GPUs; a task that it refuses uses main memory */
 	for (int i = 0; !fits && device.kind != SL_DEVICE_CPU && i < slp_engine.ngpus; i++) {
 		starpu_ssize_t all =
 		        starpu_memory_get_total(starpu_worker_get_memory_node((unsigned)slp_engine.gpu_worker[i]));
@@ -292,7 +292,7 @@ static struct slp_buffer *find(int p, int cls, bool idle)
 	return b;
 }
 
-/* A buffer for at least so many bytes on a device. */
+/* A buffer of at least `bytes` on a device. */
 struct slp_buffer *slp_buffer_get(size_t bytes, sl_device device, enum slp_buffer_kind kind)
 {
 	int cls = slp_pool_class(bytes), p = slp_device_pool(device);
@@ -399,7 +399,7 @@ void slp_buffer_reap(bool all)
 	}
 }
 
-/* Hands back all adopted memory, also what tensors still hold; no task is left. */
+/* Returns all adopted memory, also that of live tensors; no task is left. */
 void slp_buffer_retire(void)
 {
 	slp_buffer_reap(true);
@@ -410,7 +410,7 @@ void slp_buffer_retire(void)
 	slp_buffer_reap(true);
 }
 
-/* Unregisters what is left, also what tensors still hold; no task is left. */
+/* Unregisters all remaining buffers, also those of live tensors; no task is left. */
 void slp_buffer_clear(void)
 {
 	while (everything) {

@@ -1,5 +1,5 @@
-/* Prepared code: calls whose operands have fixed addresses, submitted again and again over other storages.  What plans
- * of the graph compiler are made of. */
+/* Prepared code: calls whose operands have fixed addresses, submitted repeatedly with other storages.  Plans consist of
+ * it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,14 +15,14 @@
 #include "runtime/task/storage.h"
 
 struct slp_code {
-	atomic_int refs; /* of the plan, and of each segment under way */
+	atomic_int refs; /* of the plan, and of each segment in flight */
 	struct slp_call_list calls;
 	struct slp_slot *slots;
 	int nslots, max_slots;
 	size_t scratch;
 	double bytes;      /* moved by all calls */
 	int level;         /* of its task (priority.h) */
-	char *name;        /* what it is part of, for people; NULL: unknown */
+	char *name;        /* its origin, for people; NULL: unknown */
 	char **call_sites; /* of the calls, in the user's program: copies */
 	int ncall_sites, max_call_sites;
 };
@@ -140,7 +140,7 @@ static void count_writes(struct slp_storage *s, const struct slp_slot *slot)
 	if (slot->mode & STARPU_W) atomic_fetch_add_explicit(&s->version, 1, memory_order_relaxed);
 }
 
-/* ---- as a segment of its own ------------------------------------------------------------------------------------- */
+/* ---- as a separate segment --------------------------------------------------------------------------------------- */
 
 /* Gives a segment the code's slots, bound to storages; false without memory. */
 static bool bind(struct slp_segment *seg, const struct slp_code *code, const struct slp_binding *bindings)
@@ -170,7 +170,7 @@ static bool copy_patches(struct slp_segment *seg, const struct slp_patch *patche
 static enum sl_status submit_alone(struct slp_code *code, const struct slp_binding *bindings, sl_device device,
                                    const struct slp_patch *patches, int npatches)
 {
-	slp_flush(); /* what is bound may be computed there */
+	slp_flush(); /* bound values may be computed there */
 	struct slp_segment *seg = slp_segment_new();
 	if (!seg || !copy_patches(seg, patches, npatches) || !hold(seg, code) || !bind(seg, code, bindings)) {
 		if (seg && seg->ncodes) slp_code_release(code);
@@ -187,7 +187,7 @@ static enum sl_status submit_alone(struct slp_code *code, const struct slp_bindi
 
 /* ---- together with others ---------------------------------------------------------------------------------------- */
 
-/* What a few tasks cost: then its calls had better share one with what comes before and after, unless a CUDA graph
+/* The cost of a few tasks: below it, its calls are better joined with the calls before and after, unless a CUDA graph
  * launches them together. */
 static bool is_small(const struct slp_code *code, sl_device device)
 {
@@ -196,7 +196,7 @@ static bool is_small(const struct slp_code *code, sl_device device)
 	       code->calls.nops <= slp_engine.config.bulk / 2 && code->nslots <= 64;
 }
 
-/* The open segment's slots for those of the code.  Scratch may be that of the run before: runs follow each other. */
+/* The open segment's slots for those of the code.  Scratch may be that of the previous run: runs do not overlap. */
 static void map_slots(struct slp_segment *seg, const struct slp_code *code, const struct slp_binding *bindings,
                       int *map)
 {
@@ -236,7 +236,7 @@ static enum sl_status submit_along(struct slp_code *code, const struct slp_bindi
 	int map[64];
 	struct slp_segment *seg = slp_segment_open(device);
 	if (!seg) return sl_error();
-	/* What can fail comes first: the segment stays as it was. */
+	/* Steps that can fail come first: then the segment is unchanged. */
 	if (!slp_segment_reserve(seg, seg->nslots + code->nslots) || !hold(seg, code)) return no_memory();
 	struct slp_record *first = slp_call_list_append(&seg->own, &code->calls);
 	if (!first) return no_memory();

@@ -1,4 +1,4 @@
-/* Prepared code: calls that are submitted again and again over other storages (code.c). */
+/* Prepared code: calls that are submitted repeatedly with other storages (code.c). */
 #ifndef SLP_CODE_H
 #define SLP_CODE_H
 
@@ -9,7 +9,7 @@ struct slp_address {
 	int slot;
 	size_t offset;
 };
-/* What a slot means in one submission; without storage: it is in scratch. */
+/* The value of a slot in one submission; without storage: in scratch memory. */
 struct slp_binding {
 	struct slp_storage *storage;
 	size_t offset;
@@ -33,7 +33,7 @@ bool slp_code_writes(const struct slp_code *code, int slot);
 /* Adds a call; addresses of its inputs, then of its outputs.  False with an error. */
 bool slp_code_call(struct slp_code *code, const struct slp_infer *call, const struct slp_address *addresses);
 size_t slp_code_scratch(const struct slp_code *code);
-bool slp_code_find_scratch(const struct slp_code *code); /* what its calls work in; false with an error; locked */
+bool slp_code_find_scratch(const struct slp_code *code); /* the workspace of its calls; false with an error; locked */
 /* Locked.  bindings: one a slot; patches in the order of the calls. */
 enum sl_status slp_code_submit(struct slp_code *code, const struct slp_binding *bindings, sl_device device,
                                const struct slp_patch *patches, int npatches);

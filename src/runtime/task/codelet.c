@@ -1,6 +1,6 @@
 /* Codelets: one for each operation and one for segments of several, each with a history-based performance model, whose
- * file is named starling_OP_THREADS: other programs keep theirs in the same folder, and times hold for teams of so many
- * threads. */
+ * file is named starling_OP_THREADS: other programs' models are in the same folder, and times depend on the threads of
+ * a team. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Running segments: the two functions that all codelets share.  They hand each call its memory, skip what depends on
- * a failed call, and turn a kernel's failure into a fault. */
+/* Running segments: the two functions that all codelets share.  They pass each call its memory, skip calls that depend
+ * on a failed one, and turn a kernel's failure into a fault. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -26,9 +26,9 @@ _Atomic long slp_fail_kernel;
 _Atomic int slp_slow_team, slp_slow_times = 1;
 
 static const double team_flops = 1e6;        /* with less, one thread computes */
-static const size_t library_room = 32 << 20; /* what libraries may ask for while a task runs */
+static const size_t library_room = 32 << 20; /* memory that libraries may request while a task runs */
 
-/* What one segment knows while it runs. */
+/* The data of one segment while it runs. */
 struct run {
 	struct slp_segment *seg;
 	void **buffers; /* StarPU's interfaces */
@@ -134,7 +134,7 @@ static uint32_t fail(struct run *run, const struct slp_record *r, enum sl_status
 	return 1;
 }
 
-/* What a slave process said of the call. */
+/* A slave process's report about the call. */
 static enum sl_status told(const struct run *run)
 {
 	for (int i = 0; i < run->ntold; i++) {
@@ -155,7 +155,7 @@ static bool told_to_fail(void)
 static enum sl_status fail_for_room(const struct slp_kernel *k)
 {
 	char text[160];
-	return slp_kernel_fail(k, SL_ENOMEM, "the slave process has %s", slp_memory_limit_text(library_room, text));
+	return slp_kernel_fail(k, SL_ENOMEM, "the slave process is %s", slp_memory_limit_text(library_room, text));
 }
 
 static enum sl_status call_kernel(const struct run *run, const struct slp_kernel *k, const struct slp_type *types)
@@ -389,7 +389,7 @@ static void run_segment(struct run *run)
 	free(memory);
 }
 
-/* How many times as long as it takes this worker shall take: for tests. */
+/* The factor by which this worker is slowed down: for tests. */
 static int slowness(void)
 {
 	int times = atomic_load_explicit(&slp_slow_times, memory_order_relaxed);
@@ -404,7 +404,7 @@ static double own_seconds(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* By the time that this thread has the processor: others on it slow all workers alike. */
+/* Measured in this thread's processor time: other threads slow all workers alike. */
 static void run_slowly(struct run *run, int times)
 {
 	double begin = own_seconds();

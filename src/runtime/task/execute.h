@@ -5,21 +5,21 @@
 #include "runtime/task/record.h"
 #include "starling/base.h"
 
-/* A call whose kernel failed in a slave process; call -1: none of them ran. */
+/* A call whose kernel failed in a slave process; call -1: no call ran. */
 struct slp_failure {
 	int call;
 	enum sl_status status;
 	char text[240];
 };
-/* In a slave process: runs a segment whose buffers belong to another one.  Returns how many calls failed, *failures of
- * which are listed, malloc'd. */
+/* In a slave process: runs a segment whose buffers belong to another process.  Returns the number of failed calls,
+ * which *failures lists, malloc'd. */
 int slp_segment_run_for_master(struct slp_segment *seg, void *buffers[], struct slp_failure **failures);
 /* In the master: faults, as if the segment had run here. */
 void slp_segment_ran_elsewhere(struct slp_segment *seg, const struct slp_failure *failures, int count);
 
 /* For tests: the k-th kernel from now on fails (1: the next); 0: none. */
 extern _Atomic long slp_fail_kernel;
-/* For tests: a CPU team takes so many times as long as it would, beside others that do not. */
+/* For tests: slows a CPU team down by this factor. */
 extern _Atomic int slp_slow_team, slp_slow_times;
 
 #endif

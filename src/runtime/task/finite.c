@@ -1,5 +1,5 @@
-/* NaN mode (SL_NAN): arguments and results of each call on a CPU are checked, so that the call that makes a NaN or an
- * infinity is found, not one of those that hand it on. */
+/* NaN mode (SL_NAN): checks arguments and results of each call on a CPU, to find the call that makes a NaN or an
+ * infinity, not a later one that passes it on. */
 #include <math.h>
 #include <string.h>
 

@@ -6,12 +6,12 @@
 
 extern bool slp_finite_wanted; /* SL_NAN; set while no task runs */
 
-/* What a call's arguments hold already, or numbers that are given to it. */
+/* The NaNs and infinities among a call's arguments or its numbers. */
 struct slp_not_finite {
 	bool nan, infinity;
 };
 struct slp_not_finite slp_finite_before(const struct slp_kernel *k);
-/* After the kernel: an error if its results hold what was not there before. */
+/* After the kernel: an error if its results have a NaN or an infinity that its arguments did not have. */
 enum sl_status slp_finite_after(const struct slp_kernel *k, struct slp_not_finite before);
 
 #endif

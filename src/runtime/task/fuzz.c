@@ -1,8 +1,8 @@
 /* The scheduling policy "starling-fuzz": gives ready tasks to workers, orders them and delays some at random, so that a
  * program meets schedules that no sensible policy makes.  Results must have the same bits under each (doc/design.md).
  *
- * What happens to a task follows from the seed and its number in the order of submission alone, so a seed that finds
- * something finds it again, as far as threads that run at the same time allow. */
+ * The treatment of a task depends only on the seed and its number in the order of submission, so a seed that finds a
+ * fault finds it again, as far as threads that run at the same time allow. */
 #include <stdatomic.h>
 #include <time.h>
 
@@ -52,7 +52,7 @@ static void submitted(struct starpu_task *task)
 	task->priority = (int)(mix(atomic_load(&fuzz.seed) ^ mix(number)) >> 33);
 }
 
-/* One of those that can run it. */
+/* A random worker that can run it. */
 static unsigned worker_for(struct starpu_task *task)
 {
 	unsigned able[MAX_WORKERS], count = 0, workers = starpu_worker_get_count();

@@ -1,4 +1,4 @@
-/* The scheduling policy "starling-fuzz" (fuzz.c), and what tests need of it. */
+/* The scheduling policy "starling-fuzz" (fuzz.c), and its interface for tests. */
 #ifndef SLP_FUZZ_H
 #define SLP_FUZZ_H
 
@@ -7,9 +7,9 @@
 #define SLP_FUZZ_POLICY "starling-fuzz"
 
 extern struct starpu_sched_policy slp_fuzz_policy;
-/* All that follows is ordered by this seed; while nothing is under way. */
+/* This seed orders all later tasks; call it while nothing is in flight. */
 void slp_fuzz_seed(uint64_t seed);
-/* How many tasks were taken before others that had been ready for longer. */
+/* The number of tasks that ran before others that had been ready for longer. */
 extern _Atomic uint64_t slp_fuzz_overtaken;
 
 #endif

@@ -1,5 +1,6 @@
-/* StarPU's view of a buffer: a variable whose copies from and to GPUs are made here.  StarPU's own copies end the
- * program if one fails; here the buffer's value is spoilt, as by a kernel that fails, and its readers report that. */
+/* StarPU's interface of a buffer: a variable whose copies from and to GPUs are made here.  If one of StarPU's own
+ * copies fails, the program ends; here the buffer's value is spoilt, as by a failed kernel, and its readers report
+ * that. */
 #include "config.h"
 #include "runtime/device/device.h"
 #include "runtime/engine.h"
@@ -45,7 +46,7 @@ static cudaError_t queue(const struct interface *from, unsigned from_node, const
 	                       stream);
 }
 
-/* As StarPU does, a second time, and waited for, if it fails at once. */
+/* As StarPU does: a second, waiting attempt if the first fails. */
 static cudaError_t copy(const void *from, unsigned from_node, const void *to, unsigned to_node, cudaStream_t stream)
 {
 	const struct interface *target = to;
@@ -62,7 +63,7 @@ static cudaError_t copy(const void *from, unsigned from_node, const void *to, un
 static int copy_async(void *from, unsigned from_node, void *to, unsigned to_node, cudaStream_t stream)
 {
 	copy(from, from_node, to, to_node, stream);
-	return -EAGAIN; /* StarPU waits for what is in the stream */
+	return -EAGAIN; /* StarPU waits for the work in the stream */
 }
 
 static int copy_now(void *from, unsigned from_node, void *to, unsigned to_node)

@@ -1,4 +1,4 @@
-/* Why kernels fail: what was said last on each thread, and the first failure on the threads of a team. */
+/* Failures of kernels: the last message of each thread, and the first failure on the threads of a team. */
 #include "runtime/task/kernel_fail.h"
 
 #include <stdio.h>

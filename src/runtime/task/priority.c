@@ -1,4 +1,4 @@
-/* Priorities of tasks, as the scheduling policy takes them: any number, a few, or heteroprio's buckets. */
+/* Priorities of tasks for the scheduling policy: any number, a few, or heteroprio's buckets. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,8 +36,8 @@ void slp_turn_share(bool share)
 
 /* ---- heteroprio -------------------------------------------------------------------------------------------------- */
 
-/* It has a hundred buckets, and each kind of worker looks into its own in an order of its own.  Every worker that looks
- * into a bucket must be able to run what lies there: so there are three times RANKS of them. */
+/* It has a hundred buckets, and each kind of worker visits its buckets in its own order.  Every worker that visits a
+ * bucket must be able to run its tasks: so there are three times RANKS of them. */
 enum { RANKS = 33, ANYWHERE = 0, CPUS = 1, GPUS = 2 };
 
 /* A level's place in a range. */
@@ -59,7 +59,7 @@ static int bucket(int level, const struct starpu_task *task)
 }
 
 #if SLP_STARPU_1_4
-/* The highest rank first; of one rank first what others cannot run. */
+/* The highest rank first; within a rank, first tasks that others cannot run. */
 static void set_up_buckets(unsigned context)
 {
 	static const enum starpu_worker_archtype types[] = {STARPU_CPU_WORKER, STARPU_TCPIP_MS_WORKER,
@@ -135,14 +135,14 @@ bool slp_priority_is_used(void)
 	return policy.kind != UNUSED;
 }
 
-/* Begins anew after so many turns: a run then overtakes those before it, once. */
+/* Restarts after so many turns: a run then overtakes those before it, once. */
 static int turns_before(void)
 {
 	return (int)(atomic_load_explicit(&turn, memory_order_relaxed) % TURNS) * SLP_LEVELS;
 }
 
-/* What is bound to a worker runs in the order in which it becomes ready: every other order of shards' tasks that
- * was tried in simulation was slower (doc/parallel.md). */
+/* Tasks bound to a worker run in the order in which they become ready: every other order of shards' tasks that was
+ * tried in simulation was slower (doc/parallel.md). */
 int slp_priority_of(int level, const struct starpu_task *task)
 {
 	if (policy.kind == UNUSED || task->execute_on_a_specific_worker) return 0;

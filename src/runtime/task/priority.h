@@ -1,28 +1,27 @@
-/* Priorities of tasks: which of those that are ready begins first, under policies that look at it.
+/* Priorities of tasks: the order of ready tasks, under policies that sort by them.
  *
- * Runs of plans take turns: tasks of an earlier run go before those of a later one, so that no run waits for all that
- * were submitted behind it.  Within a turn levels decide. */
+ * Runs of plans take turns: tasks of an earlier run come before those of a later one, so that no run waits for all
+ * later ones.  Within a turn levels decide. */
 #ifndef SLP_PRIORITY_H
 #define SLP_PRIORITY_H
 
 #include "runtime/compat.h"
 #include "starling/base.h"
 
-/* Tasks of plans have levels below those of calls, by how much work follows them.  What follows a call is not known
- * will come, and it may feed the plans: rows that are copied to a device for the next step must not wait for this
- * one. */
+/* Tasks of plans have levels below those of calls, by the amount of work after them.  The work after a call is not
+ * known, and it may feed the plans: rows that are copied to a device for the next step must not wait for this one. */
 enum {
-	SLP_LEVEL_LAST = -1021, /* of a plan, the task behind which nothing comes */
+	SLP_LEVEL_LAST = -1021, /* of a plan, a task without successors */
 	SLP_LEVEL_FIRST = -1,   /* the task at the head of the critical path */
 	SLP_LEVEL_CALL = 0,
 	SLP_LEVEL_BACKWARD, /* a call of a backward pass */
-	SLP_LEVEL_SUM,      /* sums over devices, updates by them: other devices wait for what they give */
+	SLP_LEVEL_SUM,      /* sums over devices, and updates by them: other devices wait for their results */
 	SLP_LEVELS = SLP_LEVEL_SUM + 1 - SLP_LEVEL_LAST
 };
 
-/* Of what the calling thread calls. */
+/* The level of the calling thread's calls. */
 extern _Thread_local int slp_level;
-/* Raises it; what it was, for slp_level_leave. */
+/* Raises it; returns the previous one, for slp_level_leave. */
 static inline int slp_level_enter(int level)
 {
 	int outer = slp_level;

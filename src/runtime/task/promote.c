@@ -1,8 +1,7 @@
 /* Calls on copies of their operands, which are in scratch memory.
  *
- * Half types that no kernel takes, or one declines, are turned into float32, the kernel for float32 runs, and what it
- * wrote is rounded back; where elements depend on those at their place alone, on CPUs, the copies are pieces that stay
- * in a first-level cache.
+ * Half types that no kernel takes, or one declines, are converted to float32, the kernel for float32 runs, and its
+ * results are rounded back; for elementwise operations on CPUs, the copies are pieces that stay in a first-level cache.
  *
  * Libraries for GPUs compute half types in other ways, which round otherwise, where an operand is a view that begins
  * between two multiples of 16 bytes: such operands are copied as they are, so that a call gives the same bits wherever
@@ -31,7 +30,7 @@ static size_t copy_bytes(const struct slp_type *t)
 /* No machine has as much, and it times all teams does not wrap. */
 static const size_t most_scratch = (size_t)1 << 50;
 
-/* Symbols may be of any size.  Of so many elements, what an operation computes of their numbers might wrap. */
+/* Symbols may have any size: above this number of elements, an operation's computations with sizes might overflow. */
 static bool is_absurd(const struct slp_infer *c)
 {
 	static const int64_t most_elements = (int64_t)1 << 44;
@@ -49,7 +48,7 @@ static size_t own_scratch(const struct slp_infer *c)
 	return bytes < most_scratch ? bytes : most_scratch;
 }
 
-/* What the kernel for float32 needs, or that for the types as they are, and the copies. */
+/* The memory for the kernel for float32, or for the types as they are, and the copies. */
 static size_t copied_scratch(const struct slp_infer *c)
 {
 	enum { FEW = 16 };
@@ -165,7 +164,7 @@ size_t slp_call_scratch(const struct slp_infer *c)
 	return copies ? copied_scratch(c) : own_scratch(c);
 }
 
-/* Which operands are copied, and as what. */
+/* The operands to copy, and the types of the copies. */
 struct copying {
 	bool (*wanted)(const struct slp_view *v);
 	struct slp_type (*type)(struct slp_type t);

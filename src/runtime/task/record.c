@@ -1,4 +1,5 @@
-/* Records: calls written down for a worker, with the addresses of their operands, and what a list of them needs. */
+/* Records: calls prepared for a worker, with the addresses of their operands, and the resources that a list of them
+ * needs. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Records: the calls that a task runs, and what it runs them on. */
+/* Records: the calls that a task runs, and their operands. */
 #ifndef SLP_RECORD_H
 #define SLP_RECORD_H
 
@@ -17,16 +17,16 @@ struct slp_slot {
 	bool known; /* some call of the segment has used it before */
 };
 
-/* One call.  Behind it lie the addresses of its operands, their types and its attributes (record.c). */
+/* One call.  After it come the addresses of its operands, their types and its attributes (record.c). */
 struct slp_record {
 	size_t size; /* bytes to the next record */
 	int op;      /* number in slp_ops */
 	int nin, nout;
 	const char *at;
-	bool mends; /* it overwrites the whole buffer of operand 0: what had spoilt that does not matter */
+	bool mends; /* it overwrites the whole buffer of operand 0, which clears a fault */
 };
 
-/* Calls in their order, and what they need together. */
+/* Calls in order, and the resources that they need together. */
 struct slp_call_list {
 	char *records;
 	size_t used, capacity;
@@ -41,7 +41,7 @@ struct slp_call_list {
 	double flops;
 };
 
-/* What the watchdog knows of a segment (watch.h). */
+/* The watchdog's data about a segment (watch.h). */
 struct slp_watched {
 	double since;                  /* it was submitted; once it runs: it does */
 	const struct slp_record *call; /* that runs; NULL: it has not begun */
@@ -64,13 +64,13 @@ struct slp_segment {
 	sl_device device;
 	size_t scratch;                      /* bytes for dead results; the calls' own scratch comes on top */
 	int scratch_index;                   /* among the task's buffers; -1: none */
-	struct slp_scratch work;             /* what it has for both */
+	struct slp_scratch work;             /* its data for both */
 	bool lost;                           /* a buffer has no memory: calls that use it are skipped */
-	struct slp_explanation *explanation; /* what is kept of it (explain.h); NULL: nothing */
+	struct slp_explanation *explanation; /* its record (explain.h); NULL: none */
 	struct slp_buffer **buffers;         /* of the task, without scratch */
 	size_t need;                         /* bytes of memory that it takes where it runs (admission.c) */
 	int nbuffers, max_buffers;
-	int level, priority;             /* how urgent it is, and what that makes its task's (priority.h) */
+	int level, priority;             /* its urgency, and the resulting priority of its task (priority.h) */
 	const struct slp_layers *layers; /* whose times a trace gets (layers.h); NULL: none */
 	bool here;                       /* a worker of this process has run it */
 	struct slp_watched watched;

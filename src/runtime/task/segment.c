@@ -1,7 +1,7 @@
 /* Segments: calls are gathered into the open segment, which is submitted to StarPU as one task.
  *
- * A small call waits in the open segment for more of its kind, until someone waits for a result, a large call comes,
- * or enough have gathered.  What is not small makes a segment of its own. */
+ * A small call waits in the open segment for more small calls, until a thread waits for a result, a large call comes,
+ * or the segment is full.  A large call makes a separate segment. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@
 #include "runtime/task/segment.h"
 #include "runtime/task/storage.h"
 
-/* Calls up to these are small: some ten microseconds of work, less than what StarPU takes for a handful of tasks. */
+/* Calls up to these are small: some ten microseconds of work, less than StarPU's cost of a handful of tasks. */
 static const double small_bytes = 65536, small_flops = 1e6;
 enum { MAX_SLOTS = 192 };
 
@@ -68,7 +68,7 @@ static void storage_free(struct slp_storage *s)
 	free_storages = s;
 }
 
-/* The last reference is given up with the engine locked: a flush finds the storage either held or freed. */
+/* The last reference is released with the engine locked: a flush finds the storage either held or freed. */
 void slp_storage_release(struct slp_storage *s)
 {
 	int refs = atomic_load(&s->refs);
@@ -123,7 +123,7 @@ int slp_segment_slot(struct slp_segment *seg, struct slp_storage *s)
 	return s->slot = seg->nslots++;
 }
 
-/* Operand i of a call lies in the slot of its storage. */
+/* Operand i of a call is in the slot of its storage. */
 static void set_operand(struct slp_segment *seg, struct slp_record *r, int i, const struct slp_operand *o, bool reads,
                         bool writes)
 {
@@ -139,7 +139,7 @@ static bool covers(const struct slp_operand *o)
 	       (size_t)sl_shape_size(o->type.shape) * sl_dtype_size(o->type.dtype) == o->storage->bytes;
 }
 
-/* What can fail comes first: the segment stays as it was. */
+/* Steps that can fail come first: then the segment is unchanged. */
 static enum sl_status append(struct slp_segment *seg, const struct slp_infer *c, const struct slp_operand *in,
                              const struct slp_operand *out, bool inplace, double flops)
 {
@@ -174,7 +174,7 @@ void slp_segment_close_if_full(void)
 	if (open_segment->own.nops >= slp_engine.config.bulk || open_segment->nslots >= MAX_SLOTS) slp_flush();
 }
 
-/* What a large call needs must be there before it is submitted; what a small one needs is, in all likelihood. */
+/* Memory for a large call must exist before its submission; for a small one it does, in all likelihood. */
 static enum sl_status find_memory(const struct slp_infer *c, const struct slp_operand *out)
 {
 	char text[160], type[160];
@@ -187,7 +187,7 @@ static enum sl_status find_memory(const struct slp_infer *c, const struct slp_op
 		return SL_ENOMEM;
 	}
 	if (slp_scratch_get(bytes, &scratch)) return SL_OK;
-	slp_call_fail(c->at, c->op->name, SL_ENOMEM, "to work in: %s", slp_memory_limit_text(bytes, text));
+	slp_call_fail(c->at, c->op->name, SL_ENOMEM, "workspace: %s", slp_memory_limit_text(bytes, text));
 	return SL_ENOMEM;
 }
 
@@ -210,7 +210,7 @@ enum sl_status slp_submit(const struct slp_infer *call, const struct slp_operand
 
 /* ---- submitting -------------------------------------------------------------------------------------------------- */
 
-/* Decides where the values of a slot lie: results without a holder stay in scratch. */
+/* Decides the place of a slot's values: results without a holder stay in scratch. */
 static void allocate_slot(struct slp_segment *seg, struct slp_slot *slot)
 {
 	struct slp_storage *s = slot->storage;
@@ -248,7 +248,7 @@ static const struct slp_record *user_of(const struct slp_segment *seg, int slot)
 	return r;
 }
 
-/* Says of buffers that have just been lost which call wanted them. */
+/* Notes for buffers that have just been lost which call requested them. */
 static void blame(const struct slp_segment *seg)
 {
 	for (int i = 0; i < seg->nslots; i++) {

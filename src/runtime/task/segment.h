@@ -1,4 +1,4 @@
-/* Segments from the inside: what building and submitting them share. */
+/* Internals of segments: common parts of building and submitting them. */
 #ifndef SLP_SEGMENT_H
 #define SLP_SEGMENT_H
 
@@ -18,7 +18,7 @@ static inline void slp_segment_raise(struct slp_segment *seg, int level) /* it h
 {
 	if (seg->level < level) seg->level = level;
 }
-/* Makes sure that the segment can have so many slots, and a buffer for each; false with an error. */
+/* Ensures that the segment can have `slots` slots, and a buffer for each; false with an error. */
 bool slp_segment_reserve(struct slp_segment *seg, int nslots);
 /* The slot of a storage in a segment, for which there is room. */
 int slp_segment_slot(struct slp_segment *seg, struct slp_storage *storage);

@@ -37,14 +37,14 @@ struct slp_operand {
 	struct slp_type type;
 };
 
-/* Whether a call of op writes its input i, too. */
+/* Whether a call of op also writes its input i. */
 static inline bool slp_input_is_written(const struct sl_op *op, int i)
 {
 	int bit = op->period ? i % op->period : i;
 	return bit < 16 && (op->mutates & SLP_IN(bit));
 }
 
-/* Adds a call to the open segment or submits it as a segment of its own; locked. */
+/* Adds a call to the open segment or submits it as a separate segment; locked. */
 enum sl_status slp_submit(const struct slp_infer *call, const struct slp_operand *in, const struct slp_operand *out,
                           sl_device device, bool inplace);
 void slp_flush(void);                                      /* submits the open segment; locked */

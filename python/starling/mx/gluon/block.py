@@ -21,7 +21,7 @@ def _contexts(ctx):
 
 
 def indented(block):
-    """The text of a block inside another one."""
+    """The text of an inner block."""
     return repr(block).replace("\n", "\n  ")
 
 
@@ -41,12 +41,12 @@ def _classified(value):
 
 
 def _lists(value):
-    """What a compiled block returns: lists in the place of tuples, as in MXNet."""
+    """The results of a compiled block: lists instead of tuples, as in MXNet."""
     return [_lists(v) for v in value] if isinstance(value, (list, tuple)) else value
 
 
 def _only_hints(options):
-    """Options of hybridize that say how MXNet's engine runs a program, not what it computes; others are errors."""
+    """Options of hybridize about how MXNet's engine runs a program, which do not change values; others are errors."""
     for name, value in options.items():
         if name in ("backend", "backend_opts") and value:
             raise not_here(f"hybridize({name}=…)", "the engine's own compiler")
@@ -60,14 +60,14 @@ def _as_stored(cast_dtype, dtype_source):
 
 
 class _Hook:
-    """What registering a hook returns: detach() takes the hook away."""
+    """A registered hook: detach() removes it."""
 
     def __init__(self, hooks, hook):
         self._hooks, self._hook = hooks, hook
         hooks.append(hook)
 
     def detach(self):
-        """Takes the hook away."""
+        """Removes the hook."""
         if self._hook in self._hooks:
             self._hooks.remove(self._hook)
 
@@ -79,7 +79,7 @@ class _Hook:
 
 
 class _Children(dict):
-    """The blocks inside by name; a block that is added here becomes part of the block."""
+    """The inner blocks by name; adding one makes it a child of the block."""
 
     def __init__(self, block):
         super().__init__()
@@ -93,7 +93,7 @@ class _Children(dict):
 
 
 class _Scope:
-    """Blocks that are made within one get its block's prefix before theirs, and a number of their own."""
+    """Blocks made in the scope get its block's prefix before their own, and a separate count."""
 
     _of_thread, _everywhere = threading.local(), {}
 
@@ -120,17 +120,17 @@ class _Scope:
         self._of_thread.current = self._before.pop()
 
 
-# Methods of MXNet's blocks that are missing, and what there is instead.
+# Methods of MXNet's blocks that are missing, and their replacements.
 _MISSING = {"load": "load_parameters", "save": "save_parameters", "register_op_hook": "register_forward_hook", "infer_type": "float32",
             "optimize_for": "hybridize", "reset_ctx": "collect_params().reset_ctx"}  # fmt: skip
 _HINTS = {"conv1d": "conv", "conv2d": "conv", "conv2dtranspose": "conv", "lstmcell": "lstm", "grucell": "gru", "rnncell": "rnn"}
 
 
 class Block(_blocks.Block):
-    """The base of networks and layers; one of your own has a forward(self, x)."""
+    """The base of networks and layers; a custom block has a forward(self, x)."""
 
     _kind = property(lambda self: array_class())
-    _in_python = True  # whether forward is Python's, not a layer of the engine's
+    _in_python = True  # whether forward is Python's, not that of a layer in the engine
 
     def __init__(self, prefix=None, params=None):
         super().__init__()
@@ -138,12 +138,12 @@ class Block(_blocks.Block):
         self._take_names(prefix)
 
     def _hint(self):
-        """What its name begins with."""
+        """The beginning of its name."""
         hint = type(self).__name__.lower()
         return "pool" if re.search(r"pool\dd$", hint) else _HINTS.get(hint, hint)
 
     def _take_names(self, prefix):
-        """Gives it its names: those of its prefix, and of the scope that it is made in."""
+        """Sets the block's names, from its prefix and the scope that it is made in."""
         prefix = _Scope.prefix_for(prefix, self._hint())
         check(lib.sl_block_set_prefix_at(here(), self._p, text_of(prefix, "prefix")))
         object.__setattr__(self, "_prefix", prefix)
@@ -174,7 +174,7 @@ class Block(_blocks.Block):
         super().__setattr__(name, value)
 
     def _replace_child(self, name, child):
-        """Another block in the place of one of this block's."""
+        """Replaces a child block."""
         if self._children[name] is child:
             return
         if not lib.sl_block_replace_at(here(), self._p, name.encode(), lib.sl_block_retain(child._p)):
@@ -192,7 +192,7 @@ class Block(_blocks.Block):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def register_child(self, block, name=None):
-        """Makes another block part of this one."""
+        """Adds a child block."""
         self.add_child(name or str(len(self._children)), block)
 
     def register_forward_hook(self, hook):
@@ -205,18 +205,18 @@ class Block(_blocks.Block):
 
     @property
     def prefix(self):
-        """What its parameters' names begin with."""
+        """The prefix of its parameters' names."""
         return self.name + "_" if self._prefix is None else self._prefix
 
     def name_scope(self):
-        """Blocks that are made within it get this one's prefix before theirs."""
+        """Blocks made in the scope get this block's prefix before their own."""
         if "_scope" not in self.__dict__:
             object.__setattr__(self, "_scope", _Scope(self))
         return self._scope
 
     @property
     def params(self):
-        """The parameters of this block itself; params.get makes one."""
+        """The block's own parameters; params.get makes one."""
         return ParameterDict(self, inside=False)
 
     def params_(self):
@@ -224,14 +224,14 @@ class Block(_blocks.Block):
         return _blocks.Block.params(self)
 
     def collect_params(self, select=None):
-        """All parameters, those of blocks inside, too."""
+        """All parameters, including those of blocks inside."""
         return ParameterDict(self, select=select)
 
     def initialize(self, init=None, ctx=None, verbose=False, force_reinit=False):
         """Gives the parameters their first values, on one context or several."""
         contexts = _contexts(ctx)
         devices = list(dict.fromkeys(c.device for c in contexts))
-        gather = len(contexts) if len(contexts) > 1 else 0  # each context has a backward pass of its own
+        gather = len(contexts) if len(contexts) > 1 else 0  # each context has a separate backward pass
         engines, own = _init.split(init)
         _blocks.Block.initialize(self, engines, devices=devices, force=force_reinit, gather=gather)
         self._set_contexts(contexts)
@@ -258,7 +258,7 @@ class Block(_blocks.Block):
                 p._block._contexts = contexts
 
     def forward(self, *args):
-        """Computes the result; your own blocks define it."""
+        """Computes the result; custom blocks define it."""
         raise NotImplementedError(f"{type(self).__name__} has no forward")
 
     def __call__(self, *args, **kwargs):
@@ -272,7 +272,7 @@ class Block(_blocks.Block):
         return y
 
     def _run(self, args, kwargs):
-        # Python's own forward may take and return other things than arrays, unless it is compiled.
+        # A forward in Python may take and return other objects than arrays, unless it is compiled.
         if self._in_python:
             given = list(tensors_in(args))
             if any(t.is_symbol for t in given):
@@ -346,19 +346,19 @@ class Block(_blocks.Block):
 
 
 def fit(parameter, shape):
-    """Tells a parameter its shape, which the first input says."""
+    """Sets a parameter's shape, which the first input determines."""
     check(lib.sl_param_fit_at(here(), parameter._inner._p, shape_of(shape)))
 
 
 class HybridBlock(Block):
-    """A block that can be compiled; one of your own has a hybrid_forward(self, F, x), in which F is mx.nd or mx.sym."""
+    """A block that can be compiled; a custom one has a hybrid_forward(self, F, x), where F is mx.nd or mx.sym."""
 
     def hybrid_forward(self, F, *args, **params):
-        """Computes the result; your own blocks define it."""
+        """Computes the result; custom blocks define it."""
         raise NotImplementedError(f"{type(self).__name__} has no hybrid_forward")
 
     def _fit(self, x):
-        """Tells parameters their shapes for an input; layers define it."""
+        """Sets the shapes of parameters from an input; layers define it."""
 
     def forward(self, *args):
         first = next(tensors_in(args), None)
@@ -405,11 +405,11 @@ class HybridBlock(Block):
         _blocks.Block.export(self, path, epoch=epoch)
 
     def infer_shape(self, *args):
-        """Nothing: shapes are known after the first input."""
+        """No effect: shapes are known after the first input."""
 
 
 class SymbolBlock(HybridBlock):
-    """A network from files, or of a symbol."""
+    """A network from files, or from a symbol."""
 
     _in_python = False
 

@@ -1,4 +1,4 @@
-"""Files of any name, as MXNet takes them, where the engine knows the kind of a file by its name's end."""
+"""Files with any name, as in MXNet; the engine itself chooses the format by the extension."""
 import os
 import tempfile
 
@@ -6,7 +6,7 @@ _KNOWN = (".params", ".safetensors")
 
 
 def write(save, path):
-    """save(path), also where the name says no kind."""
+    """save(path), also for names without a known extension."""
     path = os.fspath(path)
     if path.endswith(_KNOWN):
         return save(path)
@@ -15,7 +15,7 @@ def write(save, path):
 
 
 def read(load, path):
-    """load(path), also where the name says no kind."""
+    """load(path), also for names without a known extension."""
     path = os.fspath(path)
     if path.endswith(_KNOWN) or not os.path.exists(path):
         return load(path)

@@ -12,10 +12,10 @@ from .block import HybridBlock
 
 
 class Loss(HybridBlock):
-    """The base of losses; one of your own has a hybrid_forward(self, F, pred, label, sample_weight=None).
+    """The base of losses; a custom loss has a hybrid_forward(self, F, pred, label, sample_weight=None).
 
-    Those here compute _elements(pred, label), times weight and sample_weight, which has as many axes; the mean over all axes but
-    batch_axis is the loss of a sample.  Without sample_weight, _samples may compute that at once.
+    The losses here compute _elements(pred, label), times weight and sample_weight, which has the same number of axes; the mean
+    over all axes but batch_axis is the loss of a sample.  Without sample_weight, _samples may compute this directly.
     """
 
     def __init__(self, weight, batch_axis, prefix=None, params=None):
@@ -70,7 +70,7 @@ def _like(label, pred):
 
 
 class L2Loss(Loss):
-    """Half the square of the difference, the mean over a sample."""
+    """The mean over a sample of half the squared difference."""
 
     def __init__(self, weight=1.0, batch_axis=0, **common):
         super().__init__(weight, batch_axis, **common)
@@ -83,7 +83,7 @@ class L2Loss(Loss):
 
 
 class L1Loss(Loss):
-    """The absolute difference, the mean over a sample."""
+    """The mean over a sample of the absolute difference."""
 
     def __init__(self, weight=None, batch_axis=0, **common):
         super().__init__(weight, batch_axis, **common)
@@ -108,7 +108,7 @@ class HuberLoss(Loss):
 
 
 class SigmoidBinaryCrossEntropyLoss(Loss):
-    """The cross-entropy of probabilities of one class, from their logits or themselves; pos_weight counts for labels of 1."""
+    """The binary cross-entropy, from logits or probabilities; pos_weight is the weight of labels of 1."""
 
     def __init__(self, from_sigmoid=False, weight=None, batch_axis=0, **common):
         super().__init__(weight, batch_axis, **common)
@@ -134,9 +134,9 @@ class SigmoidBinaryCrossEntropyLoss(Loss):
 
 
 class SoftmaxCrossEntropyLoss(Loss):
-    """The cross-entropy of softmax and a class, or of softmax and probabilities; the mean over the places of a sample.
+    """The cross-entropy of softmax with a class, or with probabilities; the mean over the positions of a sample.
 
-    sample_weight weighs each place: (N, 1) for pred (N, classes), (N, T, 1) for (N, T, classes).
+    sample_weight has a weight for each position: (N, 1) for pred (N, classes), (N, T, 1) for (N, T, classes).
     """
 
     def __init__(self, axis=-1, sparse_label=True, from_logits=False, weight=None, batch_axis=0, **common):
@@ -172,7 +172,7 @@ class SoftmaxCrossEntropyLoss(Loss):
 
 
 class KLDivLoss(Loss):
-    """How far probabilities are from the labels', from logarithms or logits."""
+    """The Kullback-Leibler divergence of the labels' probabilities from those of logarithms or logits."""
 
     def __init__(self, from_logits=True, axis=-1, weight=None, batch_axis=0, **common):
         super().__init__(weight, batch_axis, **common)

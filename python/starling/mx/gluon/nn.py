@@ -1,4 +1,4 @@
-"""mx.gluon.nn: layers of the engine (_Layer), and layers that are made of operations (_Plain)."""
+"""mx.gluon.nn: layers of the engine (_Layer), and layers made of operations (_Plain)."""
 from ... import _ops as ops
 from ... import nn as _nn
 from ..._blocks import Lambda as _Function
@@ -19,12 +19,12 @@ def _activation(name):
     return _activations[name]
 
 
-# What MXNet's layers keep, and read at each call.
+# Attributes that MXNet's layers keep, and read at each call.
 _KEPT = frozenset("_units _in_units _flatten _channels _in_channels _kwargs _rate _axes _axis _input_dim _output_dim _epsilon _act_type act".split())
 
 
 class _Layer(HybridBlock):
-    """A layer of the engine's with Gluon's name and options."""
+    """A layer of the engine with Gluon's name and options."""
 
     _in_python = False
 
@@ -50,7 +50,7 @@ class _Layer(HybridBlock):
 
 
 class _Plain(HybridBlock):
-    """A layer that is made of operations, with the text that it is printed as."""
+    """A layer made of operations, with its printed text."""
 
     def __init__(self, text="", prefix=None, params=None):
         super().__init__(prefix, params)
@@ -167,7 +167,7 @@ class GlobalMaxPool2D(_Layer):
 
 
 class _Windows(_Plain):
-    """What convolutions here have in common: weight, bias, activation."""
+    """The common parts of convolutions: weight, bias, activation."""
 
     def __init__(self, channels, kernel, options, text, activation, use_bias, weight_initializer, bias_initializer, in_channels, layout,
                  wanted, **common):
@@ -366,7 +366,7 @@ class InstanceNorm(_Norm):
 
 
 class GroupNorm(_Norm):
-    """Normalisation of groups of channels of each sample; a factor and a bias for each group, as MXNet 1.9.1 has them."""
+    """Normalisation of groups of channels of each sample; a factor and a bias for each group, as in MXNet 1.9.1."""
 
     def __init__(self, num_groups=1, epsilon=1e-5, center=True, scale=True, beta_initializer="zeros", gamma_initializer="ones", in_channels=0,
                  **common):
@@ -375,7 +375,7 @@ class GroupNorm(_Norm):
         self._groups = num_groups
 
     def _fit(self, x):
-        """One for each group: known from the beginning."""
+        """One element for each group: known from the start."""
 
     def hybrid_forward(self, F, x, gamma, beta):
         return F.GroupNorm(x, gamma, beta, num_groups=self._groups, eps=self._eps)
@@ -445,7 +445,7 @@ class SELU(_Plain):
 
 
 class GELU(_Plain):
-    """x times the share of normal numbers below x."""
+    """x times the probability of a standard normal number below x."""
 
     def __init__(self, approximation="erf", **common):
         if approximation != "erf":
@@ -468,7 +468,7 @@ class Swish(_Plain):
 
 
 class PReLU(_Plain):
-    """x where it is positive, else alpha·x with an alpha that is trained."""
+    """x where it is positive, else alpha·x with a trained alpha."""
 
     def __init__(self, alpha_initializer=None, in_channels=1, **common):
         super().__init__("", **common)
@@ -504,12 +504,12 @@ class Embedding(_Layer):
         super().__init__(_nn.Embedding(input_dim, output_dim), f"{input_dim} -> {output_dim}, float32", **common)
 
     def __call__(self, x):
-        # MXNet's words are floats, too.
+        # MXNet also takes words as floats.
         return super().__call__(x if "int32" in str(getattr(x, "dtype", "int32")) else x.astype("int32"))
 
 
 class Sequential(Block):
-    """Blocks one after the other."""
+    """A chain of blocks."""
 
     def __init__(self, prefix=None, params=None):
         super().__init__(prefix, params)
@@ -520,7 +520,7 @@ class Sequential(Block):
             self.add_child(str(len(self._children)), block)
 
     def forward(self, x, *args):
-        """The result of the last block; a block's lists are the next one's arguments."""
+        """The result of the last block; the list that a block returns becomes the arguments of the next one."""
         for block in self._children.values():
             y = block(x, *args)
             x, *args = y if isinstance(y, (list, tuple)) else (y,)
@@ -546,7 +546,7 @@ class Sequential(Block):
 
 
 class HybridSequential(Sequential, HybridBlock):
-    """Hybrid blocks one after the other."""
+    """A chain of hybrid blocks."""
 
     def hybrid_forward(self, F, x, *args):
         """The same as forward."""
@@ -558,7 +558,7 @@ class HybridSequential(Sequential, HybridBlock):
 
 
 def _named_function(name):
-    """A function given by its name: of mx.np or mx.npx in programs of np, else of mx.nd."""
+    """A function by its name: of mx.np or mx.npx after set_np, else of mx.nd."""
     from .. import nd, np, npx
     from .._mode import is_np_array
 
@@ -569,7 +569,7 @@ def _named_function(name):
 
 def _function(function):
     if isinstance(function, str):
-        _named_function(function)  # names that there are not are errors now
+        _named_function(function)  # unknown names are errors now
     elif not callable(function):
         raise ValueError(f"Unrecognized function in lambda: {function} of type {type(function)}")
     return function

@@ -1,4 +1,4 @@
-"""Parameters as Gluon names them."""
+"""Parameters with Gluon's names."""
 import re
 import weakref
 
@@ -19,7 +19,7 @@ class DeferredInitializationError(MXNetError):
 
 
 class _Host(_blocks.Block):
-    """The block of a parameter that was made by itself."""
+    """The block of a parameter that was made without one."""
 
     _contexts = ()
 
@@ -28,7 +28,7 @@ class _Host(_blocks.Block):
         return self.params()
 
 
-_living = weakref.WeakValueDictionary()  # parameters by the addresses of the engine's
+_living = weakref.WeakValueDictionary()  # parameters by the addresses of the engine's parameters
 
 
 def parameter_of(inner, block, **given):
@@ -42,7 +42,7 @@ def parameter_of(inner, block, **given):
 
 
 class Parameter:
-    """A parameter on the contexts that its block was initialised on; gluon.Parameter(name, shape=…) makes one by itself."""
+    """A parameter on the contexts that its block was initialised on; gluon.Parameter(name, shape=…) makes one without a block."""
 
     def __init__(self, name="weight", grad_req="write", shape=None, dtype=numpy.float32, lr_mult=1.0, wd_mult=1.0, init=None,
                  allow_deferred_init=False, differentiable=True, stype="default", grad_stype="default"):
@@ -66,19 +66,19 @@ class Parameter:
 
     def _fill(self, inner, block, name, own):
         self._inner, self._block, self._name, self._own = inner, block, name, own
-        self._asked = None  # the tensor whose gradient Python asked for, and how
+        self._asked = None  # the tensor to which Python attached a gradient, and its grad_req
         self._standalone, self._grad_req, self.lr_mult, self.wd_mult = False, None, 1.0, 1.0
 
     # ---- what it is
 
     @property
     def name(self):
-        """With the name of its block: dense0_weight."""
+        """The name, which begins with its block's: dense0_weight."""
         return self._name or self._inner.name
 
     @property
     def shape(self):
-        """The lengths of the axes; 0 where one is not known yet."""
+        """The lengths of the axes; 0 for one that is not known yet."""
         return tuple(max(d, 0) for d in self._inner.shape)
 
     @shape.setter
@@ -95,7 +95,7 @@ class Parameter:
 
     @property
     def grad_req(self):
-        """Whether backward passes write its gradient ("write"), add to it ("add"), or there is none ("null")."""
+        """The effect of backward passes on its gradient: "write", "add", or "null" for no gradient."""
         if self._grad_req is None:
             self._grad_req = "write" if self._trained() else "null"
         return self._grad_req
@@ -115,7 +115,7 @@ class Parameter:
         return "running_" not in self.name
 
     def _attach(self):
-        """Asks the engine for what grad_req says, once there are values."""
+        """Applies grad_req in the engine, once the parameter has values."""
         if self._grad_req is None:
             return
         try:
@@ -134,13 +134,13 @@ class Parameter:
     # ---- values
 
     def _begin(self, own):
-        """Its block was initialised; own is an initialiser in Python."""
+        """Called when its block is initialised; own is an initialiser in Python."""
         if own is not None and self._own is None and (self._name or self.name.endswith("weight")):
             self._own = own
         self._settle()
 
     def _settle(self):
-        """What Python has to do once there are values: its initialiser, its grad_req."""
+        """Runs Python's part once there are values: its initialiser, its grad_req."""
         if self._own is None and self._grad_req in (None, "write"):
             return
         try:
@@ -159,7 +159,7 @@ class Parameter:
         return self._own is not None
 
     def list_ctx(self):
-        """The contexts it is on."""
+        """The contexts of the parameter."""
         if self._block._contexts:
             return list(self._block._contexts)
         try:
@@ -175,7 +175,7 @@ class Parameter:
             ctx = known[0] if len(known) == 1 else current_context()
         if not isinstance(ctx, Context):
             raise _core.wrong("ctx", ctx, "a context such as mx.cpu()")
-        # What operations make is on cpu(0), where all cores are one team, whatever number the parameter's context has.
+        # Without several teams, results of operations are on cpu(0), whatever the number of the parameter's context.
         if ctx not in known and (ctx.device_id or ctx.device not in [c.device for c in known]):
             raise RuntimeError(
                 f"Parameter '{self.name}' was not initialized on context {ctx}. It was only initialized on {known}."
@@ -187,7 +187,7 @@ class Parameter:
         return self._values(lambda device: self._inner.data(device), ctx)
 
     def used_for(self, x):
-        """The values where the input x is; the symbol that stands for them where it is one."""
+        """The values on the context of the input x; their symbol if x is one."""
         self._settle()
         return self._inner.on(x)
 
@@ -211,7 +211,7 @@ class Parameter:
         return [self.data(c) for c in self.list_ctx()]
 
     def grad(self, ctx=None):
-        """The gradient on a context: there is one for all contexts, their sum."""
+        """The gradient on a context: all contexts share one, the sum."""
         if self.grad_req == "null":
             raise RuntimeError(f"Cannot get gradient array for Parameter '{self.name}' because grad_req='null'")
         one = len(self.list_ctx()) == 1
@@ -241,7 +241,7 @@ class Parameter:
         self._inner.set(data)
 
     def initialize(self, init=None, ctx=None, default_init=None, force_reinit=False):
-        """Gives it its first values, or others with force_reinit."""
+        """Initialises the parameter, or initialises it again with force_reinit."""
         if not self._standalone:
             try:
                 values = self.data(self.list_ctx()[0])
@@ -257,7 +257,7 @@ class Parameter:
         self._begin(own)
 
     def reset_ctx(self, ctx):
-        """Moves it to other contexts; done by its block."""
+        """Moves it to other contexts; its block calls this."""
         wanted = list(ctx) if isinstance(ctx, (list, tuple)) else [ctx]
         if [c.device for c in wanted] == [c.device for c in self.list_ctx()]:
             return
@@ -305,7 +305,7 @@ class Constant(Parameter):
 
 
 class ParameterDict:
-    """The parameters of a block, by name; without one, those that were made with get."""
+    """The parameters of a block, by name; without a block, parameters made with get."""
 
     def __init__(self, block="", shared=None, inside=True, select=None):
         if shared is not None:
@@ -317,7 +317,7 @@ class ParameterDict:
 
     @property
     def prefix(self):
-        """What names begin with."""
+        """The prefix of names."""
         return self._prefix if self._block is None else self._block.prefix
 
     def _all(self):
@@ -334,12 +334,12 @@ class ParameterDict:
         return {n: p for n, p in named.items() if not self._select or re.match(self._select, n)}
 
     def find(self, name):
-        """The parameter of the block itself of that last name; None if there is none."""
+        """The block's own parameter with that last part of the name; None if there is none."""
         p = self._own(name)
         return parameter_of(_blocks.Parameter(p, self._block, self._block._kind), self._block) if p else self._all().get(self._block.prefix + name)
 
     def _own(self, name):
-        """The engine's parameter of that name that is the block's own; NULL if there is none."""
+        """The engine's own parameter of the block with that name; NULL if there is none."""
         if not name or "." in name:
             return NULL
         p = lib.sl_block_find_at(_core.here(), self._block._p, name.encode())
@@ -349,7 +349,7 @@ class ParameterDict:
 
     def get(self, name, shape=None, init=None, dtype=None, allow_deferred_init=True, grad_req="write", lr_mult=1.0, wd_mult=1.0,
             differentiable=True, stype="default", grad_stype="default"):
-        """A parameter of the block itself, by the last part of its name; made if shape is given and it is not there."""
+        """A parameter of the block itself, by the last part of its name; created if shape is given and it does not exist."""
         if (stype, grad_stype) != ("default", "default"):
             raise not_here("parameters with another stype", "dense ones")
         grad_req = grad_req if differentiable else "null"
@@ -375,7 +375,7 @@ class ParameterDict:
         return made
 
     def update(self, other, select=None):
-        """Takes over the parameters of another dictionary."""
+        """Adds the parameters of another dictionary."""
         if self._block is not None:
             raise not_here("ParameterDict.update of a block's", "a ParameterDict of its own")
         self._made.update({n: p for n, p in other.items() if not select or re.match(select, n)})
@@ -463,7 +463,7 @@ class ParameterDict:
                 p.set_data(values[n])
 
     def load_dict(self, *_, **__):
-        """Not here."""
+        """Not supported."""
         raise not_here("ParameterDict.load_dict", "set_data of each parameter")
 
     def __repr__(self):

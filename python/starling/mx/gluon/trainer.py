@@ -25,9 +25,9 @@ def _listed(params):
 
 
 class Trainer:
-    """Updates parameters by their gradients, which are added up over contexts, and over processes (sl-launch).
+    """Updates parameters by their gradients, which are summed over contexts and processes (sl-launch).
 
-    What the optimiser and the parameters say counts at each step: rates, decay, factors, grad_req.
+    Each step uses the current settings of the optimiser and the parameters: rates, decay, factors, grad_req.
     """
 
     def __init__(self, params, optimizer, optimizer_params=None, kvstore="device", compression_params=None, update_on_kvstore=None):
@@ -73,7 +73,7 @@ class Trainer:
     update = step
 
     def _values(self, at, i, p):
-        """(number, values, gradient) of a parameter; both are None before an input has come."""
+        """(number, values, gradient) of a parameter; both are None before the first input."""
         inner = p._inner._p
         weight = lib.sl_param_data_at(at, inner, (0, 0))
         grad = lib.sl_param_grad_at(at, inner) if weight else weight
@@ -97,13 +97,13 @@ class Trainer:
         )
 
     def _share(self):
-        """Gives all processes the parameters of the first one."""
+        """Sends the parameters of rank 0 to all processes."""
         for block in {id(p._block): p._block for p in self._params}.values():
             dist.broadcast(block)
         self._shared = True
 
     def _compare(self, found):
-        """Looks, once, whether all processes computed their gradients by the same parameters."""
+        """Checks, once, that all processes computed their gradients with the same parameters."""
         for i, weight, _ in found:
             mean = dist.sum_(weight.copy()).asnumpy() / dist.size()
             if not numpy.allclose(mean, weight.asnumpy(), rtol=1e-5, equal_nan=True):
@@ -130,7 +130,7 @@ class Trainer:
             lib.sl_grad_used(weight._p)
 
     def allreduce_grads(self):
-        """Nothing: gradients of several contexts are added by the backward passes."""
+        """No effect: the backward passes add the gradients of several contexts."""
 
     def save_states(self, fname):
         """Writes the optimiser's states to a file."""

@@ -10,7 +10,7 @@ from .._mode import array_class
 
 
 def split_data(data, num_slice, batch_axis=0, even_split=True):
-    """An array cut into parts along an axis."""
+    """Splits an array into parts along an axis."""
     size = data.shape[batch_axis]
     if even_split and size % num_slice:
         raise ValueError(
@@ -24,7 +24,7 @@ def split_data(data, num_slice, batch_axis=0, even_split=True):
 
 
 def split_and_load(data, ctx_list, batch_axis=0, even_split=True):
-    """An array cut into parts, one on each context."""
+    """Splits an array into parts, one on each context."""
     if not hasattr(data, "as_in_context"):
         data = nd.array(data, ctx_list[0])
         data.__class__ = array_class()
@@ -35,8 +35,8 @@ def split_and_load(data, ctx_list, batch_axis=0, even_split=True):
 
 
 def clip_global_norm(arrays, max_norm, check_isfinite=True):
-    """Scales arrays in place so that their common norm is at most max_norm; returns the norm before (an array, if it is not to be
-    looked at whether that is finite)."""
+    """Scales arrays in place so that their common norm is at most max_norm; returns the norm before (an
+    array, if check_isfinite is False)."""
     norm = float(numpy.sqrt(sum(float(a.norm().asscalar()) ** 2 for a in arrays)))
     if check_isfinite and not numpy.isfinite(norm):
         warnings.warn(UserWarning("nan or inf is detected. Clipping results will be undefined."), stacklevel=2)

@@ -22,12 +22,12 @@ class Dataset:
         raise NotImplementedError
 
     def transform(self, fn, lazy=True):
-        """The samples as fn makes them: when they are asked for, or now."""
+        """The samples transformed by fn, on request or now."""
         made = _Transformed(self, fn)
         return made if lazy else SimpleDataset([made[i] for i in range(len(made))])
 
     def transform_first(self, fn, lazy=True):
-        """The samples with the first part as fn makes it."""
+        """The samples with the first part transformed by fn."""
         return self.transform(lambda x, *rest: (fn(x), *rest) if rest else fn(x), lazy)
 
     def filter(self, fn):
@@ -39,7 +39,7 @@ class Dataset:
         return self.sample(SequentialSampler(min(count or len(self), len(self))))
 
     def shard(self, num_shards, index):
-        """One of so many parts of nearly equal length."""
+        """One of num_shards parts of nearly equal length."""
         each, more = divmod(len(self), num_shards)
         start = each * index + min(index, more)
         return self.sample(SequentialSampler(each + (index < more), start))
@@ -109,7 +109,7 @@ class ArrayDataset(Dataset):
 
 
 def _rows(a):
-    """The samples on the host, where batches are put together."""
+    """The samples on the host, where batches are assembled."""
     if isinstance(a, Tensor):
         return a.asnumpy()
     if isinstance(a, numpy.ndarray) or hasattr(a, "__getitem__") and not isinstance(a, (list, tuple)):
@@ -128,7 +128,7 @@ def _made(values, kind):
 
 
 def default_batchify_fn(data):
-    """Samples, one under the other: an array, or a list of them."""
+    """Stacks samples into an array, or a list of arrays."""
     if isinstance(data[0], (tuple, list)):
         return [default_batchify_fn(part) for part in zip(*data)]
     values = numpy.stack([d.asnumpy() if isinstance(d, Tensor) else numpy.asarray(d) for d in data])
@@ -141,9 +141,9 @@ def _batch(values):
 
 
 class DataLoader:
-    """Mini-batches of a data set; shuffled anew each time it is gone through.
+    """Mini-batches of a data set; with shuffle in a new order in each iteration.
 
-    num_workers means nothing: batches are put together in the program's thread, while the engine computes.
+    num_workers has no effect: batches are assembled in the program's thread, while the engine computes.
     """
 
     def __init__(self, dataset, batch_size=None, shuffle=False, sampler=None, last_batch=None, batch_sampler=None,

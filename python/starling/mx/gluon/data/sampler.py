@@ -1,4 +1,4 @@
-"""Samplers: in which order samples come, and how many together."""
+"""Samplers: the order of samples, and the size of batches."""
 import numpy
 
 
@@ -13,7 +13,7 @@ class Sampler:
 
 
 class SequentialSampler(Sampler):
-    """One after the other."""
+    """Indices in ascending order."""
 
     def __init__(self, length, start=0):
         self._length, self._start = length, start
@@ -26,7 +26,7 @@ class SequentialSampler(Sampler):
 
 
 class RandomSampler(Sampler):
-    """In an order that is new each time."""
+    """Indices in a new random order in each iteration."""
 
     def __init__(self, length):
         self._length = length
@@ -52,7 +52,7 @@ class FilterSampler(Sampler):
 
 
 class BatchSampler(Sampler):
-    """Batches of another sampler's numbers; the last one is kept, discarded, or left for the next time ("rollover")."""
+    """Batches of another sampler's indices; the last one is kept, discarded, or carried to the next iteration ("rollover")."""
 
     def __init__(self, sampler, batch_size, last_batch="keep"):
         if last_batch not in ("keep", "discard", "rollover"):

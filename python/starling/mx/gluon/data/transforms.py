@@ -1,6 +1,6 @@
-"""mx.gluon.data.vision.transforms: what can be done with images, (height, width, channels) of bytes or floats.
+"""mx.gluon.data.vision.transforms: transforms of images, (height, width, channels) of bytes or floats.
 
-Images are NumPy arrays until batches are made of them; arrays of mx.nd and mx.np become arrays again.
+Images are NumPy arrays until they are assembled to batches; arrays of mx.nd and mx.np stay arrays.
 """
 import numpy
 
@@ -10,7 +10,7 @@ from ...unsupported import missing, not_here
 
 
 class _Transform:
-    """A function of an image; takes_batches: also of several, one under the other."""
+    """A function of an image; takes_batches: also of a batch of images."""
 
     takes_batches = False
 
@@ -24,7 +24,7 @@ class _Transform:
     forward = hybrid_forward = __call__
 
     def hybridize(self, *_, **__):
-        """Nothing: images are made ready on the host."""
+        """No effect: images are transformed on the host."""
 
     def __repr__(self):
         return type(self).__name__
@@ -52,7 +52,7 @@ class Normalize(_Transform):
 
 
 class Cast(_Transform):
-    """As another data type."""
+    """Converts to another data type."""
 
     takes_batches = True
 
@@ -77,7 +77,7 @@ class Compose(_Transform):
 
 
 def _weights(size, wanted):
-    """(lower places, upper places, shares of the upper) of bilinear resizing."""
+    """(lower indices, upper indices, weights of the upper ones) of bilinear resizing."""
     at = numpy.clip((numpy.arange(wanted) + 0.5) * size / wanted - 0.5, 0, size - 1)
     low = at.astype(int)
     return low, numpy.minimum(low + 1, size - 1), (at - low).astype(numpy.float32)
@@ -130,7 +130,7 @@ class CenterCrop(_Transform):
 
 
 class RandomResizedCrop(_Transform):
-    """A part of an image, at random, enlarged to a size."""
+    """A random part of an image, resized."""
 
     def __init__(self, size, scale=(0.08, 1.0), ratio=(3.0 / 4.0, 4.0 / 3.0), interpolation=1):
         self._size, self._scale, self._ratio, self._how = _pair(size), scale, ratio, interpolation
@@ -157,7 +157,7 @@ class RandomFlipLeftRight(_Transform):
 
 
 class RandomFlipTopBottom(RandomFlipLeftRight):
-    """Every second image, at random, upside down."""
+    """Flips each image upside down with probability one half."""
 
     _axis = 0
 

@@ -1,4 +1,4 @@
-"""mx.gluon.data.vision: data sets of images that are on this machine, and transforms."""
+"""mx.gluon.data.vision: data sets of images on this machine, and transforms."""
 import os
 import pathlib
 
@@ -41,7 +41,7 @@ class MNIST:
         return self._both(x, y) if self._both else (x, y)
 
     def transform_first(self, fn, lazy=True):
-        """The same data set with images as fn makes them."""
+        """The same data set with images transformed by fn."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         other._first = fn
@@ -50,7 +50,7 @@ class MNIST:
         return other if lazy else _now(other)
 
     def transform(self, fn, lazy=True):
-        """The same data set with images and labels as fn(image, label) makes them."""
+        """The same data set with images and labels transformed by fn(image, label)."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         other._both = fn
@@ -59,7 +59,7 @@ class MNIST:
 
 
 def _now(data):
-    """The samples as they are now."""
+    """The current samples."""
     from . import SimpleDataset
 
     return SimpleDataset([data[i] for i in range(len(data))])

@@ -5,21 +5,21 @@ from .states import begin_state, new_states
 
 
 class RecurrentCell(Block):
-    """The base of cells: one of your own has state_info and forward(self, x, states), which returns (output, new states)."""
+    """The base of cells: a custom cell has state_info and forward(self, x, states), which returns (output, new states)."""
 
     def state_info(self, batch_size=0):
         """The shapes of the states."""
         raise NotImplementedError(f"{type(self).__name__} has no state_info")
 
     def reset(self):
-        """Nothing: cells count no steps."""
+        """No effect: cells count no steps."""
 
     def begin_state(self, batch_size=0, func=None, **options):
-        """The states to begin with: zeros."""
+        """The initial states: zeros."""
         return begin_state(self, batch_size, func, **options)
 
     def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None, valid_length=None):
-        """So many steps: (outputs, states at the end).  Outputs are a list, or one array if merge_outputs."""
+        """Runs `length` steps: (outputs, last states).  Outputs are a list, or one array if merge_outputs."""
         axis = layout.find("T")
         steps = list(inputs) if isinstance(inputs, (list, tuple)) else nd.split(inputs, num_outputs=length, axis=axis, squeeze_axis=True)
         steps = steps if isinstance(steps, (list, tuple)) else [steps]
@@ -37,7 +37,7 @@ class RecurrentCell(Block):
 
 
 class HybridRecurrentCell(RecurrentCell, HybridBlock):
-    """The base of cells that can be compiled; one of your own has hybrid_forward(self, F, x, states, …)."""
+    """The base of cells that can be compiled; a custom cell has hybrid_forward(self, F, x, states, …)."""
 
 
 class _Cell(HybridRecurrentCell):
@@ -123,7 +123,7 @@ class GRUCell(_Cell):
 
 
 class SequentialRNNCell(RecurrentCell):
-    """Cells one on top of the other."""
+    """A stack of cells."""
 
     def add(self, cell):
         """Appends a cell."""
@@ -150,7 +150,7 @@ class SequentialRNNCell(RecurrentCell):
 
 
 class HybridSequentialRNNCell(SequentialRNNCell, HybridRecurrentCell):
-    """Cells that can be compiled, one on top of the other."""
+    """A stack of cells that can be compiled."""
 
     def hybrid_forward(self, F, x, states):
         """The same as forward."""

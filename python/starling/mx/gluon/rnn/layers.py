@@ -13,7 +13,7 @@ def _like(y, x):
 
 
 class _Recurrent(HybridBlock):
-    """Layers on top of each other, in one direction or both; parameters have MXNet's names, shapes and order of gates."""
+    """A stack of layers, in one direction or both; parameters have MXNet's names, shapes and order of gates."""
 
     _kind_of_cell, _gates, _count = "tanh", 1, 1
 
@@ -45,7 +45,7 @@ class _Recurrent(HybridBlock):
         return [{"shape": shape, "__layout__": "LNC", "dtype": "float32"}] * self._count
 
     def begin_state(self, batch_size=0, func=None, **options):
-        """The states to begin with: zeros."""
+        """The initial states: zeros."""
         return begin_state(self, batch_size, func, **options)
 
     def _fit(self, x):
@@ -54,7 +54,7 @@ class _Recurrent(HybridBlock):
                 fit(getattr(self, f"{d}0_i2h_weight"), (self._gates * self._hidden, x.shape[-1]))
 
     def __call__(self, inputs, states=None, sequence_length=None, **options):
-        """sequence_length, with use_sequence_length: how many steps of each row count."""
+        """sequence_length, with use_sequence_length: the number of valid steps of each row."""
         if self._counted != (sequence_length is not None):
             raise ValueError(f"{self.name}: sequence_length and use_sequence_length belong together")
         skip = states is None
@@ -66,7 +66,7 @@ class _Recurrent(HybridBlock):
         return y[0] if skip else y
 
     def hybrid_forward(self, F, inputs, states, sequence_length=None, **params):
-        """The states of the top layer after each step, and all layers' states at the end."""
+        """The states of the top layer after each step, and the last states of all layers."""
         x = self._turned(inputs)
         lengths = None if sequence_length is None else ops.cast(sequence_length, "int32")
         last = [[] for _ in range(self._count)]
@@ -86,7 +86,7 @@ class _Recurrent(HybridBlock):
         return ops.transpose(x, (1, 0, 2)) if self._layout == "NTC" else x
 
     def _one_way(self, x, begin, states, params, lengths):
-        """One direction of one layer: the states after each step, those at the end."""
+        """One direction of one layer: the states after each step, and the last states."""
         weight, back, bias, more = (params[f"{begin}_{name}"] for name in ("i2h_weight", "h2h_weight", "i2h_bias", "h2h_bias"))
         gru = self._kind_of_cell == "gru"  # what its state gives is multiplied with its bias added
         gates = ops.linear(x, weight, bias if gru else bias + more, tw=True)

@@ -1,4 +1,4 @@
-"""What recurrent layers and cells have in common: states to begin with."""
+"""Initial states of recurrent layers and cells."""
 from ... import nd
 from ..._mode import array_class
 
@@ -8,7 +8,7 @@ def begin_state(block, batch_size, func=None, **options):
     states = []
     for info in block.state_info(batch_size):
         given = {**info, **options}
-        given.pop("__layout__", None)  # says what the axes are
+        given.pop("__layout__", None)  # the names of the axes
         state = (func or nd.zeros)(**given)
         state.__class__ = array_class()
         states.append(state)
@@ -16,7 +16,7 @@ def begin_state(block, batch_size, func=None, **options):
 
 
 def new_states(block, x, batch_size):
-    """Zeros where the input x is, of its kind."""
+    """Zeros on the context of the input x, of its class."""
     states = begin_state(block, batch_size, ctx=x.context)
     for state in states:
         state.__class__ = type(x)
