@@ -408,6 +408,9 @@ static void test_random(void)
 		}
 		CHECK(fabs(sl_item(sl_mean(coin)) - 0.25) < 0.01);
 		CHECK_VALUES(sl_mean(sl_mul(coin, sl_rsub_scalar(coin, 1))), 0);
+		CHECK_VALUES(sl_bernoulli(DOUBLES((4), 0, 1, 0, 1)), 0, 1, 0, 1);
+		CHECK(sl_tensor_shape(sl_bernoulli(sl_ones(SL_SCALAR))).ndim == 0 &&
+		      sl_tensor_size(sl_bernoulli(sl_ones(SL_SHAPE(2, 0)))) == 0);
 		sl_tensor *order = sl_permutation(1000), *p = DOUBLES((2, 4), 0, 2, 1, 1, 0, 0, 0, 0.5);
 		CHECK_VALUES(sl_all(sl_eq(sl_sort(order, 0, false), sl_arange(0, 1000, 1, .dtype = SL_INT32))), 1);
 		CHECK(sl_item(sl_sum(sl_eq(order, sl_arange(0, 1000, 1, .dtype = SL_INT32)))) < 20);

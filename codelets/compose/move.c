@@ -1,6 +1,7 @@
 /* Functions that move elements: parts of tensors, stacks, repetitions, borders. */
 #include <stdlib.h>
 
+#include "common/create.h"
 #include "common/index.h"
 #include "common/move_attrs.h"
 #include "common/strided.h"
@@ -131,16 +132,6 @@ static bool border(const char *at, sl_tensor *x, int axis, int64_t n, bool last,
 	return (*to = sl_slice_at(at, near, axis, -1, INT64_MIN, -1)) != NULL;
 }
 
-/* Whether elements of a data type can be the number: no fraction among integers, nothing finite that is infinite. */
-static bool can_be(enum sl_dtype dtype, double value)
-{
-	double element = 0;
-	struct slp_view v = {&element, {dtype, SL_SCALAR}};
-	if (!slp_is_float(dtype)) return dtype == SL_BOOL || slp_can_hold(dtype, value);
-	slp_set(&v, 0, value);
-	return !isfinite(value) || isfinite(slp_get(&v, 0));
-}
-
 /* x with additional elements before the first and after the last of an axis: of a given value, or with .reflect those
  * mirrored at the first and the last one. SL_EINVAL: no such axis, a negative number, more elements to reflect than
  * the axis has; SL_EDTYPE: a value that the data type does not have.
@@ -157,7 +148,7 @@ sl_tensor *sl_pad_at(const char *at, sl_tensor *x, int axis, int64_t before, int
 	if (before < 0 || after < 0 || (opts.reflect && (before >= size || after >= size)))
 		return slp_call_fail(at, me, SL_EINVAL, "%lld before and %lld after %lld elements", (long long)before,
 		                     (long long)after, (long long)size);
-	if (!opts.reflect && !can_be(sl_tensor_dtype(x), opts.value))
+	if (!opts.reflect && !slp_can_be(sl_tensor_dtype(x), opts.value))
 		return slp_call_fail(at, me, SL_EDTYPE, "%.9g is not a value of %s", opts.value,
 		                     sl_dtype_name(sl_tensor_dtype(x)));
 	if (!border(at, x, axis, before, false, &opts, &list[n])) return NULL;

@@ -20,10 +20,10 @@ const struct slp_attr slp_value_attrs[] = {
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
 
-/* Whether integers of the type reach so far; the fraction is lost. */
+/* Whether the type reaches so far; integers lose the fraction. */
 static bool reaches(enum sl_dtype dtype, double value)
 {
-	return slp_kind_of(dtype) != SLP_KIND_INT || slp_can_hold(dtype, trunc(value));
+	return slp_can_be(dtype, slp_kind_of(dtype) == SLP_KIND_INT ? trunc(value) : value);
 }
 
 static enum sl_status refuse(struct slp_infer *c, double value, enum sl_dtype dtype)
@@ -42,7 +42,9 @@ static enum sl_status like_infer(struct slp_infer *c)
 {
 	double value = ((const struct slp_value *)c->attrs)->value;
 	c->out[0] = c->in[0];
-	return reaches(c->out[0].dtype, value) ? SL_OK : refuse(c, value, c->out[0].dtype);
+	/* of floats, passes may have computed it */
+	return slp_is_float(c->out[0].dtype) || reaches(c->out[0].dtype, value) ? SL_OK
+	                                                                        : refuse(c, value, c->out[0].dtype);
 }
 
 /* The last number counts: others lie between it and the first. */
@@ -154,8 +156,8 @@ const struct sl_op slp_op_full_like = {
 };
 
 /* A tensor full of a number.  Integers lose the fraction; bools are whether it is not 0.  SL_ESHAPE if a size is
- * negative, or no memory is that large; SL_EDTYPE if there is no such data type, or the number is out of the range of
- * the integers; SL_EDEVICE if the device does not exist.  A double is exact up to 2^53: larger int64 are made by sl_from
+ * negative, or no memory is that large; SL_EDTYPE if there is no such data type, or the number is out of its range;
+ * SL_EDEVICE if the device does not exist.  A double is exact up to 2^53: larger int64 are made by sl_from
  * and sl_broadcast_to.
  *
  *     sl_tensor *x = sl_full(SL_SHAPE(2, 3), 0.5), *n = sl_full(SL_SHAPE(4), 7, .dtype = SL_INT32); */
@@ -177,12 +179,17 @@ sl_tensor *sl_ones_at(const char *at, sl_shape shape, struct sl_make make)
 	return sl_full_at(at, shape, 1, make);
 }
 
-/* Writes a number to all elements of x, as sl_full does, and returns x.  Values that an error had spoilt are sound
- * again, unless x is a view of a part.  Errors of what runs in place: see sl_add_. */
+/* Writes a number to all elements of x and returns x.  Values that an error had spoilt are sound again, unless x is a
+ * view of a part.  SL_EDTYPE: integers that do not have the number, a fraction too.  Errors of what runs in place: see
+ * sl_add_. */
 sl_tensor *sl_fill_inplace_at(const char *at, sl_tensor *x, double value)
 {
 	SLP_CALL("sl_fill_", at);
 	if (!slp_given(at, "sl_fill_", "tensor", x)) return NULL;
+	enum sl_dtype dtype = sl_tensor_dtype(x);
+	if (!slp_can_be(dtype, value))
+		return slp_call_fail(at, "sl_fill_", SL_EDTYPE, "%.9g is not a value of %s", value,
+		                     sl_dtype_name(dtype));
 	return slp_apply_inplace(at, &slp_op_full_like, &(struct slp_value){value}, 1, &x);
 }
 
