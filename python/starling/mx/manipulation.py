@@ -141,7 +141,7 @@ def pad(data, mode="constant", pad_width=(), constant_value=0):
             first, last = data.slice_axis(axis, 0, 1), data.slice_axis(axis, -1, None)
             data = concat(*[first] * before, data, *[last] * after, dim=axis)
         else:
-            data = ops.pad(data, axis, before=before, after=after, value=constant_value, reflect=mode == "reflect")
+            data = ops.pad(data, axis, before=before, after=after, value=0 if mode == "reflect" else constant_value, reflect=mode == "reflect")
     return data
 
 
