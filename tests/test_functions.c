@@ -447,6 +447,12 @@ static void test_mistakes(void)
 		CHECK_NULL(sl_tile(x, 2, 3), SL_EINVAL, "axis 2", "2 axes");
 		CHECK_NULL(sl_repeat(x, 0, -1), SL_EINVAL, "-1 times");
 		CHECK_NULL(sl_pad(x, 1, 3, 0, .reflect = true), SL_EINVAL, "3 before");
+		CHECK_NULL(sl_pad(x, 1, 1, 0, .value = 5, .reflect = true), SL_EINVAL, "reflect");
+		CHECK_NULL(sl_flip(x, SL_AXES(0), .keepdims = true), SL_EINVAL, "keepdims");
+		CHECK_NULL(sl_resize2d(sl_ones(SL_SHAPE(1, 1, 4, 4)), 2, 2, .align_corners = true), SL_EINVAL,
+		           "bilinear");
+		CHECK_NULL(sl_cross_entropy(x, sl_zeros(SL_SHAPE(2), .dtype = SL_INT32), .ignore_index = -1), SL_EINVAL,
+		           "ignore_index is -1");
 		CHECK_NULL(sl_einsum("ij,jk", x, y), SL_ESHAPE, "ij,jk");
 		CHECK_NULL(sl_einsum("ii->i", x), SL_ESHAPE, "ii->i");
 		CHECK_NULL(sl_einsum("ij->ii", x), SL_EINVAL, "ij->ii");
