@@ -70,7 +70,7 @@ static void parse_tokens(struct argp_state *state, const char *text, struct opti
 	for (const char *p = text; o->tokens; p++) {
 		char *end;
 		long n = strtol(p, &end, 10);
-		if (end == p || (*end && *end != ',') || n < 0 || n > INT32_MAX)
+		if (*p < '0' || *p > '9' || (*end && *end != ',') || n > INT32_MAX)
 			argp_error(state, "--prompt-tokens: '%s' is not a list of numbers separated by commas", text);
 		o->tokens[o->ntokens++] = (int32_t)n;
 		if (!*(p = end)) break;

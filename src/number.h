@@ -21,6 +21,10 @@ void slp_number_end(locale_t before);
 /* A size as decimal digits, nothing before or after them; false: it is none, or too large. */
 bool slp_size_read(const char *text, uint64_t *size);
 double slp_number_read(const char *text, char **end); /* as strtod */
+/* Numbers that users give, in variables for example: decimal digits, nothing before or after them.  false: blanks, a sign
+ * of plus, hexadecimal digits, infinity, NaN, or a number beyond the type's.  A fraction and an exponent in the second. */
+bool slp_whole_given(const char *text, int64_t *value);
+bool slp_real_given(const char *text, double *value);
 /* In as few digits as give the same number again, six or more; of a float, the same float.  "nan" has no sign. */
 const char *slp_number_text(double x, bool single, char text[32]);
 

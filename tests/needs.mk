@@ -64,6 +64,7 @@ tests/smpi.$(log): $(installed_targets) tests/dist
 tests/soak-long.$(log): tests/soak
 tests/trace.$(log): $(installed_targets) libcore.la
 tests/usage.$(log): $(installed_targets)
+tests/values.$(log): $(installed_targets)
 tests/version.$(log): libstarling.la
 tests/watch.$(log): $(installed_targets)
 tests/zoo.$(log): models/zoo

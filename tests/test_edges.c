@@ -426,6 +426,12 @@ static void test_ranges(void)
 		CHECK_NULL(sl_full(SL_SHAPE(2), NAN, .dtype = SL_INT32), SL_EDTYPE, "nan");
 		CHECK_NULL(sl_full(SL_SHAPE(2), 0x1p63, .dtype = SL_INT64), SL_EDTYPE, "int64");
 		CHECK_NULL(sl_fill_(sl_zeros(SL_SHAPE(2), .dtype = SL_UINT8), 256), SL_EDTYPE, "256");
+		CHECK_NULL(sl_fill_(sl_zeros(SL_SHAPE(2), .dtype = SL_INT32), 2.5), SL_EDTYPE, "2.5");
+		CHECK_NULL(sl_fill_(sl_zeros(SL_SHAPE(2)), -1e39), SL_EDTYPE, "-1e+39", "float32");
+		CHECK_NULL(sl_full(SL_SHAPE(2), 1e300), SL_EDTYPE, "1e+300", "float32");
+		CHECK_NULL(sl_full(SL_SHAPE(2), 1e5, .dtype = SL_FLOAT16), SL_EDTYPE, "float16");
+		CHECK_ALL(sl_isfinite(sl_full(SL_SHAPE(2), -INFINITY)), 0);
+		CHECK_ALL(sl_fill_(sl_zeros(SL_SHAPE(2), .dtype = SL_FLOAT64), 1e300), 1e300);
 		CHECK_NULL(sl_add_scalar(sl_zeros(SL_SHAPE(2), .dtype = SL_INT64), 0x1p63), SL_EDTYPE, "int64");
 		CHECK_NULL(sl_arange(0, 300, 1, .dtype = SL_UINT8), SL_EDTYPE, "299");
 		CHECK_NULL(sl_pow_scalar(sl_full(SL_SHAPE(2), 2, .dtype = SL_INT32), -1), SL_EINVAL, "-1");

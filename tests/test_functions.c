@@ -408,6 +408,9 @@ static void test_random(void)
 		}
 		CHECK(fabs(sl_item(sl_mean(coin)) - 0.25) < 0.01);
 		CHECK_VALUES(sl_mean(sl_mul(coin, sl_rsub_scalar(coin, 1))), 0);
+		CHECK_VALUES(sl_bernoulli(DOUBLES((4), 0, 1, 0, 1)), 0, 1, 0, 1);
+		CHECK(sl_tensor_shape(sl_bernoulli(sl_ones(SL_SCALAR))).ndim == 0 &&
+		      sl_tensor_size(sl_bernoulli(sl_ones(SL_SHAPE(2, 0)))) == 0);
 		sl_tensor *order = sl_permutation(1000), *p = DOUBLES((2, 4), 0, 2, 1, 1, 0, 0, 0, 0.5);
 		CHECK_VALUES(sl_all(sl_eq(sl_sort(order, 0, false), sl_arange(0, 1000, 1, .dtype = SL_INT32))), 1);
 		CHECK(sl_item(sl_sum(sl_eq(order, sl_arange(0, 1000, 1, .dtype = SL_INT32)))) < 20);
@@ -444,6 +447,12 @@ static void test_mistakes(void)
 		CHECK_NULL(sl_tile(x, 2, 3), SL_EINVAL, "axis 2", "2 axes");
 		CHECK_NULL(sl_repeat(x, 0, -1), SL_EINVAL, "-1 times");
 		CHECK_NULL(sl_pad(x, 1, 3, 0, .reflect = true), SL_EINVAL, "3 before");
+		CHECK_NULL(sl_pad(x, 1, 1, 0, .value = 5, .reflect = true), SL_EINVAL, "reflect");
+		CHECK_NULL(sl_flip(x, SL_AXES(0), .keepdims = true), SL_EINVAL, "keepdims");
+		CHECK_NULL(sl_resize2d(sl_ones(SL_SHAPE(1, 1, 4, 4)), 2, 2, .align_corners = true), SL_EINVAL,
+		           "bilinear");
+		CHECK_NULL(sl_cross_entropy(x, sl_zeros(SL_SHAPE(2), .dtype = SL_INT32), .ignore_index = -1), SL_EINVAL,
+		           "ignore_index is -1");
 		CHECK_NULL(sl_einsum("ij,jk", x, y), SL_ESHAPE, "ij,jk");
 		CHECK_NULL(sl_einsum("ii->i", x), SL_ESHAPE, "ii->i");
 		CHECK_NULL(sl_einsum("ij->ii", x), SL_EINVAL, "ij->ii");

@@ -87,6 +87,21 @@ static void check_drawn(double a, double b, double c, const char *why)
 	while (sl_wait_all() != SL_OK) continue;
 }
 
+/* Probabilities that are none. */
+static void test_bernoulli(void)
+{
+	static const float wrong[] = {NAN, -0.1f, 1.5f, INFINITY, -INFINITY};
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		SL_SCOPE {
+			float p[] = {0.5f, wrong[i], 1};
+			CHECK_STATUS(sl_wait(sl_bernoulli(sl_from(p, SL_SHAPE(3)))), SL_EINVAL, "row 1");
+			sl_error_clear();
+		}
+	}
+	SL_SCOPE
+		CHECK_NULL(sl_bernoulli(sl_ones(SL_SHAPE(3), .dtype = SL_INT32)), SL_EDTYPE, "float");
+}
+
 static void test_multinomial(void)
 {
 	check_drawn(0, 0, 0, "all are 0");
@@ -105,6 +120,7 @@ static void test_multinomial(void)
 
 static const struct slp_test running[] = {
         {"multinomial", test_multinomial},
+        {"bernoulli", test_bernoulli},
         {0},
 };
 

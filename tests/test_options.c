@@ -535,6 +535,25 @@ static void test_values(void)
 	}
 }
 
+/* Macros of several functions take one structure; each gives a 0 as written. */
+static void test_macros(void)
+{
+	SL_SCOPE {
+		make_arguments();
+		CHECK_NULL(sl_max_pool2d_layer(2, .stride = {0, 0}), SL_EINVAL, "sl_max_pool2d_layer", "stride");
+		CHECK_NULL(sl_avg_pool2d_layer(2, .stride = {0}), SL_EINVAL, "sl_avg_pool2d_layer", "stride");
+		sl_tensor *small = sl_mul_scalar(image, 1e-3);
+		double group[] = {figure(sl_group_norm(small, 2, NULL, NULL)),
+		                  figure(sl_group_norm(small, 2, NULL, NULL, .eps = 0)),
+		                  figure(sl_group_norm(small, 2, NULL, NULL, .eps = 1e-200))};
+		double instance[] = {figure(sl_instance_norm(small, NULL, NULL)),
+		                     figure(sl_instance_norm(small, NULL, NULL, .eps = 0)),
+		                     figure(sl_instance_norm(small, NULL, NULL, .eps = 1e-200))};
+		CHECK(near(group[1], group[2]) && !near(group[0], group[1]));
+		CHECK(near(instance[1], instance[2]) && !near(instance[0], instance[1]));
+	}
+}
+
 /* ---- files ------------------------------------------------------------------------------------------------------ */
 
 static void write_file(char *name, const char *pattern, const void *bytes, size_t size)
@@ -589,7 +608,7 @@ static int stop(void)
 	return slp_stop_engine();
 }
 
-static const struct slp_test tests[] = {{"list", test_list}, {"values", test_values}, {0}};
+static const struct slp_test tests[] = {{"list", test_list}, {"values", test_values}, {"macros", test_macros}, {0}};
 
 int main(int argc, char **argv)
 {

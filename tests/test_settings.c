@@ -97,6 +97,53 @@ static void test_malformed_variables(void)
 	check_variable("SL_UNTRUSTED_OPERATIONS", "1e9", false);
 	check_variable("STARPU_NCPU", "two", true);
 	check_variable("STARPU_NCUDA", "-1", true);
+	check_variable("STARPU_WORKERS_COREID", "0,one", true);
+	check_variable("STARPU_WORKERS_CPUID", "+0", true);
+	check_variable("STARPU_WORKERS_CPUID", "0-", false);
+}
+
+/* One rule for all that are numbers: decimal digits, and in some a fraction; an empty one is not set. */
+static void test_form_of_numbers(void)
+{
+	static const char *const names[] = {"STARPU_NCPU",
+	                                    "STARPU_NCUDA",
+	                                    "STARPU_RESERVE_NCPU",
+	                                    "STARPU_CALIBRATE",
+	                                    "STARPU_SCHED_ALPHA",
+	                                    "STARPU_LIMIT_CPU_MEM",
+	                                    "STARPU_TCPIP_MS_SLAVES",
+	                                    "STARPU_WORKERS_NOBIND",
+	                                    "SL_BULK",
+	                                    "SL_RUNAHEAD_TASKS",
+	                                    "SL_RUNAHEAD_BYTES",
+	                                    "SL_EXPLAIN",
+	                                    "SL_CUDA_GRAPHS",
+	                                    "SL_DEADLINE",
+	                                    "SL_DEADLINE_ERROR",
+	                                    "SL_NAN",
+	                                    "SL_PRIORITIES",
+	                                    "SL_CUDNN_GRAPH",
+	                                    "SL_GPU_AUTOTUNE",
+	                                    "SL_FUZZ_SEED",
+	                                    "SL_FIXED_SUMS",
+	                                    "SL_WINOGRAD",
+	                                    "SL_CHANNELS_LAST",
+	                                    "SL_TEAM_THREADS",
+	                                    "SL_SIMULATED_NODES",
+	                                    "SL_UNTRUSTED_BYTES",
+	                                    "SL_UNTRUSTED_SECONDS",
+	                                    "SL_UNTRUSTED_OPERATIONS"};
+	static const char *const wrong[] = {" 1", "1 ",      "\t1", "+1",  "1x",
+	                                    "x",  "0x1",     "1,5", "nan", "inf",
+	                                    "-1", "1e99999", "--1", "1 2", "99999999999999999999999e"};
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		bool negative = !strcmp(names[i], "STARPU_SCHED_ALPHA"); /* StarPU takes any */
+		for (size_t j = 0; j < sizeof wrong / sizeof *wrong; j++)
+			if (!negative || strcmp(wrong[j], "-1")) check_variable(names[i], wrong[j], true);
+	}
+	check_variable("SL_WINOGRAD", "", false);
+	check_variable("STARPU_NCPU", "", false);
+	check_variable("STARPU_NCPU", "01", false);
 }
 
 /* What reading a file costs at most: the message names the file and the limit. */
@@ -203,6 +250,7 @@ static void test_policy(void)
 static const struct slp_test tests[] = {
         {"seeds", test_seeds},
         {"malformed variables", test_malformed_variables},
+        {"form of numbers", test_form_of_numbers},
         {"untrusted", test_untrusted},
         {"no home", test_no_home},
         {"no devices", test_no_devices},

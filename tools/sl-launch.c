@@ -390,7 +390,7 @@ static int number(struct argp_state *state, const char *name, const char *text, 
 {
 	char *end;
 	long v = strtol(text, &end, 10);
-	if (!*text || *end || v < low || v > high)
+	if (*text < '0' || *text > '9' || *end || v < low || v > high)
 		argp_error(state, "%s: \"%s\" is not a number from %d to %d", name, text, low, high);
 	return (int)v;
 }

@@ -2,6 +2,8 @@
 #ifndef SLP_CREATE_H
 #define SLP_CREATE_H
 
+#include <math.h>
+
 #include "op.h"
 
 /* The first part of their attribute structures, under the name `type`. */
@@ -52,5 +54,17 @@ static inline sl_tensor *slp_create(const char *at, const struct sl_op *op, cons
 	slp_apply(at, op, attrs, 0, NULL, device, &out);
 	return out;
 }
+
+#ifndef __cplusplus
+/* Whether elements of a data type can be the number: no fraction among integers, nothing finite that is infinite. */
+static inline bool slp_can_be(enum sl_dtype dtype, double value)
+{
+	double element = 0;
+	struct slp_view v = {&element, {dtype, SL_SCALAR}};
+	if (!slp_is_float(dtype)) return dtype == SL_BOOL || slp_can_hold(dtype, value);
+	slp_set(&v, 0, value);
+	return !isfinite(value) || isfinite(slp_get(&v, 0));
+}
+#endif
 
 #endif

@@ -147,6 +147,8 @@ sl_tensor *sl_resize2d_at(const char *at, sl_tensor *x, int64_t height, int64_t 
 	SLP_FUNCTION(me, at);
 	if (!images_given(at, me, x, height, width)) return NULL;
 	sl_shape s = sl_tensor_shape(x);
+	if (opts.align_corners && !opts.bilinear)
+		return slp_call_fail(at, me, SL_EINVAL, ".align_corners is for .bilinear");
 	if (!opts.bilinear && height % s.dim[2] == 0 && width % s.dim[3] == 0)
 		return SLP_RETURN(sl_repeat_at(at, sl_repeat_at(at, x, 2, height / s.dim[2]), 3, width / s.dim[3]));
 	sl_tensor *y = NULL;

@@ -86,7 +86,7 @@ static sl_tensor *entropy(const char *at, sl_tensor *x, sl_tensor *labels, const
  * not count: their gradient is 0.  .sum returns the sum instead of the mean.  If the weights add up to 0, the mean is
  * NaN, and so are the gradients of samples that count.  As torch.nn.functional.cross_entropy.  Without options it uses
  * sl_softmax_cross_entropy, which reports labels that are no class.  SL_ESHAPE, SL_EDTYPE: arguments do not match;
- * SL_EINVAL: a label_smoothing outside [0, 1].
+ * SL_EINVAL: a label_smoothing outside [0, 1], .ignore_index without .ignore.
  *
  *     loss = sl_cross_entropy(scores, tokens, .ignore = true, .ignore_index = -100, .label_smoothing = 0.1); */
 sl_tensor *sl_cross_entropy_at(const char *at, sl_tensor *logits, sl_tensor *labels, struct sl_cross_entropy_opts opts)
@@ -98,6 +98,9 @@ sl_tensor *sl_cross_entropy_at(const char *at, sl_tensor *logits, sl_tensor *lab
 	if (s.ndim < 2) return slp_call_fail(at, me, SL_ESHAPE, "logits must have samples and classes");
 	if (!(opts.label_smoothing >= 0 && opts.label_smoothing <= 1))
 		return slp_call_fail(at, me, SL_EINVAL, "label_smoothing %g is not in [0, 1]", opts.label_smoothing);
+	if (opts.ignore_index && !opts.ignore)
+		return slp_call_fail(at, me, SL_EINVAL, "ignore_index is %lld without .ignore",
+		                     (long long)opts.ignore_index);
 	if (opts.weights && !slp_one_type(at, me, "logits", logits, "weights", opts.weights)) return NULL;
 	if (!labels_fit(at, me, s, labels, opts.weights)) return NULL;
 	sl_tensor *x = classes_last(at, logits);

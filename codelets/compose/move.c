@@ -1,6 +1,7 @@
 /* Functions that move elements: parts of tensors, stacks, repetitions, borders. */
 #include <stdlib.h>
 
+#include "common/create.h"
 #include "common/index.h"
 #include "common/move_attrs.h"
 #include "common/strided.h"
@@ -102,11 +103,13 @@ sl_tensor *sl_repeat_at(const char *at, sl_tensor *x, int axis, int64_t times)
 	return SLP_RETURN(repeated(at, "sl_repeat", x, axis, times, false));
 }
 
-/* x with the elements along the given axes, or along all, in reverse order. SL_EINVAL: an axis that does not exist. */
+/* x with the elements along the given axes, or along all, in reverse order.  SL_EINVAL: an axis that does not exist,
+ * .keepdims. */
 sl_tensor *sl_flip_at(const char *at, sl_tensor *x, struct sl_reduce_opts opts)
 {
 	SLP_FUNCTION("sl_flip", at);
 	if (!slp_shape_given(at, "sl_flip", "x", x)) return NULL;
+	if (opts.keepdims) return slp_call_fail(at, "sl_flip", SL_EINVAL, "keepdims has no meaning here");
 	if (opts.naxes < 0 || opts.naxes > SL_MAX_NDIM)
 		return slp_call_fail(at, "sl_flip", SL_EINVAL, "%d axes given, 0 to %d possible", opts.naxes,
 		                     SL_MAX_NDIM);
@@ -131,19 +134,9 @@ static bool border(const char *at, sl_tensor *x, int axis, int64_t n, bool last,
 	return (*to = sl_slice_at(at, near, axis, -1, INT64_MIN, -1)) != NULL;
 }
 
-/* Whether elements of a data type can be the number: no fraction among integers, nothing finite that is infinite. */
-static bool can_be(enum sl_dtype dtype, double value)
-{
-	double element = 0;
-	struct slp_view v = {&element, {dtype, SL_SCALAR}};
-	if (!slp_is_float(dtype)) return dtype == SL_BOOL || slp_can_hold(dtype, value);
-	slp_set(&v, 0, value);
-	return !isfinite(value) || isfinite(slp_get(&v, 0));
-}
-
 /* x with additional elements before the first and after the last of an axis: of a given value, or with .reflect
  * mirrored at the first and the last element.  SL_EINVAL: no such axis, a negative number, more elements to reflect
- * than the axis has; SL_EDTYPE: a value that the data type cannot hold.
+ * than the axis has, a value beside .reflect; SL_EDTYPE: a value that the data type cannot hold.
  *
  *     y = sl_pad(x, -1, 2, 0);    // two zeros in front of each row */
 sl_tensor *sl_pad_at(const char *at, sl_tensor *x, int axis, int64_t before, int64_t after, struct sl_pad_opts opts)
@@ -157,7 +150,9 @@ sl_tensor *sl_pad_at(const char *at, sl_tensor *x, int axis, int64_t before, int
 	if (before < 0 || after < 0 || (opts.reflect && (before >= size || after >= size)))
 		return slp_call_fail(at, me, SL_EINVAL, "%lld before and %lld after %lld elements", (long long)before,
 		                     (long long)after, (long long)size);
-	if (!opts.reflect && !can_be(sl_tensor_dtype(x), opts.value))
+	if (opts.reflect && opts.value != 0)
+		return slp_call_fail(at, me, SL_EINVAL, "a value beside .reflect, which mirrors elements");
+	if (!opts.reflect && !slp_can_be(sl_tensor_dtype(x), opts.value))
 		return slp_call_fail(at, me, SL_EDTYPE, "%.9g is not a value of %s", opts.value,
 		                     sl_dtype_name(sl_tensor_dtype(x)));
 	if (!border(at, x, axis, before, false, &opts, &list[n])) return NULL;

@@ -21,10 +21,10 @@ const struct slp_attr slp_value_attrs[] = {
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
 
-/* Whether integers of the type reach so far; the fraction is lost. */
+/* Whether the type reaches so far; integers lose the fraction. */
 static bool reaches(enum sl_dtype dtype, double value)
 {
-	return slp_kind_of(dtype) != SLP_KIND_INT || slp_can_hold(dtype, trunc(value));
+	return slp_can_be(dtype, slp_kind_of(dtype) == SLP_KIND_INT ? trunc(value) : value);
 }
 
 static enum sl_status refuse(struct slp_infer *c, double value, enum sl_dtype dtype)
@@ -43,7 +43,9 @@ static enum sl_status like_infer(struct slp_infer *c)
 {
 	double value = ((const struct slp_value *)c->attrs)->value;
 	c->out[0] = c->in[0];
-	return reaches(c->out[0].dtype, value) ? SL_OK : refuse(c, value, c->out[0].dtype);
+	/* of floats, passes may have computed it */
+	return slp_is_float(c->out[0].dtype) || reaches(c->out[0].dtype, value) ? SL_OK
+	                                                                        : refuse(c, value, c->out[0].dtype);
 }
 
 /* The last number counts: others lie between it and the first. */
@@ -156,7 +158,7 @@ const struct sl_op slp_op_full_like = {
 
 /* A tensor whose elements are all `value`.  Integers lose the fraction; bools are true if it is not 0.  SL_ESHAPE if a
  * size is negative, or the tensor is larger than any memory; SL_EDTYPE if there is no such data type, or the value is
- * out of the range of the integer type; SL_EDEVICE if the device does not exist.  A double is exact up to 2^53: make
+ * out of the range of the data type; SL_EDEVICE if the device does not exist.  A double is exact up to 2^53: make
  * larger int64 by sl_from and sl_broadcast_to.
  *
  *     sl_tensor *x = sl_full(SL_SHAPE(2, 3), 0.5), *n = sl_full(SL_SHAPE(4), 7, .dtype = SL_INT32); */
@@ -178,12 +180,17 @@ sl_tensor *sl_ones_at(const char *at, sl_shape shape, struct sl_make make)
 	return sl_full_at(at, shape, 1, make);
 }
 
-/* Writes a number to all elements of x, as sl_full does, and returns x.  Values that an error had spoilt are valid
- * again, unless x is a view of a part.  Errors of operations in place: see sl_add_. */
+/* Writes a number to all elements of x and returns x.  Values that an error had spoilt are valid again, unless x is a
+ * view of a part.  SL_EDTYPE: x is of integers, which do not have the number; fractions are such numbers.  Errors of
+ * operations in place: see sl_add_. */
 sl_tensor *sl_fill_inplace_at(const char *at, sl_tensor *x, double value)
 {
 	SLP_CALL("sl_fill_", at);
 	if (!slp_given(at, "sl_fill_", "tensor", x)) return NULL;
+	enum sl_dtype dtype = sl_tensor_dtype(x);
+	if (!slp_can_be(dtype, value))
+		return slp_call_fail(at, "sl_fill_", SL_EDTYPE, "%.9g is not a value of %s", value,
+		                     sl_dtype_name(dtype));
 	return slp_apply_inplace(at, &slp_op_full_like, &(struct slp_value){value}, 1, &x);
 }
 

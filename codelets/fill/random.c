@@ -39,22 +39,13 @@ static const struct slp_attr dropout_attrs[] = {
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
 
-/* Whether a finite number is infinite in a data type of floats. */
-static bool is_beyond(enum sl_dtype dtype, double x)
-{
-	double element = 0;
-	struct slp_view v = {&element, {dtype, SL_SCALAR}};
-	slp_set(&v, 0, x);
-	return isinf(slp_get(&v, 0));
-}
-
 static enum sl_status draw_infer(struct slp_infer *c)
 {
 	const struct slp_draw *d = c->attrs;
 	enum sl_dtype dtype = slp_dtype_or((enum sl_dtype)d->type.dtype, SL_FLOAT32);
 	if (!slp_is_float(dtype)) return slp_reject(c, SL_EDTYPE, "makes float32 or float64 only");
 	if (!isfinite(d->a) || !isfinite(d->b)) return slp_reject(c, SL_EINVAL, "%g and %g must be finite", d->a, d->b);
-	if (is_beyond(dtype, d->a) || is_beyond(dtype, d->b))
+	if (!slp_can_be(dtype, d->a) || !slp_can_be(dtype, d->b))
 		return slp_reject(c, SL_EDTYPE, "%.9g or %.9g is out of the range of %s", d->a, d->b,
 		                  sl_dtype_name(dtype));
 	return slp_created_infer(c);

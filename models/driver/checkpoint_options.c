@@ -77,7 +77,7 @@ static bool parse_every(struct drv_checkpoint_options *o, const char *text)
 	char *end;
 	errno = 0;
 	long long n = strtoll(text, &end, 10);
-	if (errno || end == text || n < 1) return false;
+	if (errno || *text < '0' || *text > '9' || n < 1) return false;
 	end += *end == ' ';
 	for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
 		if (strcmp(end, units[i].unit)) continue;

@@ -70,12 +70,18 @@ void drv_parse(const struct argp *argp, int argc, char **argv, void *input)
 	argp_parse(argp, argc, argv, 0, NULL, input);
 }
 
+/* Decimal digits: nothing before or after them, no sign of plus, no hexadecimal digits, no infinity. */
+static bool is_plain(const char *text, const char *characters)
+{
+	return *text && strchr("-.0123456789", *text) && strspn(text, characters) == strlen(text);
+}
+
 int64_t drv_int(struct argp_state *state, const char *option, const char *text, int64_t low, int64_t high)
 {
 	char *end;
 	errno = 0;
 	long long v = strtoll(text, &end, 10);
-	if (errno || end == text || *end || v < low || v > high) {
+	if (errno || !is_plain(text, "-0123456789") || end == text || *end || v < low || v > high) {
 		if (high == INT64_MAX)
 			argp_error(state, "%s: \"%s\" is not a whole number of at least %lld", option, text,
 			           (long long)low);
@@ -91,7 +97,7 @@ double drv_real(struct argp_state *state, const char *option, const char *text, 
 	char *end;
 	errno = 0;
 	double v = strtod(text, &end);
-	if (errno || end == text || *end || !(v >= low && v <= high))
+	if (errno || !is_plain(text, "-+.0123456789eE") || end == text || *end || !(v >= low && v <= high))
 		argp_error(state, "%s: \"%s\" is not a number from %g to %g", option, text, low, high);
 	return v;
 }

@@ -113,7 +113,7 @@ class Call:
             elif kind == "const int *":
                 self.parameters.append(Parameter("axes", "int | Sequence[int] | None", "None"))
                 self.parameters.append(Parameter("axis", "int | Sequence[int] | None", "None", True))  # NumPy's name for them
-                self.before.append("axes, naxes = axes_of(axes if axis is None else axis)")
+                self.before.append("axes, naxes = axes_of(axes, axis)")
                 parts += ["axes", "naxes"]
             elif field.name == "naxes":
                 continue

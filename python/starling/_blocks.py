@@ -16,6 +16,8 @@ class Initializer:
 
     def __init__(self, kind=0, value=0.0, fan="avg", gaussian=False):
         fans = {"avg": lib.SL_FAN_AVG, "in": lib.SL_FAN_IN, "out": lib.SL_FAN_OUT}
+        if isinstance(value, (str, bytes)) or not hasattr(value, "__float__"):
+            raise _core.wrong("an initialiser's value", value, "a number")
         self._c = (kind, float(value), choice(fans, fan, "fan"), gaussian, True)
 
 

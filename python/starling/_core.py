@@ -268,8 +268,12 @@ def pair(value, name="an option of windows", least=None):
     return both
 
 
-def axes_of(value):
-    """(array to keep alive, its length) of axes given as None, an int or a sequence."""
+def axes_of(value, same=None):
+    """(array to keep alive, its length) of axes given as None, an int or a sequence, under one of two names."""
+    if same is not None:
+        if value is not None:
+            raise TypeError("axes and axis: give one")
+        value = same
     if value is None:
         return NULL, 0
     try:

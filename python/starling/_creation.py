@@ -88,8 +88,13 @@ def ones_like(x, *, dtype=None, device=None):
 
 
 def full_like(x, value, *, dtype=None, device=None):
-    """One value in the shape, data type and on the device of x."""
+    """One value in the shape, data type and on the device of x.
+
+    Integers that do not have the value refuse it, a fraction too, unless dtype names their type.
+    """
     shape, make = _like(x, dtype, device)
+    if dtype is None:
+        number_of(_number("full_like: value", value), _name_of(x.dtype), exact=True)
     return full(shape, value, **make)
 
 

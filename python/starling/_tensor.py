@@ -5,7 +5,7 @@ import numpy
 
 from . import _core
 from ._core import NULL, check, ffi, here, lib, raise_error, shape_from, shape_of
-from ._values import fit
+from ._values import fit, whole
 
 _new = object.__new__
 _gc, _release = ffi.gc, lib.sl_release  # a tensor's pointer has the reference: it may outlive the Python object
@@ -365,11 +365,13 @@ def array(values, dtype=None, device=None, like=Tensor):
         copy = values.to(device) if device is not None else values.copy()
         return copy if dtype is None else copy.astype(dtype)
     given = isinstance(values, (numpy.ndarray, numpy.generic))
-    values = numpy.asarray(values)
+    if isinstance(values, numpy.ma.MaskedArray) and numpy.ma.is_masked(values):
+        raise _core.DTypeError("a masked array: tensors have no elements without a value")
+    values = whole(values, numpy.asarray(values))
     if dtype is None and (not given or values.dtype.name not in _numpy or values.dtype == numpy.int64):
         if values.dtype.kind not in "fiub":
             raise _core.DTypeError(f"values of type {values.dtype} cannot be in a tensor")
-        dtype = "float32" if values.dtype.kind == "f" else "bool" if values.dtype.kind == "b" and like._truths else "int32"
+        dtype = "float64" if values.dtype.itemsize > 8 else "float32" if values.dtype.kind == "f" else "bool" if values.dtype.kind == "b" and like._truths else "int32"
         if dtype == "int32" and values.itemsize >= 4 and values.size and not -(2**31) <= values.min() <= values.max() < 2**31:
             raise _core.DTypeError("numbers that int32 cannot hold; array(values, dtype='int64') keeps them")
     name = _dtype_names[dtype_of(dtype)] if dtype is not None else values.dtype.name

@@ -16,6 +16,15 @@ def refuse(value, name):
     return DTypeError(f"{value} is not a value of {name}")
 
 
+def whole(given, values):
+    """Values as NumPy made them of what a program gave: whole numbers of which int64 has not all are no floats, as in NumPy."""
+    if values.dtype.kind == "f" and not isinstance(given, (numpy.ndarray, numpy.generic)) and values.size and abs(values).max() >= 2**63:
+        exact = numpy.array(given, object)
+        if all(isinstance(v, (int, numpy.integer)) for v in exact.flat):
+            return exact
+    return values
+
+
 def _ends(values):
     """The smallest and the largest of the numbers; NaN if one of them is NaN."""
     if values.dtype.kind == "O":

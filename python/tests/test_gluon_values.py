@@ -225,5 +225,57 @@ class Late(unittest.TestCase):
         self.assertRaisesRegex(ValueError, "clip_gradient", self.step, lambda *_: None, "adagrad", clip_gradient=-1)
 
 
+class Given(unittest.TestCase):
+    """What is given beside others, and data types on the way."""
+
+    def test_loader(self):
+        """Batches keep whole numbers; NumPy's float64 becomes float32, or is refused."""
+        samples = gluon.data.ArrayDataset(np.ones((2, 3)), np.array([2**53 + 1, -(2**40)]))
+        x, y = next(iter(gluon.data.DataLoader(samples, 2)))
+        self.assertEqual((x.dtype, y.dtype, y.asnumpy().tolist()), (np.float32, np.int64, [2**53 + 1, -(2**40)]))
+        wrong = gluon.data.DataLoader(gluon.data.ArrayDataset(np.full((2, 3), 1e300)), 2)
+        self.assertRaises(TypeError, lambda: next(iter(wrong)))
+
+    def test_large_indices(self):
+        """Beyond int32 they do not come back as others."""
+        scores, large = nd.array([[0.9, 0.1], [0.2, 0.8]]), nd.array([0, 2**32], dtype="int64")
+        words = gluon.nn.Embedding(3, 2)
+        words.initialize()
+        for call in (lambda: gluon.loss.SoftmaxCrossEntropyLoss()(scores, large), lambda: words(large), lambda: nd.take(scores, large, mode="raise")):
+            with self.assertRaises(Exception):
+                call().asnumpy()
+        self.assertEqual(nd.take(scores, large).asnumpy().tolist(), scores.asnumpy().tolist())  # clipped, as in MXNet
+        self.assertEqual(nd.one_hot(large, 2).asnumpy().tolist(), [[1, 0], [0, 0]])
+        np.testing.assert_allclose(gluon.loss.SoftmaxCrossEntropyLoss()(scores, nd.array([0, 1], dtype="int64")).asnumpy(), [0.371101, 0.437488], rtol=1e-5)
+
+    def test_numpy(self):
+        """Bits, norms of matrices, no axis, and NumPy's whole numbers are NumPy's."""
+        i, x = mnp.array(np.array([[1, 2, 3], [4, 5, 6]])), mnp.array([[0.0, 1, 2], [3, 4, 5]])
+        self.assertEqual((i.dtype, mnp.array(np.array([2**53 + 1])).item()), (np.int64, 2**53 + 1))
+        for given, wanted in ((~i, ~i.asnumpy()), (i & 3, i.asnumpy() & 3), (3 | i, 3 | i.asnumpy()), (i ^ i, i.asnumpy() * 0), (~(x > 2), ~(x.asnumpy() > 2)),
+                              ((x > 2) & (x > 4), x.asnumpy() > 4), (mnp.sum(x, axis=()), x.asnumpy()), (mnp.max(x, axis=()), x.asnumpy())):  # fmt: skip
+            np.testing.assert_array_equal(given.asnumpy(), wanted)
+        for wrong in (lambda: ~x, lambda: x & 1, lambda: x | x):
+            self.assertRaises(TypeError, wrong)
+        for order in (None, 1, "fro"):
+            np.testing.assert_allclose(mnp.linalg.norm(x, ord=order).asnumpy(), np.linalg.norm(x.asnumpy(), ord=order), rtol=1e-6)
+        for wrong in (lambda: mnp.linalg.norm(x, ord=2), lambda: mnp.linalg.norm(x, ord=np.inf), lambda: mnp.std(x, axis=()), lambda: mnp.prod(x, axis=())):
+            self.assertRaises(NotImplementedError, wrong)
+
+    def test_together(self):
+        x, image = nd.ones((2, 3, 4)), nd.ones((1, 1, 4, 4))
+        one = nd.ones(1)
+        for wrong in (
+            lambda: nd.FullyConnected(x, nd.ones((1, 12)), one, no_bias=True, num_hidden=1), lambda: nd.Convolution(image, nd.ones((1, 1, 2, 2)), one, no_bias=True, num_filter=1, kernel=(2, 2)),
+            lambda: nd.Deconvolution(image, nd.ones((1, 1, 2, 2)), one, no_bias=True, num_filter=1, kernel=(2, 2)), lambda: nd.SequenceMask(x, nd.ones(3)),
+            lambda: nd.SequenceLast(x, nd.ones(3)), lambda: nd.SequenceReverse(x, nd.ones(3)), lambda: nd.SequenceMask(x, use_sequence_length=True),
+            lambda: npx.random.bernoulli(2, size=(2,)), lambda: npx.random.bernoulli(float("nan"), size=(2,)),
+        ):  # fmt: skip
+            self.assertRaises(ValueError, wrong)
+        with self.assertRaises(ValueError):
+            mx.metric.TopKAccuracy(top_k=9).update([nd.array([0])], [nd.array([[0.4, 0.6]])])
+        self.assertEqual(nd.FullyConnected(x, nd.ones((1, 12)), one, num_hidden=1).asnumpy().tolist(), [[13], [13]])
+
+
 if __name__ == "__main__":
     unittest.main()

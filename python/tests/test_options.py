@@ -1,6 +1,8 @@
 """Options: what is written runs, 0 too, or is refused; defaults are those of the C headers."""
 import inspect
 import os
+import pathlib
+import re
 import subprocess
 import sys
 import unittest
@@ -42,6 +44,14 @@ class Options(unittest.TestCase):
                         continue  # 0 unless it is given
                     self.assertTrue(p.default is None or p.default in known[p.name], (function, p))
         self.assertEqual(len(seen), 9)
+
+    def test_macros(self):
+        """No macro of the headers fills a structure of the lists but by SL_OPTIONS, or a 0 that a call writes would be lost."""
+        source = pathlib.Path(os.environ.get("STARLING_SOURCE", pathlib.Path(__file__).parents[2]))
+        text = "".join(header.read_text() for header in (source / "src/starling").glob("*.h"))
+        listed = set(re.findall(r"define SL_DEFAULTS_(\w+)\(X\)", text))
+        self.assertGreater(len(listed), 25)
+        self.assertEqual(listed & set(re.findall(r"\(struct (\w+)\)\{__VA_ARGS__\}", text)), set())
 
     def test_unset(self):
         self.assertNotEqual(UNSET, UNSET)

@@ -88,6 +88,51 @@ class Values(unittest.TestCase):
             t[1] = sl.array([2.9, 300.7])  # conversions of tensors: as astype
             self.assertEqual(t.tolist(), [[2, 2], [2, min(300, limits(name)[1])]])
 
+    def test_without_a_type(self):
+        """Fractions are refused where no type is named; values beyond the type everywhere."""
+        for name in INTEGERS:
+            t = zeros(name)
+            for wrong in (2.9, np.float32(0.5), math.nan, math.inf, 1e300):
+                self.assertRaises(sl.DTypeError, sl.full_like, t, wrong)
+                self.assertRaises(sl.DTypeError, sl.fill_, t, wrong)
+            self.assertEqual(sl.full_like(t, 2.9, dtype=name).tolist(), [[2, 2], [2, 2]])
+            self.assertEqual((sl.full_like(t, 2.0).tolist(), t.tolist()), ([[2, 2], [2, 2]], [[0, 0], [0, 0]]))
+        for name in ("float16", "bfloat16", "float32"):
+            self.assertRaises(sl.DTypeError, sl.fill_, zeros(name), 1e300)
+            net = sl.nn.Dense(1, in_units=2)
+            self.assertRaises(sl.DTypeError, net.initialize, sl.init.constant(1e300))
+        for wrong in ("1", b"1", None, [1]):
+            self.assertRaises(TypeError, sl.init.constant, wrong)
+
+    def test_kinds(self):
+        """What NumPy makes of lists by itself, masks, long doubles."""
+        self.assertRaises(sl.DTypeError, sl.array, [2**63, 1])
+        self.assertRaises(sl.DTypeError, sl.array, [2**63 + 5])
+        self.assertEqual(sl.array([2.0**63, 1]).tolist(), [2.0**63, 1])
+        self.assertEqual(sl.array(np.array([0.1], "g")).tolist(), [0.1])
+        masked = np.ma.masked_array([1.0, 2], mask=[0, 1])
+        self.assertRaises(sl.DTypeError, sl.array, masked)
+        self.assertEqual(sl.array(masked[:1]).tolist(), [1])
+
+    def test_probabilities(self):
+        for wrong in (math.nan, -0.1, 1.5, math.inf):
+            self.assertRaises(sl.InvalidArgument, lambda: sl.bernoulli(sl.array([0.5, wrong])).numpy())
+            if wrong != 1.5:
+                self.assertRaises(sl.InvalidArgument, lambda: sl.multinomial(sl.array([[0.5, wrong]]), 2).numpy())
+        self.assertEqual(sl.bernoulli(sl.array([[0, 1], [1, 0.0]])).tolist(), [[0, 1], [1, 0]])
+        for p in (-0.1, 1, 1.1, math.nan, math.inf):
+            self.assertRaises(sl.InvalidArgument, sl.nn.Dropout, p)
+
+    def test_beside_others(self):
+        """Options that mean nothing beside, or without, others."""
+        x = sl.array([[0.0, 1, 2], [3, 4, 5]])
+        labels = sl.array([0, 1], "int32")
+        for wrong in (lambda: sl.flip(x, axis=0, keepdims=True), lambda: sl.transpose(x, keepdims=True), lambda: sl.cross_entropy(x, labels, ignore_index=1),
+                      lambda: sl.resize2d(sl.ones((1, 1, 4, 4)), 2, 2, align_corners=True), lambda: sl.pad(x, before=1, after=1, value=5, reflect=True)):  # fmt: skip
+            self.assertRaises(sl.InvalidArgument, wrong)
+        self.assertRaises(TypeError, sl.sum, x, axis=0, axes=(1,))
+        self.assertEqual((sl.sum(x, axes=1).tolist(), sl.sum(x, axis=1).tolist(), x.sum(axis=1).tolist()), ([3, 12], [3, 12], [3, 12]))
+
     def test_others(self):
         for wrong in (["1"], "1", [None], [1j], np.array([1], "M8[s]"), [object()], np.array(["a"]), {"a": 1}, [b"1"]):
             for name in TYPES:

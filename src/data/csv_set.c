@@ -72,7 +72,7 @@ static bool find_name(struct table *t, const char *text, int32_t *number)
 static bool number_of(const char *text, double *v)
 {
 	char *end;
-	if (!strchr("+-.0123456789", text[0])) return false; /* nor nan and inf */
+	if (text[strspn(text, "+-.0123456789eE")]) return false; /* nor nan, inf and hexadecimal digits */
 	*v = slp_number_read(text, &end);
 	return end != text && !*end && isfinite(*v);
 }
@@ -183,9 +183,10 @@ static bool number(struct table *t, float *to)
 	char *end = c->text;
 	double v = c->length ? slp_number_read(c->text, &end) : 0;
 	while (*end == ' ' || *end == '\t') end++;
-	if (end != c->text && !*end) {
+	bool is_hexadecimal = c->text[strcspn(c->text, "xX")];
+	if (end != c->text && !*end && !is_hexadecimal) {
 		*to = (float)v;
-		if (!isinf(*to) || isinf(v)) return true;
+		if (!isinf(*to) || c->text[strcspn(c->text, "iI")]) return true; /* as text */
 		return slp_data_fail(SL_EFORMAT, "%s: line %lld, column %d: '%.40s' is not a value of float32", c->path,
 		                     (long long)c->begin, c->column, c->text);
 	}

@@ -4,7 +4,6 @@
 #include "runtime/engine.h"
 #include "runtime/random.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,9 +20,8 @@ struct slp_dist slp_dist = {.size = 1};
 static bool read_int(const char *at, const char *name, int low, int *value)
 {
 	const char *text = getenv(name);
-	char *end = NULL;
-	long v = text ? strtol(text, &end, 10) : 0;
-	if (text && *text && !*end && v >= low && v <= INT_MAX) return *value = (int)v, true;
+	int64_t v;
+	if (text && slp_whole_given(text, &v) && v >= low && v <= INT_MAX) return *value = (int)v, true;
 	if (text)
 		return slp_call_fail(at, "sl_init", SL_EINVAL, "%s=%.64s: it must be an integer of at least %d", name,
 		                     text, low);
@@ -36,21 +34,21 @@ static bool read_int(const char *at, const char *name, int low, int *value)
 static bool read_latency(const char *at, double *seconds)
 {
 	const char *text = getenv("SL_DIST_LATENCY");
-	char *end;
+	double microseconds = 0;
 	*seconds = 0;
 	if (!text || !*text) return true;
-	*seconds = 1e-6 * slp_number_read(text, &end);
-	if (end != text && !*end && *seconds >= 0 && *seconds < 1) return true;
-	return slp_call_fail(at, "sl_init", SL_EINVAL,
-	                     "SL_DIST_LATENCY=%s: it must be a number of microseconds below 1000000", text);
+	bool given = slp_real_given(text, &microseconds);
+	*seconds = 1e-6 * microseconds;
+	if (given && *seconds >= 0 && *seconds < 1) return true;
+	return slp_call_fail(at, "sl_init", SL_EINVAL, "SL_DIST_LATENCY=%s: it must be a number of microseconds below 1000000",
+	                     text);
 }
 
 /* A name such as http would be a port that nobody listens at, until the time is over. */
 static bool check_port(const char *at, const char *port)
 {
-	char *end;
-	long n = strtol(port, &end, 10);
-	if (end != port && !*end && n >= 1 && n <= UINT16_MAX) return true;
+	int64_t n;
+	if (slp_whole_given(port, &n) && n >= 1 && n <= UINT16_MAX) return true;
 	return slp_call_fail(at, "sl_init", SL_EINVAL, "MASTER_PORT=%s: it must be from 1 to 65535", port);
 }
 
@@ -75,10 +73,10 @@ static bool read_place(const char *at, struct slp_place *p, bool told)
 static bool read_threads(const char *at)
 {
 	const char *text = slp_env_or("SL_DIST_THREADS", "0");
-	char *end;
-	long n = strtol(text, &end, 10);
-	slp_adders_start((int)n);
-	if (!*end && n >= 0 && n <= SLP_ADDERS_MOST) return true;
+	int64_t n = 0;
+	bool given = slp_whole_given(text, &n) && n >= 0 && n <= SLP_ADDERS_MOST;
+	slp_adders_start(given ? (int)n : 0);
+	if (given) return true;
 	return slp_call_fail(at, "sl_init", SL_EINVAL, "SL_DIST_THREADS=%s: it must be a number of threads up to %d",
 	                     text, SLP_ADDERS_MOST);
 }

@@ -1,7 +1,5 @@
 /* Environment variables: StarPU's numbers (it aborts on other values), and variables that several files read. */
-#include <errno.h>
 #include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,11 +60,9 @@ static bool refuse(const char *at, const char *name, const char *text, const cha
 /* Whether it can stay as it is. */
 static bool is_good(const char *text, bool is_float)
 {
-	char *end;
-	errno = 0;
-	double f = is_float ? slp_number_read(text, &end) : 0;
-	long long v = is_float ? 0 : strtoll(text, &end, 10);
-	return end != text && !errno && !*end && isfinite(f) && v >= 0 && v <= INT_MAX;
+	double f = 0;
+	int64_t v = 0;
+	return (is_float ? slp_real_given(text, &f) : slp_whole_given(text, &v)) && v >= 0 && v <= INT_MAX;
 }
 
 static bool check_list(const char *at, const char *list, bool is_float)
@@ -81,9 +77,32 @@ static bool check_list(const char *at, const char *list, bool is_float)
 	return true;
 }
 
+/* "0 1 4-7", "0,2", "3-": cores, which are read where nobody can be told. */
+static bool is_cores(const char *text)
+{
+	for (const char *p = text; *p; p += strspn(p, " ,\t")) {
+		size_t n = strspn(p, "0123456789");
+		if (!n) return false;
+		p += n;
+		if (*p == '-') p += 1 + strspn(p + 1, "0123456789");
+		if (*p && !strchr(" ,\t", *p)) return false;
+	}
+	return true;
+}
+
+static bool check_cores(const char *at, const char *name)
+{
+	const char *text = getenv(name);
+	if (!text || is_cores(text)) return true;
+	slp_call_fail(at, "sl_init", SL_EINVAL, "%s=%s in the environment is no list of numbers such as 0-3,8", name,
+	              text);
+	return false;
+}
+
 bool slp_env_check(const char *at)
 {
-	return check_list(at, ints, false) && check_list(at, floats, true);
+	return check_list(at, ints, false) && check_list(at, floats, true) && check_cores(at, "STARPU_WORKERS_CPUID") &&
+	       check_cores(at, "STARPU_WORKERS_COREID");
 }
 
 const char *slp_env_or(const char *name, const char *otherwise)
@@ -114,9 +133,8 @@ int slp_starpu_folder(char *path, size_t size)
 
 enum sl_status slp_dist_timeout(const char *at, double *seconds)
 {
-	char *end;
-	*seconds = slp_number_read(slp_env_or("SL_DIST_TIMEOUT", "10"), &end);
-	if (!*end && *seconds > 0 && *seconds <= 1e6) return SL_OK;
+	if (slp_real_given(slp_env_or("SL_DIST_TIMEOUT", "10"), seconds) && *seconds > 0 && *seconds <= 1e6)
+		return SL_OK;
 	slp_call_fail(at, "sl_init", SL_EINVAL, "SL_DIST_TIMEOUT is not a time in seconds");
 	return SL_EINVAL;
 }

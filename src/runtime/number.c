@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 locale_t slp_number_begin(void)
 {
@@ -24,6 +25,23 @@ bool slp_size_read(const char *text, uint64_t *size)
 	}
 	*size = n;
 	return *text;
+}
+
+bool slp_whole_given(const char *text, int64_t *value)
+{
+	uint64_t size;
+	bool negative = *text == '-';
+	if (!slp_size_read(text + negative, &size) || size > INT64_MAX) return false;
+	*value = negative ? -(int64_t)size : (int64_t)size;
+	return true;
+}
+
+bool slp_real_given(const char *text, double *value)
+{
+	char *end;
+	if (!strchr("-.0123456789", *text) || strspn(text, "-+.0123456789eE") != strlen(text)) return false;
+	*value = slp_number_read(text, &end);
+	return end != text && !*end && isfinite(*value);
 }
 
 double slp_number_read(const char *text, char **end)

@@ -1,7 +1,5 @@
 /* Settings of sl_config, and of the environment if a program omits them. */
-#include <errno.h>
 #include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,10 +29,9 @@ static long long env_number(struct reader *r, const char *name, long long low, l
 {
 	const char *text = getenv(name);
 	if (!text || !*text) return otherwise;
-	char wanted[64], *end;
-	errno = 0;
-	long long v = strtoll(text, &end, 10);
-	if (!errno && !*end && v >= low) return v;
+	char wanted[64];
+	int64_t v;
+	if (slp_whole_given(text, &v) && v >= low) return v;
 	snprintf(wanted, sizeof wanted, "not a number of at least %lld", low);
 	refuse(r, name, wanted);
 	return otherwise;
@@ -51,9 +48,8 @@ static double env_real(struct reader *r, const char *name, double otherwise)
 {
 	const char *text = getenv(name);
 	if (!text || !*text) return otherwise;
-	char *end;
-	double v = slp_number_read(text, &end);
-	if (end != text && !*end && isfinite(v) && v >= 0) return v;
+	double v;
+	if (slp_real_given(text, &v) && v >= 0) return v;
 	refuse(r, name, "not a number of at least 0");
 	return otherwise;
 }
@@ -115,6 +111,15 @@ static void fill(struct reader *r, struct sl_config *c, int slaves)
 	if (!c->dist) c->dist = slp_env_or("SL_DIST", "none");
 }
 
+/* Numbers that are read later, where an error could not be reported. */
+static void look_at_others(struct reader *r)
+{
+	static const char *const names[] = {"SL_FIXED_SUMS", "SL_WINOGRAD", "SL_CHANNELS_LAST", "SL_TEAM_THREADS",
+	                                    "SL_SIMULATED_NODES"};
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (env_number(r, names[i], 0, 0) > INT_MAX) refuse(r, names[i], "too large");
+}
+
 /* The program's configuration, before its zeros became defaults. */
 static bool check(const char *at, const struct sl_config *c)
 {
@@ -138,6 +143,7 @@ bool slp_settings_read(const char *at, const struct sl_config *config, struct sl
 	*s = (struct slp_settings){.config = config ? *config : (struct sl_config){0}};
 	s->slaves = env_int(&r, "STARPU_TCPIP_MS_SLAVES", 0, 0);
 	fill(&r, &s->config, s->slaves);
+	look_at_others(&r);
 	s->deadline = (double)env_number(&r, "SL_DEADLINE", 0, 0);
 	s->deadline_is_error = env_number(&r, "SL_DEADLINE_ERROR", 0, 0) > 0;
 	s->nan = env_number(&r, "SL_NAN", 0, 0) > 0;

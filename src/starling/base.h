@@ -170,7 +170,8 @@ struct sl_untrusted {
 	                    * that are read and written */
 };
 
-/* The settings of sl_init; a zeroed field means its default. */
+/* The settings of sl_init.  A program fills the structure itself, so a 0 means the default, as in any such structure
+ * (SL_OPTIONS), also where the program wrote it: no GPUs are .gpus = -1, and tasks of one operation each .bulk = 1. */
 struct sl_config {
 	int teams;         /* CPU devices, including workers of slave processes; they share the cores evenly.  Default:
 	            * STARPU_NCPU or 1, and the slaves */

@@ -148,11 +148,11 @@ SL_API sl_tensor *sl_rms_norm_at(const char *at, sl_tensor *x, sl_tensor *SL_OPT
 SL_API sl_tensor *sl_group_norm_at(const char *at, sl_tensor *x, int groups, sl_tensor *SL_OPTIONAL gamma,
                                    sl_tensor *SL_OPTIONAL beta, struct sl_layer_norm_opts opts);
 #define sl_group_norm(x, groups, gamma, beta, ...)                                                                     \
-	sl_group_norm_at(SL_HERE, x, groups, gamma, beta, (struct sl_layer_norm_opts){__VA_ARGS__})
+	sl_group_norm_at(SL_HERE, x, groups, gamma, beta, SL_OPTIONS(sl_layer_norm_opts, __VA_ARGS__))
 SL_API sl_tensor *sl_instance_norm_at(const char *at, sl_tensor *x, sl_tensor *SL_OPTIONAL gamma,
                                       sl_tensor *SL_OPTIONAL beta, struct sl_layer_norm_opts opts);
 #define sl_instance_norm(x, gamma, beta, ...)                                                                          \
-	sl_instance_norm_at(SL_HERE, x, gamma, beta, (struct sl_layer_norm_opts){__VA_ARGS__})
+	sl_instance_norm_at(SL_HERE, x, gamma, beta, SL_OPTIONS(sl_layer_norm_opts, __VA_ARGS__))
 
 /* ---- losses and similarities ------------------------------------------------------------------------------------ */
 

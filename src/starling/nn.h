@@ -257,9 +257,11 @@ struct sl_layer_norm_layer_opts {
 #define SL_DEFAULTS_sl_layer_norm_layer_opts(X) X(eps, 1e-5)
 /* kernel, stride, pad: as in sl_pool2d; .type is set by the name */
 SL_API sl_block *sl_max_pool2d_layer_at(const char *at, int kernel, struct sl_pool2d_opts opts);
-#define sl_max_pool2d_layer(kernel, ...) sl_max_pool2d_layer_at(SL_HERE, kernel, (struct sl_pool2d_opts){__VA_ARGS__})
+#define sl_max_pool2d_layer(kernel, ...)                                                                               \
+	sl_max_pool2d_layer_at(SL_HERE, kernel, SL_OPTIONS(sl_pool2d_opts, __VA_ARGS__))
 SL_API sl_block *sl_avg_pool2d_layer_at(const char *at, int kernel, struct sl_pool2d_opts opts);
-#define sl_avg_pool2d_layer(kernel, ...) sl_avg_pool2d_layer_at(SL_HERE, kernel, (struct sl_pool2d_opts){__VA_ARGS__})
+#define sl_avg_pool2d_layer(kernel, ...)                                                                               \
+	sl_avg_pool2d_layer_at(SL_HERE, kernel, SL_OPTIONS(sl_pool2d_opts, __VA_ARGS__))
 SL_API sl_block *sl_global_max_pool2d_layer_at(const char *at);
 #define sl_global_max_pool2d_layer() sl_global_max_pool2d_layer_at(SL_HERE)
 SL_API sl_block *sl_global_avg_pool2d_layer_at(const char *at);

@@ -20,14 +20,17 @@ def _public(function):
 def FullyConnected(data, weight, bias=None, num_hidden=None, no_bias=False, flatten=True):
     """data·weightᵀ + bias."""
     _agrees("FullyConnected: num_hidden", num_hidden, weight)
+    bias = _bias("FullyConnected", bias, no_bias)
     if flatten and (data.ndim or 0) > 2:
         data = ops.flatten(data)
-    return classify(ops.linear(data, weight, None if no_bias else bias, tw=True))
+    return classify(ops.linear(data, weight, bias, tw=True))
 
 
-def given(value):
-    """A setting of the engine whose 0 would mean its default: 0 becomes a number next to 0."""
-    return value or 1e-30
+def _bias(name, bias, no_bias):
+    """The bias, if there is one; refused beside no_bias=True, as in MXNet."""
+    if no_bias and bias is not None:
+        raise ValueError(f"{name}: a bias with no_bias=True")
+    return bias
 
 
 def _agrees(name, value, weight):
@@ -85,7 +88,7 @@ def Convolution(data, weight, bias=None, kernel=None, stride=(), dilate=(), pad=
         return _to_end(Convolution(_to_front(data), _to_front(weight), bias, kernel, stride, dilate, pad, num_filter, num_group, no_bias=no_bias))
     _same_windows("Convolution", kernel, weight, n)
     options = {"stride": stride or 1, "pad": pad or 0, "dilation": dilate or 1, "groups": num_group}
-    bias = None if no_bias else bias
+    bias = _bias("Convolution", bias, no_bias)
     if n == 1:
         return classify(ops.conv1d(data, weight, bias, **{n: _one(v, n) for n, v in options.items() if n != "groups"}, groups=num_group))
     return classify(ops.conv2d(data, weight, bias, **options))
@@ -106,7 +109,7 @@ def Deconvolution(data, weight, bias=None, kernel=None, stride=(), dilate=(), pa
         y = Deconvolution(data.expand_dims(2), weight.expand_dims(2), bias, (1, *weight.shape[2:]), (1, *stride), (1, *dilate), (0, *pad),
                           (0, *adj), (), num_filter, num_group, no_bias=no_bias)  # fmt: skip
         return y.squeeze(2)
-    return classify(ops.conv_transpose2d(data, weight, None if no_bias else bias, stride=stride, pad=pad, dilation=dilate, output_pad=adj,
+    return classify(ops.conv_transpose2d(data, weight, _bias("Deconvolution", bias, no_bias), stride=stride, pad=pad, dilation=dilate, output_pad=adj,
                                          groups=num_group))  # fmt: skip
 
 
@@ -188,7 +191,7 @@ def LayerNorm(data, gamma, beta, axis=-1, eps=1e-5, output_mean_var=False):
     """Normalisation over an axis; with output_mean_var also the means and deviations."""
     axis %= data.ndim
     if axis == data.ndim - 1 and not output_mean_var:
-        return classify(ops.layer_norm(data, gamma, beta, eps=given(eps)))
+        return classify(ops.layer_norm(data, gamma, beta, eps=eps))
     mean = ops.mean(data, axis, keepdims=True)
     deviation = ops.sqrt(ops.mean(ops.square(data - mean), axis, keepdims=True) + eps)
     gamma, beta = (_along(p, axis, data.ndim) for p in (gamma, beta))
@@ -220,9 +223,9 @@ def GroupNorm(data, gamma, beta, num_groups=1, eps=1e-5):
 def _normed(norm, data, gamma, beta, eps):
     """Normalises images; arrays with other axes are treated as images."""
     if data.ndim == 4:
-        return norm(data, gamma, beta, eps=given(eps))
+        return norm(data, gamma, beta, eps=eps)
     n, c = data.shape[:2]
-    return norm(data.reshape((n, c, -1, 1)), gamma, beta, eps=given(eps)).reshape(data.shape)
+    return norm(data.reshape((n, c, -1, 1)), gamma, beta, eps=eps).reshape(data.shape)
 
 
 @_public
@@ -254,7 +257,7 @@ def BatchNorm(data, gamma, beta, moving_mean, moving_var, eps=1e-3, momentum=0.9
         order = [i for i in range(data.ndim) if i != axis]
         order.insert(1, axis)
         data = ops.transpose(data, order)
-    y = classify(ops.batch_norm(data, gamma, beta, moving_mean, moving_var, eps=given(eps), momentum=given(momentum), use_global_stats=use_global_stats))
+    y = classify(ops.batch_norm(data, gamma, beta, moving_mean, moving_var, eps=eps, momentum=momentum, use_global_stats=use_global_stats))
     return y if order is None else ops.transpose(y, [order.index(i) for i in range(len(order))])
 
 

@@ -25,8 +25,8 @@ def _also(name, function):
 
 
 def _whole(indices):
-    """Indices for the engine."""
-    return indices if "int32" in str(indices.dtype) else indices.astype("int32")
+    """Indices for the engine; indices beyond int32 do not wrap around."""
+    return indices if "int32" in str(indices.dtype) else classify(ops.cast(indices, "int32"), indices)
 
 
 # ---- parts
@@ -141,7 +141,7 @@ def pad(data, mode="constant", pad_width=(), constant_value=0):
             first, last = data.slice_axis(axis, 0, 1), data.slice_axis(axis, -1, None)
             data = concat(*[first] * before, data, *[last] * after, dim=axis)
         else:
-            data = ops.pad(data, axis, before=before, after=after, value=constant_value, reflect=mode == "reflect")
+            data = ops.pad(data, axis, before=before, after=after, value=0 if mode == "reflect" else constant_value, reflect=mode == "reflect")
     return data
 
 
@@ -346,10 +346,17 @@ def _times(data, axis):
     return _like(data, numpy.arange(data.shape[axis], dtype="float32").reshape(shape))
 
 
+def _has_lengths(name, lengths, used):
+    """Whether sequences have lengths of their own; refused where these and the option do not belong together, as in MXNet."""
+    if used != (lengths is not None):
+        raise ValueError(f"{name}: sequence_length and use_sequence_length=True belong together")
+    return used
+
+
 @_public
 def SequenceMask(data, sequence_length=None, use_sequence_length=False, value=0.0, axis=0):
     """A value after the end of each sequence."""
-    if not use_sequence_length or sequence_length is None:
+    if not _has_lengths("SequenceMask", sequence_length, bool(use_sequence_length)):
         return data
     shape = [1] * data.ndim
     shape[1 - axis] = data.shape[1 - axis]
@@ -360,7 +367,7 @@ def SequenceMask(data, sequence_length=None, use_sequence_length=False, value=0.
 @_public
 def SequenceLast(data, sequence_length=None, use_sequence_length=False, axis=0):
     """The last step of each sequence."""
-    if not use_sequence_length or sequence_length is None:
+    if not _has_lengths("SequenceLast", sequence_length, bool(use_sequence_length)):
         return data.slice_axis(axis, -1, None).squeeze(axis)
     last = _whole(sequence_length - 1)
     steps = ops.transpose(data, [1, 0, *range(2, data.ndim)]) if axis == 0 else data
@@ -373,7 +380,7 @@ def SequenceReverse(data, sequence_length=None, use_sequence_length=False, axis=
     """The steps in reverse: for each sequence those before its end."""
     if axis != 0:
         raise not_here(f"SequenceReverse(axis={axis})", "axis 0")
-    if not use_sequence_length or sequence_length is None:
+    if not _has_lengths("SequenceReverse", sequence_length, bool(use_sequence_length)):
         return ops.flip(data, 0)
     steps, n = data.shape[:2]
     step = _array(numpy.arange(steps, dtype="int32").reshape(-1, 1), device=data.device, like=data._array)

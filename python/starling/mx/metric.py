@@ -150,6 +150,8 @@ class TopKAccuracy(EvalMetric):
 
     def _add(self, label, pred):
         check_label_shapes(label, pred)
+        if self.top_k > pred.shape[1]:
+            raise ValueError(f"TopKAccuracy: top_k is {self.top_k} of {pred.shape[1]} classes")
         best = _np.argsort(pred, axis=1)[:, -self.top_k :]
         self._count((best == label.astype("int64").reshape(-1, 1)).sum(), len(label))
 

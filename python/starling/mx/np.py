@@ -180,10 +180,32 @@ for _name in ("add", "sub", "mul", "truediv", "pow", "mod"):
 for _name in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"):
     setattr(ndarray, _name, _comparison(_name))
 ndarray.__neg__ = lambda a: NDArray.__neg__(a.astype("int64") if lib.slpy_truths(a._p, NULL) else a)
-ndarray.__and__ = ndarray.__rand__ = lambda a, b: logical_and(a, b)
-ndarray.__or__ = ndarray.__ror__ = lambda a, b: logical_or(a, b)
-ndarray.__xor__ = ndarray.__rxor__ = lambda a, b: logical_xor(a, b)
-ndarray.__invert__ = lambda a: logical_not(a)
+
+
+def _no_bits(a):
+    if not lib.slpy_integers(a._p, NULL):
+        raise TypeError(f"~ takes bools or whole numbers, not {Tensor.dtype.fget(a)}")
+    return -1 - a
+
+
+def _bits(name, of_bools):
+    """&, | or ^: of bools what is true, of whole numbers their bits, which NumPy computes."""
+
+    def method(a, b):
+        kinds = [x.dtype.name if isinstance(x, (numpy.ndarray, numpy.generic)) else str(Tensor.dtype.fget(x)) if isinstance(x, Tensor) else type(x).__name__ for x in (a, b)]
+        if builtins.all(kind == "bool" for kind in kinds):
+            return of_bools(a, b)
+        if not builtins.all("int" in kind or kind == "bool" for kind in kinds):
+            raise TypeError(f"{name} takes bools or whole numbers, not {' and '.join(kinds)}")
+        return array(getattr(numpy, name)(*(x.asnumpy() if isinstance(x, Tensor) else x for x in (a, b))))
+
+    return method
+
+
+ndarray.__and__ = ndarray.__rand__ = _bits("bitwise_and", lambda a, b: logical_and(a, b))
+ndarray.__or__ = ndarray.__ror__ = _bits("bitwise_or", lambda a, b: logical_or(a, b))
+ndarray.__xor__ = ndarray.__rxor__ = _bits("bitwise_xor", lambda a, b: logical_xor(a, b))
+ndarray.__invert__ = lambda a: logical_not(a) if lib.slpy_truths(a._p, NULL) else _no_bits(a)
 
 
 class _Symbol(Symbol, ndarray):
@@ -212,7 +234,9 @@ def _place(ctx, device):
 
 
 def array(object, dtype=None, ctx=None, device=None):
-    """An array of the values: float32 unless dtype says otherwise."""
+    """An array of the values: float32 unless dtype says otherwise, or NumPy's array has whole numbers or bools."""
+    if dtype is None and isinstance(object, (numpy.ndarray, numpy.generic)) and str(object.dtype) in ("int64", "int32", "uint8", "bool"):
+        dtype = str(object.dtype)
     return _as(_f.array(object, _place(ctx, device), dtype), ndarray)
 
 
@@ -288,8 +312,17 @@ class linalg(metaclass=Space):
 
     @staticmethod
     def norm(x, ord=None, axis=None, keepdims=False):
-        """The root of the sum of squares."""
-        return _f.norm(x, ord or 2, axis, keepdims=keepdims)
+        """The root of the sum of squares; with ord=1 the sum of absolute values, of a matrix the largest of its columns'."""
+        matrix = ord is not None and (x.ndim == 2 if axis is None else not isinstance(axis, builtins.int) and len(tuple(axis)) == 2)
+        if ord is None or (matrix and ord == "fro"):
+            return _f.norm(x, 2, axis, keepdims=keepdims)
+        if axis is None and x.ndim > 2:
+            raise ValueError(f"norm: ord={ord} of an array of {x.ndim} axes")
+        if not matrix:
+            return _f.norm(x, ord, axis, keepdims=keepdims)
+        if ord != 1 or axis is not None:
+            raise not_here(f"norm(ord={ord}) of matrices", "ord=1 without axis, 'fro', or vectors")
+        return max(sum(abs(x), axis=0, keepdims=keepdims), keepdims=keepdims)
 
 
 def _size_of(size, out, *parameters):

@@ -146,8 +146,17 @@ def where(condition, x=None, y=None):
 # ---- along axes
 
 
+def _some_axis(name, axis):
+    """Refuses (), which in NumPy means no axis, and to the engine all."""
+    if isinstance(axis, (tuple, list)) and not axis:
+        raise not_here(f"{name}(axis=())", "axes, or sum, mean, max and min")
+
+
 def _reduction(name):
-    reduce = getattr(_f, name)
+    function = getattr(_f, name)
+
+    def reduce(a, axis, keepdims):
+        return a.copy() if isinstance(axis, (tuple, list)) and not axis else function(a, axis, keepdims)
 
     def call(a, axis=None, dtype=None, out=None, keepdims=False):
         a = a if isinstance(a, Tensor) else as_array(a)
@@ -161,7 +170,7 @@ def _reduction(name):
         result = reduce(a, axis, keepdims)
         return into(result.astype("bool") if kind.kind == "b" and name in ("max", "min") else result, out)
 
-    call.__name__, call.__doc__ = name, reduce.__doc__
+    call.__name__, call.__doc__ = name, function.__doc__
     return call
 
 
@@ -170,6 +179,7 @@ sum, mean, max, min = (_reduction(name) for name in ("sum", "mean", "max", "min"
 
 def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False):
     """The mean of the squared differences from the mean."""
+    _some_axis("var", axis)
     a = a.astype(dtype) if dtype is not None else a if "float" in str(a.dtype) else a.astype("float32")
     n = a.size if axis is None else numpy.prod([a.shape[i] for i in ([axis] if isinstance(axis, int) else axis)])
     squares = ops.square(a - _f.mean(a, axis, True))
@@ -195,6 +205,7 @@ def argmin(a, axis=None, out=None, keepdims=False):
 
 def prod(a, axis=None, dtype=None, out=None, keepdims=False):
     """The product of the elements."""
+    _some_axis("prod", axis)
     a = as_array(a) if dtype is None else as_array(a).astype(dtype)
     return into(_elements.prod(a.astype("int64") if a.dtype == numpy.bool_ else a, axis, keepdims), out)
 

@@ -178,7 +178,13 @@ def bernoulli(prob=None, logit=None, size=None, dtype=None, ctx=None, out=None):
     if prob is None:
         prob = ops.sigmoid(logit) if isinstance(logit, Tensor) else 1 / (1 + numpy.exp(-logit))
     size = (prob.shape if isinstance(prob, Tensor) else (1,)) if size is None else size
-    drawn = (uniform(0, 1, size, "float32", ctx) < prob).astype(dtype or "float32")
+    if isinstance(prob, Tensor):  # looked at when they are drawn by
+        drawn = ops.bernoulli(ops.broadcast_to(prob.astype("float32"), (size,) if isinstance(size, int) else tuple(size)))
+    elif 0 <= prob <= 1:
+        drawn = uniform(0, 1, size, "float32", ctx) < prob
+    else:
+        raise ValueError(f"bernoulli: the probability {prob} is not between 0 and 1")
+    drawn = drawn.astype(dtype or "float32")
     drawn.__class__ = array_class()
     return into(drawn, out)
 

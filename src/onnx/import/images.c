@@ -52,7 +52,7 @@ static sl_tensor *pad_axis(struct slp_onnx_call *c, sl_tensor *x, int axis, int6
 	if (!x || (!before && !after)) return x;
 	if (!strcmp(mode, "edge") || !strcmp(mode, "wrap")) return repeated(c, x, axis, before, after, mode[0] == 'w');
 	return sl_pad_at(c->at, x, axis, before, after,
-	                 (struct sl_pad_opts){.value = value, .reflect = mode[0] == 'r'});
+	                 (struct sl_pad_opts){.value = mode[0] == 'r' ? 0 : value, .reflect = mode[0] == 'r'});
 }
 
 void slp_onnx_import_pad(struct slp_onnx_call *c)

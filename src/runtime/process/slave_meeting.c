@@ -280,7 +280,8 @@ enum sl_status slp_slaves_meet(const char *at, int slaves)
 	meeting.secret = slp_env_or("SL_DIST_SECRET", "");
 	if (slp_dist_timeout(at, &meeting.timeout) != SL_OK) return SL_EINVAL;
 	meeting.deadline = sl_time() + meeting.timeout;
-	if (atoi(meeting.port) < 1 || atoi(meeting.port) > 65535)
+	int64_t port;
+	if (!slp_whole_given(meeting.port, &port) || port < 1 || port > 65535)
 		return fail(SL_EINVAL, "STARPU_TCPIP_MS_PORT=%s is not a port", meeting.port);
 	if (slaves > MOST) return fail(SL_EINVAL, "STARPU_TCPIP_MS_SLAVES=%d: there can be %d", slaves, MOST);
 	enum sl_status s = master ? meet_master(master) : meet_slaves();

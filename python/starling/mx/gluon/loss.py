@@ -161,7 +161,7 @@ class SoftmaxCrossEntropyLoss(Loss):
         if axis != pred.ndim - 1:
             pred = ops.transpose(pred, [i for i in range(pred.ndim) if i != axis] + [axis])
         if "int32" not in str(label.dtype):
-            label = label.astype("int32")
+            label = classify(ops.cast(label, "int32"), label)  # does not wrap around
         label = label.reshape(pred.shape[:-1])
         if not self._from_logits:
             if pred.ndim == 2:

@@ -5,8 +5,8 @@ from ..._blocks import Lambda as _Function
 from ..._core import lib, pair
 from .._signed import as_mxnet as _as_mxnet
 from .. import init as _init
+from .._program import classify
 from ..init import for_layer
-from ..layers import given
 from ..unsupported import missing, not_here
 from .block import Block, HybridBlock, SymbolBlock, fit
 
@@ -310,7 +310,7 @@ class BatchNorm(_Layer):
             raise not_here(f"BatchNorm(axis={axis})", "axis 1")
         if use_global_stats:
             raise not_here("BatchNorm(use_global_stats=True)", "autograd.predict_mode")
-        inner = _nn.BatchNorm(eps=given(epsilon), momentum=given(momentum), no_scale=not scale, no_center=not center, in_channels=in_channels)
+        inner = _nn.BatchNorm(eps=epsilon, momentum=momentum, no_scale=not scale, no_center=not center, in_channels=in_channels)
 
         def text(layer):
             known = layer.params.find("running_mean").shape[0]
@@ -332,7 +332,7 @@ class LayerNorm(_Layer):
         def text(layer):
             return f"eps={epsilon}, axis=-1, center=True, scale=True, in_channels={layer.params.find('gamma').shape[0]}"
 
-        super().__init__(_nn.LayerNorm(eps=given(epsilon), in_channels=in_channels), text, **common)
+        super().__init__(_nn.LayerNorm(eps=epsilon, in_channels=in_channels), text, **common)
 
 
 class _Norm(_Plain):
@@ -505,7 +505,7 @@ class Embedding(_Layer):
 
     def __call__(self, x):
         # MXNet also takes words as floats.
-        return super().__call__(x if "int32" in str(getattr(x, "dtype", "int32")) else x.astype("int32"))
+        return super().__call__(x if "int32" in str(getattr(x, "dtype", "int32")) else classify(ops.cast(x, "int32"), x))
 
 
 class Sequential(Block):

@@ -3,6 +3,7 @@ import numpy
 
 from ...._core import wrong
 from ...._tensor import Tensor
+from ...._values import fit
 from ..._signed import as_mxnet as _as_mxnet
 from ...unsupported import missing
 from ... import nd
@@ -136,8 +137,9 @@ def default_batchify_fn(data):
 
 
 def _batch(values):
-    dtype = "float32" if values.dtype == numpy.float64 else "int32" if values.dtype == numpy.int64 else str(values.dtype)
-    return _made(values.astype(dtype, copy=False), array_class())
+    if values.dtype == numpy.float64:
+        values = fit(values, "float32")
+    return _made(values, array_class())
 
 
 class DataLoader:
