@@ -5,6 +5,7 @@
 
 #include "graph/plan.h"
 #include "graph/units.h"
+#include "runtime/device/auto.h"
 #include "runtime/engine.h"
 #include "runtime/fault.h"
 #include "runtime/memory/admission.h"
@@ -40,7 +41,7 @@ static struct slp_storage *storage_for(sl_plan *p, int i)
 		slp_storage_retain(s);
 		return s;
 	}
-	s = slp_storage_new(p->layout.storages[i], p->device);
+	s = slp_storage_new(p->layout.storages[i], p->gpus ? slp_auto_foreseen(p->device) : p->device);
 	if (!s || !p->kept || p->is_result[i]) return s;
 	slp_storage_retain(s);
 	p->kept[i] = s;

@@ -39,6 +39,7 @@ struct slp_layout {
 enum { SLP_PARTITION_EACH = 0 }; /* instead of a number of workers: every node is a unit */
 /* partition.c: units of nodes, for so many workers to share; of several nodes, none uses more than so many bytes (0: any
  * number). false without memory. */
+double slp_graph_width(const sl_graph *g);
 bool slp_partition(const sl_graph *g, int workers, size_t most, struct slp_layout *layout);
 /* fit.c: whether each unit has room on the plan's device, beside others'; and what units may use so that it has. */
 bool slp_units_fit(const sl_graph *g, const struct slp_layout *layout);

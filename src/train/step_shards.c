@@ -4,6 +4,7 @@
 
 #include "dist/dist.h"
 #include "hybrid/trace.h"
+#include "runtime/device/auto.h"
 #include "runtime/observe/fxt.h"
 #include "runtime/random.h"
 #include "runtime/task/priority.h"
@@ -247,6 +248,35 @@ static const sl_device *gather(const char *at, sl_step *step)
 	return ok ? owners : NULL;
 }
 
+/* ---- shards on `auto` -------------------------------------------------------------------------------------------- */
+
+/* The most GPUs that the shards can use; 0: they have devices of their own, or there is no choice. */
+static int most_gpus(const struct slp_step_run *r)
+{
+	int gpus = slp_auto_gpus();
+	for (int i = 0; i < r->n; i++)
+		if (slp_step_shard(r, i)[0]->device.kind != SL_DEVICE_AUTO) return 0;
+	return r->n < 2 || gpus < 2 ? 0 : gpus < r->n ? gpus : r->n;
+}
+
+/* Shards are dealt to 1, 2, 4 … GPUs in turn, until it is known which is fastest: whether more of them pay depends on how
+ * long gradients and parameters travel.  The programs and the sums are the same. */
+static void deal(const struct slp_step_run *r)
+{
+	sl_step *step = r->step;
+	int most = most_gpus(r), ways = 1;
+	while (1 << (ways - 1) < most) ways++;
+	if (!most || !slp_step_is_alone(step)) return; /* trials of several processes would be out of step */
+	if (step->deals && step->dealt != ways) {
+		sl_autotune_free(step->deals);
+		step->deals = NULL;
+	}
+	if (!step->deals) step->deals = sl_autotune_new_at(r->at, ways);
+	step->dealt = ways;
+	int gpus = step->deals ? 1 << sl_autotune_next(step->deals) : most;
+	slp_auto_deal = (struct slp_auto_deal){.gpus = gpus < most ? gpus : most, .most = most, .shard = -1};
+}
+
 /* Program by program. */
 static bool run_programs(struct slp_step_run *r)
 {
@@ -254,16 +284,20 @@ static bool run_programs(struct slp_step_run *r)
 	if (!shards) return slp_call_fail(r->at, r->function, SL_ENOMEM, "no memory for a step") != NULL;
 	int64_t rows = 0;
 	int nresults = 0;
+	deal(r);
 	const sl_device *owners = gather(r->at, r->step);
 	bool ok = owners != NULL;
 	slp_turn_share(true);
 	for (int i = 0; ok && i < r->n; i++) {
+		slp_auto_deal.shard = i;
 		ok = (shards[i] = run_shard(r, i, &nresults)) != NULL;
 		if (ok) rows += slp_step_rows(r, i);
 	}
+	slp_auto_deal.shard = -1;
 	SL_PAUSE
 		SL_SCOPE
 			if (ok) ok = update(r, owners, shards, nresults, rows);
+	slp_auto_deal = (struct slp_auto_deal){.shard = -1};
 	slp_turn_share(false);
 	for (int i = 0; i < r->n; i++) {
 		if (ok) slp_step_give(r, i, shards[i][0], shards[i] + 1, nresults);

@@ -28,7 +28,8 @@ static struct {
 	atomic_int tasks[SLP_MAX_GPUS];
 	struct link {
 		double latency, bandwidth;
-	} links[SLP_MAX_GPUS + 1][SLP_MAX_GPUS]; /* from each GPU, last from main memory, to each; seconds, bytes a second */
+	} links[SLP_MAX_GPUS + 1]
+	       [SLP_MAX_GPUS]; /* from each GPU, last from main memory, to each; seconds, bytes a second */
 } state;
 
 static struct link link_between(unsigned from, unsigned to)
