@@ -50,10 +50,10 @@ static void make_batch(const struct task *t, sl_tensor **x, sl_tensor **y)
 {
 	static float images[256 * 28 * 28];
 	static int32_t numbers[256 * LENGTH];
-	*x = t->words ? sl_from(numbers, SL_SHAPE(t->rows, LENGTH), SL_INT32)
-	              : sl_from(images, SL_SHAPE(t->rows, 1, 28, 28));
-	*y = t->words ? sl_from(numbers, SL_SHAPE(t->rows, LENGTH), SL_INT32)
-	              : sl_from(numbers, SL_SHAPE(t->rows), SL_INT32);
+	struct sl_make number = {SL_INT32, sl_cpu(-1)}, real = {SL_FLOAT32, sl_cpu(-1)};
+	*x = t->words ? sl_from_at(SL_HERE, numbers, SL_SHAPE(t->rows, LENGTH), number)
+	              : sl_from_at(SL_HERE, images, SL_SHAPE(t->rows, 1, 28, 28), real);
+	*y = sl_from_at(SL_HERE, numbers, t->words ? SL_SHAPE(t->rows, LENGTH) : SL_SHAPE(t->rows), number);
 }
 
 static bool make_step(sl_step *step, const struct task *t, int shards, const sl_device *where)

@@ -88,13 +88,21 @@ static bool for_gpus(const sl_graph *g, sl_device device)
 	return all;
 }
 
-/* The number of workers that could share the program's units.  GPUs gain little from sharing one that is hardly wider
- * than a chain, such as a training step: its branches wait for transfers. */
-static int count_workers(const sl_plan *p)
+/* GPUs gain little from sharing a program that is hardly wider than a chain, such as a training step: its branches wait for
+ * transfers.  Tasks of wider ones are for any GPU, in the order of their priorities, which the policy knows best. */
+static void choose_devices(sl_plan *p)
 {
 	const double wide = 2;
-	sl_device device = p->device;
-	if (p->gpus) return slp_auto_gpus() > 1 && slp_graph_width(p->graph) >= wide ? slp_auto_gpus() : 1;
+	p->where = p->device;
+	p->gpus = for_gpus(p->graph, p->device);
+	if (p->gpus && slp_auto_gpus() > 1 && slp_graph_width(p->graph) >= wide) p->where = sl_gpu(-1);
+}
+
+/* The number of workers that could share the program's units. */
+static int count_workers(const sl_plan *p)
+{
+	sl_device device = p->where;
+	if (p->gpus && device.kind == SL_DEVICE_AUTO) return 1;
 	if (device.index >= 0 && device.kind >= SL_DEVICE_CPU) return 1;
 	int cpus = device.kind == SL_DEVICE_GPU ? 0 : sl_device_count(SL_DEVICE_CPU);
 	int gpus = device.kind == SL_DEVICE_CPU ? 0 : sl_device_count(SL_DEVICE_GPU);
@@ -153,7 +161,7 @@ static enum sl_status compile(sl_plan *p, const char *at, const char *what, cons
 	if (!slp_plan_can_be(p->graph))
 		return slp_call_fail(at, "sl_compile", SL_ENOMEM, "values of more bytes than can be addressed"),
 		       SL_ENOMEM;
-	p->gpus = for_gpus(p->graph, p->device);
+	choose_devices(p);
 	if (!lay_out(p, opts->off)) return slp_plan_no_memory();
 	s = slp_plan_code(p, at, what);
 	if (s == SL_OK) s = slp_plan_set_levels(p);

@@ -137,12 +137,20 @@ static bool sum_over_processes(struct update *u, sl_tensor **sum, int i, bool wh
 	return slp_data_parallel_sum(u->at, u->trainer, i, *sum, what);
 }
 
+/* Where a shard's gradients are computed, so that its sum with others of that device is, too. */
+static sl_tensor *where_dealt(const struct update *u, sl_tensor *gradients, int shard)
+{
+	if (!gradients || !slp_auto_deal.gpus) return gradients;
+	return sl_place_at(u->at, gradients, sl_gpu(shard % slp_auto_deal.gpus));
+}
+
 /* Adds n gradients from parameter i on, which lie side by side, in one operation for each pair of shards. */
 static bool add_together(struct update *u, int i, int n)
 {
 	sl_device owner = u->owners[i].kind ? u->owners[i] : sl_tensor_device(u->params[i]->data);
 	for (int s = 0; s < u->n; s++)
-		if (!(u->list[s] = n > 1 ? flat(gradient(u, s, i)) : gradient(u, s, i))) return false;
+		if (!(u->list[s] = where_dealt(u, n > 1 ? flat(gradient(u, s, i)) : gradient(u, s, i), s)))
+			return false;
 	sl_tensor *sum = slp_tree_sum(u->at, u->list, u->n, owner);
 	if (sum && !sum_over_processes(u, &sum, i, n > 1)) return false;
 	for (int k = i; sum && k < i + n; k++) {
