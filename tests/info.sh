@@ -85,6 +85,7 @@ if [ -x tests/emu/sl-info ]; then
   says '^  gpu:1 +CUDA device '
   says '^  policy +dmdas$'
   says '^  policy from +default with GPUs$'
+  says '^  tasks on auto +placed on GPUs'
   says '^  main memory +gpu:0 +[0-9.]+ '
   says '^  gpu:0 +gpu:1 +[0-9.]+ '
 else

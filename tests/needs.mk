@@ -56,7 +56,7 @@ tests/restarts-long.$(log): models/gpt models/lstm models/mlp models/resnet18 to
 tests/schedules-long.$(log): tests/test_schedules
 tests/sharing-long.$(log): libcore.la tests/test_moments
 tests/sharing.$(log): libcore.la
-tests/simulate.$(log): $(installed_targets) tests/priorities
+tests/simulate.$(log): $(installed_targets) tests/placement tests/priorities
 tests/sl-run.$(log): tools/sl-run
 tests/slaves-long.$(log): models/lenet models/mlp tests/slaves
 tests/slaves.$(log): models/lenet models/mlp tests/slaves

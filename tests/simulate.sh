@@ -86,7 +86,30 @@ sorted=$(products dmdas)
 unsorted=$(SL_PRIORITIES=0 products dmdas)
 echo "a chain of products behind others: $sorted ms by priorities, $unsorted ms without"
 holds "$sorted < 0.9 * $unsorted" "the chain does not begin first"
-holds "$(products heteroprio) > 0" "no time under heteroprio"
+holds "$(products heteroprio) < 2 * $sorted" "heteroprio gives CPUs what holds all up"
+for policy in dmdasd pheft modular-heteroprio; do holds "$(products $policy) > 0" "no time under $policy"; done
+
+[ -x tests/placement ] || "${MAKE:-make}" --no-print-directory tests/placement >/dev/null
+echo "--- auto: at most 5 % slower than the best devices that a user could name"
+# step MACHINE TEAMS NETWORK SHARDS DEVICES [STEPS BEFORE]: milliseconds of a training step
+step() {
+  simulate 0 --machine "$1" --teams "$2" tests/placement "${@:3}" >&2
+  sed -n 's/ ms$//p' "$tmp/out"
+}
+# as_fast MACHINE TEAMS NETWORK SHARDS WARM DEVICES...
+as_fast() {
+  local named auto best=1e9
+  for named in "${@:6}"; do best=$(awk "BEGIN { a = $(step "$1" "$2" "$3" "$4" "$named"); print a < $best ? a : $best }"); done
+  auto=$(step "$1" "$2" "$3" "$4" auto "$5")
+  echo "$3 on $1, $4 shards: $auto ms on auto, $best ms on the best of ${*:6}"
+  holds "$auto <= 1.05 * $best" "auto is slower"
+}
+as_fast h100 1 lenet 1 12 gpu:0
+as_fast h100x2 1 lenet 1 12 gpu:0
+as_fast h100x2 1 lenet 2 50 gpu:0 gpu:0-1
+as_fast h100x2 1 resnet18 2 50 gpu:0 gpu:0-1
+as_fast pcie2 1 gpt 2 50 gpu:0 gpu:0-1
+as_fast laptop 4 resnet18 4 12 cpu:0-3
 
 # And some on top: what was evicted or is read again.
 echo "--- what travels: half of 42.6 MiB of gradients and of values in each step, and once the first values"

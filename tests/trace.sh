@@ -239,6 +239,11 @@ if command -v vite >/dev/null && command -v dot >/dev/null; then
   done
   grep -q 'sgd<' "$tmp/pictures/dag.svg" || fail "the task graph has no sgd"
   grep -q -- '&#45;&gt;' "$tmp/pictures/dag.svg" || fail "the task graph has no arrows"
+  mkdir -p "$tmp/slow"
+  printf '#!/bin/sh\nexit 124\n' >"$tmp/slow/dot" # as timeout ends it
+  chmod +x "$tmp/slow/dot"
+  run 1 env PATH="$tmp/slow:$PATH" "$trace" --view dag -o "$tmp/nothing" "${traced[@]}" --limit 64 --epochs 1
+  grep -q 'dot did not draw the [1-9][0-9]* tasks of an iteration within 120 s' "$tmp/err" || fail "not said why there is no graph"
   run 1 "$trace" --view dag --iteration 99 -o "$tmp/nothing" "${traced[@]}" --limit 64 --epochs 1
   complains 'no tasks in iteration 99'
   if grep -q '^ls' "$tmp/err"; then fail "a message of ls"; fi

@@ -26,6 +26,24 @@ static double seconds_of(const sl_graph *g, const struct slp_gnode *n)
 	return a > b ? a : b;
 }
 
+/* How many workers could compute at once, on average: all work over that of the longest chain. */
+double slp_graph_width(const sl_graph *g)
+{
+	double all = 0, longest = 0, *path = slp_calloc((size_t)g->count + 1, sizeof *path);
+	for (int i = 0; path && i < g->count; i++) {
+		const struct slp_gnode *n = &g->nodes[i];
+		if (n->kind != SLP_NODE_OP) continue;
+		double seconds = n->op->view ? 0 : seconds_of(g, n), before = 0;
+		for (int k = 0; k < n->nin; k++)
+			if (path[n->in[k].node] > before) before = path[n->in[k].node];
+		path[i] = before + seconds;
+		all += seconds;
+		if (path[i] > longest) longest = path[i];
+	}
+	free(path);
+	return longest > 0 ? all / longest : 1;
+}
+
 /* The state of the partition: for each memory (slp_graph_memories), the last unit that wrote it and the highest that
  * read it. */
 struct partition {

@@ -5,6 +5,7 @@
 #include "graph/plan.h"
 #include "graph/units.h"
 #include "op_list/move.h"
+#include "runtime/device/auto.h"
 #include "runtime/device/device.h"
 #include "runtime/engine.h"
 #include "runtime/fault.h"
@@ -74,9 +75,34 @@ static enum sl_status run_passes(sl_plan *p, unsigned off, bool check)
 	return s;
 }
 
-/* The number of workers that could share the program's units. */
-static int count_workers(sl_device device)
+/* On `auto`, tasks with CUDA kernels run on GPUs only (device/auto.h). */
+static bool for_gpus(const sl_graph *g, sl_device device)
 {
+	bool all = device.kind == SL_DEVICE_AUTO && slp_auto_gpus();
+	for (int i = 0; all && i < g->count; i++) {
+		struct slp_infer c;
+		if (g->nodes[i].kind != SLP_NODE_OP || !slp_node_call(g, &g->nodes[i], &c)) continue;
+		all = slp_has_kernel(&c, SL_DEVICE_GPU);
+		slp_call_free(&c);
+	}
+	return all;
+}
+
+/* GPUs gain little from sharing a program that is hardly wider than a chain, such as a training step: its branches wait for
+ * transfers.  Tasks of wider ones are for any GPU, in the order of their priorities, which the policy knows best. */
+static void choose_devices(sl_plan *p)
+{
+	const double wide = 2;
+	p->where = p->device;
+	p->gpus = for_gpus(p->graph, p->device);
+	if (p->gpus && slp_auto_gpus() > 1 && slp_graph_width(p->graph) >= wide) p->where = sl_gpu(-1);
+}
+
+/* The number of workers that could share the program's units. */
+static int count_workers(const sl_plan *p)
+{
+	sl_device device = p->where;
+	if (p->gpus && device.kind == SL_DEVICE_AUTO) return 1;
 	if (device.index >= 0 && device.kind >= SL_DEVICE_CPU) return 1;
 	int cpus = device.kind == SL_DEVICE_GPU ? 0 : sl_device_count(SL_DEVICE_CPU);
 	int gpus = device.kind == SL_DEVICE_CPU ? 0 : sl_device_count(SL_DEVICE_GPU);
@@ -104,7 +130,7 @@ static double now(void)
 
 static bool partition(sl_plan *p, unsigned off, size_t most)
 {
-	int workers = off & 1u << SL_PASS_SEGMENT ? SLP_PARTITION_EACH : count_workers(p->device);
+	int workers = off & 1u << SL_PASS_SEGMENT ? SLP_PARTITION_EACH : count_workers(p);
 	return slp_partition(p->graph, workers, most, &p->layout) &&
 	       slp_plan_memory(p->graph, !(off & 1u << SL_PASS_MEMORY), &p->layout);
 }
@@ -135,6 +161,7 @@ static enum sl_status compile(sl_plan *p, const char *at, const char *what, cons
 	if (!slp_plan_can_be(p->graph))
 		return slp_call_fail(at, "sl_compile", SL_ENOMEM, "values of more bytes than can be addressed"),
 		       SL_ENOMEM;
+	choose_devices(p);
 	if (!lay_out(p, opts->off)) return slp_plan_no_memory();
 	s = slp_plan_code(p, at, what);
 	if (s == SL_OK) s = slp_plan_set_levels(p);

@@ -27,13 +27,14 @@ struct slp_unit {
 
 struct sl_plan {
 	sl_graph *graph;
-	sl_device device;
+	sl_device device, where;     /* of its inputs and results; of its tasks */
 	struct slp_layout layout;
 	struct slp_unit *units;
 	struct slp_storage **kept; /* by storage: kept from run to run; NULL: none is */
 	bool *is_result;           /* by storage */
 	int *last_unit;            /* by storage: that uses it; -1: none, or a result lies there */
 	int max_slots, max_fills;
+	bool gpus;                   /* it is on `auto`, and all of it runs on GPUs */
 	bool changes;                /* it writes tensors that are bound: parameters, statistics */
 	struct slp_hoisted *hoisted; /* NULL: nothing is */
 	struct sl_plan_info info;

@@ -5,6 +5,7 @@
 
 #include "graph/plan.h"
 #include "graph/units.h"
+#include "runtime/device/auto.h"
 #include "runtime/engine.h"
 #include "runtime/fault.h"
 #include "runtime/memory/admission.h"
@@ -40,7 +41,7 @@ static struct slp_storage *storage_for(sl_plan *p, int i)
 		slp_storage_retain(s);
 		return s;
 	}
-	s = slp_storage_new(p->layout.storages[i], p->device);
+	s = slp_storage_new(p->layout.storages[i], p->gpus ? slp_auto_foreseen(p->where) : p->where);
 	if (!s || !p->kept || p->is_result[i]) return s;
 	slp_storage_retain(s);
 	p->kept[i] = s;
@@ -157,7 +158,7 @@ static enum sl_status submit_unit(const struct run *r, const struct slp_unit *u)
 		uint64_t value = fill_value(r, &u->fills[i], &known);
 		if (known) r->patches[npatches++] = (struct slp_patch){u->fills[i].call, u->fills[i].offset, value};
 	}
-	return slp_code_submit(u->code, r->bindings, r->plan->device, r->patches, npatches);
+	return slp_code_submit(u->code, r->bindings, r->plan->where, r->patches, npatches);
 }
 
 /* All operands of a unit must be valid before its first call changes anything; small units may share a task with

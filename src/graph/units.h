@@ -39,6 +39,7 @@ struct slp_layout {
 enum { SLP_PARTITION_EACH = 0 }; /* instead of a number of workers: every node is a unit */
 /* partition.c: partitions nodes into units, for `workers` workers; a unit of several nodes uses at most `most` bytes
  * (0: no limit).  False without memory. */
+double slp_graph_width(const sl_graph *g);
 bool slp_partition(const sl_graph *g, int workers, size_t most, struct slp_layout *layout);
 /* fit.c: checks that each unit fits on the plan's device, beside others; and returns the limit for units that makes it
  * so. */

@@ -14,6 +14,7 @@
 #include "runtime/task/priority.h"
 #include "runtime/process/processes.h"
 #include "runtime/simulation/simulate.h"
+#include "runtime/device/auto.h"
 #include "runtime/device/device.h"
 #include "runtime/device/gpu.h"
 #include "runtime/device/idle.h"
@@ -130,6 +131,8 @@ static enum sl_status start(const char *at, const struct sl_config *given)
 		return s;
 	}
 	find_workers();
+	slp_auto_start(settings.places);
+	slp_buffer_start(settings.grows);
 	slp_cores_started(slp_engine.nteams - slp_engine.nslaves);
 	slp_priority_start(settings.priorities);
 	slp_engine.cudnn_graph = settings.cudnn_graph;

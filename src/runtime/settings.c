@@ -142,6 +142,7 @@ bool slp_settings_read(const char *at, const struct sl_config *config, struct sl
 	struct reader r = {.at = at, .ok = true};
 	*s = (struct slp_settings){.config = config ? *config : (struct sl_config){0}};
 	s->slaves = env_int(&r, "STARPU_TCPIP_MS_SLAVES", 0, 0);
+	s->grows = !s->config.runahead_bytes && !*slp_env_or("SL_RUNAHEAD_BYTES", "");
 	fill(&r, &s->config, s->slaves);
 	look_at_others(&r);
 	s->deadline = (double)env_number(&r, "SL_DEADLINE", 0, 0);

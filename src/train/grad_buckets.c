@@ -5,6 +5,7 @@
 #include "autograd/autograd.h"
 #include "dist/dist.h"
 #include "nn/nn.h"
+#include "runtime/device/auto.h"
 #include "runtime/device/device.h"
 #include "runtime/engine.h"
 #include "runtime/gate.h"
@@ -19,10 +20,30 @@ struct share {
 	double bytes;
 };
 
+/* Whether the step that the thread runs deals its shards to GPUs (device/auto.h), for which parameters are on `auto`. */
+static bool is_dealt(const sl_param *p)
+{
+	if (!slp_auto_deal.gpus || !p->data) return false;
+	for (int i = 0; i < p->ndevices; i++)
+		if (p->devices[i].kind != SL_DEVICE_AUTO) return false;
+	return p->ndevices || p->data->device.kind == SL_DEVICE_AUTO;
+}
+
+/* The devices that use a parameter. */
+static int count_of(const sl_param *p)
+{
+	return is_dealt(p) ? slp_auto_deal.gpus : p->ndevices;
+}
+
+static sl_device device_of(const sl_param *p, int i)
+{
+	return is_dealt(p) ? sl_gpu(i) : p->devices[i];
+}
+
 static bool has_gpu(const sl_param *p)
 {
-	for (int i = 0; i < p->ndevices; i++)
-		if (p->devices[i].kind == SL_DEVICE_GPU) return true;
+	for (int i = 0, n = count_of(p); i < n; i++)
+		if (device_of(p, i).kind == SL_DEVICE_GPU) return true;
 	return false;
 }
 
@@ -37,10 +58,11 @@ static struct share *share_of(struct share *shares, int *count, sl_device device
 /* The device among those of the parameter that owns least; a CPU beside GPUs would hold them up. */
 static struct share *least(const sl_param *p, struct share *shares, int *count)
 {
-	struct share *best = p->ndevices ? NULL : share_of(shares, count, p->data->device);
-	for (int i = 0; i < p->ndevices; i++) {
-		if (has_gpu(p) && p->devices[i].kind != SL_DEVICE_GPU) continue;
-		struct share *s = share_of(shares, count, p->devices[i]);
+	int n = count_of(p);
+	struct share *best = n ? NULL : share_of(shares, count, p->data->device);
+	for (int i = 0; i < n; i++) {
+		if (has_gpu(p) && device_of(p, i).kind != SL_DEVICE_GPU) continue;
+		struct share *s = share_of(shares, count, device_of(p, i));
 		if (!best || s->bytes < best->bytes) best = s;
 	}
 	return best;
@@ -49,7 +71,8 @@ static struct share *least(const sl_param *p, struct share *shares, int *count)
 /* Whether gradients of it come from several devices, or processes. */
 static bool is_shared(const sl_param *p)
 {
-	return (p->ndevices > 1 || slp_dist.size > 1) && !slp_param_is_frozen(p);
+	bool several = is_dealt(p) ? slp_auto_deal.most > 1 : p->ndevices > 1;
+	return (several || slp_dist.size > 1) && !slp_param_is_frozen(p);
 }
 
 /* Whether both can have one owner, and their gradients one memory. */
@@ -71,7 +94,8 @@ double slp_grad_bucket_bytes(sl_param *const *params, int count)
 	for (int i = 0; i < count; i++) {
 		if (!is_shared(params[i])) continue;
 		bytes += (double)sl_tensor_bytes(params[i]->data);
-		if (params[i]->ndevices > parts) parts = params[i]->ndevices;
+		int n = is_dealt(params[i]) ? slp_auto_deal.most : params[i]->ndevices;
+		if (n > parts) parts = n;
 	}
 	return bytes / parts > least ? bytes / parts : least;
 }
@@ -100,7 +124,7 @@ static void make_buckets(sl_param *const *params, int count, const int *ranks, i
 static int count_devices(sl_param *const *params, int count)
 {
 	int n = 1;
-	for (int i = 0; i < count; i++) n += params[i]->ndevices ? params[i]->ndevices : 1;
+	for (int i = 0; i < count; i++) n += count_of(params[i]) ? count_of(params[i]) : 1;
 	return n;
 }
 
@@ -210,10 +234,13 @@ sl_tensor *slp_grad_bucket_memory(sl_param *const *params, int count, int i)
 /* New values are sent to all devices that use the parameter, before they ask. */
 static void send_to_all(const sl_param *p)
 {
-	uint64_t nodes = slp_device_nodes(p->devices, p->ndevices);
+	sl_device dealt[SLP_MAX_GPUS];
+	int n = is_dealt(p) ? slp_auto_deal.gpus : 0;
+	for (int i = 0; i < n; i++) dealt[i] = sl_gpu(i);
+	uint64_t nodes = n ? slp_device_nodes(dealt, n) : slp_device_nodes(p->devices, p->ndevices);
 	slp_lock();
 	struct slp_buffer *b = p->data->storage->buffer;
-	if (b && nodes & (nodes - 1)) atomic_store(&b->readers, nodes);
+	if (b && (n || nodes & (nodes - 1))) atomic_store(&b->readers, nodes & (nodes - 1) ? nodes : 0);
 	slp_unlock();
 }
 

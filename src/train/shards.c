@@ -5,6 +5,7 @@
 
 #include "nn/nn.h"
 #include "op.h"
+#include "runtime/device/auto.h"
 #include "runtime/device/device.h"
 #include "runtime/engine.h"
 #include "runtime/fault.h"
@@ -172,12 +173,20 @@ static enum sl_status check(const char *at, const sl_tensor *x, const sl_device 
 	return SL_ESHAPE;
 }
 
+/* Whether shards of a tensor on `auto` go to several GPUs, from main memory. */
+static bool is_dealt(const sl_tensor *x)
+{
+	const struct slp_buffer *b = x->storage ? x->storage->buffer : NULL;
+	return slp_auto_gpus() > 1 && x->device.kind != SL_DEVICE_GPU && !(b && b->homes);
+}
+
 /* Rows for a device: a view if memory is shared; for a GPU, a copy, so that they alone are transferred. */
 static sl_tensor *load(const char *at, sl_tensor *x, int64_t begin, int64_t end, sl_device device)
 {
 	sl_tensor *rows = sl_rows_at(at, x, begin, end);
 	bool whole = rows && end - begin == x->type.shape.dim[0];
-	bool travels = device.kind == SL_DEVICE_GPU && !sl_device_equal(x->device, device);
+	bool travels = device.kind == SL_DEVICE_GPU ? !sl_device_equal(x->device, device)
+	                                            : device.kind == SL_DEVICE_AUTO && is_dealt(x);
 	if (rows && travels && !whole && !(slp_mode.recorder && slp_mode.recorder->wants(x))) {
 		sl_device near = slp_engine.nteams && x->device.kind != SL_DEVICE_GPU ? sl_cpu(-1) : x->device;
 		rows = sl_clone_at(at, sl_place_at(at, rows, near));

@@ -90,6 +90,7 @@ static void step_free(void *given)
 {
 	sl_step *step = given;
 	drop_plans(step);
+	sl_autotune_free(step->deals);
 	sl_block_free(step->net);
 	free(step);
 }

@@ -26,7 +26,9 @@ struct sl_step {
 	struct sl_step_opts opts;
 	struct slp_compiled *plans; /* the newest first */
 	int count;
-	unsigned changes; /* of the network and the trainer when they were compiled */
+	sl_autotune *deals; /* finds out to how many GPUs its shards on `auto` are dealt; NULL: not yet */
+	int dealt;          /* ways that it tries */
+	unsigned changes;   /* of the network and the trainer when they were compiled */
 };
 
 /* One run of a step. */

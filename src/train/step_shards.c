@@ -4,6 +4,7 @@
 
 #include "dist/dist.h"
 #include "hybrid/trace.h"
+#include "runtime/device/auto.h"
 #include "runtime/observe/fxt.h"
 #include "runtime/random.h"
 #include "runtime/task/priority.h"
@@ -136,12 +137,20 @@ static bool sum_over_processes(struct update *u, sl_tensor **sum, int i, bool wh
 	return slp_data_parallel_sum(u->at, u->trainer, i, *sum, what);
 }
 
+/* The gradients on the device that computes the shard, so that their sum with others is computed there, too. */
+static sl_tensor *where_dealt(const struct update *u, sl_tensor *gradients, int shard)
+{
+	if (!gradients || !slp_auto_deal.gpus) return gradients;
+	return sl_place_at(u->at, gradients, sl_gpu(shard % slp_auto_deal.gpus));
+}
+
 /* Adds n gradients from parameter i on, which are adjacent, in one operation for each pair of shards. */
 static bool add_together(struct update *u, int i, int n)
 {
 	sl_device owner = u->owners[i].kind ? u->owners[i] : sl_tensor_device(u->params[i]->data);
 	for (int s = 0; s < u->n; s++)
-		if (!(u->list[s] = n > 1 ? flat(gradient(u, s, i)) : gradient(u, s, i))) return false;
+		if (!(u->list[s] = where_dealt(u, n > 1 ? flat(gradient(u, s, i)) : gradient(u, s, i), s)))
+			return false;
 	sl_tensor *sum = slp_tree_sum(u->at, u->list, u->n, owner);
 	if (sum && !sum_over_processes(u, &sum, i, n > 1)) return false;
 	for (int k = i; sum && k < i + n; k++) {
@@ -247,6 +256,35 @@ static const sl_device *gather(const char *at, sl_step *step)
 	return ok ? owners : NULL;
 }
 
+/* ---- shards on `auto` -------------------------------------------------------------------------------------------- */
+
+/* The most GPUs that the shards can use; 0: they have devices of their own, or there is no choice. */
+static int most_gpus(const struct slp_step_run *r)
+{
+	int gpus = slp_auto_gpus();
+	for (int i = 0; i < r->n; i++)
+		if (slp_step_shard(r, i)[0]->device.kind != SL_DEVICE_AUTO) return 0;
+	return r->n < 2 || gpus < 2 ? 0 : gpus < r->n ? gpus : r->n;
+}
+
+/* Shards are dealt to 1, 2, 4 … GPUs in turn, until it is known which is fastest: whether more of them pay depends on how
+ * long gradients and parameters travel.  The programs and the sums are the same. */
+static void deal(const struct slp_step_run *r)
+{
+	sl_step *step = r->step;
+	int most = most_gpus(r), ways = 1;
+	while (1 << (ways - 1) < most) ways++;
+	if (!most || !slp_step_is_alone(step)) return; /* trials of several processes would be out of step */
+	if (step->deals && step->dealt != ways) {
+		sl_autotune_free(step->deals);
+		step->deals = NULL;
+	}
+	if (!step->deals) step->deals = sl_autotune_new_at(r->at, ways);
+	step->dealt = ways;
+	int gpus = step->deals ? 1 << sl_autotune_next(step->deals) : most;
+	slp_auto_deal = (struct slp_auto_deal){.gpus = gpus < most ? gpus : most, .most = most, .shard = -1};
+}
+
 /* Program by program. */
 static bool run_programs(struct slp_step_run *r)
 {
@@ -254,16 +292,20 @@ static bool run_programs(struct slp_step_run *r)
 	if (!shards) return slp_call_fail(r->at, r->function, SL_ENOMEM, "no memory for a step") != NULL;
 	int64_t rows = 0;
 	int nresults = 0;
+	deal(r);
 	const sl_device *owners = gather(r->at, r->step);
 	bool ok = owners != NULL;
 	slp_turn_share(true);
 	for (int i = 0; ok && i < r->n; i++) {
+		slp_auto_deal.shard = i;
 		ok = (shards[i] = run_shard(r, i, &nresults)) != NULL;
 		if (ok) rows += slp_step_rows(r, i);
 	}
+	slp_auto_deal.shard = -1;
 	SL_PAUSE
 		SL_SCOPE
 			if (ok) ok = update(r, owners, shards, nresults, rows);
+	slp_auto_deal = (struct slp_auto_deal){.shard = -1};
 	slp_turn_share(false);
 	for (int i = 0; i < r->n; i++) {
 		if (ok) slp_step_give(r, i, shards[i][0], shards[i] + 1, nresults);

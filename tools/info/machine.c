@@ -6,6 +6,7 @@
 
 #include "fixed.h"
 #include "info.h"
+#include "runtime/device/auto.h"
 #include "runtime/device/cores.h"
 #include "runtime/device/device.h"
 #include "runtime/device/team.h"
@@ -130,10 +131,13 @@ json_t *info_settings(void)
 	const struct sl_config *c = &slp_engine.config;
 	char folder[4096];
 	calibration_folder(folder, sizeof folder);
-	return json_pack("{s:s, s:s, s:i, s:i, s:I, s:b, s:s, s:s}", "policy", c->sched, "policy from", why_policy(),
-	                 "operations a task (SL_BULK)", c->bulk, "tasks ahead (SL_RUNAHEAD_TASKS)", c->runahead_tasks,
-	                 "bytes ahead (SL_RUNAHEAD_BYTES)", (json_int_t)c->runahead_bytes,
-	                 "kept for sl_explain (SL_EXPLAIN)", c->explain, "bits (SL_FIXED_SUMS)",
+	const char *placing =
+	        slp_auto_gpus() ? "placed on GPUs; on CPUs what has no CUDA kernel" : "placed by the policy";
+	return json_pack("{s:s, s:s, s:s, s:i, s:i, s:I, s:b, s:s, s:s}", "policy", c->sched, "policy from",
+	                 why_policy(), "tasks on auto", placing, "operations a task (SL_BULK)", c->bulk,
+	                 "tasks ahead (SL_RUNAHEAD_TASKS)", c->runahead_tasks, "bytes ahead (SL_RUNAHEAD_BYTES)",
+	                 (json_int_t)c->runahead_bytes, "kept for sl_explain (SL_EXPLAIN)", c->explain,
+	                 "bits (SL_FIXED_SUMS)",
 	                 slp_fixed_sums() ? "do not depend on threads" : "gradients of convolutions depend on threads",
 	                 "calibration", folder);
 }

@@ -90,7 +90,7 @@ bool slp_admission_enter(struct slp_segment *seg, char *why, size_t size)
 	for (int i = first; i < last; i++) {
 		size_t all = room(i);
 		if (all && seg->need > all) {
-			if (seg->device.kind != SL_DEVICE_GPU && slp_engine.nteams) {
+			if ((seg->placed || seg->device.kind != SL_DEVICE_GPU) && slp_engine.nteams) {
 				seg->device = sl_cpu(-1);
 				break;
 			}

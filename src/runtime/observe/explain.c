@@ -145,7 +145,7 @@ void slp_explain_segment(struct slp_segment *seg)
 	struct slp_explanation *e = slp_try_calloc(1, sizeof *e);
 	if (!e) return;
 	atomic_init(&e->refs, 1);
-	e->device = seg->device;
+	e->device = seg->placed ? sl_auto() : seg->device;
 	e->worker = -1;
 	if (!copy_calls(e, seg) || !copy_reads(e, seg)) {
 		slp_explain_release(e);

@@ -4,6 +4,7 @@
 
 #include "number.h"
 #include "op.h"
+#include "runtime/device/auto.h"
 #include "runtime/device/device.h"
 #include "runtime/engine.h"
 #include "runtime/observe/explain.h"
@@ -121,6 +122,12 @@ static void print_why(FILE *f, const struct slp_explanation *e)
 	char name[SL_DEVICE_NAME_MAX];
 	const char *sched = slp_engine.config.sched;
 	slp_fprintf(f, "  ran on %s: ", worker_name(e->worker, name));
+	if (slp_auto_gpus() && e->device.kind == SL_DEVICE_AUTO && !e->no_cuda) {
+		fputs("no policy is named, so that what has a CUDA kernel is placed when it is submitted: on the GPU ",
+		      f);
+		fputs(slp_auto_gpus() > 1 ? "where it is expected to end first\n" : "alone\n", f);
+		return;
+	}
 	if (e->device.kind >= SL_DEVICE_CPU) slp_fprintf(f, "its tensors are on %s", sl_device_name(e->device, name));
 	else if (e->no_cuda && slp_engine.ngpus) slp_fprintf(f, "%s has no CUDA kernel for these types", e->no_cuda);
 	if (e->device.kind >= SL_DEVICE_CPU || (e->no_cuda && slp_engine.ngpus)) {

@@ -51,13 +51,15 @@ static void count(struct slp_area_type t)
 		bound.types[bound.ntypes++] = t;
 }
 
-/* The earliest start of the task: after its inputs are written, and its outputs are no longer used. */
+/* The earliest start of the task: after its inputs are written, and the values that it changes are no longer used.  A
+ * pure output could be in another buffer: the engine decided to use this one again. */
 static double begin(const struct slp_segment *seg)
 {
 	double t = bound.host;
 	for (int i = 0; i < seg->nslots; i++) {
 		const struct slp_slot *s = &seg->slots[i];
-		if (s->buffer) t = fmax(t, s->mode & STARPU_W ? s->buffer->used : s->buffer->written);
+		if (!s->buffer || s->mode == STARPU_W) continue;
+		t = fmax(t, s->mode & STARPU_W ? s->buffer->used : s->buffer->written);
 	}
 	return t;
 }
@@ -67,8 +69,9 @@ static void end(const struct slp_segment *seg, double t)
 	for (int i = 0; i < seg->nslots; i++) {
 		struct slp_buffer *b = seg->slots[i].buffer;
 		if (!b) continue;
-		b->used = fmax(b->used, t);
-		if (seg->slots[i].mode & STARPU_W) b->written = fmax(b->written, t);
+		bool anew = seg->slots[i].mode == STARPU_W;
+		b->used = anew ? t : fmax(b->used, t);
+		if (seg->slots[i].mode & STARPU_W) b->written = anew ? t : fmax(b->written, t);
 	}
 	bound.path = fmax(bound.path, t);
 }

@@ -66,6 +66,9 @@ static struct {
 	double call[KINDS];                                          /* seconds of each call on top */
 	double task[KINDS];                                          /* seconds of each task on top */
 	double host_call, host_task;                                 /* seconds of the thread that submits */
+	int sockets;
+	double core_bytes, socket_bytes; /* a second: of a core at most; between sockets.  INFINITY: no limit */
+	double join;                     /* seconds of each call for each further core of a team */
 } machine;
 
 static void load(void)
@@ -157,11 +160,22 @@ static void set_costs(int kind, const char *name)
 	machine.task[kind] = 1e-6 * value(name, "task_us");
 }
 
+/* Bytes a second. */
+static double limit_of(const char *what)
+{
+	double most = value("cpu", what);
+	return most > 0 ? 1e9 * most : INFINITY;
+}
+
 bool slp_simulate_start(const char *at)
 {
 	set_costs(CPU, "cpu");
 	set_costs(GPU, "gpu");
 	for (int i = 0; i < slp_op_count(); i++) slp_simulate_op(i);
+	machine.join = 1e-6 * value("cpu", "join_us");
+	machine.sockets = value("cpu", "sockets") > 1 ? (int)value("cpu", "sockets") : 1;
+	machine.core_bytes = limit_of("core_gbytes");
+	machine.socket_bytes = limit_of("socket_gbytes");
 	machine.host_call = 1e-6 * value("host", "call_us");
 	machine.host_task = 1e-6 * value("host", "task_us");
 	if (machine.flops[CPU][0] > 0 && machine.bytes[CPU][0] > 0) return true;
@@ -224,12 +238,22 @@ static double per(double amount, double rate_of_it)
 	return amount > 0 ? amount / rate_of_it : 0;
 }
 
+/* Bytes a second of a team: its share of all, not more than its cores can take.  Of a team that spans sockets, all but
+ * one socket's part of the bytes comes from elsewhere, as values are in the memory of whoever wrote them. */
+static double team_bytes(int op, int cores)
+{
+	double rate = fmin(machine.bytes[CPU][op], machine.core_bytes) * cores;
+	double share = (double)slp_simulated_cores() / machine.sockets, parts = ceil(cores / share);
+	return parts > 1 ? fmin(rate, machine.socket_bytes * parts / (parts - 1)) : rate;
+}
+
 static double call_seconds(const struct slp_record *r, int kind, int cores)
 {
 	struct slp_infer c = slp_record_call(r);
 	double flops = c.op->flops ? c.op->flops(&c) : 0;
-	return machine.call[kind] + fmax(per(flops, machine.flops[kind][r->op] * cores),
-	                                 per(slp_call_bytes(&c), machine.bytes[kind][r->op] * cores));
+	double bytes = kind == CPU ? team_bytes(r->op, cores) : machine.bytes[GPU][r->op];
+	return machine.call[kind] + machine.join * (kind == CPU ? cores - 1 : 0) +
+	       fmax(per(flops, machine.flops[kind][r->op] * cores), per(slp_call_bytes(&c), bytes));
 }
 
 /* A GPU's worker has a separate core; the others are distributed over the teams. */
@@ -252,17 +276,21 @@ double slp_simulated_seconds(const struct slp_segment *seg, unsigned worker)
 	return sum > 1e-9 ? sum : 1e-9; /* StarPU takes 0 for not known */
 }
 
-/* Microseconds, as StarPU wants them. */
-static double cost(struct starpu_task *task, unsigned worker, unsigned implementation)
+/* Microseconds, as StarPU wants them.  Of an architecture: dmdasd, pheft and some modular policies ask for no worker, and
+ * end the program if a model knows workers only. */
+static double cost(struct starpu_task *task, struct starpu_perfmodel_arch *arch, unsigned implementation)
 {
 	(void)implementation;
-	return 1e6 * slp_simulated_seconds(task->cl_arg, worker);
+	const struct starpu_perfmodel_device *d = &arch->devices[0];
+	bool gpu = d->type == STARPU_CUDA_WORKER && d->devid >= 0 && d->devid < slp_engine.ngpus;
+	int worker = gpu ? slp_engine.gpu_worker[d->devid] : slp_engine.team_worker[0];
+	return 1e6 * slp_simulated_seconds(task->cl_arg, (unsigned)worker);
 }
 
 void slp_simulate_model(struct starpu_perfmodel *model, int op)
 {
-	model->type = STARPU_PER_WORKER;
-	model->worker_cost_function = cost;
+	model->type = STARPU_PER_ARCH;
+	model->arch_cost_function = cost;
 	load_recorded(op, model->symbol);
 }
 

@@ -5,7 +5,9 @@
  * them.  That bounds memory, but it also makes independent tasks wait for each other.  So it is done only once
  * enough bytes are in flight, or if a single worker runs all tasks anyway: then the last used buffer is still in its
  * caches.  If there is none to use again, a new one is made, until as much is in flight as the program itself held
- * at its peak; then submission waits.  All this is counted for each device: none waits for another one's tasks.
+ * at its peak; then submission waits.  All this is counted for each device: none waits for another one's tasks.  Where
+ * several workers share a device (`auto`, `cpu`, `gpu`), each may have as much in flight as the program held at its
+ * peak, up to a quarter of the memory: the shards of a batch run side by side only if each has buffers of its own.
  *
  * Without GPUs all values are in main memory, which is allocated here: StarPU would repeat a refused allocation for
  * ever. */
@@ -257,6 +259,38 @@ static struct slp_buffer *create_pooled(sl_device device, int cls, bool reserved
 	return b;
 }
 
+static struct {
+	bool grows;    /* with what the program holds: SL_RUNAHEAD_BYTES is not set */
+	size_t memory; /* a quarter of the least device's */
+} limit;
+
+static size_t least_memory(void)
+{
+	enum { SIMULATED = 64 }; /* GiB of main memory, which descriptions leave out */
+	size_t least = sl_is_simulated() ? (size_t)SIMULATED << 30 : slp_memory_available();
+	for (int i = 0; i < slp_engine.ngpus; i++) {
+		unsigned node = starpu_worker_get_memory_node((unsigned)slp_engine.gpu_worker[i]);
+		starpu_ssize_t all = starpu_memory_get_total(node);
+		if (all > 0 && (size_t)all < least) least = (size_t)all;
+	}
+	return least;
+}
+
+void slp_buffer_start(bool grows)
+{
+	limit.grows = grows;
+	limit.memory = grows ? least_memory() / 4 : 0;
+}
+
+/* Bytes that may be in flight before buffers are used again that tasks still use. */
+static size_t room_of(int p)
+{
+	size_t workers = (size_t)slp_pool_workers(p), room = slp_engine.config.runahead_bytes * workers;
+	if (workers < 2 || !limit.grows) return room;
+	size_t more = accounts[p].most_held > limit.memory / workers ? limit.memory : accounts[p].most_held * workers;
+	return more > room ? more : room;
+}
+
 static bool exceeds(int p, size_t bytes, size_t room)
 {
 	size_t in_flight = slp_pool_in_flight(p);
@@ -284,7 +318,7 @@ static struct slp_buffer *find_pending(int p, int cls, bool full)
 static struct slp_buffer *find(int p, int cls, bool idle)
 {
 	struct slp_buffer *b = slp_pool_idle(p, cls);
-	size_t room = slp_engine.config.runahead_bytes * (size_t)slp_pool_workers(p);
+	size_t room = room_of(p);
 	bool full = exceeds(p, slp_pool_class_bytes(cls), room);
 	if (!b && !idle) b = find_pending(p, cls, full);
 	if (!b && full) b = wait_for_room(p, cls, room);

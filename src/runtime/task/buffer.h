@@ -25,6 +25,8 @@ struct slp_buffer {
 	_Atomic uint32_t version; /* counts submitted writes */
 	_Atomic uint64_t asked;   /* bit v % 64: another segment reads version v */
 	atomic_bool fresh;        /* promised memory that nothing has been written into yet (memory_limit.h) */
+	double ready;             /* when its value is expected to be there ... */
+	uint32_t homes;           /* ... and on which GPUs, as bits; 0: in main memory (device/auto.c) */
 	bool lost;                /* there was no memory: its value is spoilt for good, and no kernel may touch it */
 	char nothing;             /* of a lost one: all that StarPU sees of it */
 #ifdef SLP_SIMULATION
@@ -39,6 +41,7 @@ struct slp_buffer {
 	void *release_arg;
 };
 
+void slp_buffer_start(bool grows); /* the engine starts; grows: the limit of what is in flight does, with the program */
 /* All with the engine locked. */
 enum slp_buffer_kind {
 	SLP_BUFFER_IDLE, /* without tasks in flight */

@@ -59,6 +59,20 @@ static int bucket(int level, const struct starpu_task *task)
 }
 
 #if SLP_STARPU_1_4
+/* CPUs take a task that GPUs could compute only if, for each GPU, as many such tasks wait as GPUs are faster: otherwise a
+ * few tasks wait for one that lasts as long as all of them. */
+static void leave_to_gpus(unsigned context)
+{
+	const float times = 100;
+	bool both = starpu_worker_get_count_by_type(STARPU_CUDA_WORKER) &&
+	            starpu_worker_get_count_by_type(STARPU_CPU_WORKER);
+	for (int rank = 0; both && rank < RANKS; rank++) {
+		unsigned bucket = (unsigned)bucket_of(ANYWHERE, rank);
+		starpu_heteroprio_set_faster_arch(context, STARPU_CUDA_WORKER, bucket);
+		starpu_heteroprio_set_arch_slow_factor(context, STARPU_CPU_WORKER, bucket, times);
+	}
+}
+
 /* The highest rank first; within a rank, first tasks that others cannot run. */
 static void set_up_buckets(unsigned context)
 {
@@ -76,6 +90,7 @@ static void set_up_buckets(unsigned context)
 			                              (unsigned)bucket_of(ANYWHERE, rank));
 		}
 	}
+	leave_to_gpus(context);
 }
 
 static bool is_set(const char *variable)
@@ -141,11 +156,9 @@ static int turns_before(void)
 	return (int)(atomic_load_explicit(&turn, memory_order_relaxed) % TURNS) * SLP_LEVELS;
 }
 
-/* Tasks bound to a worker run in the order in which they become ready: every other order of shards' tasks that was
- * tried in simulation was slower (doc/parallel.md). */
 int slp_priority_of(int level, const struct starpu_task *task)
 {
-	if (policy.kind == UNUSED || task->execute_on_a_specific_worker) return 0;
+	if (policy.kind == UNUSED) return 0;
 	if (policy.kind == ANY) return level - turns_before();
 	if (policy.kind == BUCKETS) return bucket(level, task);
 	return policy.least + part_of((int64_t)policy.most - policy.least, level);

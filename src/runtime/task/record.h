@@ -72,6 +72,7 @@ struct slp_segment {
 	int nbuffers, max_buffers;
 	int level, priority;             /* its urgency, and the resulting priority of its task (priority.h) */
 	const struct slp_layers *layers; /* whose times a trace gets (layers.h); NULL: none */
+	bool placed;                     /* its device was chosen for it, which the program left open (device/auto.h) */
 	bool here;                       /* a worker of this process has run it */
 	struct slp_watched watched;
 };

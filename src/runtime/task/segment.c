@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "number.h"
+#include "runtime/device/auto.h"
 #include "runtime/device/device.h"
 #include "runtime/device/idle.h"
 #include "runtime/device/team.h"
@@ -314,6 +315,7 @@ static void segment_done(void *arg)
 	slp_segment_free(seg);
 	SLP_COUNT(finished);
 	slp_idle_ended(device);
+	slp_auto_ended(device);
 	if (slp_runahead_leave() || (waited_for && keeps_cores())) slp_team_yield();
 }
 
@@ -352,6 +354,14 @@ static void destroy_task(struct starpu_task *task)
 	starpu_task_destroy(task);
 }
 
+/* What the program, or a step for its shards, has bound to a worker runs in the order in which it becomes ready: every other
+ * order of shards' tasks that was tried in simulation was slower (doc/parallel.md). */
+static int priority_of(const struct slp_segment *seg, const struct starpu_task *task)
+{
+	bool bound = task->execute_on_a_specific_worker && (!seg->placed || slp_auto_deal.gpus);
+	return bound ? 0 : slp_priority_of(seg->level, task);
+}
+
 static struct starpu_task *make_task(struct slp_segment *seg)
 {
 	struct starpu_task *task = starpu_task_create();
@@ -371,7 +381,7 @@ static struct starpu_task *make_task(struct slp_segment *seg)
 	task->callback_func = segment_done;
 	task->callback_arg = seg;
 	slp_device_place(task, seg->device, seg->calls->cuda);
-	task->priority = seg->priority = slp_priority_of(seg->level, task);
+	task->priority = seg->priority = priority_of(seg, task);
 	slp_explain_task(seg, task);
 	if (slp_fxt_on) slp_fxt_task(seg, task);
 	return task;
@@ -416,8 +426,10 @@ void slp_segment_submit(struct slp_segment *seg)
 {
 	slp_runahead_wait();
 	char why[160] = "no memory for the task";
+	slp_auto_place(seg);
 	allocate_slots(seg);
 	bool allocated = find_scratch(seg, why) && slp_admission_enter(seg, why, sizeof why);
+	slp_auto_note(seg);
 	slp_runahead_enter();
 	if (slp_watch_deadline > 0) slp_watch_enter(seg);
 	if (slp_engine.config.explain) slp_explain_segment(seg);

@@ -1,0 +1,31 @@
+/* Tasks on the device `auto` where there are GPUs: which GPU each of them gets (auto.c). */
+#ifndef SLP_AUTO_H
+#define SLP_AUTO_H
+
+#include <stdbool.h>
+
+#include "starling/base.h"
+
+struct slp_segment;
+
+/* placed: here, and not by the scheduling policy. */
+void slp_auto_start(bool placed);
+int slp_auto_gpus(void); /* among which tasks are placed; 0: the policy places them on all workers */
+
+/* What the calling thread submits belongs to a step whose shards are dealt to GPUs. */
+struct slp_auto_deal {
+	int gpus;  /* the first ones; 0: each task is placed by itself */
+	int most;  /* that the step may ever use */
+	int shard; /* whose program it is; -1: of all shards together */
+};
+extern _Thread_local struct slp_auto_deal slp_auto_deal;
+
+/* Where a program for GPUs on `auto` will run, as far as that is known before its tasks are submitted; else `device`. */
+sl_device slp_auto_foreseen(sl_device device);
+/* With the engine locked: chooses a GPU for a segment on `auto`, before it has its buffers; notes what becomes of these. */
+void slp_auto_place(struct slp_segment *segment);
+void slp_auto_note(const struct slp_segment *segment);
+/* From a worker: a task of this device has ended. */
+void slp_auto_ended(sl_device device);
+
+#endif
