@@ -14,6 +14,7 @@
 struct slp_conv2d_attrs {
 	struct sl_conv2d_opts conv;
 	int x_layout, y_layout; /* enum slp_image_layout */
+	int w_layout;           /* of w or its gradient: plain or, if images are so, NHWC */
 	bool wide;              /* parameters or their gradients are float32, images in a half type */
 	bool bias;              /* conv2d_grad_weights: the gradient of a bias too */
 	int crop[2];            /* rows and columns at the end of y that are left out: y has that many fewer */
@@ -115,7 +116,7 @@ static inline struct slp_conv_stage slp_conv_stage_of(const struct slp_conv2d_at
 	int layout = nhwc ? SLP_LAYOUT_NHWC : SLP_LAYOUT_PLAIN;
 	bool other_x = a->x_layout != layout;
 	bool other_y = a->y_layout != layout || a->crop[0] || a->crop[1] || a->pool;
-	bool other_w = a->wide || (nhwc && taps > 1);
+	bool other_w = a->wide || ((a->w_layout == SLP_LAYOUT_NHWC) != nhwc && taps > 1);
 	struct slp_conv_stage s = {other_x ? x : 0, other_y ? y : 0,
 	                           other_w ? (size_t)(c->oc * (c->ic / c->groups)) * taps : 0,
 	                           a->wide ? (size_t)c->oc : 0};
