@@ -133,7 +133,7 @@ static void test_lenet(void)
 
 static void test_resnet18(void)
 {
-	count(&(struct course){"ResNet-18, bfloat16", resnet18, SL_BFLOAT16, 16, 201});
+	count(&(struct course){"ResNet-18, bfloat16", resnet18, SL_BFLOAT16, 16, 200});
 }
 
 static void test_gpt(void)
