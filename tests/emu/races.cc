@@ -38,7 +38,6 @@ extern "C" unsigned emu_atomic_exchange(unsigned *p, unsigned value)
 #include <execinfo.h>
 #include <link.h>
 #include <sys/mman.h>
-#include <vector>
 
 #include "fibres.h"
 extern "C" {
