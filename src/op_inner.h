@@ -22,6 +22,15 @@ struct slp_slice_attrs {
 	int64_t begin, end, step;
 };
 
+/* ---- several conversions at once (codelets/move/convert_all.c) ---------------------------------------------------- */
+
+enum { SLP_CONVERT_ALL = SLP_MAX_OUTPUTS }; /* tensors of a call */
+
+struct slp_convert_all_attrs {
+	int dtype;              /* of the results: float32 or a half type */
+	int to_nhwc, from_nhwc; /* bit i: tensor i, of four axes, is reordered into the layout nhwc, or out of it */
+};
+
 /* ---- mini-batches (codelets/move/batch.c) ------------------------------------------------------------------------ */
 
 /* Samples order[begin], ..., order[begin + count - 1] of images (n, ...), uint8, times scale, as float32 (count, ...);

@@ -6,6 +6,7 @@
 	X(binary)                                                                                                      \
 	X(blocked)                                                                                                     \
 	X(conv2d)                                                                                                      \
+	X(convert_all)                                                                                                 \
 	X(fill)                                                                                                        \
 	X(fused)                                                                                                       \
 	X(layout)                                                                                                      \

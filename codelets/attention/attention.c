@@ -445,7 +445,7 @@ static size_t attention_grad_scratch(const struct slp_infer *c)
 
 /* Autocast computes attention in the half type; its gradients take the saved tensors, of which logs is float32. */
 #define CAST_attention SLP_CAST_LOWER
-#define CAST_attention_grad SLP_CAST_WIDEST
+#define CAST_attention_grad SLP_CAST_NONE
 
 /* Attention: softmax(scale q·kᵀ + mask)·v over the keys, for each head. q is (…, t, d), k (…, s, d), v (…, s, e), the
  * result (…, t, e); the other axes are the same. scale is one over the root of d by default.  causal: query i sees keys

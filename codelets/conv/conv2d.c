@@ -23,7 +23,9 @@
 #define LAYOUTS                                                                                                        \
 	ATTR(x_layout, SLP_INT, 1, "of x or its gradient"), ATTR(y_layout, SLP_INT, 1, "of y or its gradient"),        \
 	        ATTR(crop, SLP_INT, 2, "rows and columns of y left out at its end")
-#define WIDE ATTR(wide, SLP_BOOL, 1, "float32 for parameters of half images")
+#define WIDE                                                                                                           \
+	ATTR(wide, SLP_BOOL, 1, "float32 for parameters of half images"),                                              \
+	        ATTR(w_layout, SLP_INT, 1, "of w or its gradient: plain or nhwc")
 #define POOL ATTR(pool, SLP_INT, 1, "after y: 2 × 2 windows, 1: largest, 2: mean")
 #define ACTIVATION ATTR(activation, SLP_INT, 1, "applied to y: enum sl_activation")
 #define RESULT                                                                                                         \
@@ -74,6 +76,11 @@ static enum sl_status check_layouts(const struct slp_infer *c, const struct slp_
 	int x = a->x_layout, y = a->y_layout;
 	if (x < 0 || x >= SLP_LAYOUTS || y < 0 || y >= SLP_LAYOUTS)
 		return slp_reject(c, SL_EINVAL, "x_layout %d and y_layout %d must be layouts", x, y);
+	if (a->w_layout && (a->w_layout != SLP_LAYOUT_NHWC || !slp_layout_among(SLP_LAYOUT_NHWC, x, y) || a->wide ||
+	                    a->conv.groups > 1))
+		return slp_reject(c, SL_EINVAL,
+		                  "w_layout %d: it must be plain or, like images, nhwc, in one group and type",
+		                  a->w_layout);
 	if (x != y && x != SLP_LAYOUT_PLAIN && y != SLP_LAYOUT_PLAIN)
 		return slp_reject(c, SL_EINVAL, "x and y have different layouts, and none of them is plain");
 	return SL_OK;

@@ -14,6 +14,7 @@
 #include "starling/options.h"
 
 #include "common/activation.h"
+#include "common/last.cuh"
 #include "common/tune.cuh"
 #include "conv2d_operands.cuh"
 #include "conv2d_ways.h"
@@ -34,9 +35,18 @@ __global__ static void finish_kernel(T *y, const T *b, int64_t n, int64_t step, 
 	}
 }
 
-/* partial[channel][part] = the sum of dy over the images of a part. */
-template <class S, class T>
-__global__ static void sum_parts(const S *dy, T *partial, int parts, int64_t images, int64_t channels, int64_t plane)
+/* The gradient of the bias from the sums of all parts. */
+template <class T> static __device__ inline void add_parts(const T *partial, slp_vector<T> db, int parts, int64_t c)
+{
+	T sum = 0;
+	for (int p = 0; p < parts; p++) sum += partial[c * parts + p];
+	db.set(c, sum);
+}
+
+/* partial[channel][part] = the sum of dy over the images of a part; the last block of a channel adds them. */
+template <class S, class T> __global__ static void sum_parts(const S *dy, T *partial, slp_vector<T> db, int parts,
+                                                             int64_t images, int64_t channels, int64_t plane,
+                                                             unsigned *arrived)
 {
 	int64_t channel = blockIdx.x / parts, part = blockIdx.x % parts;
 	int64_t first = part * images / parts, count = ((part + 1) * images / parts - first) * plane;
@@ -45,12 +55,15 @@ __global__ static void sum_parts(const S *dy, T *partial, int parts, int64_t ima
 		sum += (T)dy[((first + i / plane) * channels + channel) * plane + i % plane];
 	sum = slp_block_reduce(sum, slp_sum_of(), (T)0);
 	if (threadIdx.x == 0) partial[blockIdx.x] = sum;
+	bool last = slp_arrives_last(arrived + channel, (unsigned)parts);
+	if (last && threadIdx.x == 0) add_parts(partial, db, parts, channel);
 }
 
 enum { WIDE = 32, DEEP = SLP_BLOCK / WIDE }; /* channels of a block; rows that it takes at a time */
 
 /* The same in NHWC, of `rows` places; grid (channels / WIDE, parts). */
-template <class S, class T> __global__ static void sum_rows(const S *dy, T *partial, int64_t rows, int64_t channels)
+template <class S, class T> __global__ static void sum_rows(const S *dy, T *partial, slp_vector<T> db, int64_t rows,
+                                                            int64_t channels, unsigned *arrived)
 {
 	__shared__ T sums[DEEP][WIDE];
 	int lane = (int)(threadIdx.x % WIDE), depth = (int)(threadIdx.x / WIDE), parts = (int)gridDim.y;
@@ -60,19 +73,11 @@ template <class S, class T> __global__ static void sum_rows(const S *dy, T *part
 		sum += (T)dy[i * channels + c];
 	sums[depth][lane] = sum;
 	__syncthreads();
-	if (depth || c >= channels) return;
-	for (int i = 1; i < DEEP; i++) sum += sums[i][lane];
-	partial[c * parts + part] = sum;
-}
-
-template <class T> __global__ static void add_parts(const T *partial, slp_vector<T> db, int parts, int64_t channels)
-{
-	SLP_GRID_STRIDE(c, channels)
-	{
-		T sum = 0;
-		for (int p = 0; p < parts; p++) sum += partial[c * parts + p];
-		db.set(c, sum);
-	}
+	bool mine = depth == 0 && c < channels;
+	for (int i = 1; i < DEEP && mine; i++) sum += sums[i][lane];
+	if (mine) partial[c * parts + part] = sum;
+	bool last = slp_arrives_last(arrived + blockIdx.x, gridDim.y);
+	if (last && mine) add_parts(partial, db, parts, c);
 }
 
 /* The workspace is free again once the gradient of the weight, queued before, is done. Sums are of dy in the program's
@@ -81,7 +86,7 @@ template <class T> static enum sl_status grad_bias(const struct slp_kernel *k, c
 {
 	const struct slp_conv &c = o.c;
 	if (slp_size(&k->out[1]) == 0) return SL_OK;
-	int parts = c.n < PARTS ? (int)c.n : PARTS;
+	int parts = c.oc > SLP_ARRIVALS ? 1 : c.n < PARTS ? (int)c.n : PARTS;
 	typedef typename slp_number<T>::type N;
 	const struct slp_conv2d_attrs *t = slp_conv_attrs(k);
 	bool nhwc = t->y_layout == SLP_LAYOUT_NHWC;
@@ -90,16 +95,15 @@ template <class T> static enum sl_status grad_bias(const struct slp_kernel *k, c
 	if ((size_t)(c.oc * parts) * sizeof(N) > o.limit)
 		return slp_kernel_fail(k, SL_EUNSUPPORTED, "too many channels for the gradient of the bias");
 	N *partial = (N *)o.work;
+	unsigned *arrived = slp_arrivals(k);
+	slp_vector<N> db = slp_vector<N>::of(&k->out[1]);
+	if (!arrived) return SL_EKERNEL;
 	if (whole && nhwc)
 		SLP_LAUNCH((sum_rows<T, N>), dim3((unsigned)((c.oc + WIDE - 1) / WIDE), (unsigned)parts), SLP_BLOCK, 0,
-		           k->stream, dy, partial, c.n * c.oh * c.ow, c.oc);
+		           k->stream, dy, partial, db, c.n * c.oh * c.ow, c.oc, arrived);
 	else
-		SLP_LAUNCH((sum_parts<T, N>), (unsigned)(c.oc * parts), SLP_BLOCK, 0, k->stream, dy, partial, parts,
-		           c.n, c.oc, c.oh * c.ow);
-	enum sl_status s = slp_launched(k);
-	if (s != SL_OK) return s;
-	SLP_LAUNCH(add_parts<N>, slp_grid(c.oc), SLP_BLOCK, 0, k->stream, (const N *)partial,
-	           slp_vector<N>::of(&k->out[1]), parts, c.oc);
+		SLP_LAUNCH((sum_parts<T, N>), (unsigned)(c.oc * parts), SLP_BLOCK, 0, k->stream, dy, partial, db, parts,
+		           c.n, c.oc, c.oh * c.ow, arrived);
 	return slp_launched(k);
 }
 
@@ -356,7 +360,7 @@ template <class T> static struct slp_conv_call call_of(const struct slp_kernel *
 	                       t->crop[1] > 0,
 	                       t->activation != SL_IDENTITY};
 	for (int64_t bit : how) call.how = call.how << 1 | bit;
-	call.how = call.how << 2 | t->pool;
+	call.how = call.how << 2 | t->pool | (t->w_layout == SLP_LAYOUT_NHWC ? INT64_C(1) << 20 : 0);
 	return call;
 }
 

@@ -161,12 +161,16 @@ enum sl_status slp_conv_by_plain(const struct slp_kernel *k, slp_kernel_fn *kern
 {
 	struct slp_conv2d_attrs a = *slp_conv_attrs(k);
 	static const struct {
-		unsigned x, y;
-	} at[SLP_CONV_PASSES] = {{SLP_IN(0), SLP_OUT(0)}, {SLP_OUT(0), SLP_IN(0)}, {SLP_IN(0), SLP_IN(1)}};
+		unsigned x, y, w;
+	} at[SLP_CONV_PASSES] = {{SLP_IN(0), SLP_OUT(0), SLP_IN(1)},
+	                         {SLP_OUT(0), SLP_IN(0), SLP_IN(1)},
+	                         {SLP_IN(0), SLP_IN(1), SLP_OUT(0)}};
 	enum slp_conv_pass pass = slp_conv_pass_of(k->op);
-	bool in_x = a.x_layout == SLP_LAYOUT_NHWC, in_y = a.y_layout == SLP_LAYOUT_NHWC;
-	a.x_layout = a.y_layout = SLP_LAYOUT_PLAIN;
-	return slp_by_plain(k, (in_x ? at[pass].x : 0) | (in_y ? at[pass].y : 0), &a, kernel);
+	unsigned nhwc = (a.x_layout == SLP_LAYOUT_NHWC ? at[pass].x : 0) |
+	                (a.y_layout == SLP_LAYOUT_NHWC ? at[pass].y : 0) |
+	                (a.w_layout == SLP_LAYOUT_NHWC ? at[pass].w : 0);
+	a.x_layout = a.y_layout = a.w_layout = SLP_LAYOUT_PLAIN;
+	return slp_by_plain(k, nhwc, &a, kernel);
 }
 
 enum sl_status slp_conv2d_cpu(const struct slp_kernel *k)

@@ -14,6 +14,7 @@
 struct slp_conv2d_attrs {
 	struct sl_conv2d_opts conv;
 	int x_layout, y_layout; /* enum slp_image_layout */
+	int w_layout;           /* of w or its gradient: plain or, if images are so, NHWC */
 	bool wide;              /* parameters or their gradients are float32, images in a half type */
 	bool bias;              /* conv2d_grad_weights: the gradient of a bias too */
 	int crop[2];            /* rows and columns missing at the end of y: y has that many fewer */
@@ -107,15 +108,23 @@ struct slp_conv_stage {
 	size_t x, y, w, b;
 };
 
+/* Whether images in one layout have the bytes of another: plain and NHWC ones of one channel or of one place. */
+static inline bool slp_conv_same_bytes(int a, int b, int64_t channels, int64_t plane)
+{
+	bool among = (a == SLP_LAYOUT_PLAIN || a == SLP_LAYOUT_NHWC) && (b == SLP_LAYOUT_PLAIN || b == SLP_LAYOUT_NHWC);
+	return a == b || (among && (channels == 1 || plane == 1));
+}
+
 static inline struct slp_conv_stage slp_conv_stage_of(const struct slp_conv2d_attrs *a, const struct slp_conv *c,
                                                       size_t element, bool nhwc)
 {
 	size_t x = (size_t)(c->n * c->ic * c->ih * c->iw), y = (size_t)(c->n * c->oc), taps = (size_t)(c->kh * c->kw);
 	y *= (size_t)((c->oh + a->crop[0]) * (c->ow + a->crop[1]));
 	int layout = nhwc ? SLP_LAYOUT_NHWC : SLP_LAYOUT_PLAIN;
-	bool other_x = a->x_layout != layout;
-	bool other_y = a->y_layout != layout || a->crop[0] || a->crop[1] || a->pool;
-	bool other_w = a->wide || (nhwc && taps > 1);
+	bool other_x = !slp_conv_same_bytes(a->x_layout, layout, c->ic, c->ih * c->iw);
+	bool same_y = slp_conv_same_bytes(a->y_layout, layout, c->oc, c->oh * c->ow);
+	bool other_y = !same_y || a->crop[0] || a->crop[1] || a->pool;
+	bool other_w = a->wide || !slp_conv_same_bytes(a->w_layout, layout, c->ic / c->groups, (int64_t)taps);
 	struct slp_conv_stage s = {other_x ? x : 0, other_y ? y : 0,
 	                           other_w ? (size_t)(c->oc * (c->ic / c->groups)) * taps : 0,
 	                           a->wide ? (size_t)c->oc : 0};

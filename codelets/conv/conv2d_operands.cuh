@@ -145,7 +145,7 @@ template <class T> static enum sl_status unpool(const struct slp_kernel *k, cons
 
 /* ---- copies ----------------------------------------------------------------------------------------------------- */
 
-/* Weights between the caller's memory and cuDNN's.  In the plain layout, only the type differs. */
+/* Weights between the caller's memory and cuDNN's.  In one layout, only the type differs. */
 template <class T>
 static enum sl_status stage_weights(const struct slp_kernel *k, const struct operands<T> &o, bool back)
 {
@@ -155,10 +155,13 @@ static enum sl_status stage_weights(const struct slp_kernel *k, const struct ope
 	const struct slp_view &own = back ? k->out[0] : k->in[1];
 	struct slp_view copy = {o.w, {k->in[0].type.dtype, own.type.shape}};
 	if (slp_size(&own) == 0) return SL_OK;
-	if (!o.nhwc || taps == 1) return back ? slp_cuda_convert(k, &copy, &own) : slp_cuda_convert(k, &own, &copy);
-	if (back) return slp_turn(k, (const T *)o.w, (T *)own.ptr, c.oc, taps, channels);
-	if (slp_conv_attrs(k)->wide) return slp_turn(k, (const N *)own.ptr, o.w, c.oc, channels, taps);
-	return slp_turn(k, (const T *)own.ptr, o.w, c.oc, channels, taps);
+	bool nhwc = slp_conv_attrs(k)->w_layout == SLP_LAYOUT_NHWC, out_of_nhwc = back ? o.nhwc : nhwc;
+	if (nhwc == o.nhwc || taps == 1)
+		return back ? slp_cuda_convert(k, &copy, &own) : slp_cuda_convert(k, &own, &copy);
+	int64_t rows = out_of_nhwc ? taps : channels, columns = out_of_nhwc ? channels : taps;
+	if (back) return slp_turn(k, (const T *)o.w, (T *)own.ptr, c.oc, rows, columns);
+	if (slp_conv_attrs(k)->wide) return slp_turn(k, (const N *)own.ptr, o.w, c.oc, rows, columns);
+	return slp_turn(k, (const T *)own.ptr, o.w, c.oc, rows, columns);
 }
 
 template <class T> static enum sl_status stage_bias(const struct slp_kernel *k, const struct operands<T> &o)

@@ -38,10 +38,10 @@ static double dy_element(const struct slp_kernel *k, const struct slp_conv *c, i
 	return bits >> n % 8 & 1 ? share : 0;
 }
 
-/* Offset of the kernel from channel q (within its group) to output channel o. */
-static int64_t w_plane(const struct slp_conv *c, int64_t o, int64_t q)
+/* Element (u, v) of the kernel from channel q (within its group) to output channel o. */
+static int64_t w_index(const struct slp_kernel *k, const struct slp_conv *c, int64_t o, int64_t q, int64_t u, int64_t v)
 {
-	return (o * (c->ic / c->groups) + q) * c->kh * c->kw;
+	return slp_layout_index(slp_conv_attrs(k)->w_layout, c->ic / c->groups, c->kh * c->kw, o, q, u * c->kw + v);
 }
 
 /* The first input channel of the group of output channel o. */
@@ -60,7 +60,7 @@ static double y_element(const struct slp_kernel *k, const struct slp_conv *c, in
 			for (int64_t v = 0; v < c->kw; v++)
 				if (meet(c, i, j, u, v, &at))
 					sum += slp_get(&k->in[0], x_index(k, c, n, first_channel(c, o) + q, at)) *
-					       slp_get(&k->in[1], w_plane(c, o, q) + u * c->kw + v);
+					       slp_get(&k->in[1], w_index(k, c, o, q, u, v));
 	return sum;
 }
 
@@ -129,7 +129,7 @@ static double dx_element(const struct slp_kernel *k, const struct slp_conv *c, i
 				j /= c->sw;
 				if (i >= c->oh || j >= c->ow) continue;
 				sum += dy_element(k, c, 0, n, o, i * c->ow + j) *
-				       slp_get(&k->in[1], w_plane(c, o, q % ic) + u * c->kw + v);
+				       slp_get(&k->in[1], w_index(k, c, o, q % ic, u, v));
 			}
 	return sum;
 }
@@ -171,12 +171,12 @@ static double db_element(const struct slp_kernel *k, const struct slp_conv *c, i
 enum sl_status slp_conv2d_grad_weights_ref(const struct slp_kernel *k)
 {
 	struct slp_conv c = slp_conv_of(k);
-	int64_t index = 0, biases = slp_size(&k->out[1]);
+	int64_t biases = slp_size(&k->out[1]);
 	for (int64_t o = 0; o < c.oc; o++)
 		for (int64_t q = 0; q < c.ic / c.groups; q++)
 			for (int64_t u = 0; u < c.kh; u++)
 				for (int64_t v = 0; v < c.kw; v++)
-					slp_set(&k->out[0], index++, dw_element(k, &c, o, q, u, v));
+					slp_set(&k->out[0], w_index(k, &c, o, q, u, v), dw_element(k, &c, o, q, u, v));
 	for (int64_t o = 0; o < biases; o++) slp_set(&k->out[1], o, db_element(k, &c, o));
 	return SL_OK;
 }

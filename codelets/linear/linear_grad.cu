@@ -4,6 +4,7 @@
 #include "op.h"
 #include "common/gemm.cuh"
 #include "common/lanes.cuh"
+#include "common/last.cuh"
 #include "common/activation.h"
 #include "linear.h"
 
@@ -56,10 +57,10 @@ template <class S> struct target {
 	}
 };
 
-/* Grid (units / WIDE, parts): the sums of the columns of g, or partial[part][unit] if there are several parts; also g,
- * if there is an activation. The order is fixed. */
+/* Grid (units / WIDE, parts): the sums of the columns of g; also g, if there is an activation. partial[part][unit]: of
+ * the parts, which the last block of a column adds. The order is fixed. */
 template <class S> __global__ static void columns(const S *dy, const S *v, S *g, double *partial, int64_t rows,
-                                                  int64_t units, int activation, target<S> result)
+                                                  int64_t units, int activation, target<S> result, unsigned *arrived)
 {
 	typedef typename slp_number<S>::type T;
 	__shared__ double part[DEEP][WIDE];
@@ -77,33 +78,28 @@ template <class S> __global__ static void columns(const S *dy, const S *v, S *g,
 	for (; j < units && i < end; i += DEEP) sum += take_back(g, (T)dy[i * units + j], v, i * units + j, activation);
 	part[depth][lane] = sum;
 	__syncthreads();
-	if (depth || j >= units) return;
-	for (int r = 1; r < DEEP; r++) sum += part[r][lane];
-	if (gridDim.y > 1) partial[blockIdx.y * units + j] = sum;
-	else result.put(j, sum);
-}
-
-template <class S> __global__ static void join(const double *partial, int64_t units, int parts, target<S> result)
-{
-	SLP_GRID_STRIDE(j, units)
-	{
-		double sum = 0;
-		for (int i = 0; i < parts; i++) sum += partial[i * units + j];
-		result.put(j, sum);
-	}
+	bool mine = depth == 0 && j < units;
+	for (int r = 1; r < DEEP && mine; r++) sum += part[r][lane];
+	if (mine && gridDim.y > 1) partial[blockIdx.y * units + j] = sum;
+	if (!slp_arrives_last(arrived + blockIdx.x, gridDim.y) || !mine) return;
+	if (gridDim.y > 1) sum = 0;
+	for (unsigned p = 0; p < gridDim.y && gridDim.y > 1; p++) sum += partial[p * units + j];
+	result.put(j, sum);
 }
 
 /* partial: for SLP_LINEAR_PARTS sums of each column. */
-template <class S> static void sum_columns(const struct slp_kernel *k, const S *dy, const S *v, S *g, double *partial,
-                                           const slp_linear_size &z, int activation, target<S> result)
+template <class S> static enum sl_status sum_columns(const struct slp_kernel *k, const S *dy, const S *v, S *g,
+                                                     double *partial, const slp_linear_size &z, int activation,
+                                                     target<S> result)
 {
-	int64_t parts = slp_linear_parts(z.rows, SHARE);
-	if (z.units == 0) return;
-	SLP_LAUNCH(columns<S>, dim3((unsigned)((z.units + WIDE - 1) / WIDE), (unsigned)parts), SLP_BLOCK, 0, k->stream,
-	           dy, v, g, partial, z.rows, z.units, activation, result);
-	if (parts > 1)
-		SLP_LAUNCH(join<S>, slp_blocks((z.units + 63) / 64, 4096), 64, 0, k->stream, (const double *)partial,
-		           z.units, (int)parts, result);
+	int64_t groups = (z.units + WIDE - 1) / WIDE,
+	        parts = groups > SLP_ARRIVALS ? 1 : slp_linear_parts(z.rows, SHARE);
+	unsigned *arrived = slp_arrivals(k);
+	if (!arrived) return SL_EKERNEL;
+	if (z.units == 0) return SL_OK;
+	SLP_LAUNCH(columns<S>, dim3((unsigned)groups, (unsigned)parts), SLP_BLOCK, 0, k->stream, dy, v, g, partial,
+	           z.rows, z.units, activation, result, arrived);
+	return slp_launched(k);
 }
 
 /* The positions of operands and results of each operation. */
@@ -120,9 +116,8 @@ template <class T> static enum sl_status run(const struct slp_kernel *k, const o
 	const T *v = a->activation ? (const T *)k->in[o.dy + 1].ptr : NULL;
 	T *g = a->activation ? (T *)k->scratch : (T *)dy;
 	int64_t in = z.inputs, out = z.units, rows = z.rows;
-	sum_columns<T>(k, dy, v, g, (double *)((char *)k->scratch + slp_linear_parts_at(a, &k->in[o.dy].type)), z,
-	               a->activation, {to_b, o.alpha, o.beta});
-	enum sl_status s = slp_launched(k);
+	double *partial = (double *)((char *)k->scratch + slp_linear_parts_at(a, &k->in[o.dy].type));
+	enum sl_status s = sum_columns<T>(k, dy, v, g, partial, z, a->activation, {to_b, o.alpha, o.beta});
 	struct slp_cuda_gemm data = slp_cuda_gemm_of(false, !a->tw, rows, in, out);
 	struct slp_cuda_gemm weights = slp_cuda_gemm_of(true, false, a->tw ? out : in, a->tw ? in : out, rows);
 	weights.beta = o.beta;

@@ -1,10 +1,11 @@
-/* Batch normalisation on a GPU: partial sums by several blocks a channel, one warp a channel that joins them,
+/* Batch normalisation on a GPU: partial sums by several blocks a channel, the last of which joins them, a warp a channel;
  * threads that apply them to 16 bytes each.  The order of all sums is fixed.  Where each element of an image is a channel of its own,
  * as in all images in NHWC, neighbouring threads have neighbouring channels. */
 #include "op.h"
 #include "starling/options.h"
 #include "common/divide.cuh"
 #include "common/lanes.cuh"
+#include "common/last.cuh"
 #include "common/wide.cuh"
 #include "batch_norm.h"
 #include "common/activation.h"
@@ -42,6 +43,12 @@ struct places {
 	}
 };
 
+/* Elements of a channel. */
+template <int W, class I> static __device__ inline int64_t elements_of(const places<I> &p)
+{
+	return p.rows ? p.units : p.units * W;
+}
+
 /* Units [begin, end) of a channel are part `part` of `parts`. */
 static __device__ int64_t part_begin(int64_t units, int part, int parts)
 {
@@ -58,6 +65,97 @@ template <int W, class I> static __device__ inline int64_t element(const places<
 	}
 	n = slp_divided((I)i, p.by_plane, &at);
 	return ((int64_t)n * p.c + c) * p.s + (int64_t)at * W;
+}
+
+/* ---- coefficients ----------------------------------------------------------------------------------------------- */
+
+/* The rounding error of the centre goes into the constant. */
+template <class T>
+static __device__ void set_forward(struct space<T> w, int64_t c, double mean, double invstd, T gamma, T beta)
+{
+	w.center[c] = (T)mean;
+	w.k0[c] = 0;
+	w.k1[c] = (T)(gamma * invstd);
+	w.k2[c] = (T)(beta + ((T)mean - mean) * gamma * invstd);
+}
+
+template <class T> struct forward {
+	slp_vector<T> gamma, beta, running_mean, running_var, mean, invstd;
+	template <class F> void emu_pointers(F f)
+	{
+		f(gamma), f(beta), f(running_mean), f(running_var), f(mean), f(invstd);
+	}
+};
+
+/* Joins the parts of channel c, with the lanes of a warp.  Units have W elements. */
+template <int W, class S, class T, class I> __device__ void finish_training(const forward<T> &v, const S *x,
+                                                                            const places<I> &p, struct slp_norm_attrs a,
+                                                                            struct space<T> w, int64_t c)
+{
+	int parts = (int)gridDim.y, width = p.rows ? 1 : W, lane = slp_lane<SLP_WARP>();
+	const T *part = w.part + c * parts * 2;
+	double sum = 0, squares = 0, count = (double)(p.units * width);
+	for (int i = lane; i < parts; i += SLP_WARP)
+		sum += (double)((part_begin(p.units, i + 1, parts) - part_begin(p.units, i, parts)) * width) *
+		       part[2 * i];
+	double mean = slp_group_reduce<SLP_WARP>(sum, slp_sum_of(), 0.0) / count;
+	for (int i = lane; i < parts; i += SLP_WARP) {
+		double n = (double)((part_begin(p.units, i + 1, parts) - part_begin(p.units, i, parts)) * width),
+		       off = part[2 * i] - mean;
+		squares += part[2 * i + 1] + n * off * off;
+	}
+	squares = slp_group_reduce<SLP_WARP>(squares, slp_sum_of(), 0.0);
+	if (lane) return;
+	mean += x[element<W>(p, c, 0)];
+	double var = squares / count, invstd = 1 / sqrt(var + a.eps);
+	v.mean.set(c, mean);
+	v.invstd.set(c, invstd);
+	v.running_mean.set(c, a.momentum * v.running_mean[c] + (1 - a.momentum) * mean);
+	v.running_var.set(c, a.momentum * v.running_var[c] + (1 - a.momentum) * var);
+	set_forward(w, c, mean, invstd, v.gamma[c], v.beta[c]);
+}
+
+template <class T> __global__ void use_running(struct forward<T> v, int64_t n, double eps, struct space<T> w)
+{
+	SLP_GRID_STRIDE(c, n)
+	set_forward(w, c, v.running_mean[c], 1 / sqrt(v.running_var[c] + eps), v.gamma[c], v.beta[c]);
+}
+
+template <class T> struct backward {
+	slp_vector<T> gamma, mean, invstd, dgamma, dbeta;
+	template <class F> void emu_pointers(F f)
+	{
+		f(gamma), f(mean), f(invstd), f(dgamma), f(dbeta);
+	}
+};
+
+/* The same of the gradients; count: elements of a channel. */
+template <class T>
+__device__ void finish_grad(const backward<T> &v, int64_t count, bool global, struct space<T> w, int64_t c)
+{
+	int parts = (int)gridDim.y;
+	double sum = 0, product = 0;
+	for (int i = slp_lane<SLP_WARP>(); i < parts; i += SLP_WARP) {
+		sum += w.part[(c * parts + i) * 2];
+		product += w.part[(c * parts + i) * 2 + 1];
+	}
+	sum = slp_group_reduce<SLP_WARP>(sum, slp_sum_of(), 0.0);
+	product = slp_group_reduce<SLP_WARP>(product, slp_sum_of(), 0.0);
+	if (slp_lane<SLP_WARP>()) return;
+	double invstd = v.invstd[c], scale = v.gamma[c] * invstd;
+	double share = global ? 0 : scale / (double)count;
+	v.dgamma.set(c, product * invstd);
+	v.dbeta.set(c, sum);
+	w.center[c] = v.mean[c];
+	w.k0[c] = (T)scale;
+	w.k1[c] = (T)(-share * product * invstd * invstd);
+	w.k2[c] = (T)(-share * sum);
+}
+
+/* Whether the calling block is the last one of its channels. */
+static __device__ inline bool finishes(unsigned *arrived)
+{
+	return slp_arrives_last(arrived + blockIdx.x, gridDim.y);
 }
 
 /* ---- sums ------------------------------------------------------------------------------------------------------- */
@@ -84,32 +182,36 @@ template <class T> struct moments {
 
 /* grid (channels, parts).  part[channel][part] = {mean, squares}, of the differences to the channel's first element:
  * they lose less in rounding where the mean is large against the deviation. */
-template <int W, class S, class T, class I> __global__ void stat_parts(const S *x, places<I> p, struct space<T> w)
+template <int W, class S, class T, class I> __global__ void
+stat_parts(struct forward<T> v, const S *x, places<I> p, struct slp_norm_attrs a, struct space<T> w, unsigned *arrived)
 {
 	constexpr int UNITS = CHUNK / W;
 	int64_t c = blockIdx.x, begin = part_begin(p.units, blockIdx.y, gridDim.y),
 	        end = part_begin(p.units, blockIdx.y + 1, gridDim.y), i = begin + threadIdx.x;
 	moments<T> m = {0, 0, 0};
-	T v[CHUNK], first = x[element<W>(p, c, 0)];
+	T held[CHUNK], first = x[element<W>(p, c, 0)];
 	for (; i + (UNITS - 1) * (int64_t)blockDim.x < end; i += UNITS * (int64_t)blockDim.x) {
 #pragma unroll
-		for (int u = 0; u < UNITS; u++) slp_take<W>(x + element<W>(p, c, i + u * blockDim.x), v + u * W);
+		for (int u = 0; u < UNITS; u++) slp_take<W>(x + element<W>(p, c, i + u * blockDim.x), held + u * W);
 #pragma unroll
-		for (int l = 0; l < CHUNK; l++) v[l] -= first;
-		m.template add<CHUNK>(v);
+		for (int l = 0; l < CHUNK; l++) held[l] -= first;
+		m.template add<CHUNK>(held);
 	}
 	for (; i < end; i += blockDim.x) {
-		slp_take<W>(x + element<W>(p, c, i), v);
+		slp_take<W>(x + element<W>(p, c, i), held);
 #pragma unroll
-		for (int l = 0; l < W; l++) v[l] -= first;
-		m.template add<W>(v);
+		for (int l = 0; l < W; l++) held[l] -= first;
+		m.template add<W>(held);
 	}
 	T mean = slp_block_reduce(m.count * m.mean, slp_sum_of(), T(0)) / T((end - begin) * W);
 	T squares = slp_block_reduce(m.squares + m.count * (m.mean - mean) * (m.mean - mean), slp_sum_of(), T(0));
-	if (threadIdx.x) return;
-	T *part = w.part + (c * gridDim.y + blockIdx.y) * 2;
-	part[0] = mean;
-	part[1] = squares;
+	if (threadIdx.x == 0) {
+		T *part = w.part + (c * gridDim.y + blockIdx.y) * 2;
+		part[0] = mean;
+		part[1] = squares;
+	}
+	bool last = finishes(arrived);
+	if (last && threadIdx.x < SLP_WARP) finish_training<W>(v, x, p, a, w, c);
 }
 
 /* Units of a row that a block computes; rows that it reads at a time; a thread holds some of these. */
@@ -118,7 +220,8 @@ template <int W> constexpr int deep = SLP_BLOCK / wide<W>;
 enum { HELD = 4 };
 
 /* The same for planes of an element, grid (channels / wide / W, parts). */
-template <int W, class S, class T, class I> __global__ void stat_rows(const S *x, places<I> p, struct space<T> w)
+template <int W, class S, class T, class I> __global__ void
+stat_rows(struct forward<T> v, const S *x, places<I> p, struct slp_norm_attrs a, struct space<T> w, unsigned *arrived)
 {
 	constexpr int WIDE = wide<W>, DEEP = deep<W>;
 	__shared__ T means[DEEP][WIDE * W], squares[DEEP][WIDE * W];
@@ -132,24 +235,24 @@ template <int W, class S, class T, class I> __global__ void stat_rows(const S *x
 #pragma unroll
 	for (int l = 0; l < W; l++) m[l] = {0, 0, 0};
 	for (; c < p.c && i + (HELD - 1) * DEEP < end; i += HELD * DEEP) {
-		T v[HELD][W];
+		T rows[HELD][W];
 #pragma unroll
-		for (int r = 0; r < HELD; r++) slp_take<W>(x + (i + r * DEEP) * p.c + c, v[r]);
+		for (int r = 0; r < HELD; r++) slp_take<W>(x + (i + r * DEEP) * p.c + c, rows[r]);
 #pragma unroll
 		for (int l = 0; l < W; l++) {
 			T column[HELD];
 #pragma unroll
-			for (int r = 0; r < HELD; r++) column[r] = v[r][l] - first[l];
+			for (int r = 0; r < HELD; r++) column[r] = rows[r][l] - first[l];
 			m[l].template add<HELD>(column);
 		}
 	}
 	for (; c < p.c && i < end; i += DEEP) {
-		T v[W];
-		slp_take<W>(x + i * p.c + c, v);
+		T row[W];
+		slp_take<W>(x + i * p.c + c, row);
 #pragma unroll
 		for (int l = 0; l < W; l++) {
-			v[l] -= first[l];
-			m[l].template add<1>(v + l);
+			row[l] -= first[l];
+			m[l].template add<1>(row + l);
 		}
 	}
 #pragma unroll
@@ -167,6 +270,9 @@ template <int W, class S, class T, class I> __global__ void stat_rows(const S *x
 		part[0] = mean;
 		part[1] = all;
 	}
+	if (!finishes(arrived)) return;
+	for (int t = threadIdx.x / SLP_WARP; t < WIDE * W && c0 + t < p.c; t += SLP_BLOCK / SLP_WARP)
+		finish_training<W>(v, x, p, a, w, c0 + t);
 }
 
 /* W elements of dy, through the gradient of relu if its result y is given. */
@@ -182,35 +288,40 @@ template <int W, class S, class T> static __device__ inline void take_dy(const S
 }
 
 /* part[channel][part] = {Σ dy, Σ dy (x - center)}. */
-template <int W, class S, class T, class I>
-__global__ void grad_parts(const S *dy, const S *y, const S *x, slp_vector<T> center, places<I> p, struct space<T> w)
+template <int W, class S, class T, class I> __global__ void grad_parts(struct backward<T> v, const S *dy, const S *y,
+                                                                       const S *x, places<I> p, bool global,
+                                                                       struct space<T> w, unsigned *arrived)
 {
 	int64_t c = blockIdx.x, begin = part_begin(p.units, blockIdx.y, gridDim.y),
 	        end = part_begin(p.units, blockIdx.y + 1, gridDim.y);
-	T sum = 0, product = 0, mean = center[c];
+	T sum = 0, product = 0, mean = v.mean[c];
 #pragma unroll 2
 	for (int64_t i = begin + threadIdx.x; i < end; i += blockDim.x) {
 		int64_t e = element<W>(p, c, i);
-		T d[W], v[W];
+		T d[W], held[W];
 		take_dy<W>(dy, y, e, d);
-		slp_take<W>(x + e, v);
+		slp_take<W>(x + e, held);
 #pragma unroll
 		for (int l = 0; l < W; l++) {
 			sum += d[l];
-			product += d[l] * (v[l] - mean);
+			product += d[l] * (held[l] - mean);
 		}
 	}
 	sum = slp_block_reduce(sum, slp_sum_of(), T(0));
 	product = slp_block_reduce(product, slp_sum_of(), T(0));
-	if (threadIdx.x) return;
-	T *part = w.part + (c * gridDim.y + blockIdx.y) * 2;
-	part[0] = sum;
-	part[1] = product;
+	if (threadIdx.x == 0) {
+		T *part = w.part + (c * gridDim.y + blockIdx.y) * 2;
+		part[0] = sum;
+		part[1] = product;
+	}
+	bool last = finishes(arrived);
+	if (last && threadIdx.x < SLP_WARP) finish_grad(v, elements_of<W>(p), global, w, c);
 }
 
 /* The same for planes of an element, as stat_rows. */
-template <int W, class S, class T, class I>
-__global__ void grad_rows(const S *dy, const S *y, const S *x, slp_vector<T> center, places<I> p, struct space<T> w)
+template <int W, class S, class T, class I> __global__ void grad_rows(struct backward<T> v, const S *dy, const S *y,
+                                                                      const S *x, places<I> p, bool global,
+                                                                      struct space<T> w, unsigned *arrived)
 {
 	constexpr int WIDE = wide<W>, DEEP = deep<W>;
 	__shared__ T sums[DEEP][WIDE * W], products[DEEP][WIDE * W];
@@ -219,16 +330,16 @@ __global__ void grad_rows(const S *dy, const S *y, const S *x, slp_vector<T> cen
 	        end = part_begin(p.units, blockIdx.y + 1, gridDim.y);
 	T sum[W] = {0}, product[W] = {0}, mean[W];
 #pragma unroll
-	for (int l = 0; l < W; l++) mean[l] = c + l < p.c ? center[c + l] : T(0);
+	for (int l = 0; l < W; l++) mean[l] = c + l < p.c ? v.mean[c + l] : T(0);
 #pragma unroll 2
 	for (int64_t i = part_begin(p.units, blockIdx.y, gridDim.y) + depth; c < p.c && i < end; i += DEEP) {
-		T d[W], v[W];
+		T d[W], row[W];
 		take_dy<W>(dy, y, i * p.c + c, d);
-		slp_take<W>(x + i * p.c + c, v);
+		slp_take<W>(x + i * p.c + c, row);
 #pragma unroll
 		for (int l = 0; l < W; l++) {
 			sum[l] += d[l];
-			product[l] += d[l] * (v[l] - mean[l]);
+			product[l] += d[l] * (row[l] - mean[l]);
 		}
 	}
 #pragma unroll
@@ -241,93 +352,9 @@ __global__ void grad_rows(const S *dy, const S *y, const S *x, slp_vector<T> cen
 		part[0] = all;
 		part[1] = all_products;
 	}
-}
-
-/* ---- coefficients ----------------------------------------------------------------------------------------------- */
-
-/* The rounding error of the centre goes into the constant. */
-template <class T>
-static __device__ void set_forward(struct space<T> w, int64_t c, double mean, double invstd, T gamma, T beta)
-{
-	w.center[c] = (T)mean;
-	w.k0[c] = 0;
-	w.k1[c] = (T)(gamma * invstd);
-	w.k2[c] = (T)(beta + ((T)mean - mean) * gamma * invstd);
-}
-
-template <class T> struct forward {
-	slp_vector<T> gamma, beta, running_mean, running_var, mean, invstd;
-	template <class F> void emu_pointers(F f)
-	{
-		f(gamma), f(beta), f(running_mean), f(running_var), f(mean), f(invstd);
-	}
-};
-
-/* A warp a channel: its lanes share the parts. Units have W elements. */
-template <int W, class S, class T, class I> __global__ void
-finish_training(struct forward<T> v, const S *x, places<I> p, int parts, struct slp_norm_attrs a, struct space<T> w)
-{
-	for (int64_t c = slp_group<SLP_WARP>(); c < p.c; c += slp_groups<SLP_WARP>()) {
-		const T *part = w.part + c * parts * 2;
-		int width = p.rows ? 1 : W, lane = slp_lane<SLP_WARP>();
-		double sum = 0, squares = 0, count = (double)(p.units * width);
-		for (int i = lane; i < parts; i += SLP_WARP)
-			sum += (double)((part_begin(p.units, i + 1, parts) - part_begin(p.units, i, parts)) * width) *
-			       part[2 * i];
-		double mean = slp_group_reduce<SLP_WARP>(sum, slp_sum_of(), 0.0) / count;
-		for (int i = lane; i < parts; i += SLP_WARP) {
-			double n = (double)((part_begin(p.units, i + 1, parts) - part_begin(p.units, i, parts)) *
-			                    width),
-			       off = part[2 * i] - mean;
-			squares += part[2 * i + 1] + n * off * off;
-		}
-		squares = slp_group_reduce<SLP_WARP>(squares, slp_sum_of(), 0.0);
-		if (lane) continue;
-		mean += x[element<W>(p, c, 0)];
-		double var = squares / count, invstd = 1 / sqrt(var + a.eps);
-		v.mean.set(c, mean);
-		v.invstd.set(c, invstd);
-		v.running_mean.set(c, a.momentum * v.running_mean[c] + (1 - a.momentum) * mean);
-		v.running_var.set(c, a.momentum * v.running_var[c] + (1 - a.momentum) * var);
-		set_forward(w, c, mean, invstd, v.gamma[c], v.beta[c]);
-	}
-}
-
-template <class T> __global__ void use_running(struct forward<T> v, int64_t n, double eps, struct space<T> w)
-{
-	SLP_GRID_STRIDE(c, n)
-	set_forward(w, c, v.running_mean[c], 1 / sqrt(v.running_var[c] + eps), v.gamma[c], v.beta[c]);
-}
-
-template <class T> struct backward {
-	slp_vector<T> gamma, mean, invstd, dgamma, dbeta;
-	template <class F> void emu_pointers(F f)
-	{
-		f(gamma), f(mean), f(invstd), f(dgamma), f(dbeta);
-	}
-};
-
-template <class T>
-__global__ void finish_grad(struct backward<T> v, struct slp_norm_size z, int parts, bool global, struct space<T> w)
-{
-	for (int64_t c = slp_group<SLP_WARP>(); c < z.c; c += slp_groups<SLP_WARP>()) {
-		double sum = 0, product = 0;
-		for (int i = slp_lane<SLP_WARP>(); i < parts; i += SLP_WARP) {
-			sum += w.part[(c * parts + i) * 2];
-			product += w.part[(c * parts + i) * 2 + 1];
-		}
-		sum = slp_group_reduce<SLP_WARP>(sum, slp_sum_of(), 0.0);
-		product = slp_group_reduce<SLP_WARP>(product, slp_sum_of(), 0.0);
-		if (slp_lane<SLP_WARP>()) continue;
-		double invstd = v.invstd[c], scale = v.gamma[c] * invstd;
-		double share = global ? 0 : scale / (double)(z.n * z.s);
-		v.dgamma.set(c, product * invstd);
-		v.dbeta.set(c, sum);
-		w.center[c] = v.mean[c];
-		w.k0[c] = (T)scale;
-		w.k1[c] = (T)(-share * product * invstd * invstd);
-		w.k2[c] = (T)(-share * sum);
-	}
+	if (!finishes(arrived)) return;
+	for (int t = threadIdx.x / SLP_WARP; t < WIDE * W && c0 + t < p.c; t += SLP_BLOCK / SLP_WARP)
+		finish_grad(v, elements_of<W>(p), global, w, c0 + t);
 }
 
 /* ---- elements --------------------------------------------------------------------------------------------------- */
@@ -403,7 +430,7 @@ template <int W, class S, class I> struct runner {
 		int64_t fill = (1024 + groups() - 1) / groups(),
 		        most = p.rows ? p.units / (HELD * deep<W>) : z.n * z.s / (CHUNK * (int64_t)SLP_BLOCK);
 		int64_t n = fill < most ? fill : most;
-		parts = (int)(n < 1 ? 1 : n > SLP_NORM_PARTS ? (int)SLP_NORM_PARTS : n);
+		parts = (int)(n < 1 || groups() > SLP_ARRIVALS ? 1 : n > SLP_NORM_PARTS ? (int)SLP_NORM_PARTS : n);
 	}
 	int64_t groups() const
 	{
@@ -439,10 +466,14 @@ template <int W, class S, class I> struct runner {
 		struct forward<T> v = {
 			vector(1), vector(2), vector(3), vector(4), result(1), result(2)
 		};
-		if (p.rows) SLP_LAUNCH((stat_rows<W, S, T, I>), grid(), SLP_BLOCK, 0, k->stream, in(0), p, w);
-		else SLP_LAUNCH((stat_parts<W, S, T, I>), grid(), SLP_BLOCK, 0, k->stream, in(0), p, w);
-		SLP_LAUNCH((finish_training<W, S, T, I>), slp_group_grid(z.c, SLP_WARP), SLP_BLOCK, 0, k->stream, v,
-		           in(0), p, parts, attrs(), w);
+		unsigned *arrived = slp_arrivals(k);
+		if (!arrived) return SL_EKERNEL;
+		if (p.rows)
+			SLP_LAUNCH((stat_rows<W, S, T, I>), grid(), SLP_BLOCK, 0, k->stream, v, in(0), p, attrs(), w,
+			           arrived);
+		else
+			SLP_LAUNCH((stat_parts<W, S, T, I>), grid(), SLP_BLOCK, 0, k->stream, v, in(0), p, attrs(), w,
+			           arrived);
 		finish(in(0), nullptr, nullptr, attrs().activation);
 		return slp_launched(k);
 	}
@@ -462,14 +493,14 @@ template <int W, class S, class I> struct runner {
 		};
 		const struct slp_norm_grad_attrs *a = (const struct slp_norm_grad_attrs *)k->attrs;
 		const S *y = a->relu ? in(5) : nullptr;
+		unsigned *arrived = slp_arrivals(k);
+		if (!arrived) return SL_EKERNEL;
 		if (p.rows)
-			SLP_LAUNCH((grad_rows<W, S, T, I>), grid(), SLP_BLOCK, 0, k->stream, in(0), y, in(1), v.mean, p,
-			           w);
+			SLP_LAUNCH((grad_rows<W, S, T, I>), grid(), SLP_BLOCK, 0, k->stream, v, in(0), y, in(1), p,
+			           a->global, w, arrived);
 		else
-			SLP_LAUNCH((grad_parts<W, S, T, I>), grid(), SLP_BLOCK, 0, k->stream, in(0), y, in(1), v.mean,
-			           p, w);
-		SLP_LAUNCH(finish_grad<T>, slp_group_grid(z.c, SLP_WARP), SLP_BLOCK, 0, k->stream, v, z, parts,
-		           a->global, w);
+			SLP_LAUNCH((grad_parts<W, S, T, I>), grid(), SLP_BLOCK, 0, k->stream, v, in(0), y, in(1), p,
+			           a->global, w, arrived);
 		if (size) finish(in(1), in(0), y, SL_IDENTITY);
 		return slp_launched(k);
 	}

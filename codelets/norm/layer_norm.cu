@@ -1,7 +1,8 @@
 /* Layer normalisation on a GPU: a group of threads a row; for gamma and beta a tile of threads sums columns of a part
- * of the rows, and another joins the parts.  The order of all sums is fixed. */
+ * of the rows, and the last one of these columns joins the parts.  The order of all sums is fixed. */
 #include "op.h"
 #include "common/lanes.cuh"
+#include "common/last.cuh"
 #include "common/wide.cuh"
 #include "layer_norm.h"
 
@@ -147,11 +148,25 @@ template <class S, class F> static bool with_held(slp_layer_rows s, F f)
 /* A block: so many neighbouring columns, with so many rows at a time. */
 enum { COLUMNS = 32, ROWS = SLP_BLOCK / COLUMNS };
 
-/* grid (columns / COLUMNS, parts).  sums[part][2][n]: of dy h and of dy. */
-template <class S, class T> __global__ void grad_parts(slp_layer_rows s, const S *dy, const S *x, slp_vector<T> means,
-                                                       slp_vector<T> invstds, double *sums)
+/* Adds up what threads of a column have; the first one of each column has the sums then. */
+static __device__ inline void add_rows(double *product, double *sum)
 {
 	__shared__ double products[ROWS][COLUMNS + 1], plain[ROWS][COLUMNS + 1];
+	int column = threadIdx.x % COLUMNS, row = threadIdx.x / COLUMNS;
+	products[row][column] = *product;
+	plain[row][column] = *sum;
+	__syncthreads();
+	for (int l = 1; l < ROWS && row == 0; l++) {
+		*product += products[l][column];
+		*sum += plain[l][column];
+	}
+}
+
+/* grid (columns / COLUMNS, parts).  sums[part][2][n]: of dy h and of dy. */
+template <class S, class T> __global__ void grad_parts(slp_layer_rows s, const S *dy, const S *x, slp_vector<T> means,
+                                                       slp_vector<T> invstds, double *sums, slp_vector<T> dgamma,
+                                                       slp_vector<T> dbeta, unsigned *arrived)
+{
 	int column = threadIdx.x % COLUMNS, row = threadIdx.x / COLUMNS;
 	int64_t i = blockIdx.x * (int64_t)COLUMNS + column, end = SLP_LAYER_PART(s, blockIdx.y + 1);
 	double product = 0, sum = 0;
@@ -160,35 +175,22 @@ template <class S, class T> __global__ void grad_parts(slp_layer_rows s, const S
 		product += d * (((T)x[r * s.n + i] - means[r]) * invstds[r]);
 		sum += d;
 	}
-	products[row][column] = product;
-	plain[row][column] = sum;
-	__syncthreads();
-	if (row > 0 || i >= s.n) return;
-	for (int l = 1; l < ROWS; l++) {
-		product += products[l][column];
-		sum += plain[l][column];
+	add_rows(&product, &sum);
+	bool mine = row == 0 && i < s.n;
+	if (mine && gridDim.y > 1) {
+		sums[2 * blockIdx.y * s.n + i] = product;
+		sums[(2 * blockIdx.y + 1) * s.n + i] = sum;
 	}
-	sums[2 * blockIdx.y * s.n + i] = product;
-	sums[(2 * blockIdx.y + 1) * s.n + i] = sum;
-}
-
-/* A block so many neighbouring columns again, of so many parts at a time. */
-template <class T>
-__global__ void join_parts(slp_layer_rows s, const double *sums, slp_vector<T> dgamma, slp_vector<T> dbeta)
-{
-	__shared__ double products[ROWS][COLUMNS + 1], plain[ROWS][COLUMNS + 1];
-	int column = threadIdx.x % COLUMNS, row = threadIdx.x / COLUMNS;
-	int64_t i = blockIdx.x * (int64_t)COLUMNS + column;
-	double product = 0, sum = 0;
-	for (int64_t part = row; i < s.n && part < s.parts; part += ROWS) {
-		product += sums[2 * part * s.n + i];
-		sum += sums[(2 * part + 1) * s.n + i];
+	if (gridDim.y > 1) {
+		if (!slp_arrives_last(arrived + blockIdx.x, gridDim.y)) return;
+		product = sum = 0;
+		for (int64_t part = row; i < s.n && part < gridDim.y; part += ROWS) {
+			product += sums[2 * part * s.n + i];
+			sum += sums[(2 * part + 1) * s.n + i];
+		}
+		add_rows(&product, &sum);
 	}
-	products[row][column] = product;
-	plain[row][column] = sum;
-	__syncthreads();
-	if (row > 0 || i >= s.n) return;
-	for (int l = 1; l < ROWS; l++) product += products[l][column], sum += plain[l][column];
+	if (!mine) return;
 	dgamma.set(i, product);
 	dbeta.set(i, sum);
 }
@@ -233,12 +235,14 @@ extern "C" sl_status slp_cuda_layer_norm(const slp_kernel *k)
 	return slp_launched(k);
 }
 
-template <class S> static void launch_grad(const slp_kernel *k, slp_layer_rows s)
+template <class S> static void launch_grad(const slp_kernel *k, slp_layer_rows s, unsigned *arrived)
 {
 	typedef typename slp_number<S>::type T;
 	double *sums = (double *)k->scratch;
 	slp_vector<T> gamma = vector<T>(k, 2), means = vector<T>(k, 3), invstds = vector<T>(k, 4);
-	dim3 tiles((unsigned)((s.n + COLUMNS - 1) / COLUMNS), (unsigned)s.parts);
+	int64_t groups = (s.n + COLUMNS - 1) / COLUMNS;
+	if (s.parts == 0 || groups > SLP_ARRIVALS) s.parts = 1;
+	dim3 tiles((unsigned)groups, (unsigned)s.parts);
 	if (s.rows > 0) {
 		bool done = with_held<S>(s, [&](auto lanes) {
 			constexpr int LANES = decltype(lanes)::value;
@@ -252,17 +256,17 @@ template <class S> static void launch_grad(const slp_kernel *k, slp_layer_rows s
 				SLP_LAUNCH((grad_rows<S, T, LANES>), slp_group_grid(s.rows, LANES), SLP_BLOCK, 0,
 				           k->stream, s, in<S>(k, 0), in<S>(k, 1), gamma, means, invstds, out<S>(k, 0));
 			});
-		SLP_LAUNCH((grad_parts<S, T>), tiles, SLP_BLOCK, 0, k->stream, s, in<S>(k, 0), in<S>(k, 1), means,
-		           invstds, sums);
 	}
-	SLP_LAUNCH(join_parts<T>, tiles.x, SLP_BLOCK, 0, k->stream, s, (const double *)sums, vector<T>(k, k->nin + 1),
-	           vector<T>(k, k->nin + 2));
+	SLP_LAUNCH((grad_parts<S, T>), tiles, SLP_BLOCK, 0, k->stream, s, in<S>(k, 0), in<S>(k, 1), means, invstds,
+	           sums, vector<T>(k, k->nin + 1), vector<T>(k, k->nin + 2), arrived);
 }
 
 extern "C" sl_status slp_cuda_layer_norm_grad(const slp_kernel *k)
 {
 	slp_layer_rows s = slp_layer_rows_of(k->in[1].type.shape);
+	unsigned *arrived = slp_arrivals(k);
+	if (!arrived) return SL_EKERNEL;
 	if (s.n == 0) return SL_OK;
-	slp_with_float(k->in[1].type.dtype, [&](auto zero) { launch_grad<decltype(zero)>(k, s); });
+	slp_with_float(k->in[1].type.dtype, [&](auto zero) { launch_grad<decltype(zero)>(k, s, arrived); });
 	return slp_launched(k);
 }

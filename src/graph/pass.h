@@ -86,6 +86,9 @@ enum sl_status slp_fuse_pool(sl_graph *g);
 enum sl_status slp_fuse_sums(sl_graph *g);
 enum sl_status slp_fuse_half(sl_graph *g);
 
+/* A part of layout. */
+enum sl_status slp_convert_parameters(sl_graph *g);
+
 /* Whether a node is a convolution that is fastest in N16; whether the program runs on CPUs (pass_layout.c). */
 bool slp_layout_prefers_n16(const sl_graph *g, const struct slp_gnode *n);
 bool slp_layout_on_cpu(const sl_graph *g);

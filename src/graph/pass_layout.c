@@ -202,12 +202,19 @@ bool slp_layout_nhwc(const sl_graph *g, const struct slp_gnode *n)
 	return is_convolution(n) && on_gpu(g) && takes_nhwc(g, n) && wants_nhwc(g, n);
 }
 
+/* Of images of one place, NHWC and the plain layout are the same bytes: any operation gives and takes them. */
+static bool is_either(const struct layout *l, const struct slp_type *t)
+{
+	return l->layout == SLP_LAYOUT_NHWC && t->shape.ndim == 4 && t->shape.dim[2] * t->shape.dim[3] == 1;
+}
+
 static void possible_results(struct layout *l, int node)
 {
 	const struct slp_gnode *n = &l->g->nodes[node];
 	for (int i = 0; i < n->nout && !n->dead; i++)
 		l->possible[node * SLP_MAX_OUTPUTS + i] =
-		        may_be(l, &n->types[i]) && (side_of_result(l, n, i) != NEITHER || is_elementwise(l->g, n));
+		        may_be(l, &n->types[i]) &&
+		        (side_of_result(l, n, i) != NEITHER || is_elementwise(l->g, n) || is_either(l, &n->types[i]));
 }
 
 /* A convolution that is faster in the plain layout gets its arguments in that; an argument in another has a side. */
@@ -217,7 +224,7 @@ static void restrict_arguments(struct layout *l, int node)
 	bool liked = likes(l, n), wants = liked && (l->layout != SLP_LAYOUT_NHWC || wants_nhwc(l->g, n));
 	for (int i = 0; i < n->nin; i++) {
 		bool can = side_of_argument(l, n, i) != NEITHER ? liked || !is_convolution(n) : is_elementwise(l->g, n);
-		if (!can) l->possible[slp_value_id(n->in[i])] = false;
+		if (!can && !is_either(l, slp_value_type(l->g, n->in[i]))) l->possible[slp_value_id(n->in[i])] = false;
 		if (can && wants) l->wanted[slp_value_id(n->in[i])] = true;
 	}
 	if (is_convolution(n) && !liked) l->possible[node * SLP_MAX_OUTPUTS] = false;
@@ -253,7 +260,8 @@ static void choose(struct layout *l)
 	for (int i = 0; i < g->count; i++) possible_results(l, i);
 	for (int i = 0; i < g->count; i++)
 		if (g->nodes[i].kind == SLP_NODE_OP && !g->nodes[i].dead) restrict_arguments(l, i);
-	for (int i = 0; i < g->noutputs; i++) l->possible[slp_value_id(g->outputs[i])] = false;
+	for (int i = 0; i < g->noutputs; i++)
+		if (!is_either(l, slp_value_type(g, g->outputs[i]))) l->possible[slp_value_id(g->outputs[i])] = false;
 	for (l->changed = true; l->changed;) {
 		l->changed = false;
 		for (int i = 0; i < g->count; i++)
@@ -302,5 +310,6 @@ enum sl_status slp_pass_layout(sl_graph *g)
 {
 	enum sl_status s = SL_OK;
 	for (int i = SLP_LAYOUT_PLAIN + 1; i < SLP_LAYOUTS && s == SL_OK; i++) s = arrange(g, (enum slp_image_layout)i);
-	return s;
+	bool gpu = slp_engine.ngpus > 0 && !sl_is_simulated() && !slp_layout_on_cpu(g);
+	return s == SL_OK && gpu ? slp_convert_parameters(g) : s;
 }

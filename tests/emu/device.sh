@@ -7,6 +7,7 @@ set -eu
 tests/emu/test_device
 for order in forward backward random; do SL_EMU_ORDER=$order tests/emu/test_threads; done
 tests/emu/test_convolutions
+tests/emu/test_counts
 SL_EMU_DEVICES=1 tests/emu/test_edges
 tests/emu/test_halves
 tests/emu/test_kernels

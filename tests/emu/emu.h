@@ -189,6 +189,19 @@ inline void __syncthreads(EMU_PLACE)
 {
 	emu::wait(emu::AT_BLOCK, {file, line, ~0u});
 }
+/* Blocks run one after the other. */
+inline void __threadfence()
+{
+	emu_thread_fence();
+}
+inline unsigned atomicAdd(unsigned *p, unsigned value)
+{
+	return emu_atomic_add(p, value);
+}
+inline unsigned atomicExch(unsigned *p, unsigned value)
+{
+	return emu_atomic_exchange(p, value);
+}
 inline void __syncwarp(unsigned mask = ~0u, EMU_PLACE)
 {
 	emu::wait(emu::AT_WARP, {file, line, mask});

@@ -163,6 +163,10 @@ enum emu_order emu_order(unsigned *seed);
 void emu_race_launch(const char *kernel);
 /* What its threads have accessed since; 0 in builds without EMU_RACES. */
 void emu_race_bytes(uint64_t *moved, uint64_t *least);
+/* What kernels call: they order accesses of blocks, which the search for races knows. */
+unsigned emu_atomic_add(unsigned *p, unsigned value);
+unsigned emu_atomic_exchange(unsigned *p, unsigned value);
+void emu_thread_fence(void);
 
 #ifdef __cplusplus
 }

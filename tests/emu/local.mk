@@ -37,6 +37,7 @@ emu_programs = \
 	tests/emu/sl-info \
 	tests/emu/test_cache \
 	tests/emu/test_convolutions \
+	tests/emu/test_counts \
 	tests/emu/test_device \
 	tests/emu/test_edges \
 	tests/emu/test_explain \
@@ -62,7 +63,7 @@ endif
 if EMULATION
 emulation = yes
 emulated = $(emu_programs) tests/emu/libnccl.la $(emu_library)
-tests/emu/device.$(log): tests/emu/test_cache tests/emu/test_convolutions tests/emu/test_device tests/emu/test_edges tests/emu/test_halves tests/emu/test_kernels tests/emu/test_last tests/emu/test_lt tests/emu/test_parallel tests/emu/test_threads tests/emu/test_waits
+tests/emu/device.$(log): tests/emu/test_cache tests/emu/test_convolutions tests/emu/test_counts tests/emu/test_device tests/emu/test_edges tests/emu/test_halves tests/emu/test_kernels tests/emu/test_last tests/emu/test_lt tests/emu/test_parallel tests/emu/test_threads tests/emu/test_waits
 tests/emu/device-long.$(log): tests/emu/test_convolutions tests/emu/test_halves tests/emu/test_parallel tests/emu/test_waits
 tests/emu/dist.$(log): tests/emu/dist tests/emu/libnccl.la tools/sl-launch
 tests/emu/dist-long.$(log): tests/emu/dist tests/emu/libnccl.la tools/sl-launch
@@ -215,6 +216,12 @@ tests_emu_test_convolutions_SOURCES = tests/emu/test_convolutions.c
 tests_emu_test_convolutions_LDFLAGS = $(emu_ldflags)
 tests_emu_test_convolutions_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
 EXTRA_tests_emu_test_convolutions_DEPENDENCIES = $(emu_stubs)
+
+tests_emu_test_counts_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/models -I$(top_srcdir)/tests
+tests_emu_test_counts_SOURCES = models/driver/networks.c models/driver/networks.h tests/emu/test_counts.c
+tests_emu_test_counts_LDFLAGS = $(emu_ldflags)
+tests_emu_test_counts_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
+EXTRA_tests_emu_test_counts_DEPENDENCIES = $(emu_stubs)
 
 tests_emu_test_halves_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/tests
 tests_emu_test_halves_SOURCES = tests/emu/test_halves.c

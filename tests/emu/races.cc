@@ -3,7 +3,8 @@
  * In a build of `make EMU_RACES=1` kernels are compiled as for ThreadSanitizer, but what the compiler calls before each
  * access is here: for each byte of a device's memory, and of a block's shared memory, it notes who wrote it and who
  * read it last in this launch.  If one of them writes, two threads of a block conflict unless a barrier of the block
- * lies between them, threads of two blocks always.  A shuffle orders nothing.  Shared memory that its block has not
+ * lies between them, threads of two blocks unless one has counted up what the other one counts up later, after all its
+ * threads had called __threadfence.  A shuffle orders nothing.  Shared memory that its block has not
  * written must not be read.  The program ends at the first conflict. */
 #include "emulated.h"
 
@@ -15,9 +16,25 @@ extern "C" void emu_race_bytes(uint64_t *moved, uint64_t *least)
 {
 	*moved = *least = 0;
 }
+extern "C" void emu_thread_fence(void)
+{
+}
+extern "C" unsigned emu_atomic_add(unsigned *p, unsigned value)
+{
+	unsigned before = *p;
+	*p += value;
+	return before;
+}
+extern "C" unsigned emu_atomic_exchange(unsigned *p, unsigned value)
+{
+	unsigned before = *p;
+	*p = value;
+	return before;
+}
 #else
 
 #include <atomic>
+#include <map>
 #include <execinfo.h>
 #include <link.h>
 #include <sys/mman.h>
@@ -108,10 +125,37 @@ void report(const char *p, bool write, visit me, unsigned other, bool wrote)
 	abort();
 }
 
+/* Blocks that have counted up a counter, by their number: when, and who; those that the running block comes after. */
+typedef std::map<unsigned, visit> arrivals;
+thread_local std::map<const unsigned *, arrivals> counted;
+thread_local arrivals seen;
+thread_local unsigned running, fences; /* the block that runs, and how many of its threads have called __threadfence */
+
+unsigned block_now(void)
+{
+	return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+}
+
+/* Another block than the one before begins. */
+void turn_to(unsigned block)
+{
+	if (block == running) return;
+	running = block;
+	fences = 0;
+	seen.clear();
+}
+
+bool comes_after(visit other)
+{
+	auto a = seen.find(other.who / emu::MOST_THREADS);
+	return a != seen.end() && (other.at < a->second.at || other.who == a->second.who);
+}
+
 bool conflicts(visit me, visit other)
 {
 	if (other.who == NOBODY || other.who == me.who) return false;
-	return other.who / emu::MOST_THREADS != me.who / emu::MOST_THREADS || other.at == me.at;
+	if (other.who / emu::MOST_THREADS != me.who / emu::MOST_THREADS) return !comes_after(other);
+	return other.at == me.at;
 }
 
 void note_reader(cell *c, visit me)
@@ -134,7 +178,7 @@ void look(cell *c, const char *p, bool write, bool of_block, visit me)
 	if (!write) return note_reader(c, me);
 	if (conflicts(me, c->reader)) report(p, write, me, c->reader.who, false);
 	if (conflicts(me, c->other_reader)) report(p, write, me, c->other_reader.who, false);
-	if (c->far != NOBODY) report(p, write, me, c->far, false);
+	if (c->far != NOBODY && !seen.count(c->far / emu::MOST_THREADS)) report(p, write, me, c->far, false);
 	c->writer = me;
 }
 
@@ -142,7 +186,8 @@ void visit_bytes(const void *address, size_t n, bool write)
 {
 	const emu::block *b = emu::current;
 	if (!b || !b->running || !watched) return;
-	unsigned block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+	unsigned block = block_now();
+	turn_to(block);
 	visit me = {block * emu::MOST_THREADS + b->running->thread, b->barriers};
 	const char *p = (const char *)address;
 	cell *c = cell_of(shared, p);
@@ -172,6 +217,34 @@ void emu_race_launch(const char *kernel)
 	launch = ++launches;
 	moved = least = 0;
 	watched = !is_harmless(kernel);
+	counted.clear();
+	running = NOBODY;
+}
+
+void emu_thread_fence(void)
+{
+	turn_to(block_now());
+	fences++;
+}
+
+/* Releases what the block has done, if all its threads have called __threadfence, and acquires what others have. */
+unsigned emu_atomic_add(unsigned *p, unsigned value)
+{
+	const emu::block *b = emu::current;
+	unsigned block = block_now(), before = *p;
+	turn_to(block);
+	arrivals &others = counted[p];
+	for (const auto &a : others) seen[a.first] = a.second;
+	if (fences >= b->total) others[block] = {block * emu::MOST_THREADS + b->running->thread, b->barriers};
+	*p += value;
+	return before;
+}
+
+unsigned emu_atomic_exchange(unsigned *p, unsigned value)
+{
+	unsigned before = *p;
+	*p = value;
+	return before;
 }
 
 void emu_race_bytes(uint64_t *all, uint64_t *different)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/gpu.cuh"
+#include "common/last.cuh"
 
 static int failures;
 
@@ -71,6 +72,16 @@ __global__ static void exchange(int least)
 	if ((int)threadIdx.x >= least) __shfl_xor_sync(0xffffffffu, 1, 1);
 }
 
+/* The last block adds up what all of a column have stored; it is the last one wherever it comes in the order. */
+__global__ static void add_columns(int *part, int *sum, unsigned *arrived)
+{
+	if (threadIdx.x == 0) part[blockIdx.x * gridDim.y + blockIdx.y] = (int)(blockIdx.x * 100 + blockIdx.y);
+	if (!slp_arrives_last(arrived + blockIdx.x, gridDim.y) || threadIdx.x) return;
+	int all = 0;
+	for (unsigned i = 0; i < gridDim.y; i++) all += part[blockIdx.x * gridDim.y + i];
+	sum[blockIdx.x] += all;
+}
+
 __global__ static void nothing(int)
 {
 }
@@ -100,6 +111,27 @@ static void test_order(void)
 	check(!(rotates(1, true, false) && rotates(last, true, false)), "no barrier between reading and writing again");
 }
 
+/* Several launches find the counters as they were. */
+static void test_last(void)
+{
+	enum { COLUMNS = 5, PARTS = 7, TIMES = 3, INTS = COLUMNS * (PARTS + 2) };
+	int *p, got[COLUMNS];
+	bool good = cudaMalloc((void **)&p, INTS * sizeof *p) == cudaSuccess;
+	good = good && cudaMemset(p, 0, INTS * sizeof *p) == cudaSuccess;
+	int *sum = p + COLUMNS * PARTS;
+	unsigned *arrived = (unsigned *)(sum + COLUMNS);
+	for (int i = 0; i < TIMES; i++)
+		SLP_LAUNCH(add_columns, dim3(COLUMNS, PARTS), THREADS, 0, NULL, p, sum, arrived);
+	good = good && cudaMemcpy(got, sum, sizeof got, cudaMemcpyDeviceToHost) == cudaSuccess;
+	for (int i = 0; i < COLUMNS; i++) good &= got[i] == TIMES * (i * 100 * PARTS + PARTS * (PARTS - 1) / 2);
+	SLP_LAUNCH(add_columns, dim3(COLUMNS, 1), THREADS, 0, NULL, p, sum, arrived);
+	good = good && cudaMemcpy(got, sum, sizeof got, cudaMemcpyDeviceToHost) == cudaSuccess;
+	for (int i = 0; i < COLUMNS; i++)
+		good &= got[i] == TIMES * (i * 100 * PARTS + PARTS * (PARTS - 1) / 2) + i * 100;
+	check(good, "sums by the last block");
+	cudaFree(p);
+}
+
 static void test_refusals(void)
 {
 	check(ends("not all threads", [] { SLP_LAUNCH(leave_early, 1, THREADS, 0, NULL, 32); }),
@@ -121,6 +153,7 @@ int main(void)
 	setenv("SL_EMU_DEVICES", "1", 1);
 	setenv("SL_EMU_MEMORY", "8", 1);
 	test_order();
+	test_last();
 	test_refusals();
 	return failures ? EXIT_FAILURE : EXIT_SUCCESS;
 }

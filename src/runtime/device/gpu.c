@@ -1,4 +1,6 @@
-/* cuBLAS and cuDNN: loaded at first use, with a handle of each for every CUDA worker, on the worker's stream. */
+/* cuBLAS and cuDNN: loaded at first use, with a handle of each for every CUDA worker, on the worker's stream; memory that
+ * the kernels of a worker share. */
+#include "arrivals.h"
 #include "op.h"
 #include "runtime/compat.h"
 #include "runtime/device/cuda_graph.h"
@@ -20,6 +22,7 @@ static struct handles {
 	bool dnn_graph; /* use its graph API */
 	void *work;     /* of cuBLAS; NULL: its own, which CUDA graphs cannot record */
 	size_t work_bytes;
+	unsigned *arrivals;
 } handles[STARPU_NMAXWORKERS];
 
 /* ---- the libraries ---------------------------------------------------------------------------------------------- */
@@ -207,6 +210,21 @@ bool slp_cudnn_graph(void)
 	return handles[starpu_worker_get_id()].dnn_graph;
 }
 
+/* All work of a worker is on one stream, so the zeros are there before the first kernel that counts. */
+unsigned *slp_arrivals(const struct slp_kernel *k)
+{
+	struct handles *h = &handles[starpu_worker_get_id()];
+	const size_t bytes = SLP_ARRIVALS * sizeof *h->arrivals;
+	if (h->arrivals) return h->arrivals;
+	cudaError_t e = cudaMalloc((void **)&h->arrivals, bytes);
+	if (e == cudaSuccess) e = cudaMemsetAsync(h->arrivals, 0, bytes, k->stream);
+	if (e == cudaSuccess) return h->arrivals;
+	slp_kernel_fail(k, e == cudaErrorMemoryAllocation ? SL_ENOMEM : SL_EKERNEL, "CUDA: %s", cudaGetErrorString(e));
+	cudaFree(h->arrivals);
+	h->arrivals = NULL;
+	return NULL;
+}
+
 /* Graphs first: their kernels are those of plans and libraries. */
 static void destroy(void *arg)
 {
@@ -218,6 +236,7 @@ static void destroy(void *arg)
 	if (handles[worker].blas) slp_blas.cublasDestroy(handles[worker].blas);
 	if (handles[worker].dnn) slp_dnn.cudnnDestroy(handles[worker].dnn);
 	cudaFree(handles[worker].work);
+	cudaFree(handles[worker].arrivals);
 	handles[worker] = (struct handles){0};
 }
 
