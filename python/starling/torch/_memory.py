@@ -1,0 +1,90 @@
+"""One piece of memory for PyTorch's tensors and Starling's: inputs are adopted, results are shown in place.
+
+The engine's handle of a piece of memory is kept by address and type, because making one costs more than a small program.
+Programs run on CPUs and each call waits for its results, so between calls no task uses a handle, and main memory has the only
+copy: whatever PyTorch does to the memory meanwhile (writing it, freeing it, giving it to another tensor) is seen, or does not
+matter, at the next call, which takes the address from a tensor that is alive.
+"""
+import threading
+
+import torch
+
+from .._core import ffi, lib
+from ._text import HERE, NUMBERS, raise_error
+
+MOST = 8192  # handles that are kept
+DEVICE = (lib.SL_DEVICE_CPU, -1)
+_AXES = 6
+
+_handles: dict = {}  # (address, shape, dtype): a pointer of the engine, which has the reference
+_shown: dict = {}  # the same for results whose memory PyTorch's tensors show
+_lock = threading.Lock()
+_stops = 0
+
+
+def _shape(shape):
+    return (len(shape), (*shape, *[0] * (_AXES - len(shape))))
+
+
+def _adopt(t, key):
+    p = lib.sl_adopt_at(HERE, ffi.cast("void *", key[0]), _shape(key[1]), ffi.NULL, ffi.NULL, (NUMBERS[t.dtype], DEVICE))
+    if not p:
+        raise_error()
+    p = ffi.gc(p, lib.sl_release)
+    with _lock:
+        if len(_handles) >= MOST:  # the oldest half; who uses one has a reference
+            for old in list(_handles)[: MOST // 2]:
+                del _handles[old]
+        _handles[key] = p
+    return p
+
+
+def handle(t):
+    """The engine's tensor over the memory of a contiguous tensor with elements."""
+    key = (t.data_ptr(), t.shape, t.dtype)
+    return _shown.get(key) or _handles.get(key) or _adopt(t, key)
+
+
+def forget():
+    """Drops all handles: after an error, which spoils what was written."""
+    with _lock:
+        _handles.clear()
+
+
+def shown(p, shape, dtype):
+    """A PyTorch tensor over the memory of a result; waits for it."""
+    values = lib.sl_values_at(HERE, p)
+    if not values:  # written more than once, or with GPUs: a copy
+        if lib.sl_error():
+            raise_error()
+        t = torch.empty(shape, dtype=dtype)
+        if lib.sl_read_at(HERE, p, ffi.cast("void *", t.data_ptr()), t.nbytes):
+            raise_error()
+        return t
+    key = (int(ffi.cast("uintptr_t", values)), torch.Size(shape), dtype)
+    _shown[key] = p
+
+    def end(_):
+        if _shown.get(key) is p:
+            del _shown[key]
+        lib.sl_values_end(p)
+
+    seen = ffi.gc(ffi.cast("char *", values), end)
+    return torch.frombuffer(ffi.buffer(seen, lib.sl_tensor_bytes(p)), dtype=dtype).view(shape)
+
+
+def generation():
+    """Another number after each stop of the engine: handles and plans are those of one run of it."""
+    global _stops
+    if not lib.sl_is_initialized():
+        _stops += 1
+        forget()
+        if lib.sl_init_at(HERE, ffi.NULL):
+            raise_error()
+    return _stops
+
+
+def wait(p):
+    """Waits for what a program wrote into an input."""
+    if lib.sl_wait_at(HERE, p):
+        raise_error()
