@@ -3,7 +3,6 @@ import functools
 
 from torch._decomp import core_aten_decompositions
 from torch._dynamo.backends.common import aot_autograd
-from torch._functorch.aot_autograd import make_boxed_func
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch._guards import TracingContext
 
@@ -17,13 +16,23 @@ def decompositions():
     return {target: f for target, f in core_aten_decompositions().items() if target not in LOWER}
 
 
+def _boxed(function):
+    """A plain function, whose mark survives Dynamo's wrappers: it takes the arguments in a list, and gives them up."""
+
+    def call(args):
+        return function(args)
+
+    call._boxed_call = True
+    return call
+
+
 def _forward(gm, examples):
     metadata = getattr(TracingContext.try_get(), "fw_metadata", None)
-    return make_boxed_func(Function(gm, True, getattr(metadata, "num_forward", None)))
+    return _boxed(Function(gm, getattr(metadata, "num_forward", None)))
 
 
 def _backward(gm, examples):
-    return make_boxed_func(Function(gm, True))
+    return _boxed(Function(gm))
 
 
 @functools.lru_cache(maxsize=None)

@@ -44,10 +44,10 @@ def left_to_torch(target, reason):
 class Plan:
     """A compiled program and how it is called."""
 
-    def __init__(self, program, results, training):
+    def __init__(self, program, results):
         self.inputs, self.results, self.labels = list(program.inputs), results, program.labels
         self.written = [self.inputs.index(v) for v in program.written]
-        self.text, self.training, self.updates = program.text(results), training, program.updates
+        self.text, self.updates = program.text(results), program.updates
         self.plan = None
         self.compile()
         counts["programs"] += 1
@@ -56,7 +56,8 @@ class Plan:
     def compile(self):
         """Compiles the text; the engine may have been restarted since."""
         graph = lib.sl_graph_parse_at(HERE, self.text.encode())
-        options = {"training": self.training, "device": _memory.DEVICE}
+        # For training, whatever it is for: weights are inputs, so that packing them would be a part of each run.
+        options = {"training": True, "device": _memory.DEVICE}
         plan = graph and lib.sl_compile_at(HERE, graph, ffi.new("struct sl_compile_opts *", options)[0])
         lib.sl_graph_free(graph or ffi.NULL)
         if not plan:
@@ -91,8 +92,8 @@ class Graph:
     outputs: what is returned, in the place of the graph's outputs.
     """
 
-    def __init__(self, gm, concrete, training, user_results=None, updates=None, tied=None, outputs=None):
-        self.concrete, self.training = concrete, training
+    def __init__(self, gm, concrete, user_results=None, updates=None, tied=None, outputs=None):
+        self.concrete = concrete
         self.values, self.constants, self.kind, self.stage = {}, {}, {}, {}
         self.programs = collections.defaultdict(Program)
         self.between = collections.defaultdict(list)  # by stage: nodes that run in PyTorch after its program
@@ -119,8 +120,10 @@ class Graph:
                 return
             val = node.meta.get("val")
             if isinstance(val, torch.Tensor) and is_on_cpu(val):
-                v = self.values[node] = Value(None, f"a{len(self.values)}", self.concrete(list(val.shape)), val.dtype)
+                v = self.values[node] = Value(None, f"a{len(self.values)}", tuple(self.concrete(list(val.shape))), val.dtype)
                 v.source = v
+            elif not isinstance(val, torch.Tensor):
+                self.kind[node], self.constants[node] = "constant", self.concrete(val)
         elif node.op == "get_attr":
             self.kind[node], self.constants[node] = "constant", operator.attrgetter(node.target)(self.gm)
             self.constant_value(node)
@@ -186,7 +189,7 @@ class Graph:
         self.between[stage].append(node)
         val = node.meta.get("val")
         if isinstance(val, torch.Tensor) and is_on_cpu(val):
-            self.values[node] = Value(None, f"a{len(self.values)}", self.concrete(list(val.shape)), val.dtype)
+            self.values[node] = Value(None, f"a{len(self.values)}", tuple(self.concrete(list(val.shape))), val.dtype)
 
     def put_in_program(self, node, val):
         inputs = node.all_input_nodes
@@ -231,7 +234,7 @@ class Graph:
                 results = list(dict.fromkeys(v for v in self.all_values() if v in needed and v.program is program))
                 if results or program.written:
                     results = results or [self.something(program)]
-                    self.steps.append(Plan(program, results, self.training))
+                    self.steps.append(Plan(program, results))
             self.steps += self.between.get(stage, [])
         self.positions = {self.values[n]: i for i, n in enumerate(self.placeholders) if n in self.values}
         self.kept = {self.values[n]: t for n, t in self.constants.items() if n in self.values}
@@ -316,7 +319,7 @@ class Run:
 
     def __init__(self, graph, args):
         self.graph, self.ours, self.theirs, self.others = graph, {}, dict(graph.kept), {}
-        self.addresses = {}  # of results that are shown
+        self.addresses, self.copies = {}, {}  # of results that are shown; of what does not lie in one piece
         for n, t in zip(graph.placeholders, args):
             v = graph.values.get(n)
             if v is None:
@@ -332,7 +335,7 @@ class Run:
             if t.shape != v.shape or t.dtype != v.dtype:
                 raise ValueError(f"a tensor is {tuple(t.shape)} {t.dtype}, compiled for {tuple(v.shape)} {v.dtype}")
             if not t.is_contiguous() or t.is_neg():
-                t = self.theirs[v] = t.detach().resolve_neg().contiguous()  # lives as long as this call
+                t = self.copies[v] = t.detach().resolve_neg().contiguous()
             p = self.ours[v] = _memory.handle(t)
         return p
 
@@ -347,8 +350,8 @@ class Run:
         for i, t in zip(plan.written, originals):
             v = plan.inputs[i]
             _memory.wait(given[i])
-            if self.theirs[v] is not t:
-                t.detach().copy_(self.theirs[v])
+            if v in self.copies:
+                t.detach().copy_(self.copies[v])
         for v in plan.results:
             if v in self.graph.seen:
                 self.theirs[v] = self.show(v)
@@ -473,15 +476,14 @@ class Function:
 
     MOST = 64  # sizes whose programs are kept
 
-    def __init__(self, gm, training, user_results=None):
-        self.gm, self.training, self.user_results = gm, training, user_results
+    def __init__(self, gm, user_results=None):
+        self.gm, self.user_results = gm, user_results
         self.symbols = Symbols([n for n in gm.graph.nodes if n.op == "placeholder"])
         self.known, self.generation = {}, None
 
     def __call__(self, args):
         given = list(args)
-        if isinstance(args, list):
-            args.clear()  # the caller gave them up: memory goes with the last reader
+        args.clear()  # memory goes with the last reader
         key = self.symbols.key(given)
         if self.generation != _memory.generation():  # the engine was stopped meanwhile
             self.known.clear()
@@ -489,7 +491,7 @@ class Function:
         graph = self.known.get(key)
         if graph is None:
             with outside_of_tracing():
-                graph = Graph(self.gm, self.symbols.concrete(key), self.training, self.user_results)
+                graph = Graph(self.gm, self.symbols.concrete(key), self.user_results)
             if len(self.known) >= self.MOST:
                 del self.known[next(iter(self.known))]
             self.known[key] = graph

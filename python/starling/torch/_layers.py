@@ -1,7 +1,7 @@
 """The table, continued: products, convolutions, pooling, normalisation, attention, losses, and their gradients."""
 import torch
 
-from ._table import FLOATS, LOWER, lower, need
+from ._table import FLOATS, LOWER, lower, need, typed
 from ._text import NUMBERS, Value
 
 aten = torch.ops.aten
@@ -111,7 +111,18 @@ def _(p, dy, x, kernel, stride, pad, dilation, ceil, places):
 def vectors(x, *given):
     """Normalisation needs its vectors, in the type of x or float32."""
     need(x.ndim >= 2 and all(isinstance(v, Value) for v in given), "without weights or statistics")
-    need(all(v.dtype in (x.dtype, torch.float32) for v in given), "of several types")
+    need(all(v.dtype in (x.dtype, wide(x)) for v in given), "of several types")
+
+
+def wide(x):
+    """The type of statistics: half types have those of float32."""
+    return x.dtype if x.dtype == torch.float64 else torch.float32
+
+
+def rounded(p, gradients, w):
+    """Gradients of x and of vectors, the latter in the vectors' type, as PyTorch's."""
+    dx, *vectors = gradients
+    return [dx, *[p.cast(typed(p, d, w.shape, w.dtype), r[1]) if r else d for d, r in zip(vectors, p.results[1:])]]
 
 
 @lower(aten._native_batch_norm_legit_functional.default)
@@ -122,8 +133,9 @@ def _(p, x, w, b, mean, var, training, momentum, eps):
     count = x.size // x.shape[1]
     need(count > 1, "of a single element")
     new = [p.op("copy", mean), p.op("copy", var)]  # the operation writes them
-    y, m, s = p.op("batch_norm", x, w, b, *new, n=3, eps=eps, momentum=1 - momentum, unbiased=True)
-    return [y, m, s, *new]
+    y, *moments = p.op("batch_norm", x, w, b, *new, n=3, eps=eps, momentum=1 - momentum, unbiased=True)
+    moments = [typed(p, t, mean.shape, wide(x)) for t in moments]
+    return [y, *[p.cast(t, r[1]) for t, r in zip(moments, p.results[1:3])], *new]
 
 
 @lower(aten._native_batch_norm_legit_no_training.default)
@@ -136,23 +148,25 @@ def _(p, x, w, b, mean, var, momentum, eps):
 def _(p, dy, x, w, mean, var, m, s, training, eps, mask):
     vectors(x, w)
     need(training and all(isinstance(v, Value) for v in (m, s)), "of running statistics")
-    return p.op("batch_norm_grad", dy, x, w, m, s, n=3)
+    m, s = p.cast(m, wide(x)), p.cast(s, wide(x))
+    return rounded(p, p.op("batch_norm_grad", dy, x, w, m, s, n=3), w)
 
 
 @lower(aten.native_layer_norm.default)
 def _(p, x, shape, w, b, eps):
     need(len(shape) == 1 and x.ndim > 1, "over several axes")
     vectors(x, w, b)
-    y, m, s = p.op("layer_norm", x, w, b, n=3, eps=eps)
-    return [y, *[p.op("reshape", t, shape=[*x.shape[:-1], 1]) for t in (m, s)]]
+    y, *moments = p.op("layer_norm", x, w, b, n=3, eps=eps)
+    moments = [typed(p, p.op("reshape", t, shape=[*x.shape[:-1], 1]), [*x.shape[:-1], 1], wide(x)) for t in moments]
+    return [y, *[p.cast(t, r[1]) for t, r in zip(moments, p.results[1:])]]
 
 
 @lower(aten.native_layer_norm_backward.default)
 def _(p, dy, x, shape, m, s, w, b, mask):
     need(len(shape) == 1 and x.ndim > 1, "over several axes")
     vectors(x, w, b)
-    m, s = (p.op("reshape", t, shape=list(x.shape[:-1])) for t in (m, s))
-    return p.op("layer_norm_grad", dy, x, w, m, s, n=3)
+    m, s = (p.op("reshape", p.cast(t, wide(x)), shape=list(x.shape[:-1])) for t in (m, s))
+    return rounded(p, p.op("layer_norm_grad", dy, x, w, m, s, n=3), w)
 
 
 # ---- attention, losses ------------------------------------------------------------------------------------------------

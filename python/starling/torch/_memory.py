@@ -5,11 +5,12 @@ Programs run on CPUs and each call waits for its results, so between calls no ta
 copy: whatever PyTorch does to the memory meanwhile (writing it, freeing it, giving it to another tensor) is seen, or does not
 matter, at the next call, which takes the address from a tensor that is alive.
 """
+import math
 import threading
 
 import torch
 
-from .._core import ffi, lib
+from .._core import InternalError, ffi, lib
 from ._text import HERE, NUMBERS, raise_error
 
 MOST = 8192  # handles that are kept
@@ -53,6 +54,8 @@ def forget():
 
 def shown(p, shape, dtype):
     """A PyTorch tensor over the memory of a result; waits for it."""
+    if lib.sl_tensor_dtype(p) != NUMBERS[dtype] or lib.sl_tensor_size(p) != math.prod(shape):
+        raise InternalError(f"a result is not {dtype} {tuple(shape)}")
     values = lib.sl_values_at(HERE, p)
     if not values:  # written more than once, or with GPUs: a copy
         if lib.sl_error():

@@ -53,6 +53,7 @@ def _rule(optimizer, group):
         if not momentum:
             return rule.plain, (), attrs
         return rule.operation, rule.states, {**attrs, "momentum": momentum, "nesterov": bool(group["nesterov"])}
+    attrs["step"] = 1  # a run sets it
     attrs["beta1"], attrs["beta2"] = map(float, group["betas"])
     return "adamw" if group.get("decoupled_weight_decay") else rule.operation, rule.states, attrs
 
@@ -84,7 +85,7 @@ class _Compiled:
         self.by_name = {n.name: n for n in outputs if isinstance(n, torch.fx.Node)}
         loss = self.by_name[signature.user_outputs[0]]
         self.states, self.updated = [], []  # (parameter, name of a state) of each further input; parameters
-        self.graph = Graph(gm, lambda x: x, True, None, self.add_updates, tied=tied, outputs=[loss])
+        self.graph = Graph(gm, lambda x: x, None, self.add_updates, tied=tied, outputs=[loss])
 
     def gradients(self, graph):
         """(parameter, its value, its gradient's node) of each parameter that the loss depends on; tied ones together."""
