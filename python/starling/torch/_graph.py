@@ -284,7 +284,7 @@ class Graph:
             val = n.meta.get("val") if isinstance(n, Node) else None
             if isinstance(val, torch.Tensor) and (self.user_results is None or i < self.user_results) and val.layout == torch.strided:
                 strides = self.strides(val)
-                strides = None if strides == contiguous(self.concrete(list(val.shape))) else strides
+                strides = None if strides == _memory.contiguous(self.concrete(list(val.shape))) else strides
             self.found.append((n, strides))
 
     # Running
@@ -304,14 +304,6 @@ class Graph:
         except Exception:
             _memory.forget()  # what was written is spoilt for the engine
             raise
-
-
-def contiguous(shape):
-    """The strides of an array in C's order."""
-    strides = [1] * len(shape)
-    for i in range(len(shape) - 2, -1, -1):
-        strides[i] = strides[i + 1] * max(shape[i + 1], 1)
-    return tuple(strides)
 
 
 class Run:
@@ -394,10 +386,16 @@ class Run:
         with torch.no_grad():
             self.get(to).copy_(self.get(source))
 
+    def is_shared(self, n, v, t, owner):
+        """Whether a result would be a tensor that somebody else has, too."""
+        if n in self.graph.constants or (v in self.graph.positions and n.op != "placeholder"):
+            return True
+        return owner.setdefault(v, n) is not n or (isinstance(v, Value) and v.program is not None and t._is_view())
+
     def results(self):
         """The outputs."""
         out, owner = [], {}  # owner: the first node that gave a value
-        for i, (n, strides) in enumerate(self.graph.found):
+        for n, strides in self.graph.found:
             if not isinstance(n, Node):
                 out.append(n)
                 continue
@@ -407,7 +405,7 @@ class Run:
                 continue
             t = self.theirs[v] if isinstance(v, Value) else self.get(n)
             if isinstance(t, torch.Tensor):
-                if n in self.graph.constants or owner.setdefault(v, n) is not n or (v in self.graph.positions and n.op != "placeholder"):
+                if self.is_shared(n, v, t, owner):
                     t = t.clone()
                 if strides is not None:
                     t = with_strides(t, strides)

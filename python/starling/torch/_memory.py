@@ -73,7 +73,9 @@ def shown(p, shape, dtype):
         lib.sl_values_end(p)
 
     seen = ffi.gc(ffi.cast("char *", values), end)
-    return torch.frombuffer(ffi.buffer(seen, lib.sl_tensor_bytes(p)), dtype=dtype).view(shape)
+    flat = torch.frombuffer(ffi.buffer(seen, lib.sl_tensor_bytes(p)), dtype=dtype)
+    # Another tensor over its storage, not a view: PyTorch forbids changes in place of views that a function returned.
+    return torch.empty(0, dtype=dtype).set_(flat.untyped_storage(), 0, shape, contiguous(shape))
 
 
 def generation():
@@ -85,6 +87,14 @@ def generation():
         if lib.sl_init_at(HERE, ffi.NULL):
             raise_error()
     return _stops
+
+
+def contiguous(shape):
+    """The strides of an array in C's order."""
+    strides = [1] * len(shape)
+    for i in range(len(shape) - 2, -1, -1):
+        strides[i] = strides[i + 1] * max(shape[i + 1], 1)
+    return tuple(strides)
 
 
 def wait(p):

@@ -192,7 +192,7 @@ class CompiledStep:
         for g in self.optimizer.param_groups:
             _, states, _ = _rule(self.optimizer, g)
             for p in g["params"]:
-                if not p.requires_grad:
+                if not p.requires_grad or not (states or self.counts):
                     continue
                 state = self.optimizer.state[p]
                 for name in states:
