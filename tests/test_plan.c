@@ -97,8 +97,9 @@ static void test_assignment(void)
 {
 	SL_SCOPE {
 		sl_tensor *y, *w = sl_zeros(SL_SHAPE(2)), *x = sl_arange(-1, 1, 1), *in[] = {w, x};
-		sl_graph *g = sl_graph_parse("input w: float32 (2,)\ninput x: float32 (2,)\nold = mul_scalar(w, value=1)\n"
-		                             "assign(w, x)\nreturn add(w, old)");
+		sl_graph *g =
+		        sl_graph_parse("input w: float32 (2,)\ninput x: float32 (2,)\nold = mul_scalar(w, value=1)\n"
+		                       "assign(w, x)\nreturn add(w, old)");
 		sl_plan *plan = sl_compile(g, .training = true);
 		CHECK_OK(sl_plan_run(plan, in, 2, &y));
 		CHECK_VALUES(y, -1, 0);

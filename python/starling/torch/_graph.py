@@ -12,6 +12,7 @@ import operator
 
 import torch
 from torch.fx import Node, map_arg
+from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils import _pytree as pytree
 
 from .._core import ffi, lib
@@ -286,6 +287,28 @@ class Graph:
                 strides = self.strides(val)
                 strides = None if strides == _memory.contiguous(self.concrete(list(val.shape))) else strides
             self.found.append((n, strides))
+        self.find_aliases()
+
+    def find_aliases(self):
+        """Results that are views of another result must be that: changes of one are seen in the other."""
+        groups = collections.defaultdict(list)
+        for i, n in enumerate(self.outputs[: self.user_results]):
+            val = n.meta.get("val") if isinstance(n, Node) else None
+            if isinstance(val, torch.Tensor) and val.layout == torch.strided and self.kind[n] == "program":
+                groups[StorageWeakRef(val.untyped_storage())].append(i)
+        self.aliases = {}  # by output: (the output that it is a view of, shape, strides, offset)
+        for members in groups.values():
+            base = next((i for i in members if self.is_whole(self.outputs[i].meta["val"])), None)
+            for i in members:
+                val = self.outputs[i].meta["val"]
+                if base is not None and self.outputs[i] is not self.outputs[base]:
+                    self.aliases[i] = base, self.concrete(list(val.shape)), self.strides(val), self.concrete(val.storage_offset())
+
+    def is_whole(self, val):
+        """Whether a tensor has all elements of its storage, in their order."""
+        shape = self.concrete(list(val.shape))
+        whole = math.prod(shape) * val.element_size() == self.concrete(val.untyped_storage().nbytes())
+        return whole and self.strides(val) == _memory.contiguous(shape)
 
     # Running
 
@@ -410,6 +433,8 @@ class Run:
                 if strides is not None:
                     t = with_strides(t, strides)
             out.append(t)
+        for i, (base, shape, strides, offset) in self.graph.aliases.items():
+            out[i] = out[base].as_strided(shape, strides, offset)
         return out
 
 
