@@ -3,6 +3,7 @@ import copy
 import gc
 import logging
 import unittest
+import unittest.mock
 import warnings
 
 try:
@@ -14,6 +15,7 @@ except ImportError as error:
 
 import starling as sl
 import starling.torch
+from starling.torch import _table
 
 logging.getLogger("starling.torch").setLevel(logging.ERROR)
 warnings.filterwarnings("ignore", module="torch")
@@ -235,6 +237,35 @@ class Backend(Case):
         with self.assertRaises((IndexError, sl.Error)):
             compiled(torch.tensor([5, 0]), table)
         self.assertTrue(torch.equal(compiled(torch.tensor([1, 2]), table), table[[1, 2]]))
+
+    def test_operations(self):
+        x, y = torch.randn(4, 6), torch.randn(4, 6)
+        for f in (
+            lambda x, y: torch.addmm(x, x, y[:, :6].t() @ y, beta=0.5, alpha=2), lambda x, y: x.clamp(y, y + 1), lambda x, y: x.clamp(-0.5, 0.5),
+            lambda x, y: torch.logical_and(x > 0, y > 0) | ~(x < y), lambda x, y: torch.where(x > 0, x, float("nan")), lambda x, y: x.var(1), lambda x, y: x.std(),
+            lambda x, y: F.group_norm(x.view(2, 6, 2), 3, y[0], y[1], 1e-3), lambda x, y: torch.cat([x, y], 1)[:, 1:9:3], lambda x, y: x.cumsum(1),
+            lambda x, y: (2 - x) / y - y**2 + 2**y, lambda x, y: x.softmax(0).log_softmax(1), lambda x, y: F.leaky_relu(x) + F.elu(y) + F.hardtanh(x), lambda x, y: x.amax(1) - y.amin(),
+            lambda x, y: torch.outer(x[0], y[1]), lambda x, y: x[2] @ y[3], lambda x, y: torch.stack([x, y]).sum((0, 2)), lambda x, y: x.double() + y, lambda x, y: (x > 0).sum(1),
+            lambda x, y: torch.full_like(x, 2) + y.mean(), lambda x, y: x[:0].sum() + y.numel(), lambda x, y: torch.maximum(x, y).isnan(), lambda x, y: torch.tril(x) * 2,
+        ):  # fmt: skip
+            torch._dynamo.reset()
+            leaves = [t.clone().requires_grad_() for t in (x, y, x, y)]
+            a, b = torch.compile(f, backend="starling")(*leaves[:2]), f(*leaves[2:])
+            self.assertIs(a.dtype, b.dtype)
+            torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6, equal_nan=True)
+            if b.requires_grad:
+                (a * a).sum().backward(), (b * b).sum().backward()
+                for p, q in zip(leaves[:2], leaves[2:]):
+                    torch.testing.assert_close(p.grad, q.grad, rtol=1e-4, atol=1e-5, equal_nan=True)
+
+    def test_what_the_engine_refuses(self):
+        wrong = {torch.ops.aten.sin.default: lambda p, x: p.op("no_such_operation", x)}
+        x = torch.randn(3)
+        with unittest.mock.patch.dict(_table.LOWER, wrong), self.assertLogs("starling.torch", logging.WARNING) as log:
+            logging.getLogger("starling.torch").setLevel(logging.WARNING)
+            self.close(torch.compile(lambda x: x.sin() + 1, backend="starling")(x), x.sin() + 1)
+        logging.getLogger("starling.torch").setLevel(logging.ERROR)
+        self.assertIn("no_such_operation", log.output[0])
 
     def test_options(self):
         with self.assertRaises(Exception):

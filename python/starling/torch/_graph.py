@@ -15,7 +15,7 @@ from torch.fx import Node, map_arg
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils import _pytree as pytree
 
-from .._core import ffi, lib
+from .._core import Error, ffi, lib
 from . import _layers  # noqa: F401 - fills the table
 from . import _memory
 from ._table import aten, lowered
@@ -90,10 +90,10 @@ class Graph:
 
     user_results: how many of the outputs are the user's, which have the strides that he expects (None: all).  updates: called
     with this graph before programs are compiled, to add to them.  tied: inputs that are the same tensor as another one.
-    outputs: what is returned, in the place of the graph's outputs.
+    outputs: what is returned, in the place of the graph's outputs.  plain: everything runs in PyTorch.
     """
 
-    def __init__(self, gm, concrete, user_results=None, updates=None, tied=None, outputs=None):
+    def __init__(self, gm, concrete, user_results=None, updates=None, tied=None, outputs=None, plain=False):
         self.concrete = concrete
         self.values, self.constants, self.kind, self.stage = {}, {}, {}, {}
         self.programs = collections.defaultdict(Program)
@@ -101,7 +101,7 @@ class Graph:
         self.nodes = list(gm.graph.nodes)
         self.placeholders = [n for n in self.nodes if n.op == "placeholder"]
         self.gm, self.last, self.late, self.tied, self.extra = gm, 0, [], tied or {}, []
-        self.only = outputs
+        self.only, self.plain = outputs, plain
         self.output = next(n for n in self.nodes if n.op == "output")
         self.user_results = user_results
         for node in self.nodes:
@@ -165,7 +165,7 @@ class Graph:
         try:
             self.put_in_program(node, val)
         except Unsupported as reason:
-            if node.target is not operator.getitem and not random:
+            if node.target is not operator.getitem and not random and not self.plain:
                 left_to_torch(node.target, reason)
             self.put_between(node, max((self.stage[n] for n in inputs), default=-1))
 
@@ -194,6 +194,8 @@ class Graph:
 
     def put_in_program(self, node, val):
         inputs = node.all_input_nodes
+        if self.plain:
+            raise Unsupported("everything does")
         if not is_on_cpu(val) or not pytree.tree_leaves(val):
             raise Unsupported("on another device, or of another type")
         if not all(n in self.values or self.kind[n] == "constant" for n in inputs):
@@ -514,11 +516,21 @@ class Function:
         graph = self.known.get(key)
         if graph is None:
             with outside_of_tracing():
-                graph = Graph(self.gm, self.symbols.concrete(key), self.user_results)
+                graph = self.compile(self.symbols.concrete(key))
             if len(self.known) >= self.MOST:
                 del self.known[next(iter(self.known))]
             self.known[key] = graph
         return graph(given)
+
+    def compile(self, concrete):
+        """The graph for these sizes; in PyTorch alone if the engine refuses it."""
+        try:
+            return Graph(self.gm, concrete, self.user_results)
+        except (Error, NotImplementedError) as error:
+            log.warning("a graph runs in PyTorch: %s", error)
+            fallbacks[f"a graph: {error}"] += 1
+            counts["left to PyTorch"] += 1
+            return Graph(self.gm, concrete, self.user_results, plain=True)
 
 
 @contextlib.contextmanager

@@ -22,10 +22,12 @@ LOWER[aten.dot.default] = lambda p, a, b: p.op("reshape", p.op("sum", p.op("mul"
 
 @lower(aten.addmm.default)
 def _(p, b, x, w, *, beta=1, alpha=1):
-    need(beta == 1 and alpha == 1, "with factors")
-    if b.ndim == 1 and b.shape[0] == w.shape[1]:
+    if beta == 1 and alpha == 1 and b.ndim == 1 and b.shape[0] == w.shape[1]:
         return p.op("linear", x, w.base or w, b, tw=w.base is not None)
-    return p.op("add", dot(p, x, w), b)
+    y = dot(p, x, w)
+    y = y if alpha == 1 else p.op("mul_scalar", y, value=float(alpha))
+    b = b if beta == 1 else p.op("mul_scalar", b, value=float(beta))
+    return p.op("add", y, b) if beta else y
 
 
 # ---- convolutions -----------------------------------------------------------------------------------------------------
@@ -167,6 +169,22 @@ def _(p, dy, x, shape, m, s, w, b, mask):
     vectors(x, w, b)
     m, s = (p.op("reshape", p.cast(t, wide(x)), shape=list(x.shape[:-1])) for t in (m, s))
     return rounded(p, p.op("layer_norm_grad", dy, x, w, m, s, n=3), w)
+
+
+@lower(aten.native_group_norm.default)
+def _(p, x, w, b, n, c, size, groups, eps):
+    need(x.dtype in (torch.float32, torch.float64), "of half types")
+    rows = p.op("reshape", x, shape=[n, groups, c // groups * size])
+    mean = p.op("mean", rows, axes=[2], keepdims=True)
+    off = p.op("sub", rows, mean)
+    invstd = p.op("rsqrt", p.op("add_scalar", p.op("mean", p.op("square", off), axes=[2], keepdims=True), value=float(eps)))
+    y = p.op("reshape", p.op("mul", off, invstd), shape=list(x.shape))
+    channels = [1, c] + [1] * (x.ndim - 2)
+    if w is not None:
+        y = p.op("mul", y, p.op("reshape", w, shape=channels))
+    if b is not None:
+        y = p.op("add", y, p.op("reshape", b, shape=channels))
+    return [y, *[p.op("reshape", t, shape=[n, groups]) for t in (mean, invstd)]]
 
 
 # ---- attention, losses ------------------------------------------------------------------------------------------------

@@ -104,7 +104,7 @@ def arithmetic(name):
         if p.dtype not in FLOATS:
             return whole(p, name, a, b, alpha)
         if not isinstance(a, Value):
-            need(name in ("sub", "div", "pow") or alpha == 1, "with these arguments")
+            need(name in ("sub", "div", "pow") and alpha == 1, "with these arguments")
             return p.op(f"r{name}_scalar", p.cast(b, p.dtype), value=number(a))
         a = p.cast(a, p.dtype)
         if not isinstance(b, Value):
@@ -174,7 +174,7 @@ def truth(p, x):
 
 @lower(aten.logical_not.default, aten.bitwise_not.default, any_type=True)
 def _(p, x):
-    need(x.dtype == torch.bool, "of numbers")
+    need(x.dtype == torch.bool or x.dtype in FLOATS, "of integers")
     return p.op("cast", p.op("rsub_scalar", truth(p, x), value=1.0), dtype=NUMBERS[torch.bool])
 
 
@@ -182,7 +182,7 @@ def logical(name):
     """Of two truth values."""
 
     def function(p, a, b):
-        need(isinstance(b, Value) and a.dtype == b.dtype == torch.bool, "of numbers")
+        need(isinstance(b, Value) and all(x.dtype == torch.bool or x.dtype in FLOATS for x in (a, b)), "of integers")
         return p.op("cast", p.op(name, truth(p, a), truth(p, b)), dtype=NUMBERS[torch.bool])
 
     return function
@@ -207,6 +207,14 @@ def _(p, x, low=None, high=None):
     if high is not None and math.isfinite(high):
         x = p.op("minimum_scalar", x, value=number(high))
     return x
+
+
+@lower(aten.clamp.Tensor)
+def _(p, x, low=None, high=None):
+    if low is not None:
+        x = p.op("maximum", p.cast(x, p.dtype), p.cast(low, p.dtype))
+        x.shape, x.dtype = p.shape, p.dtype
+    return x if high is None else p.op("minimum", p.cast(x, p.dtype), p.cast(high, p.dtype))
 
 
 @lower(aten.square.default)
