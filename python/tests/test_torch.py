@@ -15,7 +15,7 @@ except ImportError as error:
 
 import starling as sl
 import starling.torch
-from starling.torch import _table
+from starling.torch import _memory, _table
 
 logging.getLogger("starling.torch").setLevel(logging.ERROR)
 warnings.filterwarnings("ignore", module="torch")
@@ -334,15 +334,15 @@ class Memory(Case):
         sl.shutdown()
         self.assertTrue(torch.equal(f(x), y) and torch.equal(y, torch.full((3,), 2.0)))
 
-    def test_memory_stays_flat(self):
-        f = torch.compile(lambda x: (x * 2).sum(), backend="starling")
-        for k in range(300):
-            f(torch.ones(50, 50))
-        first = sl.stats()["handles"] if "handles" in sl.stats() else None
-        for k in range(300):
-            f(torch.ones(50, 50))
-        if first is not None:
-            self.assertLess(sl.stats()["handles"], first + 100)
+    def test_handles_are_limited(self):
+        with unittest.mock.patch.object(_memory, "MOST", 16):
+            _memory.forget()
+            f, w = torch.compile(lambda x, w: (x * w).sum(), backend="starling"), torch.full((50,), 2.0)
+            for _ in range(3):
+                kept = [torch.full((50,), float(k)) for k in range(40)]  # as many addresses
+                for k, x in enumerate(kept):
+                    self.close(f(x, w), torch.tensor(100.0 * k))
+                    self.assertLessEqual(len(_memory._handles), 16)
 
 
 class Steps(Case):

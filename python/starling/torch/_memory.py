@@ -13,11 +13,11 @@ import torch
 from .._core import InternalError, ffi, lib
 from ._text import HERE, NUMBERS, raise_error
 
-MOST = 8192  # handles that are kept
+MOST = 2048  # handles that are kept, of some 20 KB each
 DEVICE = (lib.SL_DEVICE_CPU, -1)
 _AXES = 6
 
-_handles: dict = {}  # (address, shape, dtype): a pointer of the engine, which has the reference
+_handles: dict = {}  # (address, shape, dtype): [a pointer of the engine, which has the reference; whether it was used again]
 _shown: dict = {}  # the same for results whose memory PyTorch's tensors show
 _lock = threading.Lock()
 _stops = 0
@@ -33,17 +33,32 @@ def _adopt(t, key):
         raise_error()
     p = ffi.gc(p, lib.sl_release)
     with _lock:
-        if len(_handles) >= MOST:  # the oldest half; who uses one has a reference
-            for old in list(_handles)[: MOST // 2]:
-                del _handles[old]
-        _handles[key] = p
+        if len(_handles) >= MOST:
+            _make_room()
+        _handles[key] = [p, False]
     return p
+
+
+def _make_room():
+    """Drops handles that were used only once, or the older half; a call under way has references."""
+    once = [key for key, entry in _handles.items() if not entry[1]]
+    for key in once if len(once) >= MOST // 4 else list(_handles)[: MOST // 2]:
+        del _handles[key]
+    for entry in _handles.values():
+        entry[1] = False
 
 
 def handle(t):
     """The engine's tensor over the memory of a contiguous tensor with elements."""
     key = (t.data_ptr(), t.shape, t.dtype)
-    return _shown.get(key) or _handles.get(key) or _adopt(t, key)
+    p = _shown.get(key)
+    if p is not None:
+        return p
+    entry = _handles.get(key)
+    if entry is None:
+        return _adopt(t, key)
+    entry[1] = True
+    return entry[0]
 
 
 def forget():
