@@ -2,6 +2,7 @@
 
 EXTRA_DIST += \
 	doc/python.md \
+	doc/torch.md \
 	doc/tutorial/README.md \
 	doc/tutorial/asynchronous.py \
 	doc/tutorial/devices.py \
@@ -45,6 +46,15 @@ EXTRA_DIST += \
 	python/starling/data.py \
 	python/starling/dist.py \
 	python/starling/init.py \
+	python/starling/program.py \
+	python/starling/torch/__init__.py \
+	python/starling/torch/_backend.py \
+	python/starling/torch/_graph.py \
+	python/starling/torch/_layers.py \
+	python/starling/torch/_memory.py \
+	python/starling/torch/_step.py \
+	python/starling/torch/_table.py \
+	python/starling/torch/_text.py \
 	python/starling/mx/__init__.py \
 	python/starling/mx/_array.py \
 	python/starling/mx/_mode.py \
@@ -118,6 +128,8 @@ EXTRA_DIST += \
 	python/tests/test_registry.py \
 	python/tests/test_runs.py \
 	python/tests/test_several.py \
+	python/tests/test_programs.py \
 	python/tests/test_sharing.py \
+	python/tests/test_torch.py \
 	python/tests/test_unknown.py \
 	python/tests/test_values.py

@@ -36,6 +36,9 @@
 	{name, label, attrs, 1, .in = {{type, dims, -3, 3, {0}, 0}}, .no_grad = (type) > SL_FLOAT64,                   \
 	 .expect = values,                                                                                             \
 	 .nexpect = count}
+#define ASSIGN(label, type, to, from_type, from, status)                                                               \
+	{"assign", label, NULL, 2, .in = {{type, to, -3, 3, {0}, 0}, {from_type, from, 1, 9, {0}, 0}}, .no_grad = true, \
+	 .reject = status}
 #define OVER(label, type, to, from_type, from, status)                                                                 \
 	{"copy_over", label, NULL, 2, .in = {{type, to, -3, 3, {0}, 0}, {from_type, from, 1, 9, {0}, 0}},              \
 	 .no_grad = (type) > SL_FLOAT64, .reject = status}
@@ -95,6 +98,13 @@ const struct slp_case slp_cases_fill[] = {
 	OVER("scalar", SL_FLOAT32, NO_DIMS, SL_FLOAT32, NO_DIMS, SL_OK),
 	OVER("shapes differ", SL_FLOAT32, DIMS(2, 3), SL_FLOAT32, DIMS(3), SL_ESHAPE),
 	OVER("data types differ", SL_FLOAT32, DIMS(3), SL_INT32, DIMS(3), SL_EDTYPE),
+	ASSIGN("float32", SL_FLOAT32, DIMS(2, 3), SL_FLOAT32, DIMS(2, 3), SL_OK),
+	ASSIGN("large, float64", SL_FLOAT64, DIMS(70001), SL_FLOAT64, DIMS(70001), SL_OK),
+	ASSIGN("uint8", SL_UINT8, DIMS(2, 3), SL_UINT8, DIMS(2, 3), SL_OK),
+	ASSIGN("empty", SL_FLOAT32, DIMS(0), SL_FLOAT32, DIMS(0), SL_OK),
+	ASSIGN("scalar", SL_FLOAT32, NO_DIMS, SL_FLOAT32, NO_DIMS, SL_OK),
+	ASSIGN("shapes differ", SL_FLOAT32, DIMS(2, 3), SL_FLOAT32, DIMS(3), SL_ESHAPE),
+	ASSIGN("data types differ", SL_FLOAT32, DIMS(3), SL_INT32, DIMS(3), SL_EDTYPE),
 	{"copy_over", "known values", NULL, 2, .in = {GIVEN(SL_FLOAT32, 2, 1, 2), GIVEN(SL_FLOAT32, 2, 3, 4)},
 	 .expect = {3, 4}, .nexpect = 2},
 

@@ -99,6 +99,7 @@ const struct slp_case slp_cases_norm[] = {
 	      RANDOM(DIMS(3), .5, 1), RANDOM(DIMS(3), -1, 1), RANDOM(DIMS(3), -1, 1), RANDOM(DIMS(3), .5, 2)),
 	 .no_grad = true, .tolerance = 1e-4},
 	SHAPES("batch_norm", EPS(1e-3, .75), false, INPUTS),
+	SHAPE("batch_norm", "unbiased", (&(const struct slp_norm_attrs){.momentum = .75, .unbiased = true}), true, INPUTS(3, 2, 3, 4, 5)),
 	{CASE("batch_norm", "nc16", (&(const struct slp_norm_attrs){.layout = SLP_LAYOUT_NC16, .activation = SL_RELU}), BLOCKS(32), VECTOR(32), VECTOR(32), VECTOR(32), VECTOR(32)), OWN},
 	{CASE("batch_norm_infer", "nc16", (&(const struct slp_norm_attrs){.layout = SLP_LAYOUT_NC16}), BLOCKS(48), VECTOR(48), VECTOR(48), VECTOR(48), VECTOR(48)), OWN},
 	{CASE("batch_norm_grad", "nc16", (&(const struct slp_norm_grad_attrs){.layout = SLP_LAYOUT_NC16}), BLOCKS(32), BLOCKS(32), VECTOR(32), VECTOR(32), VECTOR(32)), OWN},

@@ -1,4 +1,5 @@
 /* Symbols, and how programs become plans: mistakes with symbols, units, memory, compiling and running. */
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +87,70 @@ static void test_define_and_run(void)
 		CHECK(sl_plan_run(plan, nothing, 2, out) == SL_EINVAL && !out[0] && !out[1]);
 		sl_error_clear();
 		CHECK_NULL(sl_graph_define(x), SL_EINVAL, "not a symbol");
+		sl_plan_free(plan);
+		sl_graph_free(g);
+	}
+}
+
+/* Programs write into inputs: assignments, updates whose numbers runs set, running statistics. */
+static void test_assignment(void)
+{
+	SL_SCOPE {
+		sl_tensor *y, *w = sl_zeros(SL_SHAPE(2)), *x = sl_arange(-1, 1, 1), *in[] = {w, x};
+		sl_graph *g =
+		        sl_graph_parse("input w: float32 (2,)\ninput x: float32 (2,)\nold = mul_scalar(w, value=1)\n"
+		                       "assign(w, x)\nreturn add(w, old)");
+		sl_plan *plan = sl_compile(g, .training = true);
+		CHECK_OK(sl_plan_run(plan, in, 2, &y));
+		CHECK_VALUES(y, -1, 0);
+		CHECK_VALUES(w, -1, 0);
+		sl_plan_free(plan);
+		sl_graph_free(g);
+		CHECK_NULL(sl_graph_parse("input x\nrelu(x)\nreturn x"), SL_EINVAL, "line 2", "relu", "assign");
+		CHECK_NULL(sl_graph_parse("input x\ncopy_over(x, x)\nreturn x"), SL_EINVAL, "copy_over");
+	}
+}
+
+static void test_numbers(void)
+{
+	SL_SCOPE {
+		sl_tensor *y, *w = sl_full(SL_SHAPE(2), 8), *d = sl_ones(SL_SHAPE(2)), *in[] = {w, d};
+		sl_graph *g = sl_graph_parse("input w: float32 (2,)\ninput d: float32 (2,)\nsgd(w, d, lr=1)\nreturn d");
+		sl_plan *plan = sl_compile(g);
+		CHECK_OK(sl_plan_run(plan, in, 2, &y));
+		CHECK_ALL(w, 7);
+		struct sl_plan_number numbers[] = {{"lr", 0.5}, {"rescale", 4}};
+		CHECK_OK(sl_plan_run_with(plan, in, 2, numbers, 2, &y));
+		CHECK_ALL(w, 5);
+		struct sl_plan_number wrong[] = {{"step", 1}, {"momentum", 1}, {"lr", -1}, {"lr", NAN}, {NULL, 1}};
+		for (int i = 0; i < 5; i++) {
+			CHECK_STATUS(sl_plan_run_with(plan, in, 2, &wrong[i], 1, &y), SL_EINVAL, "sl_plan_run_with");
+			sl_error_clear();
+		}
+		CHECK_STATUS(sl_plan_run_with(plan, in, 2, numbers, 9, &y), SL_EINVAL, "at most 3");
+		sl_error_clear();
+		CHECK_STATUS(sl_plan_run_with(plan, in, 2, NULL, 1, &y), SL_EINVAL, "numbers");
+		sl_error_clear();
+		CHECK_ALL(w, 5);
+		sl_plan_free(plan);
+		sl_graph_free(g);
+	}
+}
+
+/* Of 1 and 3: the variance is 1, unbiased 2. */
+static void test_unbiased(void)
+{
+	SL_SCOPE {
+		sl_tensor *y, *x = sl_arange(1, 4, 2), *one = sl_ones(SL_SHAPE(1)), *zero = sl_zeros(SL_SHAPE(1));
+		sl_tensor *mean = sl_zeros(SL_SHAPE(1)), *var = sl_zeros(SL_SHAPE(1));
+		sl_graph *g = sl_graph_parse("input x: float32 (2, 1)\ninput g: float32 (1,)\ninput b: float32 (1,)\n"
+		                             "input m: float32 (1,)\ninput v: float32 (1,)\n"
+		                             "y = batch_norm(x, g, b, m, v, momentum=0.5, unbiased=true)\nreturn y");
+		sl_plan *plan = sl_compile(g);
+		sl_tensor *in[] = {sl_reshape(x, SL_SHAPE(2, 1)), one, zero, mean, var};
+		CHECK_OK(sl_plan_run(plan, in, 5, &y));
+		CHECK_ALL(mean, 1);
+		CHECK_ALL(var, 1);
 		sl_plan_free(plan);
 		sl_graph_free(g);
 	}
@@ -372,6 +437,9 @@ static const struct slp_test symbols[] = {
 };
 static const struct slp_test programs[] = {
         {"define, compile, run", test_define_and_run},
+        {"assignments", test_assignment},
+        {"numbers of a run", test_numbers},
+        {"running variance", test_unbiased},
         {"a late mistake", test_late_mistake},
         {"a constant result", test_constant_result},
         {"random numbers", test_random},

@@ -1,4 +1,4 @@
-/* Copies, and conversions between data types. */
+/* Copies, assignments, conversions between data types. */
 #include <string.h>
 
 #include "op_inner.h"
@@ -14,7 +14,7 @@ static enum sl_status give(struct slp_grad *g, int i, sl_tensor *d)
 	return d ? SL_OK : sl_error();
 }
 
-/* ---- copy, copy_over --------------------------------------------------------------------------------------------- */
+/* ---- copy, copy_over, assign --------------------------------------------------------------------------------------------- */
 
 static enum sl_status copy_infer(struct slp_infer *c)
 {
@@ -24,15 +24,21 @@ static enum sl_status copy_infer(struct slp_infer *c)
 
 static double copy_bytes(const struct slp_infer *c)
 {
-	return 2.0 * (double)sl_shape_size(c->out[0].shape) * (double)sl_dtype_size(c->out[0].dtype);
+	return 2.0 * (double)sl_shape_size(c->in[0].shape) * (double)sl_dtype_size(c->in[0].dtype);
 }
 
-static enum sl_status copy_over_infer(struct slp_infer *c)
+static enum sl_status same_type(struct slp_infer *c)
 {
 	if (c->in[0].dtype != c->in[1].dtype)
 		return slp_reject(c, SL_EDTYPE, "the data types differ; convert one with sl_cast");
 	if (!sl_shape_equal(c->in[0].shape, c->in[1].shape)) return slp_reject(c, SL_ESHAPE, "the shapes differ");
-	return copy_infer(c);
+	return SL_OK;
+}
+
+static enum sl_status copy_over_infer(struct slp_infer *c)
+{
+	enum sl_status s = same_type(c);
+	return s == SL_OK ? copy_infer(c) : s;
 }
 
 /* The input to copy is the last one. */
@@ -41,24 +47,30 @@ static const struct slp_view *copied(const struct slp_kernel *k)
 	return &k->in[k->nin - 1];
 }
 
+/* The destination: an assignment has no result. */
+static const struct slp_view *destination(const struct slp_kernel *k)
+{
+	return k->nout ? &k->out[0] : &k->in[0];
+}
+
 static enum sl_status copy_ref(const struct slp_kernel *k)
 {
-	for (int64_t i = 0; i < slp_size(&k->out[0]); i++) slp_set(&k->out[0], i, slp_get(copied(k), i));
+	for (int64_t i = 0; i < slp_size(copied(k)); i++) slp_set(destination(k), i, slp_get(copied(k), i));
 	return SL_OK;
 }
 
 static void copy_range(void *arg, int64_t begin, int64_t end)
 {
 	const struct slp_kernel *k = arg;
-	size_t size = sl_dtype_size(k->out[0].type.dtype), offset = (size_t)begin * size;
+	size_t size = sl_dtype_size(copied(k)->type.dtype), offset = (size_t)begin * size;
 	const char *from = copied(k)->ptr;
-	char *to = k->out[0].ptr;
+	char *to = destination(k)->ptr;
 	if (from != to) memcpy(to + offset, from + offset, (size_t)(end - begin) * size);
 }
 
 static enum sl_status copy_cpu(const struct slp_kernel *k)
 {
-	slp_parallel_for(slp_size(&k->out[0]), SLP_GRAIN, copy_range, (void *)k);
+	slp_parallel_for(slp_size(copied(k)), SLP_GRAIN, copy_range, (void *)k);
 	return SL_OK;
 }
 
@@ -102,6 +114,18 @@ const struct sl_op slp_op_copy_over = {
         .infer = copy_over_infer,
         .bytes = copy_bytes,
         .grad = copy_over_grad,
+        .ref = copy_ref,
+};
+
+const struct sl_op slp_op_assign = {
+        .name = "assign",
+        .doc = "writes the elements of from into x, a parameter or an input of a program",
+        .args = "x from",
+        SLP_NIN(2),
+        .mutates = SLP_IN(0),
+        .rows = SLP_ROWS(SLP_ROW(SLP_ANY, copy_cpu, slp_cuda_assign)),
+        .infer = same_type,
+        .bytes = copy_bytes,
         .ref = copy_ref,
 };
 

@@ -18,6 +18,7 @@ static const struct slp_attr norm_attr_table[] = {
         SLP_ATTR_DEFAULTED(struct slp_norm_attrs, momentum, "of the running statistics; 0 means 0.9"),
         SLP_ATTR(struct slp_norm_attrs, activation, SLP_INT, 1, "enum sl_activation, applied to the result"),
         SLP_ATTR(struct slp_norm_attrs, layout, SLP_INT, 1, "of x and the result"),
+        SLP_ATTR(struct slp_norm_attrs, unbiased, SLP_BOOL, 1, "the running variance gets the unbiased one"),
         {0},
 };
 
@@ -179,6 +180,8 @@ static void ref_run_on(const struct slp_kernel *k, const struct slp_view *runnin
 static enum sl_status ref_training(const struct slp_kernel *k)
 {
 	const struct slp_norm_attrs *a = k->attrs;
+	struct slp_norm_size z = size_of(k, &k->in[0]);
+	double bessel = slp_norm_bessel(a, (double)(z.n * z.s));
 	for (int64_t c = 0; c < slp_size(&k->in[1]); c++) {
 		double mean, var;
 		ref_statistics(k, &k->in[0], c, &mean, &var);
@@ -187,7 +190,7 @@ static enum sl_status ref_training(const struct slp_kernel *k)
 		slp_set(&k->out[1], c, mean);
 		slp_set(&k->out[2], c, invstd);
 		ref_run_on(k, &k->in[3], c, mean);
-		ref_run_on(k, &k->in[4], c, var);
+		ref_run_on(k, &k->in[4], c, var * bessel);
 	}
 	return SL_OK;
 }

@@ -111,7 +111,8 @@ template <int W, class S, class T, class I> __device__ void finish_training(cons
 	v.mean.set(c, mean);
 	v.invstd.set(c, invstd);
 	v.running_mean.set(c, a.momentum * v.running_mean[c] + (1 - a.momentum) * mean);
-	v.running_var.set(c, a.momentum * v.running_var[c] + (1 - a.momentum) * var);
+	double bessel = a.unbiased ? count / (count > 1 ? count - 1 : 1) : 1; /* slp_norm_bessel */
+	v.running_var.set(c, a.momentum * v.running_var[c] + (1 - a.momentum) * var * bessel);
 	set_forward(w, c, mean, invstd, v.gamma[c], v.beta[c]);
 }
 

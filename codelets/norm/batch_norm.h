@@ -17,6 +17,7 @@ struct slp_norm_attrs {
 	double eps, momentum;
 	int activation; /* enum sl_activation, of the result */
 	int layout; /* enum slp_image_layout, of x and the result: plain, NC16 in half types, NHWC (image_layout.h) */
+	bool unbiased; /* the running variance gets the unbiased variance of the batch, as in PyTorch */
 };
 
 struct slp_norm_grad_attrs {
@@ -40,6 +41,12 @@ static inline struct slp_norm_size slp_norm_size_of(sl_shape x, const struct sl_
 	struct slp_norm_size z = {x.dim[0], x.dim[1], 1, (enum slp_image_layout)layout};
 	for (int i = 2; i < x.ndim; i++) *(layout == SLP_LAYOUT_NHWC ? &z.n : &z.s) *= x.dim[i];
 	return z;
+}
+
+/* The factor of the batch's variance in the running one: of `count` elements a channel. */
+static inline double slp_norm_bessel(const struct slp_norm_attrs *a, double count)
+{
+	return a->unbiased ? count / (count > 1 ? count - 1 : 1) : 1;
 }
 
 /* Blocks of a channel for each of which a GPU keeps two partial sums. */

@@ -441,11 +441,11 @@ static void finish_forward(struct work *w, int64_t c)
 	double mean, squares;
 	float *running_mean = f32(&w->k->in[3]), *running_var = f32(&w->k->in[4]);
 	join(w, c, &mean, &squares);
-	double var = squares / (double)(w->size.n * w->size.s), invstd = 1 / sqrt(var + a->eps);
+	double count = (double)(w->size.n * w->size.s), var = squares / count, invstd = 1 / sqrt(var + a->eps);
 	f32(&w->k->out[1])[c] = (float)mean;
 	f32(&w->k->out[2])[c] = (float)invstd;
 	running_mean[c] = (float)(a->momentum * running_mean[c] + (1 - a->momentum) * mean);
-	running_var[c] = (float)(a->momentum * running_var[c] + (1 - a->momentum) * var);
+	running_var[c] = (float)(a->momentum * running_var[c] + (1 - a->momentum) * var * slp_norm_bessel(a, count));
 	set_forward(w, c, mean, invstd);
 }
 

@@ -21,7 +21,7 @@ except ImportError as _error:
         raise
     raise ImportError(f"{_error}; on Debian: apt install libdnnl2 libopenblas0 libgomp1") from None
 
-from . import _core, _operators, autograd, checkpoint, data, init
+from . import _core, _operators, autograd, checkpoint, data, init, program
 from ._blocks import Block, Initializer, Parameter, load
 from ._core import (
     DeviceError,
@@ -60,7 +60,7 @@ __all__ = [
     "Accuracy", "Block", "Cache", "DTypeError", "Device", "DeviceError", "Error", "FileError", "FormatError", "Function", "Initializer",
     "InternalError", "InvalidArgument", "KernelError", "Mean", "Metric", "OutOfMemory", "Parameter", "Schedule", "ShapeError",
     "StateError", "Step", "StepAll", "Tensor", "Timeout", "TopK", "Trainer", "Unsupported", "array", "autocast", "autograd", "checkpoint", "data", "device_count", "dist", "dtypes",
-    "explain", "from_dlpack", "from_numpy", "init", "load", "load_npy", "nn", "pause", "poll", "record", "save_npy", "seed",
+    "explain", "from_dlpack", "from_numpy", "init", "load", "load_npy", "nn", "pause", "poll", "program", "record", "save_npy", "seed",
     "shutdown", "split", "split_and_load", "start", "stats", "tensor", "topk", "var", "version", "wait_all", *_operations, *_creation,
 ]  # fmt: skip
 

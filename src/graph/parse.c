@@ -290,6 +290,20 @@ static bool definition(struct slp_parser *p, const char *name)
 	return result_types(p, v.node) && define(p, name, v);
 }
 
+/* A call for its effect. */
+static bool effect_statement(struct slp_parser *p, const struct slp_lexer *name)
+{
+	struct slp_value v;
+	if (!call(p, name->text, NULL, &v)) return false;
+	const struct sl_op *op = p->g->nodes[v.node].op;
+	if (!op->mutates)
+		return slp_lex_fail(name, SL_EINVAL,
+		                    "%s writes none of its arguments, and its result has no name; assign(x, y) writes "
+		                    "y into x",
+		                    op->name);
+	return result_types(p, v.node);
+}
+
 /* The words that begin a line; definitions and calls begin with any other name. */
 static bool statement(struct slp_parser *p)
 {
@@ -303,8 +317,7 @@ static bool statement(struct slp_parser *p)
 	if (slp_lex_accept(&p->lex, "return", &ok)) return ok && return_statement(p);
 	struct slp_lexer before = p->lex;
 	if (p->lex.kind == SLP_TOKEN_NAME && !p->lex.quoted && slp_lex_next(&p->lex) && slp_lex_is(&p->lex, "(")) {
-		struct slp_value v;
-		return call(p, before.text, NULL, &v) && result_types(p, v.node);
+		return effect_statement(p, &before);
 	}
 	p->lex = before;
 	return new_name(p, name) && slp_lex_expect(&p->lex, "=") && definition(p, name);
@@ -330,6 +343,7 @@ static bool statements(struct slp_parser *p)
  *     y = dot(x, w)                   any operation; arguments are names, numbers (float32 scalars) or calls
  *     bn = batch_norm(y, g, b, m, v, eps=1e-5)     attributes by name; bn[1] is its second result
  *     sgd(w, d, lr=0.1)               an operation for its effect
+ *     assign(w, y)                    writes y into a parameter or an input
  *     return y, add(y, 1) as z        results, with names if wanted
  *
  * Comments begin with #.  Result types may follow a call (": float32 (2, 4)").  Random operations draw from the streams

@@ -154,7 +154,8 @@ static enum sl_status compile(sl_plan *p, const char *at, const char *what, cons
 	if (s == SL_OK) s = slp_device_resolve(at, &p->device);
 	p->graph->device = p->device;
 	if (s == SL_OK) s = set_shapes(at, p->graph, opts->shapes);
-	if (s == SL_OK) s = run_passes(p, opts->off, opts->check);
+	unsigned off = opts->off | (opts->training ? 1u << SL_PASS_BLOCK : 0);
+	if (s == SL_OK) s = run_passes(p, off, opts->check);
 	if (s == SL_OK) s = own_results(p->graph);
 	if (s == SL_OK) s = slp_hoist(p, at);
 	if (s != SL_OK) return s;

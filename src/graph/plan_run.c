@@ -1,5 +1,6 @@
 /* Running plans: a run binds the code of each unit to its inputs, parameters and new storages, and submits it: a few
  * tasks, whatever the number of operations. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -261,6 +262,51 @@ enum sl_status slp_plan_run(const char *at, sl_plan *plan, sl_tensor *const *in,
 	return s;
 }
 
+/* ---- numbers of a run -------------------------------------------------------------------------------------------- */
+
+static const char *const number_names[] = {"lr", "rescale", "step"};
+enum { NUMBERS = sizeof number_names / sizeof *number_names };
+
+static bool has_number(const sl_plan *p, const char *name)
+{
+	for (int i = 0; i < p->layout.nunits; i++)
+		for (int k = 0; k < p->units[i].nfills; k++) {
+			const struct slp_pad *f = &p->units[i].fills[k];
+			if (f->kind == SLP_FILL_SETTING && !strcmp(f->name, name)) return true;
+		}
+	return false;
+}
+
+/* The number as its attribute stores it: steps are counted from 1. */
+static bool number_bits(const char *at, const struct sl_plan_number *n, uint64_t *bits)
+{
+	bool step = !strcmp(n->name, "step");
+	if (!isfinite(n->value) || (!strcmp(n->name, "lr") && n->value < 0))
+		return slp_call_fail(at, "sl_plan_run_with", SL_EINVAL, "%s is %g", n->name, n->value), false;
+	if (step && !(n->value >= 1 && n->value < 0x1p53 && n->value == floor(n->value)))
+		return slp_call_fail(at, "sl_plan_run_with", SL_EINVAL, "step is %g, a whole number from 1 on needed",
+		                     n->value),
+		       false;
+	memcpy(bits, &n->value, sizeof *bits);
+	if (step) *bits = (uint64_t)n->value;
+	return true;
+}
+
+static bool find_number(const char *at, const sl_plan *p, const struct sl_plan_number *n, struct slp_setting *s)
+{
+	int i = 0;
+	if (!slp_given(at, "sl_plan_run_with", "name of a number", n->name)) return false;
+	while (i < NUMBERS && strcmp(number_names[i], n->name)) i++;
+	if (i == NUMBERS || !has_number(p, n->name))
+		return slp_call_fail(at, "sl_plan_run_with", SL_EINVAL, "no update of the program has the number '%s'",
+		                     n->name),
+		       false;
+	s->name = number_names[i];
+	return number_bits(at, n, &s->bits);
+}
+
+/* ---- the calls of users ------------------------------------------------------------------------------------------ */
+
 /* Runs the program on these inputs and returns at once: out gets its results (sl_graph_outputs returns how many), new
  * tensors that belong to the innermost scope, all NULL after an error.  SL_EINVAL: wrong number of inputs; SL_ESHAPE:
  * shapes or types for which the plan was not compiled; SL_ESTATE: its parameters lost their values in sl_shutdown.
@@ -276,4 +322,30 @@ enum sl_status sl_plan_run_at(const char *at, sl_plan *plan, sl_tensor *const *i
 	for (int i = 0; i < plan->graph->noutputs && !in; i++) out[i] = NULL;
 	if (nin > 0 && !slp_given(at, "sl_plan_run", "array of inputs", in)) return sl_error();
 	return slp_plan_run(at, plan, in, nin, NULL, 0, NULL, out);
+}
+
+/* sl_plan_run with other numbers for its updates in this run: lr, rescale (a factor of the gradients), step (counted
+ * from 1) take the place of all attributes of that name that the program was compiled with.  SL_EINVAL, beside the
+ * errors of sl_plan_run: no update of the program has such a number, a negative or infinite lr, a step below 1.
+ *
+ *     struct sl_plan_number numbers[] = {{"lr", 1e-3}, {"step", 7}};
+ *     enum sl_status s = sl_plan_run_with(plan, in, 4, numbers, 2, &loss); */
+enum sl_status sl_plan_run_with_at(const char *at, sl_plan *plan, sl_tensor *const *in, int nin,
+                                   const struct sl_plan_number *numbers, int count, sl_tensor **out)
+{
+	SLP_CALL("sl_plan_run_with", at);
+	struct slp_setting settings[NUMBERS];
+	if (!slp_given(at, "sl_plan_run_with", "plan", plan) ||
+	    !slp_given(at, "sl_plan_run_with", "array of results", out))
+		return sl_error();
+	for (int i = 0; i < plan->graph->noutputs; i++) out[i] = NULL;
+	if (nin > 0 && !slp_given(at, "sl_plan_run_with", "array of inputs", in)) return sl_error();
+	if (count > 0 && !slp_given(at, "sl_plan_run_with", "array of numbers", numbers)) return sl_error();
+	if (count < 0 || count > NUMBERS) {
+		slp_call_fail(at, "sl_plan_run_with", SL_EINVAL, "%d numbers, at most %d exist", count, NUMBERS);
+		return SL_EINVAL;
+	}
+	for (int i = 0; i < count; i++)
+		if (!find_number(at, plan, &numbers[i], &settings[i])) return sl_error() ? sl_error() : SL_EINVAL;
+	return slp_plan_run(at, plan, in, nin, settings, count, NULL, out);
 }

@@ -6,6 +6,7 @@
  *     h = linear(data, w): float32 (1, 10)     # types are optional
  *     bn = batch_norm(h, g, b, m, v, eps=1e-5)
  *     sgd(w, d, lr=0.1)
+ *     assign(w, h)                             # writes h into w; a call without a name must write something
  *     return h, bn[1] as mean, add(h, 2)       # results after the first by index; names; numbers; nested calls
  *
  * A name with other characters than letters, digits, _ and . stands in quotes. */

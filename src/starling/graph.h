@@ -68,6 +68,7 @@ struct sl_compile_opts {
 	unsigned off;           /* passes not to run: 1u << SL_PASS_FUSE | … (infer cannot be switched off) */
 	bool check;             /* run each pass and compare results before and after it: slow, for finding bugs */
 	sl_device device;       /* the device to run on; default: the default device */
+	bool training;          /* a part of training steps: weights change between runs, so that nothing is packed */
 };
 /* The result of compiling; see sl_plan_info. */
 struct sl_plan_info {
@@ -83,6 +84,15 @@ SL_API sl_plan *sl_compile_at(const char *at, const sl_graph *graph, struct sl_c
 #define sl_compile(graph, ...) sl_compile_at(SL_HERE, graph, (struct sl_compile_opts){__VA_ARGS__})
 SL_API enum sl_status sl_plan_run_at(const char *at, sl_plan *plan, sl_tensor *const *in, int nin, sl_tensor **out);
 #define sl_plan_run(plan, in, nin, out) sl_plan_run_at(SL_HERE, plan, in, nin, out)
+/* Another value for an attribute of all updates in one run: lr, rescale, step. */
+struct sl_plan_number {
+	const char *name;
+	double value;
+};
+SL_API enum sl_status sl_plan_run_with_at(const char *at, sl_plan *plan, sl_tensor *const *in, int nin,
+                                          const struct sl_plan_number *numbers, int count, sl_tensor **out);
+#define sl_plan_run_with(plan, in, nin, numbers, count, out)                                                           \
+	sl_plan_run_with_at(SL_HERE, plan, in, nin, numbers, count, out)
 SL_API const sl_graph *sl_plan_graph(const sl_plan *plan);
 SL_API struct sl_plan_info sl_plan_info(const sl_plan *plan);
 SL_API void sl_plan_free(sl_plan *SL_OPTIONAL plan);

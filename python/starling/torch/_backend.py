@@ -1,0 +1,50 @@
+"""The backend of torch.compile: graphs from Dynamo through AOTAutograd."""
+import functools
+
+from torch._decomp import core_aten_decompositions
+from torch._dynamo.backends.common import aot_autograd
+from torch._functorch.partitioners import min_cut_rematerialization_partition
+from torch._guards import TracingContext
+
+from ._graph import Function
+from ._table import LOWER
+
+
+@functools.lru_cache(maxsize=None)
+def decompositions():
+    """PyTorch's decompositions into core operations, less those of what the table has whole."""
+    return {target: f for target, f in core_aten_decompositions().items() if target not in LOWER}
+
+
+def _boxed(function):
+    """A plain function, whose mark survives Dynamo's wrappers: it takes the arguments in a list, and gives them up."""
+
+    def call(args):
+        return function(args)
+
+    call._boxed_call = True
+    return call
+
+
+def _forward(gm, examples):
+    metadata = getattr(TracingContext.try_get(), "fw_metadata", None)
+    return _boxed(Function(gm, getattr(metadata, "num_forward", None)))
+
+
+def _backward(gm, examples):
+    return _boxed(Function(gm))
+
+
+@functools.lru_cache(maxsize=None)
+def _compiler():
+    return aot_autograd(
+        fw_compiler=_forward, bw_compiler=_backward, inference_compiler=_forward, decompositions=decompositions(),
+        partition_fn=min_cut_rematerialization_partition, keep_inference_input_mutations=True,
+    )  # fmt: skip
+
+
+def backend(gm, example_inputs, **options):
+    """What torch.compile(model, backend="starling") calls."""
+    if options:
+        raise TypeError(f"the backend starling takes no options, not {', '.join(options)}")
+    return _compiler()(gm, example_inputs)

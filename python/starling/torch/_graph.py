@@ -1,0 +1,542 @@
+"""Graphs of ATen operations as functions of PyTorch's tensors: programs, and between them what runs in PyTorch.
+
+Every operation gets a stage.  What the table has joins the program of the stage in which its last argument is known; what the
+table lacks runs in PyTorch after the program of its stage, and what needs its result belongs to the next one.  So there are as
+few programs as the operations in between allow.
+"""
+import collections
+import contextlib
+import logging
+import math
+import operator
+
+import torch
+from torch.fx import Node, map_arg
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils import _pytree as pytree
+
+from .._core import Error, ffi, lib
+from . import _layers  # noqa: F401 - fills the table
+from . import _memory
+from ._table import aten, lowered
+from ._text import DTYPES, HERE, MOST_AXES, Program, Unsupported, Value, raise_error
+
+log = logging.getLogger("starling.torch")
+fallbacks: collections.Counter = collections.Counter()  # operations that were left to PyTorch, by name and reason
+counts: collections.Counter = collections.Counter()  # programs, operations in them, operations left to PyTorch
+RANDOM = torch.Tag.nondeterministic_seeded
+VIEWS = {
+    aten.alias.default, aten.detach.default, aten.clone.default, aten.view.default, aten._unsafe_view.default, aten.reshape.default,
+    aten.unsqueeze.default, aten.squeeze.dim, aten.squeeze.dims, aten.squeeze.default, aten.expand.default, aten.slice.Tensor,
+    aten.permute.default, aten.transpose.int, aten.t.default, aten._to_copy.default,
+}  # fmt: skip
+BY_SHAPE = {"rand_like": torch.rand, "randn_like": torch.randn}  # random: only the shape of their argument matters
+
+
+def left_to_torch(target, reason):
+    """Counts an operation that the table lacks, and says so once."""
+    text = f"{target} {reason}"
+    if text not in fallbacks:
+        log.warning("%s runs in PyTorch: %s", target, reason)
+    fallbacks[text] += 1
+    counts["left to PyTorch"] += 1
+
+
+class Plan:
+    """A compiled program and how it is called."""
+
+    def __init__(self, program, results):
+        self.inputs, self.results, self.labels = list(program.inputs), results, program.labels
+        self.written = [self.inputs.index(v) for v in program.written]
+        self.text, self.updates = program.text(results), program.updates
+        self.plan = None
+        self.compile()
+        counts["programs"] += 1
+        counts["operations in programs"] += len(program.lines)
+
+    def compile(self):
+        """Compiles the text; the engine may have been restarted since."""
+        graph = lib.sl_graph_parse_at(HERE, self.text.encode())
+        # For training, whatever it is for: weights are inputs, so that packing them would be a part of each run.
+        options = {"training": True, "device": _memory.DEVICE}
+        plan = graph and lib.sl_compile_at(HERE, graph, ffi.new("struct sl_compile_opts *", options)[0])
+        lib.sl_graph_free(graph or ffi.NULL)
+        if not plan:
+            raise_error()
+        self.plan = ffi.gc(plan, lib.sl_plan_free)
+
+    def run(self, given, numbers=()):
+        """A run with these pointers: the results."""
+        pointers, out = ffi.new("sl_tensor *[]", given), ffi.new("sl_tensor *[]", len(self.results))
+        if numbers:
+            names = [ffi.new("char[]", name) for name, _ in numbers]
+            pairs = ffi.new("struct sl_plan_number[]", [(name, x) for name, (_, x) in zip(names, numbers)])
+            status = lib.sl_plan_run_with_at(HERE, self.plan, pointers, len(given), pairs, len(pairs), out)
+        else:
+            status = lib.sl_plan_run_at(HERE, self.plan, pointers, len(given), out)
+        if status:
+            raise_error()
+        return [ffi.gc(p, lib.sl_release) for p in out]
+
+
+def is_on_cpu(val):
+    """Whether results are plain tensors in main memory, of types that programs have."""
+    tensors = [t for t in pytree.tree_leaves(val) if t is not None]
+    return all(isinstance(t, torch.Tensor) and t.device.type == "cpu" and t.layout == torch.strided and t.dtype in DTYPES for t in tensors)
+
+
+class Graph:
+    """A graph for given sizes.
+
+    user_results: how many of the outputs are the user's, which have the strides that he expects (None: all).  updates: called
+    with this graph before programs are compiled, to add to them.  tied: inputs that are the same tensor as another one.
+    outputs: what is returned, in the place of the graph's outputs.  plain: everything runs in PyTorch.
+    """
+
+    def __init__(self, gm, concrete, user_results=None, updates=None, tied=None, outputs=None, plain=False):
+        self.concrete = concrete
+        self.values, self.constants, self.kind, self.stage = {}, {}, {}, {}
+        self.programs = collections.defaultdict(Program)
+        self.between = collections.defaultdict(list)  # by stage: nodes that run in PyTorch after its program
+        self.nodes = list(gm.graph.nodes)
+        self.placeholders = [n for n in self.nodes if n.op == "placeholder"]
+        self.gm, self.last, self.late, self.tied, self.extra = gm, 0, [], tied or {}, []
+        self.only, self.plain = outputs, plain
+        self.output = next(n for n in self.nodes if n.op == "output")
+        self.user_results = user_results
+        for node in self.nodes:
+            self.take(node)
+        if updates:
+            updates(self)
+        self.finish()
+
+    # Deciding what runs where
+
+    def take(self, node):
+        """Gives a node its place."""
+        if node.op == "placeholder":
+            self.kind[node], self.stage[node] = "input", -1
+            if node in self.tied:
+                self.values[node] = self.values[self.tied[node]]
+                return
+            val = node.meta.get("val")
+            if isinstance(val, torch.Tensor) and is_on_cpu(val):
+                v = self.values[node] = Value(None, f"a{len(self.values)}", tuple(self.concrete(list(val.shape))), val.dtype)
+                v.source = v
+            elif not isinstance(val, torch.Tensor):
+                self.kind[node], self.constants[node] = "constant", self.concrete(val)
+        elif node.op == "get_attr":
+            self.kind[node], self.constants[node] = "constant", operator.attrgetter(node.target)(self.gm)
+            self.constant_value(node)
+        elif node.op == "call_function":
+            self.take_call(node)
+        elif node.op != "output":
+            raise NotImplementedError(f"a graph with {node.op}")
+
+    def constant_value(self, node):
+        """The value of a constant tensor."""
+        t = self.constants[node]
+        if isinstance(t, torch.Tensor) and is_on_cpu(t):
+            self.constants[node] = t = t.detach().contiguous()
+            self.values[node] = Value(None, f"a{len(self.values)}", tuple(t.shape), t.dtype)
+        self.stage[node] = -1
+
+    def take_call(self, node):
+        inputs = node.all_input_nodes
+        val = node.meta.get("val")
+        if isinstance(val, (torch.SymInt, torch.SymFloat, torch.SymBool, int, float, bool)):
+            self.kind[node], self.constants[node], self.stage[node] = "constant", self.concrete(val), -1
+            return
+        if node.target is operator.getitem and node.args[0] in self.kind and self.kind[node.args[0]] == "program":
+            self.kind[node], self.stage[node] = "program", self.stage[node.args[0]]
+            self.values[node] = self.values[node.args[0]][node.args[1]]
+            return
+        random = isinstance(node.target, torch._ops.OpOverload) and RANDOM in node.target.tags
+        if random and node.target.overloadpacket.__name__ in BY_SHAPE:
+            self.put_between(node, -1)
+            return
+        if not random and all(self.kind[n] == "constant" for n in inputs) and self.is_pure(node):
+            self.compute_constant(node)
+            return
+        if node.target is aten.copy_.default and node.args[0].op == "placeholder":
+            self.late.append(node)
+            self.kind[node], self.stage[node], self.values[node] = "late", -1, self.values.get(node.args[0])
+            return
+        try:
+            self.put_in_program(node, val)
+        except Unsupported as reason:
+            if node.target is not operator.getitem and not random and not self.plain:
+                left_to_torch(node.target, reason)
+            self.put_between(node, max((self.stage[n] for n in inputs), default=-1))
+
+    def is_pure(self, node):
+        return node.target is operator.getitem or (isinstance(node.target, torch._ops.OpOverload) and not node.target._schema.is_mutable)
+
+    def compute_constant(self, node):
+        args, kwargs = self.arguments(node, lambda n: self.constants[n])
+        with torch.no_grad(), torch._C._DisableAutocast():
+            self.constants[node] = node.target(*args, **kwargs)
+        self.kind[node] = "constant"
+        self.constant_value(node)
+
+    def arguments(self, node, get):
+        """The arguments of a node, with numbers in the place of symbols."""
+        args, kwargs = map_arg(node.args, get), map_arg(node.kwargs, get)
+        return self.concrete(args), self.concrete(kwargs)
+
+    def put_between(self, node, stage):
+        self.kind[node], self.stage[node] = "torch", stage
+        self.last = max(self.last, stage + 1)
+        self.between[stage].append(node)
+        val = node.meta.get("val")
+        if isinstance(val, torch.Tensor) and is_on_cpu(val):
+            self.values[node] = Value(None, f"a{len(self.values)}", tuple(self.concrete(list(val.shape))), val.dtype)
+
+    def put_in_program(self, node, val):
+        inputs = node.all_input_nodes
+        if self.plain:
+            raise Unsupported("everything does")
+        if not is_on_cpu(val) or not pytree.tree_leaves(val):
+            raise Unsupported("on another device, or of another type")
+        if not all(n in self.values or self.kind[n] == "constant" for n in inputs):
+            raise Unsupported("of what is no tensor")
+        if node.target is aten.max_pool2d_with_indices.default and self.shows_places(node):
+            raise Unsupported("with its indices")
+        stage = max([self.stage[n] + (self.kind[n] in ("torch", "input")) for n in inputs] + [0])
+        several = isinstance(val, (list, tuple))
+        results = [None if t is None else (tuple(self.concrete(list(t.shape))), t.dtype) for t in (val if several else [val])]
+        args, kwargs = self.arguments(node, lambda n: self.values[n] if n in self.values else self.constants[n])
+        found = lowered(self.programs[stage], node.target, args, kwargs, results)
+        self.kind[node], self.stage[node] = "program", stage
+        self.values[node] = found if several else found[0]
+        self.last = max(self.last, stage)
+
+    def shows_places(self, node):
+        """Whether somebody but the gradient reads the places of maxima."""
+        shown = list(self.output.args[0])[: self.user_results]
+        users = [u for n in node.users if n.target is operator.getitem and n.args[1] == 1 for u in ([n] if n in shown else n.users)]
+        return any(u.op != "output" and u.target is not aten.max_pool2d_with_indices_backward.default for u in users)
+
+    # Making the programs
+
+    def finish(self):
+        """Assigns to inputs at the end, and compiles."""
+        given = self.output.args[0]
+        self.outputs = self.only or (list(given) if isinstance(given, (list, tuple)) else [given])
+        self.assignments = [n for n in self.late if not self.assign(n)]
+        self.seen = set()  # values that PyTorch sees
+        read = [n for stage in self.between.values() for k in stage for n in k.all_input_nodes] + self.assignments
+        for n in [n for n in self.outputs if isinstance(n, Node)] + read:
+            for k in [n] if n not in self.assignments else n.all_input_nodes:
+                self.seen.update(v for v in pytree.tree_leaves(self.values.get(k)) if isinstance(v, Value))
+        needed = self.seen.union(*(program.inputs for program in self.programs.values()))
+        self.steps = []
+        for stage in range(-1, self.last + 1):
+            program = self.programs.get(stage)
+            if program is not None:
+                results = list(dict.fromkeys(v for v in self.all_values() if v in needed and v.program is program))
+                if results or program.written:
+                    results = results or [self.something(program)]
+                    self.steps.append(Plan(program, results))
+            self.steps += self.between.get(stage, [])
+        self.positions = {self.values[n]: i for i, n in enumerate(self.placeholders) if n in self.values}
+        self.kept = {self.values[n]: t for n, t in self.constants.items() if n in self.values}
+        self.prepare_outputs()
+
+    def something(self, program):
+        """A program returns at least one value: a small one."""
+        v = program.op("fill", shape=[1], value=0.0)
+        v.shape, v.dtype = (1,), torch.float32
+        return v
+
+    def all_values(self):
+        for v in self.values.values():
+            yield from (k for k in pytree.tree_leaves(v) if isinstance(k, Value))
+
+    def assign(self, node):
+        """An assignment to an input becomes part of the last program, unless PyTorch sees the old values."""
+        to, source = node.args[:2]
+        v, new = self.values.get(to), self.values.get(source) if isinstance(source, Node) else None
+        val = to.meta["val"]
+        simple = isinstance(v, Value) and isinstance(new, Value) and v.dtype == new.dtype and tuple(v.shape) == tuple(new.shape)
+        if not simple or not self.programs or self.escapes(to) or not val.is_contiguous() or not v.size or v.ndim > MOST_AXES:
+            return False
+        program = self.programs[max(self.programs)]
+        program.effect("assign", v, new, writes=[v])
+        return True
+
+    def escapes(self, node):
+        """Whether PyTorch sees an input's values, or a view of them, after the programs have begun."""
+        return any(
+            u.op == "output" or self.kind[u] == "torch" or (isinstance(self.values.get(u), Value) and self.is_view(u) and self.escapes(u))
+            for u in node.users if u not in self.late
+        )  # fmt: skip
+
+    def is_view(self, node):
+        return node.target in VIEWS
+
+    def strides(self, val):
+        """The strides that PyTorch expects."""
+        return tuple(self.concrete(list(val.stride())))
+
+    def prepare_outputs(self):
+        """Each output: how it is found, and the strides that it must have (None: any)."""
+        self.found = []
+        for i, n in enumerate(self.outputs):
+            strides = None
+            val = n.meta.get("val") if isinstance(n, Node) else None
+            if isinstance(val, torch.Tensor) and (self.user_results is None or i < self.user_results) and val.layout == torch.strided:
+                strides = self.strides(val)
+                strides = None if strides == _memory.contiguous(self.concrete(list(val.shape))) else strides
+            self.found.append((n, strides))
+        self.find_aliases()
+
+    def find_aliases(self):
+        """Results that are views of another result must be that: changes of one are seen in the other."""
+        groups = collections.defaultdict(list)
+        for i, n in enumerate(self.outputs[: self.user_results]):
+            val = n.meta.get("val") if isinstance(n, Node) else None
+            if isinstance(val, torch.Tensor) and val.layout == torch.strided and self.kind[n] == "program":
+                groups[StorageWeakRef(val.untyped_storage())].append(i)
+        self.aliases = {}  # by output: (the output that it is a view of, shape, strides, offset)
+        for members in groups.values():
+            base = next((i for i in members if self.is_whole(self.outputs[i].meta["val"])), None)
+            for i in members:
+                val = self.outputs[i].meta["val"]
+                if base is not None and self.outputs[i] is not self.outputs[base]:
+                    self.aliases[i] = base, self.concrete(list(val.shape)), self.strides(val), self.concrete(val.storage_offset())
+
+    def is_whole(self, val):
+        """Whether a tensor has all elements of its storage, in their order."""
+        shape = self.concrete(list(val.shape))
+        whole = math.prod(shape) * val.element_size() == self.concrete(val.untyped_storage().nbytes())
+        return whole and self.strides(val) == _memory.contiguous(shape)
+
+    # Running
+
+    def __call__(self, args, numbers=(), extra=()):
+        run = Run(self, args)
+        run.theirs.update(zip(self.extra, extra))
+        try:
+            for step in self.steps:
+                if isinstance(step, Plan):
+                    run.program(step, numbers if step.updates else ())
+                else:
+                    run.node(step)
+            for node in self.assignments:
+                run.assign(node)
+            return run.results()
+        except Exception:
+            _memory.forget()  # what was written is spoilt for the engine
+            raise
+
+
+class Run:
+    """A call of a graph: its tensors, PyTorch's and the engine's, by value or node."""
+
+    def __init__(self, graph, args):
+        self.graph, self.ours, self.theirs, self.others = graph, {}, dict(graph.kept), {}
+        self.addresses, self.copies = {}, {}  # of results that are shown; of what does not lie in one piece
+        for n, t in zip(graph.placeholders, args):
+            v = graph.values.get(n)
+            if v is None:
+                self.others[n] = t
+            else:
+                self.theirs[v] = t
+
+    def pointer(self, v):
+        """The engine's tensor of a value."""
+        p = self.ours.get(v)
+        if p is None:
+            t = self.theirs[v]
+            if t.shape != v.shape or t.dtype != v.dtype:
+                raise ValueError(f"a tensor is {tuple(t.shape)} {t.dtype}, compiled for {tuple(v.shape)} {v.dtype}")
+            if not t.is_contiguous() or t.is_neg():
+                t = self.copies[v] = t.detach().resolve_neg().contiguous()
+            p = self.ours[v] = _memory.handle(t)
+        return p
+
+    def program(self, plan, numbers):
+        """Runs a program, and waits for what PyTorch sees of it."""
+        for v, (classes, ignore) in plan.labels.items():
+            check_labels(self.theirs[v], classes, ignore)
+        originals = [self.theirs[plan.inputs[i]] for i in plan.written]
+        given = [self.pointer(v) for v in plan.inputs]
+        for v, p in zip(plan.results, plan.run(given, numbers)):
+            self.ours[v] = p
+        for i, t in zip(plan.written, originals):
+            v = plan.inputs[i]
+            _memory.wait(given[i])
+            if v in self.copies:
+                t.detach().copy_(self.copies[v])
+        for v in plan.results:
+            if v in self.graph.seen:
+                self.theirs[v] = self.show(v)
+
+    def show(self, v):
+        """A result as PyTorch's tensor.  Results in one place share a tensor's counter of changes in place."""
+        t = _memory.shown(self.ours[v], v.shape, v.dtype)
+        first = self.addresses.setdefault(t.data_ptr(), t)
+        return t if first is t or first.numel() != t.numel() or first.dtype != t.dtype else first.view(v.shape)
+
+    def get(self, n):
+        """A node's value for PyTorch."""
+        v = self.graph.values.get(n)
+        if isinstance(v, Value):
+            t, val = self.theirs[v], n.meta.get("val")
+            return with_strides(t, self.graph.strides(val)) if v.program is not None and isinstance(val, torch.Tensor) else t
+        if isinstance(v, list):
+            return [None if k is None else self.theirs[k] for k in v]
+        return self.graph.constants[n] if n in self.graph.constants else self.others[n]
+
+    def node(self, node):
+        """An operation in PyTorch."""
+        graph, name = self.graph, getattr(getattr(node.target, "overloadpacket", None), "__name__", None)
+        if name in BY_SHAPE:
+            val = node.meta["val"]
+            y = BY_SHAPE[name](graph.concrete(list(val.shape)), dtype=val.dtype, device=val.device)
+        else:
+            args, kwargs = graph.arguments(node, self.get)
+            with torch.no_grad(), torch._C._DisableAutocast():
+                y = node.target(*args, **kwargs)
+        v = graph.values.get(node)
+        if isinstance(v, Value):
+            self.theirs[v] = y
+        else:
+            self.others[node] = y
+
+    def assign(self, node):
+        """An assignment to an input that no program does."""
+        to, source = node.args[:2]
+        with torch.no_grad():
+            self.get(to).copy_(self.get(source))
+
+    def is_shared(self, n, v, t, owner):
+        """Whether a result would be a tensor that somebody else has, too."""
+        if n in self.graph.constants or (v in self.graph.positions and n.op != "placeholder"):
+            return True
+        return owner.setdefault(v, n) is not n or (isinstance(v, Value) and v.program is not None and t._is_view())
+
+    def results(self):
+        """The outputs."""
+        out, owner = [], {}  # owner: the first node that gave a value
+        for n, strides in self.graph.found:
+            if not isinstance(n, Node):
+                out.append(n)
+                continue
+            v = self.graph.values.get(n)
+            if v is None and n in self.graph.values:  # the places of maxima: a reader fails
+                out.append(torch.empty(0, dtype=torch.int64))
+                continue
+            t = self.theirs[v] if isinstance(v, Value) else self.get(n)
+            if isinstance(t, torch.Tensor):
+                if self.is_shared(n, v, t, owner):
+                    t = t.clone()
+                if strides is not None:
+                    t = with_strides(t, strides)
+            out.append(t)
+        for i, (base, shape, strides, offset) in self.graph.aliases.items():
+            out[i] = out[base].as_strided(shape, strides, offset)
+        return out
+
+
+def with_strides(t, strides):
+    """The same elements with these strides."""
+    if t.stride() == strides or any(s == 0 for s in strides) or math.prod(t.shape) < 2:
+        return t
+    return torch.empty_strided(t.shape, strides, dtype=t.dtype).copy_(t)
+
+
+def check_labels(t, classes, ignore):
+    """PyTorch's error for labels that are no class."""
+    low, high = torch.aminmax(t) if t.numel() else (0, 0)
+    if high >= classes or (low < 0 and bool(((t < 0) & (t != ignore)).any())):
+        bad = high if high >= classes else low
+        raise IndexError(f"Target {int(bad)} is out of bounds.")
+
+
+class Symbols:
+    """The sizes of a call: numbers in the place of a graph's symbols."""
+
+    def __init__(self, placeholders):
+        self.by = []  # (placeholder's position, axis or None, symbol)
+        known = set()
+        for i, n in enumerate(placeholders):
+            val = n.meta.get("val")
+            dims = [(None, val)] if isinstance(val, torch.SymInt) else enumerate(val.shape) if isinstance(val, torch.Tensor) else []
+            for axis, d in dims:
+                symbol = d.node.expr if isinstance(d, torch.SymInt) else None
+                if symbol is not None and symbol.is_Symbol and symbol not in known:
+                    known.add(symbol)
+                    self.by.append((i, axis, symbol))
+
+    def key(self, args):
+        """The numbers of a call."""
+        return tuple(int(args[i]) if axis is None else int(args[i].shape[axis]) for i, axis, _ in self.by)
+
+    def concrete(self, key):
+        """A function that puts these numbers in the place of symbols."""
+        numbers = {symbol: n for (_, _, symbol), n in zip(self.by, key)}
+
+        def one(x):
+            if not isinstance(x, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+                return x
+            y = x.node.expr.xreplace(numbers) if hasattr(x.node.expr, "xreplace") else x.node.expr
+            if getattr(y, "free_symbols", None):
+                raise NotImplementedError(f"the size {x} is not known before the call")
+            return int(y) if isinstance(x, torch.SymInt) else float(y) if isinstance(x, torch.SymFloat) else bool(y)
+
+        def concrete(x):
+            if isinstance(x, (list, tuple)):
+                return type(x)(map(concrete, x)) if type(x) in (list, tuple) else [concrete(k) for k in x]
+            if isinstance(x, dict):
+                return {k: concrete(v) for k, v in x.items()}
+            return one(x)
+
+        return concrete
+
+
+class Function:
+    """A graph for any sizes: programs are made for each that is met."""
+
+    MOST = 64  # sizes whose programs are kept
+
+    def __init__(self, gm, user_results=None):
+        self.gm, self.user_results = gm, user_results
+        self.symbols = Symbols([n for n in gm.graph.nodes if n.op == "placeholder"])
+        self.known, self.generation = {}, None
+
+    def __call__(self, args):
+        given = list(args)
+        args.clear()  # memory goes with the last reader
+        key = self.symbols.key(given)
+        if self.generation != _memory.generation():  # the engine was stopped meanwhile
+            self.known.clear()
+            self.generation = _memory.generation()
+        graph = self.known.get(key)
+        if graph is None:
+            with outside_of_tracing():
+                graph = self.compile(self.symbols.concrete(key))
+            if len(self.known) >= self.MOST:
+                del self.known[next(iter(self.known))]
+            self.known[key] = graph
+        return graph(given)
+
+    def compile(self, concrete):
+        """The graph for these sizes; in PyTorch alone if the engine refuses it."""
+        try:
+            return Graph(self.gm, concrete, self.user_results)
+        except (Error, NotImplementedError) as error:
+            log.warning("a graph runs in PyTorch: %s", error)
+            fallbacks[f"a graph: {error}"] += 1
+            counts["left to PyTorch"] += 1
+            return Graph(self.gm, concrete, self.user_results, plain=True)
+
+
+@contextlib.contextmanager
+def outside_of_tracing():
+    """Computes constants with tensors that have values."""
+    from torch._subclasses.fake_tensor import unset_fake_temporarily
+
+    with unset_fake_temporarily():
+        yield

@@ -1,0 +1,118 @@
+"""One piece of memory for PyTorch's tensors and Starling's: inputs are adopted, results are shown in place.
+
+The engine's handle of a piece of memory is kept by address and type, because making one costs more than a small program.
+Programs run on CPUs and each call waits for its results, so between calls no task uses a handle, and main memory has the only
+copy: whatever PyTorch does to the memory meanwhile (writing it, freeing it, giving it to another tensor) is seen, or does not
+matter, at the next call, which takes the address from a tensor that is alive.
+"""
+import math
+import threading
+
+import torch
+
+from .._core import InternalError, ffi, lib
+from ._text import HERE, NUMBERS, raise_error
+
+MOST = 2048  # handles that are kept, of some 20 KB each
+DEVICE = (lib.SL_DEVICE_CPU, -1)
+_AXES = 6
+
+_handles: dict = {}  # (address, shape, dtype): [a pointer of the engine, which has the reference; whether it was used again]
+_shown: dict = {}  # the same for results whose memory PyTorch's tensors show
+_lock = threading.Lock()
+_stops = 0
+
+
+def _shape(shape):
+    return (len(shape), (*shape, *[0] * (_AXES - len(shape))))
+
+
+def _adopt(t, key):
+    p = lib.sl_adopt_at(HERE, ffi.cast("void *", key[0]), _shape(key[1]), ffi.NULL, ffi.NULL, (NUMBERS[t.dtype], DEVICE))
+    if not p:
+        raise_error()
+    p = ffi.gc(p, lib.sl_release)
+    with _lock:
+        if len(_handles) >= MOST:
+            _make_room()
+        _handles[key] = [p, False]
+    return p
+
+
+def _make_room():
+    """Drops handles that were used only once, or the older half; a call under way has references."""
+    once = [key for key, entry in _handles.items() if not entry[1]]
+    for key in once if len(once) >= MOST // 4 else list(_handles)[: MOST // 2]:
+        del _handles[key]
+    for entry in _handles.values():
+        entry[1] = False
+
+
+def handle(t):
+    """The engine's tensor over the memory of a contiguous tensor with elements."""
+    key = (t.data_ptr(), t.shape, t.dtype)
+    p = _shown.get(key)
+    if p is not None:
+        return p
+    entry = _handles.get(key)
+    if entry is None:
+        return _adopt(t, key)
+    entry[1] = True
+    return entry[0]
+
+
+def forget():
+    """Drops all handles: after an error, which spoils what was written."""
+    with _lock:
+        _handles.clear()
+
+
+def shown(p, shape, dtype):
+    """A PyTorch tensor over the memory of a result; waits for it."""
+    if lib.sl_tensor_dtype(p) != NUMBERS[dtype] or lib.sl_tensor_size(p) != math.prod(shape):
+        raise InternalError(f"a result is not {dtype} {tuple(shape)}")
+    values = lib.sl_values_at(HERE, p)
+    if not values:  # written more than once, or with GPUs: a copy
+        if lib.sl_error():
+            raise_error()
+        t = torch.empty(shape, dtype=dtype)
+        if lib.sl_read_at(HERE, p, ffi.cast("void *", t.data_ptr()), t.nbytes):
+            raise_error()
+        return t
+    key = (int(ffi.cast("uintptr_t", values)), torch.Size(shape), dtype)
+    _shown[key] = p
+
+    def end(_):
+        if _shown.get(key) is p:
+            del _shown[key]
+        lib.sl_values_end(p)
+
+    seen = ffi.gc(ffi.cast("char *", values), end)
+    flat = torch.frombuffer(ffi.buffer(seen, lib.sl_tensor_bytes(p)), dtype=dtype)
+    # Another tensor over its storage, not a view: PyTorch forbids changes in place of views that a function returned.
+    return torch.empty(0, dtype=dtype).set_(flat.untyped_storage(), 0, shape, contiguous(shape))
+
+
+def generation():
+    """Another number after each stop of the engine: handles and plans are those of one run of it."""
+    global _stops
+    if not lib.sl_is_initialized():
+        _stops += 1
+        forget()
+        if lib.sl_init_at(HERE, ffi.NULL):
+            raise_error()
+    return _stops
+
+
+def contiguous(shape):
+    """The strides of an array in C's order."""
+    strides = [1] * len(shape)
+    for i in range(len(shape) - 2, -1, -1):
+        strides[i] = strides[i + 1] * max(shape[i + 1], 1)
+    return tuple(strides)
+
+
+def wait(p):
+    """Waits for what a program wrote into an input."""
+    if lib.sl_wait_at(HERE, p):
+        raise_error()

@@ -1,0 +1,433 @@
+"""The table: what each ATen operation is in the text of programs.  This file: elementwise, reductions, moving.
+
+A function of the table gets the program and the operation's arguments, values in the place of tensors, and returns a value, or
+a list for several results; p.shape and p.dtype are those of its (first) result.  It raises Unsupported for what it cannot say.
+"""
+import functools
+import math
+
+import torch
+
+from ._text import DTYPES, MOST_AXES, NUMBERS, Unsupported, Value
+
+aten = torch.ops.aten
+FLOATS = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
+LOWER: dict = {}  # ATen operation: function
+ANY: set = set()  # operations of the table that check types by themselves; all others take and give floats
+
+
+def lower(*targets, any_type=False):
+    """Enters a function into the table."""
+
+    def keep(function):
+        LOWER.update(dict.fromkeys(targets, function))
+        if any_type:
+            ANY.update(targets)
+        return function
+
+    return keep
+
+
+def need(condition, reason):
+    """Leaves the operation to PyTorch unless the condition holds."""
+    if not condition:
+        raise Unsupported(reason)
+
+
+def values_in(args):
+    """All values among arguments."""
+    for a in args:
+        if isinstance(a, Value):
+            yield a
+        elif isinstance(a, (list, tuple)):
+            yield from values_in(a)
+
+
+def typed(p, v, shape, dtype):
+    """Gives a value that is part of a computation its type."""
+    v.shape, v.dtype = tuple(shape), dtype
+    return v
+
+
+def lowered(p, target, args, kwargs, results):
+    """The values of an ATen operation; results: (shape, dtype) of each, None where there is none."""
+    if target not in LOWER:
+        raise Unsupported("it is not in the table")
+    if target is aten._native_batch_norm_legit_no_training.default:
+        results = results[:1]  # the others are empty
+    p.shape, p.dtype = next(r for r in results if r is not None)
+    p.results = results
+    given = list(values_in(args)) + list(values_in(kwargs.values()))
+    for shape, dtype in [(v.shape, v.dtype) for v in given] + [r for r in results if r is not None]:
+        need(dtype in DTYPES and (target in ANY or dtype in FLOATS), f"of {str(dtype)[6:]}")
+        need(len(shape) <= MOST_AXES, f"of {len(shape)} axes")
+        need(math.prod(shape), "of empty tensors")
+    lines, inputs = len(p.lines), dict(p.inputs)
+    try:
+        y = LOWER[target](p, *args, **kwargs)
+    except (Unsupported, TypeError) as error:  # a TypeError: arguments that the function does not have
+        del p.lines[lines:]
+        p.inputs = inputs
+        raise error if isinstance(error, Unsupported) else Unsupported("with these arguments") from None
+    listed = y if isinstance(y, list) else [y]
+    for v, r in zip(listed, results):
+        if v is not None and v.shape is None:
+            v.shape, v.dtype = r
+    return listed
+
+
+# ---- elementwise ------------------------------------------------------------------------------------------------------
+
+
+def unary(name):
+    """A function of one tensor."""
+    return lambda p, x: p.op(name, x)
+
+
+for _name in (
+    "neg abs exp log sqrt reciprocal relu sigmoid tanh sin cos tan asin acos atan sinh cosh asinh acosh atanh erf log1p expm1 rsqrt sign floor ceil round silu"
+).split():
+    LOWER[getattr(aten, _name).default] = unary(_name)
+
+
+def number(x):
+    """A Python number as an attribute: infinities and NaN have no text."""
+    need(isinstance(x, (int, float)), "of numbers that are not real")
+    need(math.isfinite(x) and abs(x) < 2**1000, "with a number that is not finite")
+    return float(x)
+
+
+def arithmetic(name):
+    """A function of two tensors, or a tensor and a number, broadcast."""
+
+    def function(p, a, b, alpha=1):
+        if p.dtype not in FLOATS:
+            return whole(p, name, a, b, alpha)
+        if not isinstance(a, Value):
+            need(name in ("sub", "div", "pow") and alpha == 1, "with these arguments")
+            return p.op(f"r{name}_scalar", p.cast(b, p.dtype), value=number(a))
+        a = p.cast(a, p.dtype)
+        if not isinstance(b, Value):
+            return p.op(f"{name}_scalar", a, value=number(b) * alpha)
+        b = p.cast(b, p.dtype)
+        return p.op(name, a, b if alpha == 1 else typed(p, p.op("mul_scalar", b, value=number(alpha)), b.shape, b.dtype))
+
+    return function
+
+
+def whole(p, name, a, b, alpha):
+    """Counters: int64 and a small number, which cannot saturate where PyTorch's would not wrap."""
+    need(isinstance(a, Value) and a.dtype == p.dtype == torch.int64 and name in ("add", "sub"), "of integers")
+    need(isinstance(b, int) and abs(b * alpha) < 2**31, "of integers")
+    return p.op(f"{name}_scalar", a, value=float(b * alpha))
+
+
+def overloads(name):
+    """The overloads of an operation that take two operands."""
+    packet = getattr(aten, name)
+    known = ("Tensor", "Scalar", "Tensor_Tensor", "Tensor_Scalar", "default")
+    return [getattr(packet, o) for o in known if o in packet.overloads()]
+
+
+for _name in "add sub mul div pow maximum minimum".split():
+    lower(*overloads(_name), any_type=True)(arithmetic(_name))
+lower(aten.pow.Scalar, any_type=True)(arithmetic("pow"))
+
+
+@lower(aten.rsub.Scalar, aten.rsub.Tensor, any_type=True)
+def _(p, a, b, alpha=1):
+    need(alpha == 1, "with alpha")
+    return arithmetic("sub")(p, b, a)
+
+
+def common(a, b):
+    """The type in which two operands are compared."""
+    if not isinstance(b, Value):
+        return a.dtype
+    if a.dtype == b.dtype:
+        return a.dtype
+    meta = [torch.empty(v.shape, dtype=v.dtype, device="meta") for v in (a, b)]
+    return torch.result_type(*meta)
+
+
+def comparison(name):
+    """A comparison: operations of programs give numbers."""
+
+    def function(p, a, b):
+        dtype = common(a, b)
+        need(dtype in FLOATS, "of integers")
+        a = p.cast(a, dtype)
+        y = p.op(name, a, p.cast(b, dtype)) if isinstance(b, Value) else p.op(f"{name}_scalar", a, value=number(b))
+        return p.op("cast", y, dtype=NUMBERS[p.dtype])
+
+    return function
+
+
+for _name in "eq ne lt le gt ge".split():
+    lower(*overloads(_name), any_type=True)(comparison(_name))
+
+
+def truth(p, x):
+    """A condition as numbers 1 and 0, in float32."""
+    return p.cast(p.cast(x, torch.bool), torch.float32)
+
+
+@lower(aten.logical_not.default, aten.bitwise_not.default, any_type=True)
+def _(p, x):
+    need(x.dtype == torch.bool or x.dtype in FLOATS, "of integers")
+    return p.op("cast", p.op("rsub_scalar", truth(p, x), value=1.0), dtype=NUMBERS[torch.bool])
+
+
+def logical(name):
+    """Of two truth values."""
+
+    def function(p, a, b):
+        need(isinstance(b, Value) and all(x.dtype == torch.bool or x.dtype in FLOATS for x in (a, b)), "of integers")
+        return p.op("cast", p.op(name, truth(p, a), truth(p, b)), dtype=NUMBERS[torch.bool])
+
+    return function
+
+
+for _name in ("and", "or", "xor"):
+    lower(getattr(aten, f"logical_{_name}").default, getattr(aten, f"bitwise_{_name}").Tensor, any_type=True)(logical(f"logical_{_name}"))
+
+
+@lower(aten.where.self, any_type=True)
+def _(p, c, a, b):
+    need(p.dtype in FLOATS, f"of {str(p.dtype)[6:]}")
+    c = p.cast(p.cast(c, torch.bool), p.dtype)
+    return p.op("add", p.op("take_if", c, p.cast(a, p.dtype)), p.op("take_unless", c, p.cast(b, p.dtype)))
+
+
+@lower(aten.clamp.default)
+def _(p, x, low=None, high=None):
+    need(low is None or high is None or low <= high, "with limits that cross")
+    if low is not None and math.isfinite(low):
+        x = p.op("maximum_scalar", x, value=number(low))
+    if high is not None and math.isfinite(high):
+        x = p.op("minimum_scalar", x, value=number(high))
+    return x
+
+
+@lower(aten.clamp.Tensor)
+def _(p, x, low=None, high=None):
+    if low is not None:
+        x = p.op("maximum", p.cast(x, p.dtype), p.cast(low, p.dtype))
+        x.shape, x.dtype = p.shape, p.dtype
+    return x if high is None else p.op("minimum", p.cast(x, p.dtype), p.cast(high, p.dtype))
+
+
+@lower(aten.square.default)
+def _(p, x):
+    return p.op("square", x)
+
+
+@lower(aten.leaky_relu.default)
+def _(p, x, slope=0.01):
+    below = p.op("mul_scalar", p.op("minimum_scalar", x, value=0.0), value=number(slope))
+    return p.op("add", p.op("relu", x), below)
+
+
+@lower(aten.elu.default)
+def _(p, x, alpha=1.0, scale=1.0, input_scale=1.0):
+    need(input_scale == 1, "with input_scale")
+    below = p.op("mul_scalar", p.op("expm1", p.op("minimum_scalar", x, value=0.0)), value=number(alpha) * number(scale))
+    above = p.op("relu", x)
+    return p.op("add", above if scale == 1 else p.op("mul_scalar", above, value=number(scale)), below)
+
+
+@lower(aten.isnan.default, any_type=True)
+def _(p, x):
+    need(x.dtype in FLOATS, "of integers")
+    return p.op("cast", p.op("isnan", x), dtype=NUMBERS[torch.bool])
+
+
+@lower(aten.gelu.default)
+def _(p, x, approximate="none"):
+    return p.op("gelu_tanh" if approximate == "tanh" else "gelu", x)
+
+
+@lower(aten.gelu_backward.default)
+def _(p, dy, x, approximate="none"):
+    return p.op("gelu_tanh_grad" if approximate == "tanh" else "gelu_grad", dy, x)
+
+
+@lower(aten.threshold_backward.default)
+def _(p, dy, y, threshold):
+    need(threshold == 0, "with a threshold")
+    return p.op("relu_grad", dy, y)
+
+
+LOWER[aten.sigmoid_backward.default] = lambda p, dy, y: p.op("sigmoid_grad", dy, y)
+LOWER[aten.tanh_backward.default] = lambda p, dy, y: p.op("tanh_grad", dy, y)
+LOWER[aten.silu_backward.default] = lambda p, dy, x: p.op("silu_grad", dy, x)
+
+
+@lower(aten._to_copy.default, any_type=True)
+def _(p, x, dtype=None, layout=None, device=None, pin_memory=None, non_blocking=False, memory_format=None):
+    # To integers, what is out of range is saturated here and undefined there; NaN has no integer.
+    need(p.dtype in FLOATS or p.dtype == torch.bool or x.dtype == torch.bool, f"to {str(p.dtype)[6:]}")
+    need(x.dtype != torch.int64 or p.dtype != torch.bool, "of int64")
+    return p.cast(x, p.dtype)
+
+
+@lower(aten.full_like.default)
+def _(p, x, value, **_):
+    return p.op("fill", shape=list(p.shape), value=number(value), dtype=NUMBERS[p.dtype])
+
+
+# ---- reductions -------------------------------------------------------------------------------------------------------
+
+
+def reduction(p, x, axes=None, keepdims=False, dtype=None, *, name="sum"):
+    """A reduction over axes; none given: over all."""
+    if isinstance(axes, int):
+        axes = [axes]
+    x = p.cast(x, p.dtype)
+    if not x.ndim:
+        return p.op("copy", x)
+    axes = sorted(k % x.ndim for k in axes) if axes else list(range(x.ndim))
+    return p.op(name, x, axes=axes, keepdims=bool(keepdims))
+
+
+lower(aten.sum.default, aten.sum.dim_IntList)(reduction)
+for _name, _targets in (
+    ("mean", (aten.mean.default, aten.mean.dim)), ("max", (aten.amax.default,)), ("min", (aten.amin.default,)),
+    ("max", (aten.max.default,)), ("min", (aten.min.default,)),
+):  # fmt: skip
+    lower(*_targets)(functools.partial(reduction, name=_name))
+
+
+@lower(aten.sum.default, aten.sum.dim_IntList, any_type=True)
+def _(p, x, axes=None, keepdims=False, dtype=None):
+    need(p.dtype in FLOATS and (x.dtype in FLOATS or x.dtype == torch.bool), "of integers")
+    return reduction(p, x, axes, keepdims)
+
+
+@lower(aten.var.correction)
+def _(p, x, axes=None, *, correction=1, keepdim=False):
+    need(x.ndim, "of a scalar")
+    axes = sorted(k % x.ndim for k in axes) if axes else list(range(x.ndim))
+    n = math.prod(x.shape[k] for k in axes)
+    rest = n - (1 if correction is None else correction)
+    need(rest > 0, "of too few elements")
+    off = p.op("sub", x, p.op("mean", x, axes=axes, keepdims=True))
+    return p.op("mul_scalar", p.op("sum", p.op("square", off), axes=axes, keepdims=bool(keepdim)), value=1 / rest)
+
+
+@lower(aten.cumsum.default)
+def _(p, x, dim, dtype=None):
+    need(x.ndim and x.dtype == p.dtype, "with another type")
+    return p.op("cumsum", x, axis=dim % x.ndim)
+
+
+# ---- moving -----------------------------------------------------------------------------------------------------------
+
+
+@lower(aten.alias.default, aten.detach.default, aten.lift_fresh_copy.default, any_type=True)
+def _(p, x):
+    return x
+
+
+@lower(aten.clone.default, any_type=True)
+def _(p, x, memory_format=None):
+    return x
+
+
+def reshaped(p, x, *_, **__):
+    """Another shape of the same elements."""
+    y = p.op("reshape", x, shape=list(p.shape))
+    y.source = x.source
+    return y
+
+
+lower(
+    aten.view.default, aten._unsafe_view.default, aten.reshape.default, aten.unsqueeze.default, aten.squeeze.dim, aten.squeeze.dims,
+    aten.squeeze.default, any_type=True,
+)(reshaped)  # fmt: skip
+
+
+@lower(aten.permute.default, aten.transpose.int, aten.t.default, any_type=True)
+def _(p, x, *axes):
+    n = x.ndim
+    if n < 2:
+        return x
+    if len(axes) == 2:
+        a, b = (k % n for k in axes)
+        order = list(range(n))
+        order[a], order[b] = b, a
+    else:
+        order = [k % n for k in (axes[0] if axes else range(n)[::-1])]
+    if order == [1, 0] and x.base is not None:
+        return x.base  # twice
+    y = p.op("transpose", x, axes=order)
+    y.base = x if order == [1, 0] else None
+    return y
+
+
+@lower(aten.expand.default, any_type=True)
+def _(p, x, *_, **__):
+    return p.op("broadcast_to", x, shape=list(p.shape)) if tuple(x.shape) != tuple(p.shape) else x
+
+
+@lower(aten.cat.default, any_type=True)
+def _(p, xs, dim=0):
+    need(all(x.dtype == p.dtype and x.ndim == len(p.shape) for x in xs), "of several types")
+    return p.op("concat", *xs, axis=dim % len(p.shape)) if len(xs) > 1 else xs[0]
+
+
+def cut(p, x, axis, begin, end, step=1):
+    """Elements begin, begin + step … up to end of an axis."""
+    return p.op("slice", x, axis=axis % x.ndim, begin=begin, end=end, step=step)
+
+
+@lower(aten.slice.Tensor, any_type=True)
+def _(p, x, dim=0, start=None, end=None, step=1):
+    begin, end, step = slice(start, end, step).indices(x.shape[dim])
+    return x if (begin, end, step) == (0, x.shape[dim], 1) else cut(p, x, dim, begin, end, step)
+
+
+@lower(aten.slice_backward.default)
+def _(p, dy, sizes, dim, start, end, step):
+    begin, end, step = slice(start, end, step).indices(sizes[dim])
+    return p.op("slice_grad", dy, axis=dim % len(sizes), begin=begin, end=end, step=step, size=sizes[dim])
+
+
+@lower(aten.select.int, any_type=True)
+def _(p, x, dim, i):
+    i %= x.shape[dim]
+    return p.op("reshape", cut(p, x, dim, i, i + 1), shape=list(p.shape))
+
+
+@lower(aten.select_backward.default)
+def _(p, dy, sizes, dim, i):
+    dim %= len(sizes)
+    i %= sizes[dim]
+    one = p.op("reshape", dy, shape=[*sizes[:dim], 1, *sizes[dim + 1 :]])
+    return p.op("slice_grad", one, axis=dim, begin=i, end=i + 1, step=1, size=sizes[dim])
+
+
+@lower(aten.split_with_sizes.default, any_type=True)
+def _(p, x, sizes, dim=0):
+    ends = [sum(sizes[: i + 1]) for i in range(len(sizes))]
+    need(all(sizes), "of empty tensors")
+    return [cut(p, x, dim, e - n, e) for n, e in zip(sizes, ends)]
+
+
+@lower(aten.unbind.int, any_type=True)
+def _(p, x, dim=0):
+    return [p.op("reshape", cut(p, x, dim, i, i + 1), shape=list(p.shape)) for i in range(x.shape[dim])]
+
+
+@lower(aten.embedding.default, any_type=True)
+def _(p, w, i, padding=-1, scale=False, sparse=False):
+    need(i.dtype in (torch.int32, torch.int64) and w.dtype in FLOATS, "with these types")
+    need(w.ndim == 2 and i.ndim < MOST_AXES, "of so many axes")
+    return p.op("gather", w, p.cast(i, torch.int32))
+
+
+@lower(aten.embedding_dense_backward.default, any_type=True)
+def _(p, dy, i, rows, padding, scale):
+    need(not scale and (padding is None or padding < 0), "with a padding index")
+    need(i.dtype in (torch.int32, torch.int64) and dy.dtype in FLOATS, "with these types")
+    return p.op("gather_grad", dy, p.cast(i, torch.int32), rows=rows)
