@@ -268,12 +268,13 @@ class Given(unittest.TestCase):
         for wrong in (
             lambda: nd.FullyConnected(x, nd.ones((1, 12)), one, no_bias=True, num_hidden=1), lambda: nd.Convolution(image, nd.ones((1, 1, 2, 2)), one, no_bias=True, num_filter=1, kernel=(2, 2)),
             lambda: nd.Deconvolution(image, nd.ones((1, 1, 2, 2)), one, no_bias=True, num_filter=1, kernel=(2, 2)), lambda: nd.SequenceMask(x, nd.ones(3)),
-            lambda: nd.SequenceLast(x, nd.ones(3)), lambda: nd.SequenceReverse(x, nd.ones(3)), lambda: nd.SequenceMask(x, use_sequence_length=True),
+            lambda: nd.SequenceLast(x, nd.ones(3)), lambda: nd.elemwise_add(x, x[0]), lambda: nd.add_n(x, x[0]), lambda: nd.SequenceReverse(x, nd.ones(3)), lambda: nd.SequenceMask(x, use_sequence_length=True),
             lambda: npx.random.bernoulli(2, size=(2,)), lambda: npx.random.bernoulli(float("nan"), size=(2,)),
         ):  # fmt: skip
             self.assertRaises(ValueError, wrong)
         with self.assertRaises(ValueError):
             mx.metric.TopKAccuracy(top_k=9).update([nd.array([0])], [nd.array([[0.4, 0.6]])])
+        self.assertEqual(nd.elemwise_mul(x, x).shape, nd.broadcast_mul(x, x[0]).shape)
         self.assertEqual(nd.FullyConnected(x, nd.ones((1, 12)), one, num_hidden=1).asnumpy().tolist(), [[13], [13]])
 
 

@@ -5,7 +5,7 @@ import operator
 import numpy
 
 from .. import _ops as ops
-from .._core import NULL, lib, pointer
+from .._core import NULL, ShapeError, lib, pointer
 from .._tensor import Tensor, array as _array
 from . import _whole
 from .context import known
@@ -146,6 +146,22 @@ def sign(data):
     return ops.gt_scalar(data, 0) - ops.lt_scalar(data, 0)
 
 
+def _same_shapes(name, *arrays):
+    shapes = {x.shape for x in arrays if isinstance(x, Tensor) and x.shape is not None}
+    if len(shapes) > 1:
+        raise ShapeError(f"{name}: the shapes {' and '.join(map(str, sorted(shapes)))} are not the same")
+
+
+def _of_one_shape(name, function):
+    """What MXNet does not broadcast."""
+
+    def call(lhs, rhs):
+        _same_shapes(name, lhs, rhs)
+        return function(lhs, rhs)
+
+    return call
+
+
 _TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 
 
@@ -167,7 +183,7 @@ def _binary(name, *mx_names):
         return swapped(rhs, lhs)
 
     for mx in mx_names:
-        globals()[mx] = call
+        globals()[mx] = _of_one_shape(mx, call) if mx.startswith("elemwise_") else call
         __all__.append(mx)
 
 
@@ -191,7 +207,8 @@ for _c, _names in (
 
 @_public
 def add_n(*args):
-    """The sum of arrays."""
+    """The sum of arrays of one shape."""
+    _same_shapes("add_n", *args)
     total = args[0]
     for x in args[1:]:
         total = total + x
