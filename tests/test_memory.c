@@ -246,7 +246,7 @@ static void test_gradients_hybrid(void)
 		leave(600 * MIB);
 		SL_RECORD
 			CHECK_NULL(sl_forward(net, x), SL_ENOMEM, "sl_forward",
-			           "test_memory.c:", "with its backward pass: no memory");
+			           "test_memory.c:", "with its backward pass: out of memory");
 		limit(0);
 		CHECK_OK(sl_wait(sl_forward(net, x)));
 	}
