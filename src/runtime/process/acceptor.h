@@ -12,7 +12,7 @@
 
 #define SLP_MAGIC "STARLING"
 
-enum { SLP_NONCE = 16, SLP_CALLERS_MOST = 64, SLP_HELLO_MOST = 256 };
+enum { SLP_NONCE = 16, SLP_CALLERS_MOST = 512, SLP_HELLO_MOST = 256 };
 
 struct slp_greeting {
 	char magic[8];
@@ -30,8 +30,8 @@ struct slp_caller {
 struct slp_acceptor {
 	int listener; /* -1: none */
 	int count;
-	size_t hello; /* bytes of a hello */
-	struct slp_caller list[SLP_CALLERS_MOST];
+	size_t hello;            /* bytes of a hello */
+	struct slp_caller *list; /* of SLP_CALLERS_MOST; NULL: nobody has come */
 };
 
 /* Waits for a whole hello, which proves nothing yet; the socket belongs to the caller.  False: the time is over. */
