@@ -9,6 +9,8 @@
 bool slp_calls_stop(const char *function, double seconds);
 void slp_calls_go_on(void);
 void slp_gate_forked(void); /* in a child process, where the other threads are not */
+/* Whether this is a thread of the process that was forked, which is not here. */
+bool slp_call_is_lost(const struct slp_call *call);
 
 /* Calls `free` with what no call that begins from now on can see, once all calls under way have ended: at once if there
  * is none. */
