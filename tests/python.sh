@@ -26,6 +26,8 @@ for name in test_native test_options test_owners test_operands test_unknown test
   echo "--- $name"
   (cd "$srcdir/python/tests" && "$python" -m unittest "$name")
 done
+echo "--- pairs"
+"$python" "$STARLING_SOURCE/python/tests/pairs.py" --pairs "${PYTHON_PAIRS:-20}"
 
 programs() {
   local name
