@@ -8,7 +8,7 @@ export STARPU_SILENT=1 STARPU_NCPU=1 TMPDIR=$tmp/tmp
 mkdir "$TMPDIR"
 sum() { run 0 env "$@" models/mlp --limit 100 --epochs 1 --quiet; }
 
-left() { find "$TMPDIR" -mindepth 1 | head -n 3; }
+left() { find "$TMPDIR" -mindepth 1 -print -quit; }
 
 # No HOME, or one that is not there: no error, and what was made is removed.  A file: an error that says what to do.
 for home in "" "$tmp/none/of/these"; do

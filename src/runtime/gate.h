@@ -3,6 +3,8 @@
 #ifndef SLP_GATE_H
 #define SLP_GATE_H
 
+struct slp_call;
+
 /* Has new calls of other threads wait, until slp_calls_go_on, and waits for those under way.  A call may wait for another
  * thread's: so the gate is open again for a moment from time to time.  false after so many seconds (0: never), with an
  * error that names a call; the gate is open then.  Only from a call that is in no other. */
