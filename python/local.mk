@@ -109,6 +109,7 @@ EXTRA_DIST += \
 	python/tests/mxnet-answers.txt \
 	python/tests/mxnet-names.txt \
 	python/tests/mxnet_cases.py \
+	python/tests/pairs.py \
 	python/tests/test_answers.py \
 	python/tests/test_cells.py \
 	python/tests/test_copies.py \

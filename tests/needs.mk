@@ -34,6 +34,7 @@ tests/fuzz.$(log): $(fuzz_targets)
 tests/gpt-params.$(log): models/gpt
 tests/gpt.$(log): models/gpt
 tests/health.$(log): models/gpt
+tests/home.$(log): models/mlp
 tests/info.$(log): tools/sl-info $(emulated_info)
 tests/install.$(log): $(installed_targets) $(dist_man1_MANS) $(man3_page)
 tests/json.$(log): $(installed_targets)

@@ -26,6 +26,8 @@ for name in test_native test_options test_every_option test_integers test_owners
   echo "--- $name"
   (cd "$srcdir/python/tests" && "$python" -m unittest "$name")
 done
+echo "--- pairs"
+"$python" "$STARLING_SOURCE/python/tests/pairs.py" --pairs "${PYTHON_PAIRS:-20}"
 
 if "$python" -c 'import torch' 2>/dev/null; then
   echo "--- test_torch"

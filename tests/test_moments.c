@@ -76,7 +76,7 @@ static void test_saves(void)
 	slp_scratch_path("net", prefix);
 	begin(&w, train_run, &r);
 	wait_for_first(&w);
-	for (int i = 0; i < (slp_long() ? 10000 : 15); i++) {
+	for (int i = 0; i < (slp_long() ? 1700 : 15); i++) {
 		CHECK_OK(sl_checkpoint_save(path, .trainer = r.trainer));
 		check_checkpoint(path);
 		CHECK_OK(sl_checkpoint_end(sl_checkpoint_begin(path, .trainer = r.trainer)));

@@ -153,10 +153,13 @@ class Step(_WholeStep):
 
     def on_shards(self, xs, targets):
         """Trains on a batch that was split (split_and_load); returns the losses of each shard."""
-        n = len(xs)
-        losses = ffi.new("sl_tensor *[]", n)
-        self._on_shards(n, ffi.new("sl_tensor *[]", [a._p for a in xs]), 1, ffi.new("sl_tensor *[]", [a._p for a in targets]), 1, losses)
-        return [wrap(losses[i], type(xs[i])) for i in range(n)]
+        xs = list(xs)
+        x, y = _tensors("input", xs), _tensors("target", list(targets))
+        if not xs or len(x) != len(y):
+            raise _core.ShapeError(f"{len(x)} shards of inputs, and {len(y)} of targets")
+        losses = ffi.new("sl_tensor *[]", len(x))
+        self._on_shards(len(x), x, 1, y, 1, losses)
+        return [wrap(losses[i], type(xs[i])) for i in range(len(x))]
 
 
 class StepAll(_WholeStep):

@@ -180,6 +180,55 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), (x + 1).numpy().sum())
         self.assertIn("fork", done.stdout)
         self.assertTrue(done.stdout.endswith("7 6.0\n"), done.stdout + done.stderr)
 
+    def test_children_of_busy_threads(self):
+        """As of a program that loads its data in processes: children end, whatever other threads were doing."""
+        code = """
+import gc, multiprocessing, os, sys, threading
+import numpy as np
+import starling as sl
+net = sl.nn.Sequential(sl.nn.Dense(8), sl.nn.Dense(2))
+net.initialize()
+trainer = sl.Trainer(net, "sgd", lr=0.01)
+stop = threading.Event()
+def train():
+    while not stop.is_set():
+        with sl.record():
+            loss = net(sl.ones((3, 4))).sum()
+        loss.backward()
+        trainer.step(3)
+def fail():
+    while not stop.is_set():
+        try:
+            sl.ones(2) + sl.ones(3)
+        except sl.ShapeError:
+            pass
+threads = [threading.Thread(target=f) for f in (train, train, fail)]
+for t in threads:
+    t.start()
+def child(i, queue):
+    for call in (lambda: net(sl.ones((3, 4))), lambda: trainer.step(3), lambda: sl.ones(3).numpy(), sl.wait_all):
+        try:
+            call()
+        except sl.StateError:
+            pass
+    gc.collect()
+    queue.put(np.full(4, i).sum())
+fork = multiprocessing.get_context("fork")
+queue, total = fork.SimpleQueue(), 0
+for i in range(8):
+    process = fork.Process(target=child, args=(i, queue))
+    process.start()
+    total += queue.get()
+    process.join()
+    assert process.exitcode == 0, process.exitcode
+stop.set()
+for t in threads:
+    t.join()
+print(total)
+"""
+        done = run(code)
+        self.assertEqual((done.stdout, done.returncode), ("112\n", 0), done.stderr)
+
 
 class Signals(unittest.TestCase):
     def test_interrupt_during_a_wait(self):

@@ -159,6 +159,18 @@ class Several(unittest.TestCase):
         self.assertIn("targets is float", str(line_of(lambda: step([x, z], 3.0))))
         self.assertRaises(sl.ShapeError, lambda: step.on_shards([[x, z]], [[s, t], [s]]))
 
+    def test_shards_of_one(self):
+        """Fewer targets than inputs were read beyond their end."""
+        net, x = sl.nn.Dense(4), sl.ones((3, 4))
+        net.initialize()
+        net(x)
+        step = sl.Step(net, sl.l2_loss, sl.Trainer(net, "sgd", lr=0.1))
+        for inputs, targets in (([x], []), ([x, x], [x]), ([], []), ([x], [x, x])):
+            self.assertRaises(sl.ShapeError, lambda: step.on_shards(inputs, targets))
+        for inputs, targets in (([x], [1]), ([1], [x]), ([None], [x])):
+            self.assertRaises(TypeError, lambda: step.on_shards(inputs, targets))
+        self.assertEqual(len(step.on_shards([x, x], [x, x])), 2)
+
     def test_buckets(self):
         def network():
             sl.seed(7)

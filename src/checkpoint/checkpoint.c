@@ -12,6 +12,7 @@
 #include "io/params.h"
 #include "runtime/engine.h"
 #include "runtime/fault.h"
+#include "runtime/forked.h"
 #include "runtime/gate.h"
 #include "runtime/thread.h"
 #include "runtime/uncancelled.h"
@@ -37,6 +38,14 @@ static struct {
 	pthread_cond_t ended;
 	bool running;
 } writer = {.lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER};
+
+static void reset_in_child(void)
+{
+	pthread_mutex_init(&writer.lock, NULL);
+	pthread_cond_init(&writer.ended, NULL);
+	writer.running = false; /* in the other process */
+}
+SLP_AT_FORK(reset_in_child);
 
 static void wait_for_writer(void)
 {

@@ -5,6 +5,7 @@
 
 #include "data/dataset.h"
 #include "runtime/budget.h"
+#include "runtime/forked.h"
 #include "runtime/text.h"
 #include "number.h"
 #include "op.h"
@@ -123,14 +124,16 @@ int sl_dataset_classes(const sl_dataset *dataset)
 	return dataset ? dataset->classes : 0;
 }
 
+static pthread_mutex_t numbers_lock = PTHREAD_MUTEX_INITIALIZER;
+SLP_FORK_MUTEX(numbers_lock);
+
 /* Of a million classes few are looked up by name. */
 static const char *number_of(const sl_dataset *d, int label)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	char *text = d->numbers[label];
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&numbers_lock);
 	if (!*text) snprintf(text, sizeof *d->numbers, "%d", label);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&numbers_lock);
 	return text;
 }
 

@@ -16,7 +16,7 @@
 #include "runtime/process/sockets.h"
 #include "starling/base.h"
 
-enum { PROTOCOL = 2, TEXT = SLP_DIST_WHY, SHORT = 2 /* seconds, for data that fits in a socket's buffer */ };
+enum { PROTOCOL = 2, TEXT = SLP_DIST_WHY, ADDRESS = 96, SHORT = 2 /* seconds, for data that fits in a socket's buffer */ };
 
 struct answer {
 	char text[TEXT]; /* why not; "": welcome */
@@ -34,9 +34,11 @@ struct meeting {
 	char *why;
 	double deadline;
 	struct slp_acceptor acceptor;
-	struct where *list; /* of all */
-	char refused[64];   /* why somebody was sent away last */
-	int heard;          /* processes that know the secret */
+	struct where *list;  /* of all */
+	struct where master; /* where this process has reached rank 0 */
+	char refused[64];    /* why somebody was sent away last */
+	int heard;           /* processes that know the secret */
+	bool sent_away;      /* the other side closed the connection before it answered */
 };
 
 static bool fail(const struct meeting *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -128,23 +130,36 @@ static bool accept_from(struct meeting *m, int first)
 
 /* ---- going to one ------------------------------------------------------------------------------------------------ */
 
+/* "HOST:PORT" */
+static void address_of(const struct where *w, char text[ADDRESS])
+{
+	char host[ADDRESS - 16] = "?", port[8] = "?";
+	(void)getnameinfo((const struct sockaddr *)&w->address, w->length, host, sizeof host, port, sizeof port,
+	                  NI_NUMERICHOST | NI_NUMERICSERV);
+	snprintf(text, ADDRESS, strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
+}
+
 /* Whether it welcomes this process.  Its messages are ignored before it has proved that it knows the secret. */
 static bool introduce(struct meeting *m, int fd, int rank, const struct where *where)
 {
 	struct slp_greeting g;
 	struct answer a;
 	struct slp_hello h = hello_of(m, where);
+	char at[ADDRESS];
+	address_of(rank ? &m->list[rank] : &m->master, at);
 	bool ok = slp_socket_read(fd, &g, sizeof g, m->deadline) && getrandom(h.nonce, SLP_NONCE, 0) == SLP_NONCE;
 	if (ok && memcmp(g.magic, SLP_MAGIC, sizeof g.magic))
 		return fail(m,
-		            "the process that answers for rank %d does not run this version of Starling (MASTER_ADDR, "
+		            "the process that answers for rank %d at %s does not run this version of Starling (MASTER_ADDR, "
 		            "MASTER_PORT)",
-		            rank);
+		            rank, at);
 	if (ok) slp_prove(m->place->secret, "hello", g.nonce, &h, offsetof(struct slp_hello, mac), h.mac);
 	ok = ok && slp_socket_write(fd, &h, sizeof h, m->deadline) && slp_socket_read(fd, &a, sizeof a, m->deadline);
-	if (!ok) return fail(m, "rank %d exited during the start: %s", rank, strerror(errno));
+	m->sent_away = !ok && errno == ECONNRESET;
+	if (!ok) return fail(m, "rank %d at %s exited during the start: %s", rank, at, strerror(errno));
 	if (!slp_is_proof(m->place->secret, "answer", h.nonce, a.text, sizeof a.text, a.mac))
-		return fail(m, "the process that answers for rank %d has a different secret (SL_DIST_SECRET)", rank);
+		return fail(m, "the process that answers for rank %d at %s has a different secret (SL_DIST_SECRET)",
+		            rank, at);
 	a.text[sizeof a.text - 1] = '\0';
 	return !*a.text || fail(m, "%s", a.text);
 }
@@ -261,6 +276,7 @@ static int reach_master(struct meeting *m)
 			struct where to = where_of(a);
 			double share = a->ai_next ? (m->deadline - sl_time()) / 2 : m->deadline - sl_time();
 			fd = slp_socket_connect(&to.address, to.length, sl_time() + share);
+			if (fd >= 0) m->master = to;
 		}
 		if (fd >= 0 || sl_time() > m->deadline) break;
 		nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
@@ -302,6 +318,18 @@ static bool lead(struct meeting *m)
 	return ok;
 }
 
+/* Rank 0 may send away whoever waits among many strangers, but not for ever.  False: it no longer listens. */
+static bool reach_again(struct meeting *m)
+{
+	if (!m->sent_away || sl_time() > m->deadline) return false;
+	int fd = slp_socket_connect(&m->master.address, m->master.length, sl_time() + SHORT);
+	if (fd < 0) return false;
+	close(m->fds[0]);
+	m->fds[0] = fd;
+	*m->why = '\0';
+	return true;
+}
+
 static bool follow(struct meeting *m)
 {
 	struct where own = {.length = 0};
@@ -309,7 +337,9 @@ static bool follow(struct meeting *m)
 	int fd = reach_master(m);
 	if (fd < 0) return false;
 	m->fds[0] = fd;
-	if (!listen_here(m, fd, &own) || !introduce(m, fd, 0, &own)) return false;
+	if (!listen_here(m, fd, &own)) return false;
+	while (!introduce(m, m->fds[0], 0, &own))
+		if (!reach_again(m)) return false;
 	m->deadline = sl_time() + 2 * m->place->patience; /* rank 0 may have begun to wait only now */
 	if (!slp_socket_read(m->fds[0], text, sizeof text, m->deadline) ||
 	    !slp_socket_read(m->fds[0], m->list, (size_t)m->place->size * sizeof *m->list, m->deadline))

@@ -5,6 +5,7 @@
 #include "graph/symbol.h"
 #include "op.h"
 #include "runtime/fault.h"
+#include "runtime/forked.h"
 #include "starling/graph.h"
 
 struct walk {
@@ -123,10 +124,12 @@ static enum sl_status build(sl_graph *g, const struct walk *w, sl_tensor *const 
 	return s;
 }
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* symbols may be shared: one walk at a time */
+SLP_FORK_MUTEX(lock);
+
 sl_graph *slp_graph_from(sl_tensor *const *heads, int count, const struct slp_trace *trace)
 {
 	static _Atomic uint64_t walks;
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* symbols may be shared: one walk at a time */
 	struct walk w = {.number = atomic_fetch_add(&walks, 1) + 1};
 	sl_graph *g = slp_graph_new();
 	pthread_mutex_lock(&lock);

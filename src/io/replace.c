@@ -5,6 +5,7 @@
 #include "io/durable.h"
 #include "io/file.h"
 #include "op.h"
+#include "runtime/forked.h"
 #include "runtime/gate.h"
 #include "runtime/uncancelled.h"
 #include "starling/io.h"
@@ -17,6 +18,7 @@ struct sl_file {
 
 /* Those that are begun and not ended: each is ended once. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+SLP_FORK_MUTEX(lock);
 static sl_file *files_begun;
 
 static void enlist(sl_file *f)

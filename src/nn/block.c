@@ -5,6 +5,7 @@
 #include "ascii.h"
 #include "nn/nn.h"
 #include "op.h"
+#include "runtime/forked.h"
 #include "runtime/gate.h"
 #include "runtime/observe/fxt.h"
 #include "starling/nn.h"
@@ -21,6 +22,7 @@ static struct word {
 	char text[];
 } * words;
 static pthread_mutex_t words_lock = PTHREAD_MUTEX_INITIALIZER;
+SLP_FORK_MUTEX(words_lock);
 
 static char *lower(const char *text)
 {

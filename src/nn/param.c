@@ -7,6 +7,7 @@
 #include "runtime/device/device.h"
 #include "runtime/engine.h"
 #include "runtime/fault.h"
+#include "runtime/forked.h"
 #include "runtime/gate.h"
 #include "runtime/random.h"
 #include "runtime/task/storage.h"
@@ -15,6 +16,7 @@
 
 /* Two threads may run a block for the first time; a change may need another one. */
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+SLP_FORK_MUTEX_AS(lock, PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP);
 
 void slp_params_lock(void)
 {

@@ -5,12 +5,14 @@
 
 #include "nn/nn.h"
 #include "op.h"
+#include "runtime/forked.h"
 #include "runtime/gate.h"
 #include "starling/nn.h"
 
 /* ---- changes ----------------------------------------------------------------------------------------------------- */
 
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+SLP_FORK_MUTEX_AS(lock, PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP);
 
 void slp_tree_lock(void)
 {

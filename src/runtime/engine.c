@@ -21,6 +21,7 @@
 #include "runtime/engine.h"
 #include "runtime/environment.h"
 #include "runtime/fault.h"
+#include "runtime/forked.h"
 #include "runtime/memory/runahead.h"
 #include "runtime/observe/stats.h"
 #include "runtime/observe/watch.h"
@@ -34,6 +35,7 @@
 #include "tune.h"
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
+static atomic_bool starting;
 
 /* The version of the library, as text that is never freed: "0.2.0", SL_VERSION of its header. */
 const char *sl_version(void)
@@ -75,19 +77,24 @@ static void report_missing_shutdown(void)
 /* In the child of a fork: StarPU's threads do not exist here, and threads that do not exist may hold locks. */
 static void forked(void)
 {
-	if (!sl_is_initialized()) return;
-	slp_engine.forked = true;
-	slp_engine.generation++;
-	atomic_store(&slp_engine.users, 0);
 	pthread_mutex_init(&slp_engine.lock, NULL);
 	pthread_mutex_init(&start_lock, NULL);
 	slp_gate_forked();
 	slp_fault_forked();
+	slp_fork_reset_all();
+	if (!sl_is_initialized() && !atomic_load(&starting)) return;
+	slp_engine.forked = true;
+	slp_engine.generation++;
+	atomic_store(&slp_engine.users, 0);
 }
 
 static void register_exit(void)
 {
 	atexit(report_missing_shutdown);
+}
+
+static void register_fork(void)
+{
 	pthread_atfork(NULL, NULL, forked);
 }
 
@@ -153,6 +160,17 @@ static enum sl_status start(const char *at, const struct sl_config *given)
 	return SL_OK;
 }
 
+/* A child that is forked meanwhile has half an engine. */
+static enum sl_status start_unforked(const char *at, const struct sl_config *given)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	pthread_once(&once, register_fork);
+	atomic_store(&starting, true);
+	enum sl_status s = start(at, given);
+	atomic_store(&starting, false);
+	return s;
+}
+
 static enum sl_status refuse_child(const char *at)
 {
 	slp_call_fail(
@@ -181,7 +199,7 @@ enum sl_status sl_init_at(const char *at, const struct sl_config *config)
 	pthread_mutex_lock(&start_lock);
 	enum sl_status s = SL_OK;
 	if (slp_engine.forked) s = refuse_child(at);
-	else if (atomic_load(&slp_engine.users) == 0) s = start(at, config);
+	else if (atomic_load(&slp_engine.users) == 0) s = start_unforked(at, config);
 	if (s == SL_OK) atomic_fetch_add(&slp_engine.users, 1);
 	pthread_mutex_unlock(&start_lock);
 	return s;

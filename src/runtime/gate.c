@@ -40,6 +40,12 @@ static struct {
 	pthread_key_t key;
 } gate = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
+/* Threads that a fork has left behind; their memory may be used again. */
+static struct {
+	const struct slp_call **list;
+	int count;
+} lost;
+
 static unsigned turn_of(const struct slp_call *c)
 {
 	return atomic_load_explicit(&c->turn, memory_order_acquire);
@@ -95,6 +101,8 @@ static void introduce(void)
 	gate.callers = c;
 	gate.ncallers++;
 	c->known = true;
+	for (int i = 0; i < lost.count; i++)
+		if (lost.list[i] == c) lost.list[i] = NULL;
 	pthread_mutex_unlock(&gate.lock);
 	(void)pthread_setspecific(gate.key, c);
 }
@@ -243,9 +251,26 @@ void slp_calls_go_on(void)
 	pthread_mutex_unlock(&gate.lock);
 }
 
+bool slp_call_is_lost(const struct slp_call *call)
+{
+	for (int i = 0; i < lost.count; i++)
+		if (lost.list[i] == call) return true;
+	return false;
+}
+
+static void note_lost(void)
+{
+	free(lost.list);
+	lost.count = 0;
+	lost.list = slp_try_calloc((size_t)gate.ncallers + 1, sizeof *lost.list);
+	for (const struct slp_call *c = gate.callers; lost.list && c && lost.count < gate.ncallers; c = c->next)
+		if (c != &slp_current_call) lost.list[lost.count++] = c;
+}
+
 void slp_gate_forked(void)
 {
 	struct slp_call *me = &slp_current_call;
+	note_lost();
 	pthread_mutex_init(&gate.lock, NULL);
 	pthread_cond_init(&gate.changed, NULL);
 	gate.closer = NULL;

@@ -1,5 +1,8 @@
 /* Guards: waiting for the thread that works with an object. */
 #include "op.h"
+#include "runtime/engine.h"
+#include "runtime/forked.h"
+#include "runtime/gate.h"
 #include "runtime/guard.h"
 
 #include "runtime/uncancelled.h"
@@ -8,6 +11,13 @@ _Thread_local struct slp_guard *slp_guards;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t left = PTHREAD_COND_INITIALIZER; /* a guard for which somebody waits */
+
+static void reset_in_child(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	pthread_cond_init(&left, NULL);
+}
+SLP_AT_FORK(reset_in_child);
 
 static bool refuse(struct slp_guard *g, const char *at, const char *function)
 {
@@ -20,9 +30,27 @@ static bool refuse(struct slp_guard *g, const char *at, const char *function)
 	return false;
 }
 
+/* Its owner is in the process that this one was forked from.  What waits patiently takes the guard over: such pieces are
+ * short. */
+static bool is_left_behind(struct slp_guard *g, const char *at, const char *function)
+{
+	struct slp_call *owner = atomic_load(&g->owner);
+	if (!slp_engine.forked || !owner || !slp_call_is_lost(owner)) return false;
+	if (!function) {
+		atomic_compare_exchange_strong(&g->owner, &owner, NULL);
+		return false;
+	}
+	const char *its = atomic_load(&g->function), *its_at = atomic_load(&g->at);
+	slp_call_fail(at, function, SL_ESTATE,
+	              "another thread worked with the object, in %s at %s, when this process was forked",
+	              its ? its : "a call", its_at ? its_at : "?");
+	return true;
+}
+
 bool slp_guard_wait(struct slp_guard *g, const char *at, const char *function)
 {
 	SLP_UNCANCELLED();
+	if (is_left_behind(g, at, function)) return false;
 	if (slp_guards && function) return refuse(g, at, function);
 	pthread_mutex_lock(&lock);
 	atomic_fetch_add(&g->waiting, 1);

@@ -1,5 +1,6 @@
-/* A folder for StarPU's measurements if no variable names one: without HOME, StarPU reads /tmp/.starpu, which any user
- * of the machine may have written.  A new folder is made for this user alone, and removed when the engine stops. */
+/* A folder for StarPU's measurements where there is none to trust: without HOME, StarPU reads /tmp/.starpu, which any user
+ * of the machine may have written, and it ends the program for a file that it cannot read.  A new folder is made for
+ * this user alone, and removed when the engine stops. */
 #include "runtime/home.h"
 
 #include <errno.h>
@@ -7,6 +8,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "runtime/process/processes.h"
@@ -14,9 +16,31 @@
 static char folder[PATH_MAX]; /* "": there is none */
 static pid_t maker;           /* its child processes leave it alone */
 
+/* StarPU's folder in HOME or XDG_CACHE_HOME is this user's, and nobody else can write there. */
+static bool is_own(const char *home)
+{
+	char path[PATH_MAX];
+	struct stat link, s;
+	int n = snprintf(path, sizeof path, "%s/.starpu", home);
+	if (n >= (int)sizeof path || lstat(path, &link) || stat(path, &s)) return true; /* StarPU makes it, or cannot */
+	if (link.st_uid == geteuid() && s.st_uid == geteuid() && !(s.st_mode & S_IWOTH)) return true;
+	fprintf(stderr,
+	        "starling: %s %s: StarPU's measurements are not read from there (STARPU_HOME chooses another folder)\n",
+	        path, s.st_mode & S_IWOTH ? "can be written by every user" : "belongs to another user");
+	return false;
+}
+
+/* The program's user has chosen a folder, or there is one to trust. */
+static bool has_folder(void)
+{
+	const char *home = slp_starpu_home();
+	if (*slp_env_or("STARPU_HOME", "") || *slp_env_or("STARPU_PERF_MODEL_DIR", "")) return true;
+	return home && is_own(home);
+}
+
 bool slp_home_make(void)
 {
-	if (*folder || slp_starpu_home() || *slp_env_or("STARPU_PERF_MODEL_DIR", "")) return true;
+	if (*folder || has_folder()) return true;
 	int n = snprintf(folder, sizeof folder, "%s/starling-XXXXXX", slp_env_or("TMPDIR", "/tmp"));
 	bool fits = n < (int)sizeof folder;
 	if (!fits) errno = ENAMETOOLONG;

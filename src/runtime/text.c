@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "alloc.h"
+#include "runtime/forked.h"
 #include "runtime/text.h"
 
 struct kept {
@@ -19,6 +20,7 @@ static struct {
 	struct kept **buckets;
 	size_t count, capacity;
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER};
+SLP_FORK_MUTEX(all.lock);
 
 /* FNV-1a: G. Fowler, L. C. Noll, K.-P. Vo, 1991. */
 static uint64_t hash_text(const char *s)

@@ -1,5 +1,6 @@
 /* Moments: the lock between changes of many tensors and saves of them, and copies for saves. */
 #include "runtime/engine.h"
+#include "runtime/forked.h"
 #include "starling/tensor.h"
 #include "tensor/moment.h"
 
@@ -17,6 +18,17 @@ static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t begun;
 } saves = {.lock = PTHREAD_MUTEX_INITIALIZER, .begun = PTHREAD_COND_INITIALIZER};
+
+static void reset_in_child(void)
+{
+	pthread_mutex_init(&saves.lock, NULL);
+	pthread_cond_init(&saves.begun, NULL);
+	atomic_store(&saves.count, 0);
+	pthread_rwlock_init(&lock, NULL);
+	if (moments) pthread_rwlock_wrlock(&lock); /* the thread that has forked goes on */
+	else if (changes) pthread_rwlock_rdlock(&lock);
+}
+SLP_AT_FORK(reset_in_child);
 
 /* A thread ends within a function of the program's. */
 static void thread_ends(void *unused)

@@ -10,6 +10,7 @@
 #include "op.h"
 #include "runtime/engine.h"
 #include "runtime/fault.h"
+#include "runtime/forked.h"
 #include "runtime/returns.h"
 #include "runtime/task/codelet.h"
 #include "tensor/tensor.h"
@@ -379,6 +380,9 @@ static struct own *make(const struct sl_op_def *def)
 	return ok ? own : NULL;
 }
 
+static pthread_mutex_t registration = PTHREAD_MUTEX_INITIALIZER;
+SLP_FORK_MUTEX(registration);
+
 /* Registers an operation; it stays until the process ends.  Its kernels run wherever the scheduler puts them: a CUDA
  * kernel is host code that launches on c->stream.  Call it before or after sl_init; with slave processes of StarPU,
  * before sl_init, in all processes, in the same order.  The operation is never freed.  NULL with SL_EINVAL: the
@@ -396,7 +400,6 @@ static struct own *make(const struct sl_op_def *def)
  *     const sl_op *op = sl_op_register(.name = "cube", .nin = 1, .cpu = cube); */
 const sl_op *sl_op_register_at(const char *at, struct sl_op_def def)
 {
-	static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
 	SLP_CALL("sl_op_register", at);
 	const char *why = mistake(&def);
 	if (why)
@@ -407,10 +410,10 @@ const sl_op *sl_op_register_at(const char *at, struct sl_op_def def)
 		                     "slave processes run without %s: register it before sl_init", def.name);
 	struct own *own = make(&def);
 	if (!own) return NULL;
-	pthread_mutex_lock(&one);
+	pthread_mutex_lock(&registration);
 	bool taken = slp_op_find(def.name) != NULL, ok = !taken && slp_ops_append(&own->op);
 	if (ok) slp_codelet_add(slp_op_count() - 1);
-	pthread_mutex_unlock(&one);
+	pthread_mutex_unlock(&registration);
 	if (ok) return &own->op;
 	discard(own);
 	return slp_call_fail(at, "sl_op_register", taken ? SL_EINVAL : SL_EUNSUPPORTED,

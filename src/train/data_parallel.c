@@ -11,6 +11,7 @@
 #include "number.h"
 #include "optimizer.h"
 #include "runtime/engine.h"
+#include "runtime/forked.h"
 #include "train/data_parallel.h"
 #include "train/train.h"
 #include "train/trainer.h"
@@ -259,6 +260,7 @@ static bool give_values(const char *at, sl_trainer *trainer)
 /* ---- before the first gradient ----------------------------------------------------------------------------------- */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+SLP_FORK_MUTEX(lock);
 static sl_trainer *expecting; /* in the order in which they were made, which is the same in all processes */
 static _Atomic int nexpecting;
 

@@ -1,5 +1,5 @@
 /* Calls every public function beside every other, in two threads, on the same objects: pairs MILLISECONDS [SAMPLE [SEED]],
- * or pairs MILLISECONDS FUNCTION FUNCTION [SEED].
+ * pairs MILLISECONDS FUNCTION FUNCTION [SEED], or, of all pairs in K equal parts, the I-th: pairs MILLISECONDS I/K [SEED].
  * pairs --list prints the functions.
  * Each pair goes on for so long; of all pairs, SAMPLE are tried, 0: all.  No call crashes, hangs, returns a status that
  * there is not, or leaves a damaged file.  A child process tries some pairs; if it ends, the pair that it was at is
@@ -22,7 +22,7 @@ const char here[] = "pairs.c:7";
 int failures;
 
 static struct {
-	long pair, failures;
+	long pair, tried, failures;
 	_Atomic long calls, errors;
 	const char *names[2];
 } * now;
@@ -195,6 +195,7 @@ static void child(long first, long last, long sample, uint64_t seed)
 			check_pending("at the start");
 		}
 		try_pair(i, k, mix(seed ^ (uint64_t)p));
+		now->tried++;
 	}
 	pool_free();
 	while (sl_is_initialized()) sl_shutdown();
@@ -220,19 +221,35 @@ static int only(const char *a, const char *b, uint64_t seed)
 	return now->failures != 0;
 }
 
+/* I/K: the I-th of K parts of all pairs, of which each pair of two different functions is in one.  Those of the first
+ * functions are more: parts have equal numbers of pairs, not of rows. */
+static void part(const char *text, long *first, long *last)
+{
+	long k = 1, i = strtol(text, NULL, 10), n = count_calls(), seen = 0, all = n * (n + 1) / 2;
+	sscanf(text, "%ld/%ld", &i, &k);
+	*first = *last = 0;
+	for (long row = 0; row < n; row++) {
+		seen += n - row;
+		if (seen <= all * (i - 1) / k) *first = (row + 1) * n;
+		if (seen <= all * i / k) *last = (row + 1) * n;
+	}
+}
+
 int main(int argc, char **argv)
 {
 	for (int i = 0; argc > 1 && !strcmp(argv[1], "--list") && i < count_calls(); i++) puts(nth(i)->name);
 	if (argc > 1 && !strcmp(argv[1], "--list")) return 0;
 	milliseconds = argc > 1 ? atoi(argv[1]) : 10;
-	long sample = argc > 2 ? atol(argv[2]) : 0, all = sample;
+	const char *slash = argc > 2 ? strchr(argv[2], '/') : NULL;
+	long sample = argc > 2 && !slash ? atol(argv[2]) : 0, start = 0, all = sample;
 	uint64_t seed = argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
 	if (!sample) all = (long)count_calls() * count_calls();
+	if (slash) part(argv[2], &start, &all);
 	now = mmap(NULL, sizeof *now, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (now == MAP_FAILED) return 1;
 	if (argc > 3 && !strncmp(argv[2], "sl_", 3))
 		return only(argv[2], argv[3], argc > 4 ? strtoull(argv[4], NULL, 10) : 1);
-	for (long first = 0; first < all;) {
+	for (long first = start; first < all;) {
 		int status;
 		long last = first + (sample ? GROUP : GROUP * 10L);
 		fflush(NULL);
@@ -247,7 +264,7 @@ int main(int argc, char **argv)
 		now->failures++;
 		first++;
 	}
-	printf("%d functions, %ld pairs, %ld calls, %ld errors, %ld failures\n", count_calls(), all, now->calls,
+	printf("%d functions, %ld pairs, %ld calls, %ld errors, %ld failures\n", count_calls(), now->tried, now->calls,
 	       now->errors, now->failures);
 	return now->failures != 0;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "runtime/engine.h"
+#include "runtime/forked.h"
 #include "runtime/observe/explain.h"
 #include "runtime/task/code.h"
 #include "runtime/task/segment.h"
@@ -14,6 +15,13 @@ static struct {
 	pthread_mutex_t lock; /* of `done` in every explanation */
 	pthread_cond_t ended;
 } state = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER};
+
+static void reset_in_child(void)
+{
+	pthread_mutex_init(&state.lock, NULL);
+	pthread_cond_init(&state.ended, NULL);
+}
+SLP_AT_FORK(reset_in_child);
 
 void slp_explain_start(void)
 {

@@ -7,6 +7,7 @@
 #include "number.h"
 #include "op.h"
 #include "runtime/device/gpu.h"
+#include "runtime/forked.h"
 #include "runtime/observe/fxt.h"
 #include "runtime/observe/layers.h"
 
@@ -108,6 +109,7 @@ static struct {
 	int count;
 	double flops, bytes; /* a second, see sl_profile_rates */
 } profile = {.lock = PTHREAD_MUTEX_INITIALIZER};
+SLP_FORK_MUTEX(profile.lock);
 
 static struct entry *entry_of(const char *op, const char *at)
 {

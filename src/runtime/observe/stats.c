@@ -4,6 +4,7 @@
 #include "alloc.h"
 #include "number.h"
 #include "runtime/compat.h"
+#include "runtime/forked.h"
 #include "runtime/memory/runahead.h"
 #include "runtime/observe/stats.h"
 #include "starling/base.h"
@@ -13,6 +14,7 @@ static struct {
 	size_t node_peak[SL_MAX_NODES];
 	uint64_t link_bytes[SL_MAX_NODES][SL_MAX_NODES];
 } seen = {.lock = PTHREAD_MUTEX_INITIALIZER};
+SLP_FORK_MUTEX(seen.lock);
 
 static int nodes(void)
 {

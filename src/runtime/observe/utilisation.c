@@ -3,6 +3,7 @@
 
 #include "runtime/compat.h"
 #include "runtime/engine.h"
+#include "runtime/forked.h"
 #include "runtime/observe/utilisation.h"
 
 static struct {
@@ -14,6 +15,7 @@ static struct {
 		double end; /* of the last task: on a GPU, two may overlap */
 	} workers[STARPU_NMAXWORKERS];
 } busy = {.lock = PTHREAD_MUTEX_INITIALIZER};
+SLP_FORK_MUTEX(busy.lock);
 
 void slp_utilisation_start(void)
 {

@@ -6,6 +6,7 @@
 #include "number.h"
 #include "op.h"
 #include "runtime/compat.h"
+#include "runtime/forked.h"
 #include "runtime/observe/watch.h"
 #include "runtime/thread.h"
 
@@ -21,6 +22,16 @@ static struct {
 	struct slp_segment *oldest, *newest; /* tasks in flight, in the order of submission */
 	struct slp_wait *waits;
 } watch = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+static void reset_in_child(void)
+{
+	pthread_mutex_init(&watch.lock, NULL);
+	pthread_cond_init(&watch.changed, NULL);
+	watch.runs = false; /* its thread is not here */
+	watch.oldest = watch.newest = NULL;
+	watch.waits = NULL;
+}
+SLP_AT_FORK(reset_in_child);
 
 /* ---- tasks in flight --------------------------------------------------------------------------------------------- */
 

@@ -2,10 +2,13 @@
  * delays no other. */
 #include <errno.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "alloc.h"
 #include "runtime/process/acceptor.h"
 #include "runtime/process/sockets.h"
 #include "starling/base.h"
@@ -16,11 +19,21 @@ static void drop(struct slp_acceptor *a, int i)
 	memmove(a->list + i, a->list + i + 1, (size_t)(--a->count - i) * sizeof *a->list);
 }
 
+/* No file or memory is left for a connection: it takes the place of the one that has been pending for longest.  Without
+ * any, time passes. */
+static void make_room(struct slp_acceptor *a)
+{
+	bool scarce = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+	if (scarce && a->count) drop(a, 0);
+	else if (scarce) nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+}
+
 /* Where there is no room, the connection that has been pending for longest is dropped. */
 static void accept_one(struct slp_acceptor *a)
 {
-	int fd = slp_socket_accept(a->listener, 0);
-	if (fd < 0) return;
+	if (!a->list) a->list = slp_try_calloc(SLP_CALLERS_MOST, sizeof *a->list);
+	int fd = a->list ? slp_socket_accept(a->listener, 0) : (errno = ENOMEM, -1);
+	if (fd < 0) return make_room(a);
 	if (a->count == SLP_CALLERS_MOST) drop(a, 0);
 	struct slp_caller *c = &a->list[a->count++];
 	*c = (struct slp_caller){.fd = fd, .greeting = {.magic = SLP_MAGIC}};
@@ -75,6 +88,8 @@ bool slp_acceptor_wait(struct slp_acceptor *a, double deadline, struct slp_calle
 void slp_acceptor_close(struct slp_acceptor *a)
 {
 	while (a->count) drop(a, a->count - 1);
+	free(a->list);
+	a->list = NULL;
 	if (a->listener >= 0) close(a->listener);
 	a->listener = -1;
 }

@@ -21,7 +21,7 @@
 #define SLP_NONSTRING
 #endif
 
-enum { SLP_NONCE = 16, SLP_CALLERS_MOST = 64, SLP_HELLO_MOST = 256 };
+enum { SLP_NONCE = 16, SLP_CALLERS_MOST = 512, SLP_HELLO_MOST = 256 };
 
 struct slp_greeting {
 	char magic[8] SLP_NONSTRING;
@@ -39,8 +39,8 @@ struct slp_caller {
 struct slp_acceptor {
 	int listener; /* -1: none */
 	int count;
-	size_t hello; /* bytes of a hello */
-	struct slp_caller list[SLP_CALLERS_MOST];
+	size_t hello;            /* bytes of a hello */
+	struct slp_caller *list; /* of SLP_CALLERS_MOST; NULL: nobody has come */
 };
 
 /* Waits for a whole hello, which proves nothing yet; the socket belongs to the caller.  False: the time is over. */

@@ -12,6 +12,7 @@
 #include "runtime/device/team.h"
 #include "runtime/engine.h"
 #include "runtime/fault.h"
+#include "runtime/forked.h"
 #include "runtime/memory/admission.h"
 #include "runtime/memory/memory_limit.h"
 #include "runtime/memory/runahead.h"
@@ -467,6 +468,7 @@ static struct {
 	pthread_mutex_t lock;
 	struct slp_segment *list;
 } spare = {.lock = PTHREAD_MUTEX_INITIALIZER};
+SLP_FORK_MUTEX(spare.lock);
 
 struct slp_segment *slp_segment_new(void)
 {
