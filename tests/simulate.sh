@@ -111,6 +111,14 @@ as_fast h100x2 1 resnet18 2 50 gpu:0 gpu:0-1
 as_fast pcie2 1 gpt 2 50 gpu:0 gpu:0-1
 as_fast laptop 4 resnet18 4 12 cpu:0-3
 
+echo "--- several numbers of teams: one of all cores is not the best for small shards"
+simulate 0 --machine xeon2x32 --teams 1,8 tests/placement lenet 16 auto
+grep -q '^simulated teams: 1: 0\.[0-9]* s$' "$tmp/report" || fail "no time with one team"
+grep -q '^simulated best: 8 teams$' "$tmp/report" || fail "one team of 64 cores is the best"
+holds "$(sed -n 's/ ms$//p' "$tmp/out") > 0" "no output of the fastest run"
+simulate 2 --machine laptop --teams 1,x tests/placement lenet 2 auto
+complains 'teams: not a number: 1,x'
+
 # And some on top: what was evicted or is read again.
 echo "--- what travels: half of 42.6 MiB of gradients and of values in each step, and once the first values"
 simulate 0 --machine h100x2 models/resnet18 --device gpu:0,gpu:1 --batch-size 512 --limit 3072 --epochs 1

@@ -27,7 +27,7 @@ struct slp_unit {
 
 struct sl_plan {
 	sl_graph *graph;
-	sl_device device, where;     /* of its inputs and results; of its tasks */
+	sl_device device, where; /* of its inputs and results; of its tasks */
 	struct slp_layout layout;
 	struct slp_unit *units;
 	struct slp_storage **kept; /* by storage: kept from run to run; NULL: none is */
