@@ -86,6 +86,8 @@ enum sl_status slp_fuse_linear(sl_graph *g);
 enum sl_status slp_fuse_pool(sl_graph *g);
 enum sl_status slp_fuse_sums(sl_graph *g);
 enum sl_status slp_fuse_half(sl_graph *g);
+/* A part of block: weights of eight-bit products, for teams of so many threads (pass_pack.c). */
+enum sl_status slp_pack_products(sl_graph *g, int threads);
 
 /* Whether a node is a convolution that is fastest in N16; whether the program runs on CPUs (pass_layout.c). */
 bool slp_layout_prefers_n16(const sl_graph *g, const struct slp_gnode *n);
