@@ -188,8 +188,8 @@ struct slp_qbinary_attrs {
 
 struct slp_qpool_attrs {
 	int max, kernel[2], stride[2], pad[4], include_pad, x_zero, y_zero; /* pad: top, left, bottom, right */
-	int size[2];                                                       /* of y */
-	double scale;                                                      /* of x, over that of y */
+	int size[2];                                                        /* of y */
+	double scale;                                                       /* of x, over that of y */
 };
 
 /* The size of packed weights on a team of so many threads, into a->packed; false if a library has no fast kernel for

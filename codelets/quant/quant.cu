@@ -66,10 +66,11 @@ __global__ void qpool_kernel(const uint8_t *x, uint8_t *y, struct images m, stru
 	SLP_GRID_STRIDE(e, m.size)
 	{
 		int64_t ch = e % m.c, j = e / m.c % t.size[1], i = e / m.c / t.size[1] % t.size[0],
-			n = e / m.c / t.size[1] / t.size[0], sum = 0, inside = 0, counted = 0;
+		        n = e / m.c / t.size[1] / t.size[0], sum = 0, inside = 0, counted = 0;
 		int most = 0;
 		for (int64_t p = 0; p < (int64_t)t.kernel[0] * t.kernel[1]; p++) {
-			int64_t h = i * t.stride[0] - t.pad[0] + p / t.kernel[1], w = j * t.stride[1] - t.pad[1] + p % t.kernel[1];
+			int64_t h = i * t.stride[0] - t.pad[0] + p / t.kernel[1],
+			        w = j * t.stride[1] - t.pad[1] + p % t.kernel[1];
 			counted += h < m.h + t.pad[2] && w < m.w + t.pad[3];
 			if (h < 0 || h >= m.h || w < 0 || w >= m.w) continue;
 			int v = x[((n * m.h + h) * m.w + w) * m.c + ch];
