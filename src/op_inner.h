@@ -160,6 +160,51 @@ struct slp_affine_attrs {
 	bool relu;
 };
 
+/* ---- eight bits (codelets/quant/) --------------------------------------------------------------------------------- */
+
+/* Quantised elements are uint8: a byte q is the real number scale (q - zero).  Files' int8 is held as uint8, its zero
+ * point 128 larger.  Weights are bytes whose zero point is 128: what libraries take as int8.  Images are NHWC. */
+enum { SLP_Q_WEIGHT_ZERO = 128 };
+
+/* The result of a product: the sum in int32, that times a scale as a float, or this in whole steps from y_zero. */
+enum slp_q_out { SLP_Q_UINT8, SLP_Q_INT32, SLP_Q_FLOAT32, SLP_Q_OUTS };
+
+struct slp_quantize_attrs {
+	int64_t inner; /* elements that have a scale and a zero point in common; 0: all */
+};
+
+struct slp_qconv_attrs {
+	int stride[2], pad[4], dilation[2], groups, kernel[2]; /* pad: top, left, bottom, right */
+	int channels[2];                                       /* of x, of y */
+	int x_zero, y_zero, out;
+	int size[2], images; /* of x, for qconv2d_pack */
+	int64_t packed;      /* bytes of w as qconv2d_pack gives it; 0: w is in the plain order */
+};
+
+struct slp_qmatmul_attrs {
+	int b_zero, y_zero, out;
+	bool b_transposed;         /* b is (n, k) */
+	int64_t rows, inner, cols; /* m, k, n, for qmatmul_pack */
+	int64_t packed;            /* bytes of b as qmatmul_pack gives it; 0: b is in the plain order */
+};
+
+enum slp_q_binary { SLP_Q_ADD, SLP_Q_MUL };
+struct slp_qbinary_attrs {
+	int kind, zero[3];
+	double scale[3]; /* of a, b, y */
+};
+
+struct slp_qpool_attrs {
+	int max, kernel[2], stride[2], pad[4], include_pad, x_zero, y_zero; /* pad: top, left, bottom, right */
+	int size[2];                                                        /* of y */
+	double scale;                                                       /* of x, over that of y */
+};
+
+/* The size of packed weights on a team of so many threads, into a->packed; false if a library has no fast kernel for
+ * weights that are packed. */
+bool slp_qconv_plan(struct slp_qconv_attrs *a, int threads);
+bool slp_qmatmul_plan(struct slp_qmatmul_attrs *a, int threads);
+
 /* ---- products (codelets/common/gemm.c) --------------------------------------------------------------------------- */
 
 /* The library that slp_sgemm uses: "oneDNN", "OpenBLAS" or "plain". */

@@ -16,6 +16,7 @@
 	X(optim)                                                                                                       \
 	X(pool2d)                                                                                                      \
 	X(products)                                                                                                    \
+	X(quant)                                                                                                       \
 	X(random)                                                                                                      \
 	X(recurrent)                                                                                                   \
 	X(reduce)                                                                                                      \

@@ -8,7 +8,7 @@
 
 #include "src/onnx/onnx.pb-c.h"
 
-enum { SLP_MODEL_MOST = 12, SLP_MODEL_ENDS = 6 };
+enum { SLP_MODEL_MOST = 16, SLP_MODEL_ENDS = 6 };
 
 /* A model of one input "x", with room for a few nodes and tensors.  Texts live as long as the program. */
 struct slp_model {

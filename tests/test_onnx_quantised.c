@@ -245,6 +245,106 @@ static void test_scaled(void)
 	check_scaled("QLinearConcat ys yz x xs xz w ws wz -> y", w, 10 + 10, 10 + 25);
 }
 
+/* ---- between DequantizeLinear and QuantizeLinear ----------------------------------------------------------------- */
+
+enum { CHANNELS = 2, SIDE = 4, KERNELS = 3, HALF = SIDE / 2, TAPS = CHANNELS * 9 };
+static const float in_scale = 0.25F, w_scale[KERNELS] = {0.125F, 0.25F, 0.5F}, out_scale = 2;
+static const int8_t in_zero = -8, out_zero = 5, no_zeros[KERNELS] = {0};
+static const int32_t own_bias[KERNELS] = {40, -100, 7};
+
+static double clipped(double v)
+{
+	return fmax(-128, fmin(127, nearbyint(v)));
+}
+
+/* Largest elements of 2 × 2 windows of a convolution of quantised x, quantised, doubled, and quantised again. */
+static void expect_pooled(const float *x, const int8_t *w, double *y)
+{
+	for (int o = 0; o < KERNELS; o++)
+		for (int p = 0; p < SIDE * SIDE; p++) {
+			double sum = own_bias[o], *to = &y[(o * HALF + p / SIDE / 2) * HALF + p % SIDE / 2];
+			for (int e = 0; e < TAPS; e++) {
+				int i = p / SIDE + e / 3 % 3 - 1, j = p % SIDE + e % 3 - 1;
+				if (i < 0 || i >= SIDE || j < 0 || j >= SIDE) continue;
+				double q = clipped(nearbyint(x[(e / 9 * SIDE + i) * SIDE + j] / in_scale) + in_zero);
+				sum += (q - in_zero) * w[o * TAPS + e];
+			}
+			double q = clipped(nearbyint(sum * in_scale * w_scale[o] / out_scale) + out_zero);
+			double twice = (clipped(2 * (q - out_zero) + out_zero) - out_zero) * out_scale;
+			if (p / SIDE % 2 == 0 && p % 2 == 0) *to = twice;
+			*to = fmax(*to, twice);
+		}
+}
+
+static void add_numbers(const int8_t *w)
+{
+	add_floats("xs", &in_scale, 1), add_floats("ws", w_scale, KERNELS), add_floats("ys", &out_scale, 1);
+	static float bias_scale[KERNELS];
+	for (int o = 0; o < KERNELS; o++) bias_scale[o] = in_scale * w_scale[o];
+	add_floats("bs", bias_scale, KERNELS);
+	slp_model_raw(slp_model_tensor(&m, "w", INT8, SLP_DIMS(KERNELS, CHANNELS, 3, 3)), w, KERNELS * TAPS);
+	slp_model_raw(slp_model_tensor(&m, "wz", INT8, SLP_DIMS(KERNELS)), no_zeros, KERNELS);
+	slp_model_raw(slp_model_tensor(&m, "xz", INT8, NULL, 0), &in_zero, 1);
+	slp_model_raw(slp_model_tensor(&m, "yz", INT8, NULL, 0), &out_zero, 1);
+	slp_model_raw(slp_model_tensor(&m, "b", INT32, SLP_DIMS(KERNELS)), own_bias, sizeof own_bias);
+}
+
+static void add_ints(SlpOnnx__NodeProto *n, const char *name, int64_t *v, size_t count)
+{
+	SlpOnnx__AttributeProto *a = slp_model_attribute(&m, n, name, 7);
+	a->n_ints = count, a->ints = v;
+}
+
+static void build_pooled(const int8_t *w)
+{
+	static int64_t pads[] = {1, 1, 1, 1}, window[] = {2, 2};
+	slp_model_begin(&m, 17);
+	add_numbers(w);
+	slp_model_node(&m, "QuantizeLinear x xs xz -> q");
+	slp_model_node(&m, "DequantizeLinear q xs xz -> dq");
+	slp_model_int(&m, slp_model_node(&m, "DequantizeLinear w ws wz -> dw"), "axis", 0);
+	slp_model_int(&m, slp_model_node(&m, "DequantizeLinear b bs -> db"), "axis", 0);
+	add_ints(slp_model_node(&m, "Conv dq dw db -> c"), "pads", pads, 4);
+	slp_model_node(&m, "QuantizeLinear c ys yz -> cq");
+	slp_model_node(&m, "DequantizeLinear cq ys yz -> cd");
+	slp_model_node(&m, "Add cd cd -> s");
+	slp_model_node(&m, "QuantizeLinear s ys yz -> sq");
+	slp_model_node(&m, "DequantizeLinear sq ys yz -> sd");
+	SlpOnnx__NodeProto *pool = slp_model_node(&m, "MaxPool sd -> p");
+	add_ints(pool, "kernel_shape", window, 2), add_ints(pool, "strides", window, 2);
+	slp_model_node(&m, "QuantizeLinear p ys yz -> pq");
+	slp_model_node(&m, "DequantizeLinear pq ys yz -> y");
+}
+
+/* The way from a file with real numbers between bytes: eagerly, compiled, and with values in between as results. */
+static void test_between(void)
+{
+	float x[CHANNELS * SIDE * SIDE];
+	int8_t w[KERNELS * TAPS];
+	double y[KERNELS * HALF * HALF];
+	for (int i = 0; i < CHANNELS * SIDE * SIDE; i++) x[i] = (float)(i * 37 % 101 - 50) / 8;
+	for (int i = 0; i < KERNELS * TAPS; i++) w[i] = (int8_t)(i * 29 % 255 - 127);
+	expect_pooled(x, w, y);
+	build_pooled(w);
+	SL_SCOPE {
+		sl_block *b = built(),
+		         *inner = slp_model_built(&m, (struct sl_import_onnx_opts){SL_OUTPUTS("cq", "sq", "y")});
+		sl_tensor *image = sl_from(x, SL_SHAPE(1, CHANNELS, SIDE, SIDE)), *out[3];
+		for (int compiled = 0; compiled < 2; compiled++) {
+			if (compiled) CHECK_OK(sl_hybridize(b));
+			CHECK_MODEL(b, image, y[0], y[1], y[2], y[3], y[4], y[5], y[6], y[7], y[8], y[9], y[10], y[11]);
+		}
+		if (CHECK_OK(sl_forward_all(inner, &image, 1, out, 3))) {
+			CHECK(sl_tensor_dtype(out[0]) == SL_INT32); /* int8, in the order of the format */
+			CHECK(sl_shape_equal(sl_tensor_shape(out[0]), SL_SHAPE(1, KERNELS, SIDE, SIDE)));
+			CHECK_VALUES(sl_reshape(out[2], SL_SHAPE(-1)), y[0], y[1], y[2], y[3], y[4], y[5], y[6], y[7],
+			             y[8], y[9], y[10], y[11]);
+		}
+		sl_block_free(b);
+		sl_block_free(inner);
+	}
+}
+
 /* ---- sequences of different lengths ------------------------------------------------------------------------------ */
 
 enum { STEPS = 5, BATCH = 3, INPUTS = 2, UNITS = 2 };
@@ -362,6 +462,7 @@ static void test_narrow(void)
 
 static const struct slp_test tests[] = {
         {"quantised and back", test_quantise},
+        {"between bytes", test_between},
         {"scales along an axis", test_axes},
         {"scales that a run computes, several results", test_dynamic},
         {"exact products", test_exact},

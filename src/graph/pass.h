@@ -85,6 +85,8 @@ enum sl_status slp_fuse_linear(sl_graph *g);
 enum sl_status slp_fuse_pool(sl_graph *g);
 enum sl_status slp_fuse_sums(sl_graph *g);
 enum sl_status slp_fuse_half(sl_graph *g);
+/* A part of block: weights of eight-bit products, for teams of so many threads (pass_pack.c). */
+enum sl_status slp_pack_products(sl_graph *g, int threads);
 
 /* A part of layout. */
 enum sl_status slp_convert_parameters(sl_graph *g);

@@ -405,10 +405,10 @@ static bool begin(struct blocks *b, sl_graph *g)
 	return b->channels && b->other && b->uses;
 }
 
-enum sl_status slp_pass_block(sl_graph *g)
+/* Images in blocks, of a program without gradients. */
+static enum sl_status take_all(sl_graph *g)
 {
 	struct blocks b;
-	if (!slp_layout_on_cpu(g) || !is_inference(g)) return SL_OK;
 	enum sl_status s = begin(&b, g) ? SL_OK : slp_pass_no_memory("block");
 	int count = s == SL_OK && b.block && b.threads ? g->count : 0;
 	for (int i = 0; i < count && b.status == SL_OK; i++)
@@ -419,4 +419,12 @@ enum sl_status slp_pass_block(sl_graph *g)
 	free(b.other);
 	free(b.uses);
 	return s == SL_OK ? slp_pass_dead(g) : s;
+}
+
+enum sl_status slp_pass_block(sl_graph *g)
+{
+	int threads = threads_of_teams();
+	if (!slp_layout_on_cpu(g)) return SL_OK;
+	enum sl_status s = threads ? slp_pack_products(g, threads) : SL_OK;
+	return s == SL_OK && is_inference(g) ? take_all(g) : s;
 }

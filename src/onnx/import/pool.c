@@ -1,6 +1,7 @@
 /* ONNX operators, computed: pooling of images, of sequences, which are images of one row, and of volumes. */
 #include <math.h>
 
+#include "onnx/import/bytes.h"
 #include "onnx/import/window.h"
 #include "op.h"
 #include "starling/arithmetic.h"
@@ -173,6 +174,8 @@ void slp_onnx_import_pool(struct slp_onnx_call *c)
 	                           .ceil = slp_onnx_attr_int(c, "ceil_mode", 0) != 0,
 	                           .exclude_pad = !slp_onnx_attr_int(c, "count_include_pad", 0)};
 	struct slp_onnx_window w;
+	if (!mean && slp_onnx_max_pool_bytes(c)) return;
+	slp_onnx_plain_inputs(c);
 	if (!slp_onnx_window_read(c, slp_onnx_shape(c, 0), NULL, &w)) return;
 	if (slp_onnx_attr_int(c, "storage_order", 0) && c->nout > 1)
 		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "indices in column-major order are not supported");

@@ -1,6 +1,6 @@
 /* ONNX operators, computed: integers that represent real numbers.  Products of them are exact: in float32 as far as it
  * holds them, else in float64. */
-#include "onnx/model/call.h"
+#include "onnx/import/bytes.h"
 #include "starling/arithmetic.h"
 #include "starling/elementwise.h"
 #include "starling/functions.h"
@@ -110,6 +110,8 @@ void slp_onnx_import_quantize(struct slp_onnx_call *c)
 	int64_t axis = slp_onnx_attr_int(c, "axis", 1), block = slp_onnx_attr_int(c, "block_size", 0),
 	        type = slp_onnx_attr_int(c, "output_dtype", 0);
 	struct range r = type && !slp_onnx_has(c, 2) ? range_of(c, (int)type) : range_of_zero(c, 2);
+	if (c->failed || slp_onnx_quantize_bytes(c, r.type)) return;
+	slp_onnx_plain_inputs(c);
 	if (!c->failed) slp_onnx_set_output_value(c, 0, quantised(c, c->in[0], 1, 2, axis, block, r));
 }
 
@@ -118,7 +120,8 @@ void slp_onnx_import_dequantize(struct slp_onnx_call *c)
 	enum sl_dtype dtype = slp_onnx_dtype(&c->in[1]);
 	int type = slp_onnx_file_type(c, 0);
 	if (type && type != 6) range_of(c, type); /* int32: sums */
-	if (c->failed) return;
+	if (c->failed || slp_onnx_dequantize_bytes(c)) return;
+	slp_onnx_plain_inputs(c);
 	struct slp_onnx_value y =
 	        dequantised(c, 0, 1, 2, slp_onnx_attr_int(c, "axis", 1), slp_onnx_attr_int(c, "block_size", 0));
 	if (!c->failed) slp_onnx_set_output_value(c, 0, slp_onnx_cast(c, y, dtype));
@@ -164,16 +167,19 @@ static int64_t summands(struct slp_onnx_call *c, const struct product *p)
 	return a.dim[a.ndim - 1 - (p->import == slp_onnx_import_gemm && slp_onnx_attr_int(c, "transA", 0) != 0)];
 }
 
-/* The product of whole numbers, as floats. */
+/* The product of whole numbers, as floats or int32. */
 static struct slp_onnx_value product(struct slp_onnx_call *c, const struct product *p)
 {
+	struct slp_onnx_value y = {0};
+	if (p->import == slp_onnx_import_conv && slp_onnx_conv_sums(c, p->a_zero, p->b, p->b_zero, &y))
+		return slp_onnx_plain(c, y);
+	slp_onnx_plain_inputs(c);
 	enum sl_dtype dtype = exact(summands(c, p));
 	struct slp_onnx_value in[2] = {centred(c, 0, p->a_zero, p->a_axis, 0, dtype)};
 	if (c->failed) return in[0];
 	in[1] = centred(c, p->b, p->b_zero, p->b_axis, 0, dtype);
 	if (c->failed) return in[0];
 	struct slp_onnx_call inner = *c;
-	struct slp_onnx_value y = {0};
 	inner.in = in, inner.nin = 2, inner.out = &y, inner.nout = 1;
 	p->import(&inner);
 	c->failed |= inner.failed;
@@ -222,6 +228,7 @@ void slp_onnx_import_conv_integer(struct slp_onnx_call *c)
 /* Zero points may be there for each row of the one and each column of the other. */
 void slp_onnx_import_matmul_integer(struct slp_onnx_call *c)
 {
+	if (slp_onnx_matmul_sums(c)) return;
 	give_whole(c, &(struct product){.import = slp_onnx_import_matmul,
 	                                .a_zero = 2,
 	                                .b = 1,
@@ -232,6 +239,7 @@ void slp_onnx_import_matmul_integer(struct slp_onnx_call *c)
 
 void slp_onnx_import_qlinear_conv(struct slp_onnx_call *c)
 {
+	if (slp_onnx_conv_bytes(c)) return;
 	give_scaled(c,
 	            &(struct product){.import = slp_onnx_import_conv,
 	                              .a_scale = 1,
@@ -251,6 +259,7 @@ static const struct product of_matrices = {
 
 void slp_onnx_import_qlinear_matmul(struct slp_onnx_call *c)
 {
+	if (slp_onnx_matmul_bytes(c)) return;
 	struct product p = of_matrices;
 	p.import = slp_onnx_import_matmul, p.scale = 6, p.zero = 7;
 	give_scaled(c, &p, 1);
@@ -259,6 +268,7 @@ void slp_onnx_import_qlinear_matmul(struct slp_onnx_call *c)
 /* The result is real if it has no scale. */
 void slp_onnx_import_qgemm(struct slp_onnx_call *c)
 {
+	if (slp_onnx_gemm_bytes(c)) return;
 	struct product p = of_matrices;
 	p.import = slp_onnx_import_gemm, p.bias = 6, p.scale = 7, p.zero = 8;
 	if (slp_onnx_attr_int(c, "transB", 0)) p.b_axis = 0;
@@ -271,6 +281,8 @@ void slp_onnx_import_qlinear(struct slp_onnx_call *c)
 {
 	enum { MOST = 64 };
 	struct slp_onnx_value in[MOST], y = {0};
+	if (slp_onnx_qlinear_bytes(c)) return;
+	slp_onnx_plain_inputs(c);
 	struct slp_onnx_call inner = *c;
 	bool list = c->op->max < 0; /* the result's scale comes first then */
 	int first = list ? 2 : !strcmp(c->op->name, "QLinearWhere"), scale = list ? 0 : c->op->max - 2,

@@ -78,6 +78,7 @@ static bool load(struct slp_onnx_run *r, int name)
 		SL_SCOPE
 			v->t = sl_retain(sl_param_use_at(slp_forward_call_site(), n->param, r->given[0]));
 	v->type = n->input >= 0 ? slp_onnx_declared_number(&r->b->model, n->input) : n->tensor->data_type;
+	v->shifted = n->shifted && v->t;
 	return v->t || v->known;
 }
 
@@ -104,9 +105,10 @@ static bool run_node(struct slp_onnx_run *r, const struct slp_onnx_node *n)
 		if (!load(r, n->in[i])) return false;
 		c.in[i] = r->values[n->in[i]];
 	}
-	bool widened = slp_onnx_widen(&c);
+	bool shifted = !slp_onnx_takes_bytes(n->op) && slp_onnx_plain_inputs(&c), widened = slp_onnx_widen(&c);
 	if (!c.failed) n->op->import(&c);
 	if (!c.failed) slp_onnx_set_types(&c, widened);
+	if (!c.failed && shifted) slp_onnx_shift_results(&c);
 	for (int i = 0; i < n->nout && !c.failed; i++) {
 		if (n->out[i] < 0) continue;
 		sl_retain(c.out[i].t);
@@ -230,7 +232,7 @@ static sl_tensor *result_of(struct slp_onnx_run *r, int i)
 	struct slp_onnx_call c = {.at = slp_forward_call_site(), .made = &r->made, .beside = r->given[0]};
 	int name = m->results[i];
 	if (!load(r, name)) return NULL;
-	sl_tensor *y = slp_onnx_as_tensor(&c, r->values[name]);
+	sl_tensor *y = slp_onnx_as_tensor(&c, slp_onnx_plain(&c, r->values[name]));
 	if (!y && sl_error() == SL_OK)
 		slp_call_fail(c.at, "sl_forward", SL_EUNSUPPORTED,
 		              "\"%.100s\" is not computed by the supported part of its node", m->names[name].name);
@@ -387,10 +389,23 @@ static sl_param *make_param(struct import *im, const char *name, sl_shape shape,
 	return param;
 }
 
+/* int8 as uint8, 128 larger. */
+static sl_tensor *shifted_tensor(struct import *im, const struct slp_onnx_name *n, const struct slp_onnx_data *d)
+{
+	const unsigned char *from = d->data;
+	unsigned char *bytes = slp_malloc(d->bytes + 1);
+	for (uint64_t i = 0; bytes && i < d->bytes; i++) bytes[i] = from[i] ^ 0x80;
+	sl_tensor *t = bytes ? slp_elements_tensor(im->f, n->name, slp_element_of(SL_UINT8), d->shape, bytes) : NULL;
+	free(bytes);
+	return t;
+}
+
 static bool take_param(struct import *im, int i, const struct slp_onnx_data *d)
 {
 	struct slp_onnx_name *n = &im->b->model.names[i];
-	sl_tensor *t = slp_elements_tensor(im->f, n->name, d->element, d->shape, d->data);
+	n->shifted = d->element == SLP_EL_I8;
+	sl_tensor *t = n->shifted ? shifted_tensor(im, n, d)
+	                          : slp_elements_tensor(im->f, n->name, d->element, d->shape, d->data);
 	if (!t) return false;
 	bool fixed = !n->initializer || !slp_is_float(sl_tensor_dtype(t)) || is_statistic(&im->b->model, i) ||
 	             is_constant(&im->b->model, i, sl_tensor_size(t) == 1);

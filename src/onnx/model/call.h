@@ -34,6 +34,8 @@ struct slp_onnx_value {
 	struct slp_onnx_known *known;
 	const struct slp_onnx_sequence *sequence;
 	int type; /* the number of its type in the format, which tensors may lack; 0: that of the data type */
+	bool shifted; /* int8, held as uint8, 128 larger: only operators of bytes.c see it */
+	bool last;    /* (n, channels, height, width), held with the channels last: likewise */
 };
 
 /* A list of values: the last one, after those of another list; count 0: empty.  It has a reference to the tensor of its
@@ -200,6 +202,14 @@ struct slp_onnx_value slp_onnx_axis_moved(struct slp_onnx_call *c, struct slp_on
 bool slp_onnx_widen(struct slp_onnx_call *c);
 /* Gives the results their types, and cuts them to that type if the inputs were widened. */
 void slp_onnx_set_types(struct slp_onnx_call *c, bool widened);
+/* The value as all operators know it (import/bytes.c). */
+struct slp_onnx_value slp_onnx_plain(struct slp_onnx_call *c, struct slp_onnx_value v);
+/* The same for inputs; true: the first, of an operator that only moves elements, is still shifted, and results will be
+ * (slp_onnx_shift_results). */
+bool slp_onnx_plain_inputs(struct slp_onnx_call *c);
+void slp_onnx_shift_results(struct slp_onnx_call *c);
+/* Whether the operator takes values as they are held. */
+bool slp_onnx_takes_bytes(const struct slp_onnx_op *op);
 /* The number of a value's type in the format. */
 int slp_onnx_type_of(const struct slp_onnx_value *v);
 /* An integer without the bits that the type of this number lacks, in two's complement (import/elementwise.c). */

@@ -20,6 +20,7 @@ void slp_onnx_model_free(struct slp_onnx_model *m)
 	free(m->names);
 	free(m->nodes);
 	free(m->arguments);
+	free(m->joined);
 	free(m->inputs);
 	*m = (struct slp_onnx_model){0};
 }
@@ -275,12 +276,13 @@ static bool is_among(const char *name, const char *list)
 /* An attribute that the operator lacks means something that Starling does not know. */
 static bool check_attributes(struct slp_onnx_parsing *p, const struct slp_onnx_node *n)
 {
+	const struct slp_onnx_op *own = slp_onnx_op_find(n->proto->op_type);
 	for (size_t i = 0; i < n->proto->n_attribute; i++) {
 		const char *name = n->proto->attribute[i]->name;
-		if (name && !is_among(name, n->op->attributes))
+		if (name && !is_among(name, own->attributes))
 			return fail(p, SL_EFORMAT,
 			            "node \"%.100s\" has the attribute \"%.60s\", which %.60s does not take",
-			            slp_onnx_node_name(n->proto), name, n->op->name);
+			            slp_onnx_node_name(n->proto), name, own->name);
 	}
 	return true;
 }
@@ -304,9 +306,9 @@ static bool find_operators(struct slp_onnx_parsing *p)
 		struct slp_onnx_node *n = &m->nodes[i];
 		const char *domain = n->proto->domain;
 		bool standard = !domain || !domain[0] || !strcmp(domain, "ai.onnx") || !strcmp(domain, "com.microsoft");
-		n->op = standard ? slp_onnx_op_find(n->proto->op_type) : NULL;
+		n->op = standard ? slp_onnx_op_find(n->as ? n->as : n->proto->op_type) : NULL;
 		if (!n->needed || !n->op) continue;
-		if (!check_inputs(p, n) || !check_attributes(p, n)) return false;
+		if ((!n->as && !check_inputs(p, n)) || !check_attributes(p, n)) return false;
 		for (int k = 0; k < n->nin; k++)
 			if (n->in[k] >= 0 && (k > 31 || !(n->op->known >> k & 1))) m->names[n->in[k]].as_tensor = true;
 	}
@@ -396,6 +398,7 @@ bool slp_onnx_model_parse(struct slp_file *f, struct slp_onnx_model *m, const st
 	bool ok = unpack(&p) && slp_onnx_graphs_unpack(&p) && slp_onnx_names_add(&p) && add_nodes(&p) &&
 	          find_results(&p, opts);
 	for (int i = 0; ok && i < m->nresults; i++) use_as_tensor(m, m->results[i]);
+	ok = ok && slp_onnx_quantised_join(&p);
 	if (ok) mark_needed(m, m->graphs);
 	ok = ok && check_axes(&p) && find_operators(&p) && order_inputs(&p, opts->inputs, opts->ninputs);
 	free(p.sorted);

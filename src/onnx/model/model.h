@@ -18,6 +18,7 @@ struct slp_onnx_name {
 	int uses;                           /* by nodes that are needed, and by the results */
 	bool as_tensor;                     /* some node does not need to know it */
 	bool initializer;                   /* tensor is one */
+	bool shifted;                       /* param holds int8 as uint8, 128 larger */
 	struct slp_onnx_known *known;
 	sl_param *param;
 };
@@ -26,6 +27,7 @@ struct slp_onnx_node {
 	const SlpOnnx__NodeProto *proto;
 	const struct slp_onnx_op *op;
 	const char *at; /* "FILE, node NAME" */
+	const char *as; /* the operator that it has become (quantised.c); NULL: that of proto */
 	int *in, *out;  /* names; -1: left out */
 	int nin, nout;
 	int graph;  /* that it is in */
@@ -51,6 +53,7 @@ struct slp_onnx_model {
 	struct slp_onnx_name *names;
 	struct slp_onnx_node *nodes;
 	int *arguments;                    /* of all nodes, and results of graphs within nodes */
+	int *joined;                       /* inputs of nodes that have become others */
 	int nnames, nnodes, ninputs, most; /* most: inputs and outputs of one node */
 	int *inputs;                       /* names, as the block takes them */
 	int results[SL_MAX_RESULTS], nresults;
@@ -82,6 +85,8 @@ struct slp_onnx_parsing {
 /* functions.c: replaces calls of the model's functions in a graph by their nodes. */
 bool slp_onnx_functions_expand(struct slp_onnx_parsing *p, SlpOnnx__GraphProto *g);
 bool slp_onnx_graphs_unpack(struct slp_onnx_parsing *p);
+/* quantised.c: nodes between DequantizeLinear and QuantizeLinear become operators of quantised numbers. */
+bool slp_onnx_quantised_join(struct slp_onnx_parsing *p);
 bool slp_onnx_names_add(struct slp_onnx_parsing *p);
 /* A name that a graph sees: its own, or one of those around it; -1: none. */
 int slp_onnx_name_find(const struct slp_onnx_parsing *p, int graph, const char *name);
