@@ -40,8 +40,8 @@ static bool read_latency(const char *at, double *seconds)
 	bool given = slp_real_given(text, &microseconds);
 	*seconds = 1e-6 * microseconds;
 	if (given && *seconds >= 0 && *seconds < 1) return true;
-	return slp_call_fail(at, "sl_init", SL_EINVAL, "SL_DIST_LATENCY=%s: it must be a number of microseconds below 1000000",
-	                     text);
+	return slp_call_fail(at, "sl_init", SL_EINVAL,
+	                     "SL_DIST_LATENCY=%s: it must be a number of microseconds below 1000000", text);
 }
 
 /* A name such as http would be a port that nobody listens at, until the time is over. */

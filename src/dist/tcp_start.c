@@ -16,7 +16,12 @@
 #include "runtime/process/sockets.h"
 #include "starling/base.h"
 
-enum { PROTOCOL = 2, TEXT = SLP_DIST_WHY, ADDRESS = 96, SHORT = 2 /* seconds, for data that fits in a socket's buffer */ };
+enum {
+	PROTOCOL = 2,
+	TEXT = SLP_DIST_WHY,
+	ADDRESS = 96,
+	SHORT = 2 /* seconds, for data that fits in a socket's buffer */
+};
 
 struct answer {
 	char text[TEXT]; /* why not; "": welcome */
@@ -150,7 +155,8 @@ static bool introduce(struct meeting *m, int fd, int rank, const struct where *w
 	bool ok = slp_socket_read(fd, &g, sizeof g, m->deadline) && getrandom(h.nonce, SLP_NONCE, 0) == SLP_NONCE;
 	if (ok && memcmp(g.magic, SLP_MAGIC, sizeof g.magic))
 		return fail(m,
-		            "the process that answers for rank %d at %s does not run this version of Starling (MASTER_ADDR, "
+		            "the process that answers for rank %d at %s does not run this version of Starling "
+		            "(MASTER_ADDR, "
 		            "MASTER_PORT)",
 		            rank, at);
 	if (ok) slp_prove(m->place->secret, "hello", g.nonce, &h, offsetof(struct slp_hello, mac), h.mac);

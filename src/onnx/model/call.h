@@ -33,7 +33,7 @@ struct slp_onnx_value {
 	sl_tensor *t;
 	struct slp_onnx_known *known;
 	const struct slp_onnx_sequence *sequence;
-	int type; /* the number of its type in the format, which tensors may lack; 0: that of the data type */
+	int type;     /* the number of its type in the format, which tensors may lack; 0: that of the data type */
 	bool shifted; /* int8, held as uint8, 128 larger: only operators of bytes.c see it */
 	bool last;    /* (n, channels, height, width), held with the channels last: likewise */
 };
