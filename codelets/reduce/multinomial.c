@@ -3,7 +3,7 @@
 
 #include "common/describe.h"
 #include "common/index.h"
-#include "op.h"
+#include "op_list/reduce.h"
 
 #include "multinomial.h"
 

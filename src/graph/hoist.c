@@ -9,6 +9,7 @@
 #include "op_inner.h"
 #include "op_list/conv.h"
 #include "op_list/norm.h"
+#include "op_list/quant.h"
 #include "runtime/engine.h"
 #include "starling/autograd.h"
 #include "starling/graph.h"

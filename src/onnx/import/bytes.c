@@ -8,6 +8,8 @@
 #include "onnx/import/window.h"
 #include "op_inner.h"
 #include "op_list/quant.h"
+#include "starling/arithmetic.h"
+#include "starling/elementwise.h"
 #include "starling/functions.h"
 
 enum { UINT8 = 2, INT8 = 3 };
