@@ -1,13 +1,16 @@
 /* ONNX models: nodes of real numbers between DequantizeLinear and QuantizeLinear become onnxruntime's operators of
  * quantised ones: Conv becomes QLinearConv in the place of the node that quantises its result. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "onnx/model/model.h"
+#include "onnx/model/tensors.h"
 #include "op.h"
 
 enum { MOST_INPUTS = 9, UINT8 = 2, INT8 = 3, INT32 = 6 };
 
 struct joining {
+	struct slp_file *f;
 	struct slp_onnx_model *m;
 	int *uses;  /* by names */
 	int *first; /* by names: a node that takes it */
@@ -82,14 +85,57 @@ static struct slp_onnx_node *quantiser(const struct joining *j, int name)
 	return has_scale(j, n, -1) && n->graph == j->m->names[name].graph ? n : NULL;
 }
 
-/* A bias: none, floats of the file, or int32 in steps of the product; -2: another one. */
-static int bias_of(const struct joining *j, int name)
+/* Element i of an initializer of float32 numbers, or of its only number. */
+static double number_at(const struct slp_onnx_data *d, int64_t i)
+{
+	float value;
+	size_t place = d->bytes > sizeof value ? (size_t)i * sizeof value : 0;
+	memcpy(&value, (const char *)d->data + place, sizeof value);
+	return value;
+}
+
+/* Whether each number of `s` is that of `b` times the one of `a`, to rounding. */
+static bool is_product(const struct joining *j, int s, int a, int b)
+{
+	struct slp_onnx_data d[3] = {0};
+	int names[] = {s, a, b};
+	int64_t n = 0;
+	bool ok = true;
+	for (int i = 0; ok && i < 3; i++) {
+		const SlpOnnx__TensorProto *t = count_of(j, names[i]) ? j->m->names[names[i]].tensor : NULL;
+		ok = t && t->data_type == 1 && slp_onnx_data_read(j->f, t, &d[i]);
+		n = count_of(j, names[i]) > n ? count_of(j, names[i]) : n;
+	}
+	for (int i = 0; ok && i < 3; i++) ok = d[i].bytes == 4 || d[i].bytes == 4 * (uint64_t)n;
+	for (int64_t i = 0; ok && i < n; i++) {
+		double product = number_at(&d[1], i) * number_at(&d[2], i);
+		ok = fabs(number_at(&d[0], i) - product) <= 1e-5 * fabs(product);
+	}
+	for (int i = 0; i < 3; i++) free(d[i].owned);
+	return ok;
+}
+
+/* Whether an initializer, which may be absent, has zeros alone. */
+static bool is_zero(const struct joining *j, int name)
+{
+	struct slp_onnx_data d = {0};
+	if (name < 0) return true;
+	bool ok = count_of(j, name) && slp_onnx_data_read(j->f, j->m->names[name].tensor, &d);
+	for (uint64_t i = 0; ok && i < d.bytes; i++) ok = !((const char *)d.data)[i];
+	free(d.owned);
+	return ok;
+}
+
+/* The bias of a product: none, floats of the file, or int32 in steps of x times w; -2: another one. */
+static int bias_of(const struct joining *j, int name, const struct slp_onnx_node *x, const struct slp_onnx_node *w)
 {
 	if (name < 0) return -1;
 	if (count_of(j, name)) return name;
 	const struct slp_onnx_node *n = j->m->names[name].node >= 0 ? &j->m->nodes[j->m->names[name].node] : NULL;
 	if (!n || !is(n, "DequantizeLinear") || !count_of(j, n->in[0])) return -2;
-	return type_of(j, n->in[0]) == INT32 ? n->in[0] : -2;
+	bool ok = type_of(j, n->in[0]) == INT32 && n->nin > 1 && is_product(j, n->in[1], x->in[1], w->in[1]) &&
+	          is_zero(j, n->nin > 2 ? n->in[2] : -1);
+	return ok ? n->in[0] : -2;
 }
 
 /* Both of the same numbers. */
@@ -135,8 +181,8 @@ static void join_conv(struct joining *j, const struct slp_onnx_node *n)
 	const struct slp_onnx_node *x = dequantised(j, n->in[0], -1),
 	                           *w = n->nin > 1 ? dequantised(j, n->in[1], 0) : NULL;
 	struct slp_onnx_node *q = quantiser(j, n->out[0]);
-	int bias = bias_of(j, n->nin > 2 ? n->in[2] : -1), *in = j->next;
-	if (!x || !w || !q || bias == -2) return;
+	int bias = x && w && q ? bias_of(j, n->nin > 2 ? n->in[2] : -1, x, w) : -2, *in = j->next;
+	if (bias == -2) return;
 	add_operand(&j->next, x);
 	add_operand(&j->next, w);
 	add_result(&j->next, q);
@@ -152,8 +198,8 @@ static void join_product(struct joining *j, struct slp_onnx_node *n)
 	const struct slp_onnx_node *a = dequantised(j, n->in[0], -1),
 	                           *b = n->nin > 1 ? dequantised(j, n->in[1], columns) : NULL;
 	struct slp_onnx_node *q = quantiser(j, n->out[0]);
-	int bias = bias_of(j, n->nin > 2 ? n->in[2] : -1), *in = j->next;
-	if (!a || !b || bias == -2) return;
+	int bias = a && b ? bias_of(j, n->nin > 2 ? n->in[2] : -1, a, b) : -2, *in = j->next;
+	if (bias == -2) return;
 	if (gemm && (attribute(n, "alpha", 1) != 1 || attribute(n, "beta", 1) != 1 || attribute(n, "transA", 0)))
 		return;
 	add_operand(&j->next, a);
@@ -241,7 +287,7 @@ bool slp_onnx_quantised_join(struct slp_onnx_parsing *p)
 	size_t names = (size_t)m->nnames + 1;
 	m->joined = slp_calloc((size_t)m->nnodes * MOST_INPUTS + 1, sizeof *m->joined);
 	int *room = slp_calloc(2 * names, sizeof *room);
-	struct joining j = {m, room, room + names, m->joined};
+	struct joining j = {p->f, m, room, room + names, m->joined};
 	bool ok = m->joined && room;
 	if (ok) count_uses(&j);
 	for (int i = 0; ok && i < m->nnodes; i++) join(&j, &m->nodes[i]);
