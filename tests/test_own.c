@@ -240,7 +240,7 @@ static void test_careless_plan(void)
 		sl_attach_grad(x);
 		SL_RECORD
 			y = sl_forward(net, x);
-		CHECK_MISTAKE(sl_backward(y), SL_ESTATE, "were not kept");
+		CHECK_MISTAKE(sl_backward(y), SL_ESTATE, "were not saved");
 	}
 	sl_block_free(net);
 }
@@ -261,7 +261,7 @@ static void test_gradients(void)
 				CHECK_MISTAKE(sl_backward(y), SL_EINVAL, "own_axpb", "set no gradient for input 0");
 			else CHECK_MISTAKE(sl_backward(y), SL_ESHAPE, "own_axpb", "float64 ()", "float64 (3,)");
 		}
-		CHECK_MISTAKE(sl_gradcheck(careless_of, NULL, in, 1), SL_ESTATE, "were not kept", ".saves");
+		CHECK_MISTAKE(sl_gradcheck(careless_of, NULL, in, 1), SL_ESTATE, "were not saved", ".saves");
 		const sl_op *plain = sl_op_register(.name = "own_plain", .nin = 1, .cpu = plus_one_cpu);
 		sl_tensor *x = sl_ones(SL_SHAPE(2));
 		sl_attach_grad(x);

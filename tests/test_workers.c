@@ -367,7 +367,7 @@ static void test_wrong(void)
 	CHECK_NULL(sl_loader_new(d, .batch_size = 1, .workers = -1), SL_EINVAL,
 	           "workers is -1; it must be from 0 to 1024");
 	sl_dataset_free(d);
-	CHECK_NULL(sl_dataset_new(.size = 3), SL_EINVAL, "no function get");
+	CHECK_NULL(sl_dataset_new(.size = 3), SL_EINVAL, ".get is NULL");
 	CHECK_NULL(sl_dataset_new(.get = get), SL_EINVAL, "size is 0");
 	CHECK_NULL(sl_dataset_new(.size = 3, .get = get, .x_shape = SL_SHAPE(-1)), SL_ESHAPE, "x_shape is not a shape");
 }

@@ -9,8 +9,8 @@
 #include "starling/primitives.h"
 
 static const struct slp_attr fill_attrs[] = {
-        SLP_CREATED_ATTRS(struct slp_pad),
-        SLP_ATTR_VALUE(struct slp_pad, value, SLP_DOUBLE, 1, "value of every element"),
+        SLP_CREATED_ATTRS(struct slp_fill),
+        SLP_ATTR_VALUE(struct slp_fill, value, SLP_DOUBLE, 1, "value of every element"),
         {0},
 };
 
@@ -34,7 +34,7 @@ static enum sl_status refuse(struct slp_infer *c, double value, enum sl_dtype dt
 
 static enum sl_status fill_infer(struct slp_infer *c)
 {
-	double value = ((const struct slp_pad *)c->attrs)->value;
+	double value = ((const struct slp_fill *)c->attrs)->value;
 	enum sl_status s = slp_created_infer(c);
 	return s == SL_OK && !reaches(c->out[0].dtype, value) ? refuse(c, value, c->out[0].dtype) : s;
 }
@@ -80,7 +80,7 @@ static enum sl_status fill_with_ref(const struct slp_kernel *k, double value)
 
 static double value_of(const struct slp_kernel *k)
 {
-	return k->nin ? ((const struct slp_value *)k->attrs)->value : ((const struct slp_pad *)k->attrs)->value;
+	return k->nin ? ((const struct slp_value *)k->attrs)->value : ((const struct slp_fill *)k->attrs)->value;
 }
 
 static enum sl_status fill_ref(const struct slp_kernel *k)
@@ -133,7 +133,7 @@ const struct sl_op slp_op_fill = {
         SLP_NIN(0),
         .nout = 1,
         .attr_table = fill_attrs,
-        .attrs_size = sizeof(struct slp_pad),
+        .attrs_size = sizeof(struct slp_fill),
         .rows = SLP_ANY_ROWS(fill),
         .infer = fill_infer,
         .ref = fill_ref,
@@ -164,7 +164,7 @@ const struct sl_op slp_op_full_like = {
  *     sl_tensor *x = sl_full(SL_SHAPE(2, 3), 0.5), *n = sl_full(SL_SHAPE(4), 7, .dtype = SL_INT32); */
 sl_tensor *sl_full_at(const char *at, sl_shape shape, double value, struct sl_make make)
 {
-	struct slp_pad attrs = {slp_created_of(shape, make.dtype), value};
+	struct slp_fill attrs = {slp_created_of(shape, make.dtype), value};
 	return slp_create(at, &slp_op_fill, &attrs, make.device);
 }
 

@@ -31,7 +31,7 @@ static enum sl_status fill(const struct slp_kernel *k, double value)
 
 extern "C" enum sl_status slp_cuda_fill(const struct slp_kernel *k)
 {
-	return fill(k, ((const struct slp_pad *)k->attrs)->value);
+	return fill(k, ((const struct slp_fill *)k->attrs)->value);
 }
 
 extern "C" enum sl_status slp_cuda_full_like(const struct slp_kernel *k)

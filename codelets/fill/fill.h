@@ -9,7 +9,7 @@ struct slp_value {
 	double value;
 };
 
-struct slp_pad {
+struct slp_fill {
 	struct slp_created type;
 	double value;
 };

@@ -393,8 +393,11 @@ static enum sl_status pack_cpu(const struct slp_kernel *k)
 	const struct slp_qmatmul_attrs *t = k->attrs;
 	struct sizes z = {1, t->rows, t->inner, t->cols};
 	char *to = k->out[0].ptr;
-	size_t columns = (size_t)z.n * sizeof(int32_t);
-	if (packed_bytes(&z, t->b_transposed, k->threads) + columns != (size_t)t->packed) return pack_ref(k);
+	size_t columns = (size_t)z.n * sizeof(int32_t),
+	       needed = packed_bytes(&z, t->b_transposed, k->threads) + columns;
+	if (needed != (size_t)t->packed)
+		return slp_kernel_fail(k, SL_EKERNEL, "packed weights take %zu bytes, %lld were planned", needed,
+		                       (long long)t->packed);
 	int8_t *b = slp_workspace(SLP_WORK_ORDER, (size_t)slp_size(&k->in[0]) + 1);
 	if (!b) return slp_kernel_fail(k, SL_ENOMEM, "no memory for weights");
 	make_signed(k->in[0].ptr, b, slp_size(&k->in[0]));

@@ -155,6 +155,15 @@ static enum sl_status contribute(struct walk *w, struct slp_var *v, sl_tensor *g
 	return accumulate(w, sum, g);
 }
 
+/* A number as elements of a type have it: a loss scale beyond float16 is infinite, so that the step is left out. */
+static double rounded(enum sl_dtype dtype, double value)
+{
+	double element = 0;
+	struct slp_view v = {&element, {dtype, SL_SCALAR}};
+	slp_set(&v, 0, value);
+	return slp_get(&v, 0);
+}
+
 static enum sl_status start(struct walk *w, sl_tensor *head, sl_tensor *grad)
 {
 	if (grad && !sl_shape_equal(grad->type.shape, head->type.shape)) {
@@ -170,7 +179,8 @@ static enum sl_status start(struct walk *w, sl_tensor *head, sl_tensor *grad)
 	}
 	if (grad && w->scale != 1) grad = sl_mul_scalar_at(w->at, grad, w->scale);
 	else if (!grad)
-		grad = sl_full_at(w->at, head->type.shape, w->scale, (struct sl_make){head->type.dtype, head->device});
+		grad = sl_full_at(w->at, head->type.shape, rounded(head->type.dtype, w->scale),
+		                  (struct sl_make){head->type.dtype, head->device});
 	return grad ? contribute(w, head->var, grad) : sl_error();
 }
 

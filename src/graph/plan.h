@@ -7,7 +7,7 @@
 #include "runtime/task/storage.h"
 
 /* An attribute of a call that each run sets. */
-struct slp_pad {
+struct slp_plan_fill {
 	int call;
 	unsigned offset;
 	enum { SLP_FILL_SEED, SLP_FILL_STREAM, SLP_FILL_SETTING } kind;
@@ -20,7 +20,7 @@ struct slp_unit {
 	struct slp_code *code;
 	struct slp_location *locations; /* of each slot */
 	int nslots, max_slots;
-	struct slp_pad *fills;
+	struct slp_plan_fill *fills;
 	int nfills, max_fills;
 	int ncalls;
 };

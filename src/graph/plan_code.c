@@ -43,7 +43,7 @@ static bool find_addresses(const sl_plan *p, struct slp_unit *u, int node, int *
 	return true;
 }
 
-static bool add_fill(struct slp_unit *u, struct slp_pad fill)
+static bool add_fill(struct slp_unit *u, struct slp_plan_fill fill)
 {
 	if (!slp_grow((void **)&u->fills, &u->max_fills, u->nfills + 1, sizeof fill)) return false;
 	u->fills[u->nfills++] = fill;
@@ -59,13 +59,13 @@ static bool note_fills(struct slp_unit *u, struct slp_gnode *n)
 	const struct slp_rng *rng = slp_node_rng(n);
 	if (rng && rng->seed == SLP_RNG_VIRTUAL) {
 		unsigned offset = (unsigned)((const char *)rng - n->attrs.bytes);
-		if (!add_fill(u, (struct slp_pad){u->ncalls, offset, SLP_FILL_SEED, 0, NULL})) return false;
+		if (!add_fill(u, (struct slp_plan_fill){u->ncalls, offset, SLP_FILL_SEED, 0, NULL})) return false;
 		offset += (unsigned)offsetof(struct slp_rng, stream);
-		if (!add_fill(u, (struct slp_pad){u->ncalls, offset, SLP_FILL_STREAM, rng->stream, NULL})) return false;
+		if (!add_fill(u, (struct slp_plan_fill){u->ncalls, offset, SLP_FILL_STREAM, rng->stream, NULL})) return false;
 	}
 	for (size_t i = 0; n->op->mutates && i < sizeof settings / sizeof *settings; i++) {
 		const struct slp_attr *a = slp_attr_find(n->op, settings[i]);
-		if (a && !add_fill(u, (struct slp_pad){u->ncalls, a->offset, SLP_FILL_SETTING, 0, settings[i]}))
+		if (a && !add_fill(u, (struct slp_plan_fill){u->ncalls, a->offset, SLP_FILL_SETTING, 0, settings[i]}))
 			return false;
 	}
 	return true;

@@ -139,7 +139,7 @@ static struct slp_binding binding_of(const struct run *r, struct slp_location lo
 	}
 }
 
-static uint64_t fill_value(const struct run *r, const struct slp_pad *f, bool *known)
+static uint64_t fill_value(const struct run *r, const struct slp_plan_fill *f, bool *known)
 {
 	*known = true;
 	if (f->kind == SLP_FILL_SEED) return r->rng.seed;
@@ -271,7 +271,7 @@ static bool has_number(const sl_plan *p, const char *name)
 {
 	for (int i = 0; i < p->layout.nunits; i++)
 		for (int k = 0; k < p->units[i].nfills; k++) {
-			const struct slp_pad *f = &p->units[i].fills[k];
+			const struct slp_plan_fill *f = &p->units[i].fills[k];
 			if (f->kind == SLP_FILL_SETTING && !strcmp(f->name, name)) return true;
 		}
 	return false;

@@ -72,6 +72,7 @@ struct sl_gradcheck_worst *any_array_of_sl_gradcheck_worst(void);
 struct sl_op_attr *any_array_of_sl_op_attr(void);
 struct sl_optimizer *any_array_of_sl_optimizer(void);
 struct sl_param_name *any_array_of_sl_param_name(void);
+struct sl_plan_number *any_array_of_sl_plan_number(void);
 struct sl_sample *any_array_of_sl_sample(void);
 struct sl_schedule *any_array_of_sl_schedule(void);
 sl_shape *any_array_of_sl_shape(void);

@@ -207,6 +207,7 @@ ARRAY_OF(struct sl_batch, sl_batch, (struct sl_batch){0})
 ARRAY_OF(struct sl_stats, sl_stats, (struct sl_stats){0})
 ARRAY_OF(struct sl_gradcheck_worst, sl_gradcheck_worst, (struct sl_gradcheck_worst){0})
 ARRAY_OF(struct sl_sample, sl_sample, (struct sl_sample){0})
+ARRAY_OF(struct sl_plan_number, sl_plan_number, ((struct sl_plan_number){any_text(), any_double()}))
 static struct sl_optimizer optimizer(void)
 {
 	return (struct sl_optimizer){
