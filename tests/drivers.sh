@@ -221,7 +221,7 @@ says '^<Symbol dense[0-9]+_fwd>$'
 [ "$(grep '^result: ' "$tmp/out" | sort -u | wc -l)" -eq 1 ] || fail "results differ once hybridized"
 says "^sl_item of a symbol: .*hybrid\.c:[0-9]+: the symbol 'data' has no values"
 says "in place on a symbol: .*hybrid\.c:[0-9]+: the symbol '.*' cannot be changed in place"
-says 'hybridized: .*hybrid\.c:[0-9]+: cannot be traced: sl_item at .*hybrid\.c:[0-9]+ asks'
+says 'hybridized: .*hybrid\.c:[0-9]+: cannot be traced: sl_item at .*hybrid\.c:[0-9]+ reads values'
 says 'with \.fallback = true: runs$'
 complains 'runs imperatively: '
 [ -s "$tmp/my_mlp-symbol.json" ] && [ -s "$tmp/my_mlp-0000.params" ] || fail "not exported"
