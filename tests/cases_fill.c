@@ -13,7 +13,7 @@
 
 /* clang-format off */
 #define FILL(label, type, value, status, first, ndim, ...)                                                             \
-	{"fill", label, &(const struct slp_pad){{type, ndim, {__VA_ARGS__}}, value}, 0, .no_grad = true,              \
+	{"fill", label, &(const struct slp_fill){{type, ndim, {__VA_ARGS__}}, value}, 0, .no_grad = true,              \
 	 .reject = status,                                                                                             \
 	 .expect = {first}, .nexpect = (status) == SL_OK && (first) != -1}
 #define ARANGE(label, type, start, step, n, status, values, count)                                                     \

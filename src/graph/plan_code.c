@@ -61,7 +61,8 @@ static bool note_fills(struct slp_unit *u, struct slp_gnode *n)
 		unsigned offset = (unsigned)((const char *)rng - n->attrs.bytes);
 		if (!add_fill(u, (struct slp_plan_fill){u->ncalls, offset, SLP_FILL_SEED, 0, NULL})) return false;
 		offset += (unsigned)offsetof(struct slp_rng, stream);
-		if (!add_fill(u, (struct slp_plan_fill){u->ncalls, offset, SLP_FILL_STREAM, rng->stream, NULL})) return false;
+		if (!add_fill(u, (struct slp_plan_fill){u->ncalls, offset, SLP_FILL_STREAM, rng->stream, NULL}))
+			return false;
 	}
 	for (size_t i = 0; n->op->mutates && i < sizeof settings / sizeof *settings; i++) {
 		const struct slp_attr *a = slp_attr_find(n->op, settings[i]);

@@ -262,9 +262,12 @@ static const sl_device *gather(const char *at, sl_step *step)
 static int most_gpus(const struct slp_step_run *r)
 {
 	int gpus = slp_auto_gpus();
-	for (int i = 0; i < r->n; i++)
-		if (slp_step_shard(r, i)[0]->device.kind != SL_DEVICE_AUTO) return 0;
-	return r->n < 2 || gpus < 2 ? 0 : gpus < r->n ? gpus : r->n;
+	if (r->n < 2 || gpus < 2) return 0;
+	for (int i = 0; i < r->n; i++) {
+		const sl_tensor *x = slp_step_shard(r, i)[0]; /* NULL is an error later */
+		if (!x || x->device.kind != SL_DEVICE_AUTO) return 0;
+	}
+	return gpus < r->n ? gpus : r->n;
 }
 
 /* Shards are dealt to 1, 2, 4 … GPUs in turn, until it is known which is fastest: whether more of them pay depends on how
