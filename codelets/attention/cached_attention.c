@@ -149,7 +149,7 @@ sl_tensor *sl_cached_attention_at(const char *at, sl_tensor *q, sl_tensor *k, sl
 
 const struct sl_op slp_op_cached_attention = {
         .name = "cached_attention",
-        .doc = "attention of queries to cached keys and values, which those of the call join",
+        .doc = "attention of queries to cached keys and values; appends those of the call",
         .args = "q k v keys values place",
         SLP_NIN(INPUTS),
         .nout = 1,

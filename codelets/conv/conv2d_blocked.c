@@ -31,7 +31,7 @@ static const struct slp_attr attr_table[] = {
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
 
-/* Sizes of the convolution, those of y included. */
+/* Sizes of the convolution and of y. */
 static struct slp_conv conv_of(const struct slp_conv2d_blocked_attrs *a)
 {
 	const struct sl_conv2d_opts *o = &a->conv;
