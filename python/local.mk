@@ -36,6 +36,7 @@ EXTRA_DIST += \
 	python/starling/_nested.py \
 	python/starling/_operators.py \
 	python/starling/_protocols.py \
+	python/starling/_quantizing.py \
 	python/starling/_tensor.py \
 	python/starling/_training.py \
 	python/starling/_whole_files.py \
