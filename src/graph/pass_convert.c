@@ -62,7 +62,7 @@ static bool has_taps(sl_shape w)
 	return w.dim[2] * w.dim[3] > 1;
 }
 
-/* ---- what a program reads ---------------------------------------------------------------------------------------- */
+/* ---- values that a program reads --------------------------------------------------------------------------------- */
 
 /* Whether a value can be converted at the beginning of the program for a node. */
 static bool is_given(const struct conversions *c, struct slp_value v, int node)
@@ -108,7 +108,7 @@ static bool find_read(struct conversions *c)
 	return ok;
 }
 
-/* ---- what a program computes ------------------------------------------------------------------------------------- */
+/* ---- values that a program computes ------------------------------------------------------------------------------ */
 
 /* The first node that reads a value; -1: nothing does, or the program returns it. */
 static int first_reader(const struct conversions *c, struct slp_value v)

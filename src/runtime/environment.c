@@ -57,7 +57,7 @@ static bool refuse(const char *at, const char *name, const char *text, const cha
 	return false;
 }
 
-/* Whether it can stay as it is. */
+/* Whether the value needs no change. */
 static bool is_good(const char *text, bool is_float)
 {
 	double f = 0;
@@ -77,7 +77,7 @@ static bool check_list(const char *at, const char *list, bool is_float)
 	return true;
 }
 
-/* "0 1 4-7", "0,2", "3-": cores, which are read where nobody can be told. */
+/* "0 1 4-7", "0,2", "3-": lists of cores.  They are read where no error can be reported. */
 static bool is_cores(const char *text)
 {
 	for (const char *p = text; *p; p += strspn(p, " ,\t")) {

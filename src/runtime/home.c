@@ -16,7 +16,7 @@
 static char folder[PATH_MAX]; /* "": there is none */
 static pid_t maker;           /* its child processes leave it alone */
 
-/* StarPU's folder in HOME or XDG_CACHE_HOME is this user's, and nobody else can write there. */
+/* StarPU's folder in HOME or XDG_CACHE_HOME belongs to this user, and no other user can write to it. */
 static bool is_own(const char *home)
 {
 	char path[PATH_MAX];

@@ -42,8 +42,8 @@ static enum sl_status check_policy(const char *at, const char *name)
 	size_t n = strlen(known);
 	if (!strcmp(name, SLP_FUZZ_POLICY)) return SL_OK;
 	for (struct starpu_sched_policy **p = starpu_sched_get_predefined_policies(); *p; p++) {
-		bool waits =
-		        (*p)->do_schedule != NULL; /* for starpu_do_schedule, which nobody calls: no task would run */
+		bool waits = (*p)->do_schedule !=
+		             NULL; /* it waits for starpu_do_schedule, which is never called: no task would run */
 		if (!strcmp((*p)->policy_name, name) && waits) {
 			slp_call_fail(at, "sl_init", SL_EUNSUPPORTED,
 			              "the scheduling policy \"%s\" waits for starpu_do_schedule, which is not called",
