@@ -61,6 +61,17 @@ if grep -q '^#define HAVE_ONNX 1$' config.h; then
   complains 'and their names'
   run 2 tools/sl-run "$model" "${given[@]}" -o "y=$tmp/y.raw" --node c
   complains 'exclude each other'
+
+  # As a model of eight-bit numbers, which gives nearly the same.
+  run 0 tools/sl-run "$model" "${given[@]}" --quantize "$tmp/bytes.onnx"
+  run 0 tools/sl-run "$tmp/bytes.onnx" "${given[@]}" -o "y=$tmp/q.raw"
+  [ "$(stat -c %s "$tmp/q.raw")" = 12 ] || fail "the quantised model gives another shape"
+  run 1 tools/sl-run "$tmp/bytes.onnx" "${given[@]}" --quantize "$tmp/again.onnx"
+  complains 'is quantised already'
+  run 2 tools/sl-run "$model" "${given[@]}" --quantize "$tmp/bytes.onnx" --benchmark
+  complains 'neither runs nor measures'
+  run 2 tools/sl-run "$model" "${given[@]}" --quantize "$tmp/bytes.onnx" --calibration most
+  complains 'most'
 fi
 
 run 1 tools/sl-run "$tmp/none" -i "$data/mlp-x.npy"

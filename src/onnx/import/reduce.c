@@ -40,9 +40,33 @@ static sl_tensor *product(struct slp_onnx_call *c, sl_tensor *a, sl_tensor *b)
 	return sl_matmul_at(c->at, a, b, (struct sl_dot_opts){0});
 }
 
-/* Products of matrices are of floats here: integers are exact as long as a double holds the sums. */
+/* x rounded down to a multiple of 2^16, over 2^16. */
+static sl_tensor *upper(struct slp_onnx_call *c, sl_tensor *x)
+{
+	return sl_floor_at(c->at, sl_mul_scalar_at(c->at, x, 1.0 / 65536));
+}
+
+static sl_tensor *lower(struct slp_onnx_call *c, sl_tensor *x, sl_tensor *above)
+{
+	return sl_sub_at(c->at, x, sl_mul_scalar_at(c->at, above, 65536));
+}
+
+/* Of numbers of 32 bits, whose sums a double may not hold: the lower 32 bits of the result, from products of halves. */
+static sl_tensor *product_of_halves(struct slp_onnx_call *c, sl_tensor *a, sl_tensor *b)
+{
+	sl_tensor *p = upper(c, a), *q = upper(c, b);
+	a = lower(c, a, p), b = lower(c, b, q);
+	sl_tensor *low = a && b ? product(c, a, b) : NULL, *high = low ? product(c, p, b) : NULL;
+	high = high ? sl_add_at(c->at, high, product(c, a, q)) : NULL;
+	high = high ? sl_mul_scalar_at(c->at, lower(c, high, upper(c, high)), 65536) : NULL;
+	return high ? sl_add_at(c->at, sl_cast_at(c->at, low, SL_INT64), sl_cast_at(c->at, high, SL_INT64)) : NULL;
+}
+
+/* Products of matrices are of floats here: integers of 64 bits are exact as long as a double holds the sums. */
 void slp_onnx_import_matmul(struct slp_onnx_call *c)
 {
+	enum { INT32 = 6, UINT32 = 12 };
+	int type = slp_onnx_type_of(&c->in[0]);
 	sl_tensor *a = slp_onnx_tensor(c, 0), *b = slp_onnx_tensor(c, 1);
 	if (!a || !b) {
 		c->failed = true;
@@ -51,7 +75,8 @@ void slp_onnx_import_matmul(struct slp_onnx_call *c)
 	enum sl_dtype dtype = sl_tensor_dtype(a);
 	bool whole = !slp_is_float(dtype);
 	if (whole) a = sl_cast_at(c->at, a, SL_FLOAT64), b = sl_cast_at(c->at, b, SL_FLOAT64);
-	sl_tensor *y = a && b ? product(c, a, b) : NULL;
+	bool halves = dtype == SL_INT64 && (type == INT32 || type == UINT32);
+	sl_tensor *y = a && b ? (halves ? product_of_halves : product)(c, a, b) : NULL;
 	slp_onnx_set_output(c, 0, whole ? sl_cast_at(c->at, y, dtype) : y);
 }
 
