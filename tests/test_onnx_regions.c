@@ -154,6 +154,27 @@ static void check_refused(enum sl_status status, const char *says, const char *a
 	sl_block_free(b);
 }
 
+/* PyTorch writes the largest int64 for "all"; scores are the input, so that the number of boxes is computed. */
+static void test_all_boxes(void)
+{
+	static const float boxes[] = {0, 0, 1, 1, 0, 2, 1, 3};
+	static const int64_t all[] = {INT64_MAX};
+	int64_t got[6] = {0};
+	slp_model_begin(&m, 16);
+	slp_model_raw(slp_model_tensor(&m, "b", FLOAT, SLP_DIMS(1, 2, 4)), boxes, sizeof boxes);
+	slp_model_raw(slp_model_tensor(&m, "n", INT64, SLP_DIMS(1)), all, sizeof all);
+	slp_model_node(&m, "NonMaxSuppression b x n -> y");
+	sl_block *b = built();
+	SL_SCOPE {
+		sl_tensor *y = b ? sl_forward(b, sl_from(((float[]){0.5F, 0.75F}), SL_SHAPE(1, 1, 2))) : NULL;
+		if (CHECK_SAYING(y && sl_tensor_size(y) == 6, "%s", sl_error_message()) &&
+		    CHECK_OK(sl_read(y, got, sizeof got)))
+			CHECK(got[0] == 0 && got[2] == 1 && got[5] == 0);
+	}
+	sl_error_clear();
+	sl_block_free(b);
+}
+
 static void test_refused(void)
 {
 	slp_model_begin(&m, 16);
@@ -175,6 +196,7 @@ static void test_refused(void)
 static const struct slp_test tests[] = {
         {"regions", test_regions},
         {"affine grid", test_affine_grid},
+        {"all boxes", test_all_boxes},
         {"refused", test_refused},
         {NULL, NULL},
 };

@@ -289,13 +289,14 @@ void slp_onnx_import_nms(struct slp_onnx_call *c)
 	    !slp_is_float(boxes->dtype) || !slp_is_float(scores->dtype))
 		slp_onnx_call_fail(c, SL_ESHAPE, "boxes that do not fit the scores");
 	struct boxes b = {.n = p.dim[1],
-	                  .most = (int64_t)slp_onnx_number_in(c, 2, NULL, 0),
 	                  .centred = slp_onnx_attr_int(c, "center_point_box", 0) != 0,
 	                  .limited = slp_onnx_has(c, 4),
 	                  .overlap = (float)slp_onnx_number_in(c, 3, NULL, 0),
 	                  .least = (float)slp_onnx_number_in(c, 4, NULL, 0)};
 	struct selections s = {0};
 	struct slp_onnx_known *y = NULL;
+	if (slp_onnx_has(c, 2) && slp_onnx_ints_in(c, 2, NULL, &b.most, 1) != 1)
+		slp_onnx_call_fail(c, SL_EFORMAT, "input 2 must be one number");
 	if (!c->failed && select_all(b, boxes, scores, &s))
 		y = slp_onnx_known_new(c->made, SL_INT64, SL_SHAPE(s.count, 3));
 	for (int64_t i = 0; y && i < 3 * s.count; i++) y->v[i].i = s.v[i];
