@@ -25,7 +25,7 @@ def quantize(network, path, samples, *, method="minmax", percentile=None, per_te
         starling.quantize("resnet50.onnx", "resnet50-int8.onnx", images)
     """
     if method not in _METHODS:
-        raise _core.wrong("method", method, "one of " + ", ".join(_METHODS))
+        raise _core.InvalidArgument(f"method: {method!r} must be one of {', '.join(_METHODS)}")
     if (percentile is None) == (method == "percentile"):
         raise _core.InvalidArgument('percentile and method="percentile" belong together')
     tensors = _tensors(samples)

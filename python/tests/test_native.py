@@ -600,6 +600,30 @@ class Blocks(unittest.TestCase):
             self.assertTrue((np.load(f"{folder}/y.npy") == x.numpy()).all())
         self.assertIn("Dense", net.summary((3, 5)))
 
+    def test_quantize(self):
+        net = sl.nn.Sequential(sl.nn.Dense(32, activation="relu"), sl.nn.Dense(4))
+        net.initialize(sl.init.xavier())
+        x = sl.normal((16, 24), 0, 1)
+        y = net(x).numpy()
+        with tempfile.TemporaryDirectory() as folder:
+            path = f"{folder}/bytes.onnx"
+            try:
+                net.export_onnx(f"{folder}/net.onnx", shapes=[(16, 24)])
+            except sl.Error as e:
+                self.skipTest(str(e))
+            for source in (net, f"{folder}/net.onnx"):
+                for more in ({}, {"per_tensor": True}, {"method": "percentile", "percentile": 99.99}, {"method": "entropy"}):
+                    sl.quantize(source, path, [x, y[:, :1] * 0 + x.numpy()], **more)
+                    error = np.abs(sl.load(path)(x).numpy() - y).max() / np.abs(y).max()
+                    self.assertTrue(0 < error < 0.2, (more, error))
+            for wrong in ({"method": "most"}, {"percentile": 99}, {"method": "percentile"}):
+                with self.assertRaises(sl.InvalidArgument):
+                    sl.quantize(net, path, [x], **wrong)
+            with self.assertRaises(TypeError):
+                sl.quantize(net, path, x)
+            with self.assertRaisesRegex(sl.InvalidArgument, "no samples"):
+                sl.quantize(net, path, [])
+
     def test_loader(self):
         x, y = np.arange(20).reshape(10, 2).astype(np.float32), np.arange(10)
         loader = sl.data.Loader((x, y), 4, seed=5)
