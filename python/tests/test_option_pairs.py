@@ -20,35 +20,19 @@ VALUES = {
     "decoupled": True, "delta": 0.5, "descending": True, "dilation": 2, "dropout": 0.5, "eps": 0.5, "every": 1, "exclude_pad": True, "factor": 0.5,
     "fan": "out", "final_lr": 0.05, "floor": 0.05, "gaussian": True, "global_": True, "growth": 4.0, "header": True, "ignore": True,
     "ignore_index": 3, "init": init.constant(0.5), "keepdims": True, "kernel": 3, "label": 0, "label_smoothing": 0.25, "last": "discard", "layers": 2, "lengths": True,
-    "limit": 4, "lr": 0.5, "lr_scale": 0.5, "magnitude": 1.5, "mask": sl.array(np.tril(np.ones((3, 3))), "bool"), "mean": 0.5, "momentum": 0.25, "momentum_decay": 0.5, "nesterov": True,
+    "limit": 4, "lr": 0.5, "lr_scale": 0.5, "magnitude": 1.5, "mask": sl.array([[1, 1, 0], [0, 1, 1], [1, 0, 1]], "bool"), "mean": 0.5, "momentum": 0.25, "momentum_decay": 0.5, "nesterov": True,
     "no_bias": True, "no_center": True, "no_flatten": True, "no_scale": True, "output_pad": 1, "p": 0.25, "pad": 1, "power": 3, "prefetch": 0, "rank": 1, "ranks": 2,
-    "ratio": (1.0, 1.0), "reflect": True, "regression": True, "relu": True, "rescale": 0.5, "saturation": 0.5, "scale": 0.25, "seed": 7, "separator": ";",
+    "ratio": (1.0, 1.0), "reflect": True, "regression": True, "relu": True, "rescale": 0.001, "saturation": 0.5, "scale": 0.25, "seed": 7, "separator": ";",
     "shuffle": True, "skipped": 1, "state": None, "std": 0.5, "stride": 3, "sum": True, "ta": True, "tb": True, "times": 3, "total": 4, "tw": True, "type": "avg", "use_global_stats": True, "value": 2.5, "vertical": True,
     "warmup": 2, "weight_decay": 0.25, "weight_init": init.constant(0.125), "weights": sl.array([1.0, 2.0, 0.5, 0.25], "float64"), "workers": 1, "missing": True, "step": 3,
 }  # fmt: skip
 
-windowed = lambda o: _ops.pool2d(every.image, **({} if o.get("global_") else {"kernel": 2}), **o) if "kernel" not in o else _ops.pool2d(every.image, **o)
-
-
-def images_of(layer, o):
-    return every.through(layer(**o), every.image)
-
-
-def group_of_two(o):
-    return every.updated("sgd_update", ("momenta",) if o.get("momentum", 1) else (), o)
-
-
-def plain(name, states):
-    def call(o):
-        return every.updated(name, states, {**({} if "momentum" in o or name == "adam_update" else {"momentum": 0.5}), **o})
-
-    return call
-
-
+OF_FUNCTION = {("pool2d", "stride"): 1, ("MaxPool2d", "stride"): 1, ("AvgPool2d", "stride"): 1}
+odd = every.wave(1, 4, 7, 7)
 square = every.wave(4, 4)
 FUNCTIONS = {
     **{n: f for n, f in every.FUNCTIONS.items() if f},
-    "pool2d": windowed,
+    "pool2d": lambda o: _ops.pool2d(odd, **({} if "kernel" in o or "global_" in o else {"kernel": 2}), **o),
     "conv2d": lambda o: _ops.conv2d(every.image, every.kernel, groups=2, **o), "conv1d": lambda o: _ops.conv1d(every.row, every.row_kernel, groups=2, **o),
     "conv_transpose2d": lambda o: _ops.conv_transpose2d(every.image, every.wave(4, 2, 3, 3), **{"stride": 2, **o}),
     "cross_entropy": lambda o: _ops.cross_entropy(every.x, sl.array([0, 3, 1], "int32"), **o),
@@ -56,12 +40,12 @@ FUNCTIONS = {
     "linear": lambda o: _ops.linear(square, square * square, **o), "sum": lambda o: _ops.sum(every.square, **o), "mean": lambda o: _ops.mean(every.square, **o),
     "max": lambda o: _ops.max(every.square, **o), "min": lambda o: _ops.min(every.square, **o), "norm": lambda o: _ops.norm(every.square, **o), "prod": lambda o: _ops.prod(every.square, **o),
     "any": lambda o: _ops.any(every.square, **o), "all": lambda o: _ops.all(every.square, **o), "transpose": lambda o: _ops.transpose(every.square, **o),
-    "squeeze": lambda o: _ops.squeeze(every.image, **o), "pad": lambda o: _ops.pad(every.x, axis=1, before=1, after=2, **o),
+    "pad": lambda o: _ops.pad(every.x, axis=1, before=1, after=2, **o),
 }  # fmt: skip
 LAYERS = {
     **every.LAYERS,
     **{n: (lambda o, n=n: every.through(getattr(nn, n)(3, **o), every.square)) for n in ("Rnn", "Lstm", "Gru")},
-    "MaxPool2d": lambda o: every.through(nn.MaxPool2d(2, **o), every.image), "AvgPool2d": lambda o: every.through(nn.AvgPool2d(2, **o), every.image),
+    "MaxPool2d": lambda o: every.through(nn.MaxPool2d(2, **o), odd), "AvgPool2d": lambda o: every.through(nn.AvgPool2d(2, **o), odd),
     "MultiHeadAttention": lambda o: every.through(nn.MultiHeadAttention(4, 2, **o), every.square),
 }  # fmt: skip
 INITIALISERS = {n: every.INITIALISERS[n] for n in ("he", "xavier", "normal", "uniform")}
@@ -72,14 +56,20 @@ TRAINERS = {k: n.split() for k, n in (("sgd", "lr momentum nesterov weight_decay
 SCHEDULES = {k: n.split() for k, n in (("constant", "warmup every factor total floor power"), ("steps", "warmup every factor total floor power"),
              ("cosine", "warmup total floor every factor power"), ("polynomial", "warmup total floor power every factor"))}  # fmt: skip
 
-# How something is done, not what.
-ELSEWHERE = {"device", "dtype", "copy", "prefetch", "workers", "state", "in_units", "in_channels", "synchronised", "axis_"}
-SAME = {}
+# How something is done, not what; and operands.
+ELSEWHERE = {"device", "dtype", "copy", "prefetch", "workers", "in_units", "in_channels", "synchronised"}
+OPERANDS = {"b", "beta", "gamma", "means", "momenta", "squares", "vars"}
+# (function, option): the same alone; (function, option, other): the same beside another; why.
+SAME = {
+    ("pool2d", "exclude_pad", "type"): "there is no padding", ("AvgPool2d", "exclude_pad"): "there is no padding",
+    ("batch_norm", "momentum", "use_global_stats"): "running statistics stay as they are: one program trains and freezes them",
+    ("adam_update", "decoupled"): "without weight_decay Adam and AdamW are the same",
+}  # fmt: skip
 
 
 def options_of(function):
     function = function.__init__ if isinstance(function, type) else function
-    return [p.name for p in inspect.signature(function).parameters.values() if p.default is not inspect.Parameter.empty and p.name not in ELSEWHERE]
+    return [p.name for p in inspect.signature(function).parameters.values() if p.default is not inspect.Parameter.empty and p.name not in ELSEWHERE | OPERANDS]
 
 
 def everything():
@@ -108,7 +98,7 @@ class OptionPairs(unittest.TestCase):
             def results(given):
                 given = tuple(sorted(given))
                 if given not in known:
-                    known[given] = every.result(call, {n: VALUES[n] for n in given})
+                    known[given] = every.result(call, {n: OF_FUNCTION.get((function, n), VALUES[n]) for n in given})
                 return known[given]
 
             otherwise = results(())
