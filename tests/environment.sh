@@ -28,7 +28,7 @@ for name in $(documented | grep '^SL_'); do
   grep -qx "$name" <<<"$ours" || fail "$name is in $page, and nothing reads it"
 done
 # The list by which the engine knows them.
-listed=$(sed -nE 's/^X\((.*)\)$/\1/p' src/runtime/variables.def)
-[ "$listed" = "$(sort -u <<<"$listed")" ] || fail "src/runtime/variables.def is not in order"
-[ "$listed" = "$ours" ] || fail "src/runtime/variables.def: $(diff <(echo "$listed") <(echo "$ours"))"
+listed=$(sed -nE 's/^X\((.*)\)$/\1/p' src/runtime/settings/variables.def)
+[ "$listed" = "$(sort -u <<<"$listed")" ] || fail "src/runtime/settings/variables.def is not in order"
+[ "$listed" = "$ours" ] || fail "src/runtime/settings/variables.def: $(diff <(echo "$listed") <(echo "$ours"))"
 echo "$(wc -w <<<"$ours") variables of Starling"

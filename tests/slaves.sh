@@ -74,7 +74,7 @@ echo "ok: slaves that come before the master"
 if command -v python3 >/dev/null; then
   strangers=${SLAVES_LONG:+1000}
   # shellcheck disable=SC2016
-  among=(bash -c 'exec python3 "$0" 127.0.0.1 "$STARPU_TCPIP_MS_PORT" "$1" "$1" "${@:2}"' "$srcdir/tests/strangers.py" "${strangers:-100}")
+  among=(bash -c 'exec python3 "$0" 127.0.0.1 "$STARPU_TCPIP_MS_PORT" "$1" "$1" "${@:2}"' "$srcdir/tests/rogue_clients.py" "${strangers:-100}")
   if together 1 tests/slaves; then grep '^strangers:' "$tmp/err.1"; else fail "a slave among strangers"; fi
   among=()
 fi

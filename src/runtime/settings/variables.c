@@ -4,11 +4,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/environment.h"
+#include "runtime/settings/environment.h"
 
 #define X(name) #name,
 static const char *const known[] = {
-#include "runtime/variables.def"
+#include "runtime/settings/variables.def"
 };
 #undef X
 enum { KNOWN = sizeof known / sizeof *known, LONGEST = 64 };
