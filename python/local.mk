@@ -116,15 +116,19 @@ EXTRA_DIST += \
 	python/tests/test_creation.py \
 	python/tests/test_custom.py \
 	python/tests/test_dist.py \
+	python/tests/test_edge_table.py \
 	python/tests/test_every_option.py \
+	python/tests/test_formats.py \
 	python/tests/test_gluon.py \
 	python/tests/test_gluon_more.py \
 	python/tests/test_gluon_values.py \
 	python/tests/test_indices.py \
 	python/tests/test_integers.py \
+	python/tests/test_kills.py \
 	python/tests/test_recurrent.py \
 	python/tests/test_life.py \
 	python/tests/test_native.py \
+	python/tests/test_option_pairs.py \
 	python/tests/test_options.py \
 	python/tests/test_operands.py \
 	python/tests/test_owners.py \

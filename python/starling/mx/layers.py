@@ -148,10 +148,12 @@ def Pooling(data, kernel=(), pool_type="max", global_pool=False, cudnn_off=False
     if n == 1:  # rows as images of height 1
         kernel, stride, pad = ((k, *_each(v, k, 1)) for k, v in ((1, kernel), (1, stride), (0, pad)))
         return Pooling(data.expand_dims(2), kernel, stride=stride, pad=pad, **rest).squeeze(2)
-    pooled = ops.pool2d(
-        data, type="max" if pool_type == "max" else "avg", kernel=kernel or 1, stride=stride or 1, pad=pad or 0, global_=global_pool,
-        ceil=pooling_convention == "full", exclude_pad=count_include_pad is False and pool_type != "sum",
-    )  # fmt: skip
+    kind = "max" if pool_type == "max" else "avg"
+    if global_pool:  # MXNet ignores the options of windows
+        pooled = ops.pool2d(data, type=kind, global_=True)
+    else:
+        pooled = ops.pool2d(data, type=kind, kernel=kernel or 1, stride=stride or 1, pad=pad or 0, ceil=pooling_convention == "full",
+                            exclude_pad=count_include_pad is False and pool_type == "avg")  # fmt: skip
     if pool_type != "sum":
         return pooled
     size = data.shape[2:] if global_pool else pair(kernel)
