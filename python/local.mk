@@ -32,10 +32,13 @@ EXTRA_DIST += \
 	python/starling/_extra.py \
 	python/starling/_files.py \
 	python/starling/_foreign.py \
+	python/starling/_hooks.py \
 	python/starling/_indexing.py \
 	python/starling/_nested.py \
 	python/starling/_operators.py \
 	python/starling/_protocols.py \
+	python/starling/_samples.py \
+	python/starling/_show.py \
 	python/starling/_tensor.py \
 	python/starling/_training.py \
 	python/starling/_whole_files.py \
@@ -131,11 +134,13 @@ EXTRA_DIST += \
 	python/tests/test_option_pairs.py \
 	python/tests/test_options.py \
 	python/tests/test_operands.py \
+	python/tests/test_numpy.py \
 	python/tests/test_owners.py \
 	python/tests/test_registry.py \
 	python/tests/test_runs.py \
 	python/tests/test_several.py \
 	python/tests/test_programs.py \
+	python/tests/test_second.py \
 	python/tests/test_sharing.py \
 	python/tests/test_torch.py \
 	python/tests/test_unknown.py \
