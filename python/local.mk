@@ -37,6 +37,7 @@ EXTRA_DIST += \
 	python/starling/_nested.py \
 	python/starling/_operators.py \
 	python/starling/_protocols.py \
+	python/starling/_quantizing.py \
 	python/starling/_samples.py \
 	python/starling/_show.py \
 	python/starling/_tensor.py \
