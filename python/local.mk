@@ -9,6 +9,8 @@ EXTRA_DIST += \
 	doc/tutorial/hybrid.py \
 	doc/tutorial/parallel.py \
 	doc/tutorial/trainer.py \
+	doc/tutorial/torch/devices.py \
+	doc/tutorial/torch/trainer.py \
 	python/README.md \
 	python/make-wheel \
 	python/generate/build.py \
@@ -53,12 +55,16 @@ EXTRA_DIST += \
 	python/starling/program.py \
 	python/starling/torch/__init__.py \
 	python/starling/torch/_backend.py \
+	python/starling/torch/_device.py \
+	python/starling/torch/_eager.py \
 	python/starling/torch/_graph.py \
 	python/starling/torch/_layers.py \
 	python/starling/torch/_memory.py \
+	python/starling/torch/_parallel.py \
 	python/starling/torch/_step.py \
 	python/starling/torch/_table.py \
 	python/starling/torch/_text.py \
+	python/starling/torch/_values.py \
 	python/starling/mx/__init__.py \
 	python/starling/mx/_array.py \
 	python/starling/mx/_host.py \
@@ -165,5 +171,6 @@ EXTRA_DIST += \
 	python/tests/test_second.py \
 	python/tests/test_sharing.py \
 	python/tests/test_torch.py \
+	python/tests/test_torch_eager.py \
 	python/tests/test_unknown.py \
 	python/tests/test_values.py

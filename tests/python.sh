@@ -30,10 +30,16 @@ echo "--- pairs"
 "$python" "$STARLING_SOURCE/python/tests/pairs.py" --pairs "${PYTHON_PAIRS:-20}"
 
 if "$python" -c 'import torch' 2>/dev/null; then
-  echo "--- test_torch"
-  (cd "$srcdir/python/tests" && "$python" -m unittest test_torch)
+  for name in test_torch test_torch_eager; do
+    echo "--- $name"
+    (cd "$srcdir/python/tests" && "$python" -m unittest "$name")
+  done
+  for name in torch/devices torch/trainer; do
+    echo "--- $name.py"
+    STARPU_NCPU=2 "$python" "$srcdir/doc/tutorial/$name.py" >"$tree/output" 2>&1 || { cat "$tree/output"; exit 1; }
+  done
 else
-  echo "SKIP: test_torch: needs PyTorch"
+  echo "SKIP: test_torch, test_torch_eager, doc/tutorial/torch: need PyTorch"
 fi
 
 programs() {
