@@ -54,8 +54,7 @@ static bool add_value(struct slp_quantizing *q, const char *name, int like)
 	return (v->name && v->from) || slp_file_fail(q->f, SL_ENOMEM, "no memory");
 }
 
-/* Whether the values of a product are float32: those of a constant of another type are none. */
-static bool is_product(const struct slp_quantizing *q, const SlpOnnx__NodeProto *n)
+bool slp_quantize_is_product(const struct slp_quantizing *q, const SlpOnnx__NodeProto *n)
 {
 	static const char *const names[] = {"Conv", "MatMul", "Gemm", NULL};
 	if (!is_one_of(n, names) || n->n_input < 2 || n->n_output != 1) return false;
@@ -78,7 +77,7 @@ static bool add_products(struct slp_quantizing *q)
 	bool ok = true;
 	for (size_t i = 0; ok && i < q->g->n_node; i++) {
 		const SlpOnnx__NodeProto *n = q->g->node[i];
-		if (!is_product(q, n)) continue;
+		if (!slp_quantize_is_product(q, n)) continue;
 		ok = add_value(q, n->input[0], -1) && add_value(q, n->input[1], -1);
 		if (ok && slp_quantize_is(n, "Conv")) ok = add_value(q, result_of(q, n), -1);
 	}

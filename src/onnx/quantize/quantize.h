@@ -51,7 +51,9 @@ void slp_quantize_drop(struct slp_quantizing *q, SlpOnnx__NodeProto *n);
 
 /* fold.c: batch normalisations of constant statistics become part of the convolutions before them. */
 bool slp_quantize_fold(struct slp_quantizing *q);
-/* choose.c: the values to be quantised. */
+/* choose.c: whether a node is a convolution or a product of float32 whose operands become bytes; the values to be quantised.
+ */
+bool slp_quantize_is_product(const struct slp_quantizing *q, const SlpOnnx__NodeProto *n);
 bool slp_quantize_choose(struct slp_quantizing *q);
 /* ranges.c: their ranges over the samples, scales and zero points. */
 bool slp_quantize_calibrate(struct slp_quantizing *q, sl_tensor *const *samples, int nsamples);

@@ -199,9 +199,8 @@ static bool quantise_bias(struct slp_quantizing *q, struct node_list *l, SlpOnnx
 
 static void quantise_weights(struct slp_quantizing *q, struct node_list *l, SlpOnnx__NodeProto *n)
 {
-	bool product = slp_quantize_is(n, "Conv") || slp_quantize_is(n, "MatMul") || slp_quantize_is(n, "Gemm");
 	struct channels w;
-	if (!product || n->n_input < 2 || n->n_output != 1 || !slp_quantize_initializer(q, n->input[1])) return;
+	if (!slp_quantize_is_product(q, n) || !slp_quantize_initializer(q, n->input[1])) return;
 	char *name = slp_format("%s_weights", n->output[0]);
 	bool ok = name && read_channels(q, n, &w);
 	if (ok) {
