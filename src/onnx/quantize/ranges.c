@@ -9,7 +9,7 @@
 #include "onnx/read.h"
 #include "tensor/tensor.h"
 
-enum { BINS = SLP_QUANTIZE_BINS, LEVELS = 128 };
+enum { BINS = SLP_QUANTIZE_BINS };
 
 /* ---- numbers of one value ---------------------------------------------------------------------------------------- */
 
@@ -55,16 +55,16 @@ static void cut_tails(struct slp_quantized *v, double percentile)
 	if (low < high) v->low = low, v->high = high;
 }
 
-/* The divergence between the first n bins, with all larger values in the last one, and the same in LEVELS levels. */
-static double divergence(const double *counts, int n)
+/* The divergence between the first n bins, with all larger values in the last one, and the same in fewer levels. */
+static double divergence(const double *counts, int n, int levels)
 {
 	double p[BINS] = {0}, outside = 0, total = 0, kept = 0, sum = 0, q[BINS] = {0};
 	for (int i = n; i < BINS; i++) outside += counts[i];
 	for (int i = 0; i < n; i++) p[i] = counts[i], kept += counts[i];
 	p[n - 1] += outside;
 	total = kept + outside;
-	for (int level = 0; level < LEVELS; level++) {
-		int first = level * n / LEVELS, last = (level + 1) * n / LEVELS, some = 0;
+	for (int level = 0; level < levels; level++) {
+		int first = level * n / levels, last = (level + 1) * n / levels, some = 0;
 		double all = 0;
 		for (int i = first; i < last; i++) all += counts[i], some += p[i] > 0;
 		for (int i = first; i < last; i++)
@@ -82,8 +82,10 @@ static double divergence(const double *counts, int n)
 static void cut_magnitudes(struct slp_quantized *v)
 {
 	double most = fmax(fabs(v->low), fabs(v->high)), best = DBL_MAX, limit = most;
-	for (int n = LEVELS; n <= BINS; n += 8) {
-		double d = divergence(v->counts, n);
+	int levels = v->low < 0 ? 128 : 256; /* of one sign */
+	v->counts[0] = v->counts[1];         /* zeros, of which a Relu makes many, are exact anyway */
+	for (int n = levels; n <= BINS; n += 8) {
+		double d = divergence(v->counts, n, levels);
 		if (d < best) best = d, limit = most * n / BINS;
 	}
 	v->low = fmax(v->low, -limit);
