@@ -168,6 +168,64 @@ void slp_onnx_import_attention(struct slp_onnx_call *c)
 	if (c->nout > 2 && !c->failed) slp_onnx_set_output(c, 2, a.v);
 }
 
+/* ---- onnxruntime's MultiHeadAttention ---------------------------------------------------------------------------- */
+
+/* Operand i with its part of the bias, which begins at *place, by heads. */
+static sl_tensor *operand_of_heads(struct slp_onnx_call *c, int i, int64_t *place)
+{
+	sl_tensor *x = slp_onnx_tensor(c, i), *bias = slp_onnx_tensor(c, 3);
+	if (!x || sl_tensor_shape(x).ndim != 3) {
+		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "its operand %d must have 3 axes: packed ones are not supported",
+		                   i);
+		return NULL;
+	}
+	int64_t n = sl_tensor_shape(x).dim[2], from = *place;
+	*place += n;
+	if (bias && (sl_tensor_shape(bias).ndim != 1 || sl_tensor_shape(bias).dim[0] < *place))
+		slp_onnx_call_fail(c, SL_ESHAPE, "its bias does not fit");
+	if (c->failed) return NULL;
+	if (bias) x = sl_add_at(c->at, x, sl_slice_at(c->at, bias, 0, from, *place, 1));
+	return with_heads(c, x, "num_heads");
+}
+
+/* Added to the scores: the mask of keys, (batch, keys), 0: hidden, and the bias of pairs. */
+static sl_tensor *bias_of_pairs(struct slp_onnx_call *c, const struct attention *a)
+{
+	sl_tensor *mask = slp_onnx_tensor(c, 4), *bias = slp_onnx_tensor(c, 5);
+	double hidden = slp_onnx_attr_float(c, "mask_filter_value", -10000);
+	sl_shape s = mask ? sl_tensor_shape(mask) : SL_SCALAR;
+	if (mask && (s.ndim != 2 || s.dim[1] != sl_tensor_shape(a->k).dim[2]))
+		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "its mask must be (batch, keys)");
+	if (!mask || c->failed) return bias;
+	mask = sl_reshape_at(c->at, sl_cast_at(c->at, mask, sl_tensor_dtype(a->q)), SL_SHAPE(s.dim[0], 1, 1, s.dim[1]));
+	mask = mask ? sl_mul_scalar_at(c->at, sl_rsub_scalar_at(c->at, mask, 1), hidden) : NULL;
+	if (!mask) c->failed = true; /* and recorded */
+	return mask && bias ? sl_add_at(c->at, mask, bias) : mask;
+}
+
+void slp_onnx_import_multi_head_attention(struct slp_onnx_call *c)
+{
+	struct attention a = {.joined = true};
+	int64_t place = 0;
+	if (slp_onnx_attr_int(c, "unidirectional", 0))
+		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "attribute unidirectional is not supported");
+	if (c->failed || !(a.q = operand_of_heads(c, 0, &place))) return;
+	a.k = behind(c, 6, operand_of_heads(c, 1, &place));
+	a.v = a.k ? behind(c, 7, operand_of_heads(c, 2, &place)) : NULL;
+	if (!a.v) c->failed = true; /* and recorded */
+	if (c->failed) return;
+	a.scale = slp_onnx_attr_float(c, "scale", 1 / sqrt((double)sl_tensor_shape(a.q).dim[3]));
+	a.bias = bias_of_pairs(c, &a);
+	sl_tensor *y = c->failed ? NULL
+	               : a.bias  ? weighed(c, &a)
+	                         : sl_scaled_dot_product_attention_at(
+	                                   c->at, a.q, a.k, a.v,
+	                                   (struct sl_attention_opts){.scale = a.scale, .as_written = true});
+	slp_onnx_set_output(c, 0, y ? without_heads(c, y) : NULL);
+	if (c->nout > 1 && !c->failed) slp_onnx_set_output(c, 1, a.k);
+	if (c->nout > 2 && !c->failed) slp_onnx_set_output(c, 2, a.v);
+}
+
 /* ---- rotary positions -------------------------------------------------------------------------------------------- */
 
 /* Rows of a table at the positions, or the table, with an axis for the heads: (batch, 1, length, half). */
