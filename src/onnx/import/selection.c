@@ -5,6 +5,7 @@
 
 #include "onnx/model/call.h"
 #include "op.h"
+#include "runtime/budget.h"
 
 static void give(struct slp_onnx_call *c, int i, struct slp_onnx_known *k)
 {
@@ -158,7 +159,8 @@ void slp_onnx_import_unique(struct slp_onnx_call *c)
 	r.n = x.dim[axis];
 	for (int i = 0; i < x.ndim; i++)
 		if (i != axis) *(i < axis ? &r.outer : &r.inner) *= x.dim[i];
-	int64_t *room = slp_calloc(7 * (size_t)r.n + 1, sizeof *room), n = r.n;
+	double work = (double)r.n * log2((double)r.n + 2) * (double)(r.outer * r.inner);
+	int64_t *room = slp_budget_allows(work) ? slp_calloc(7 * (size_t)r.n + 1, sizeof *room) : NULL, n = r.n;
 	struct groups g = {0, room + n, room + 2 * n, room + 3 * n};
 	if (!room) c->failed = true; /* and recorded */
 	for (int64_t i = 0; room && i < n; i++) room[i] = i;
@@ -269,6 +271,8 @@ static bool select_all(struct boxes b, const struct slp_onnx_known *boxes, const
 	struct candidate *list = slp_calloc((size_t)b.n + 1, sizeof *list);
 	int64_t *kept = slp_calloc((size_t)b.n + 1, sizeof *kept), classes = scores->shape.dim[1];
 	bool ok = list && kept;
+	double pairs = (double)b.n * (double)(b.most < b.n ? b.most : b.n), lists = (double)boxes->shape.dim[0];
+	ok = ok && slp_budget_allows(pairs > 0 ? pairs * lists * (double)classes : 0);
 	for (int64_t i = 0; i < boxes->shape.dim[0] && ok; i++)
 		for (int64_t k = 0; k < classes && ok; k++) {
 			b.box = boxes->v + i * b.n * 4;

@@ -26,7 +26,9 @@ struct transform {
 static sl_tensor *waves(const struct transform *t, int64_t n, bool sine, sl_tensor *like)
 {
 	struct slp_onnx_call *c = t->c;
-	struct slp_onnx_known *k = slp_onnx_known_new(c->made, SL_FLOAT64, SL_SHAPE(n, t->bins));
+	enum { MOST = 1 << 25 };
+	if (n > MOST / t->bins) slp_onnx_call_fail(c, SL_EUNSUPPORTED, "a transform of more than %d factors", MOST);
+	struct slp_onnx_known *k = c->failed ? NULL : slp_onnx_known_new(c->made, SL_FLOAT64, SL_SHAPE(n, t->bins));
 	for (int64_t i = 0; k && i < n * t->bins; i++) {
 		double turn = (double)(i / t->bins * (i % t->bins) % t->length) / (double)t->length;
 		k->v[i].f = (sine ? sin : cos)(2 * M_PI * turn);
@@ -166,7 +168,9 @@ void slp_onnx_import_dft(struct slp_onnx_call *c)
 /* Parts of the signals (batch, frames, length), `step` apart, times the window. */
 static sl_tensor *framed(struct slp_onnx_call *c, sl_tensor *x, int64_t frames, int64_t length, int64_t step)
 {
-	struct slp_onnx_known *k = slp_onnx_known_new(c->made, SL_INT64, SL_SHAPE(frames, length));
+	enum { MOST = 1 << 26 };
+	if (frames > MOST / length) slp_onnx_call_fail(c, SL_EUNSUPPORTED, "frames of more than %d elements", MOST);
+	struct slp_onnx_known *k = c->failed ? NULL : slp_onnx_known_new(c->made, SL_INT64, SL_SHAPE(frames, length));
 	for (int64_t i = 0; k && i < frames * length; i++) k->v[i].i = i / length * step + i % length;
 	if (!k || !x) return NULL;
 	x = slp_onnx_gathered(c, (struct slp_onnx_value){.t = x}, (struct slp_onnx_value){.known = k}, 1).t;
