@@ -279,7 +279,7 @@ static enum sl_status cpu_grad(const struct slp_kernel *k)
 	                .dgamma = k->out[1].ptr,
 	                .dbeta = k->out[2].ptr,
 	                .sums = k->scratch};
-	if (j.s.n == 0) return SL_OK; /* nor is there scratch */
+	if (j.s.n == 0) return SL_OK; /* scratch is NULL, too */
 	int64_t part = j.s.parts ? j.s.rows / j.s.parts * j.s.n : 0;
 	slp_parallel_for(j.s.parts, SLP_GRAIN / 2 / (part + 1) + 1, grad_parts, &j);
 	slp_parallel_for(j.s.n, SLP_GRAIN / (2 * j.s.parts + 1) + 1, join_parts, &j);

@@ -302,7 +302,7 @@ static bool run_entry(const char *at, struct entry *e, sl_tensor *const *in, int
 	if (s == SL_OK && e->backward && slp_mode.recorder) s = record(at, e, in, out, rng);
 	results->count = e->traced.nresults;
 	if (s == SL_OK) memcpy(results->t, out, (size_t)results->count * sizeof *out);
-	/* What only the backward pass needs is the tape's now, and, where there is a scope, that scope's. */
+	/* The tape, and the scope if there is one, own the values that only the backward pass needs. */
 	for (int i = s == SL_OK ? results->count : 0; i < nout && !slp_scope_is_open(); i++) sl_release(out[i]);
 	if (out != few) free(out);
 	return s == SL_OK;

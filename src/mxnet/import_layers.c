@@ -81,7 +81,7 @@ void slp_mx_import_conv(struct slp_mx_call *c)
 	if (slp_mx_go(c)) c->out[0] = sl_conv2d_at(c->at, c->in[0], c->in[1], bias ? c->in[2] : NULL, o);
 }
 
-/* MXNet takes 0 as it is, our functions for the default. */
+/* 0 is a value in MXNet, and the default in our functions. */
 static double not_zero(double v)
 {
 	return v == 0 ? DBL_MIN : v;
