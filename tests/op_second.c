@@ -37,7 +37,8 @@ static void add_variable(struct variables *v, int input, const double *x, int64_
 	v->x[k] = malloc((size_t)size * sizeof(double) + 1);
 	v->got[k] = calloc((size_t)size + 1, sizeof(double));
 	if (x) memcpy(v->x[k], x, (size_t)size * sizeof(double));
-	for (int64_t i = 0; i < size; i++) v->x[k][i] *= 1 + 1e-3 * sin(1 + 0.7 * (double)i + k); /* off round numbers */
+	for (int64_t i = 0; i < size; i++)
+		v->x[k][i] *= 1 + 1e-3 * sin(1 + 0.7 * (double)i + k); /* off round numbers */
 }
 
 static struct variables variables_of(struct slp_place_of_test at, const struct slp_operands *o)

@@ -8,7 +8,7 @@ import starling as sl
 from starling import autograd, checkpoint, data, dist, init, nn
 
 MODULES = (sl, autograd, checkpoint, data, dist, init, nn)
-OWN = {"Schedule", "Trainer", "start", "begin", "save", "Tensor"}  # which take keywords by name and look at them themselves
+OWN = {"Schedule", "Trainer", "add", "start", "begin", "save", "Tensor"}  # which take keywords by name and look at them themselves
 
 
 def functions():
