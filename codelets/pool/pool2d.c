@@ -181,7 +181,8 @@ static enum sl_status avg_grad(struct slp_grad *g)
 static enum sl_status avg_grad_grad(struct slp_grad *g)
 {
 	if (check_plain(g) != SL_OK) return SL_EUNSUPPORTED;
-	g->din[0] = sl_pool2d_at(g->at, g->dout[0], ((const struct slp_pool2d_grad *)g->attrs)->of.pool);
+	g->din[0] =
+	        slp_apply1(g->at, &slp_op_avg_pool2d, &((const struct slp_pool2d_grad *)g->attrs)->of, 1, &g->dout[0]);
 	return SL_OK;
 }
 
@@ -284,7 +285,8 @@ static enum sl_status avg_pool2d_grad_ref(const struct slp_kernel *k)
  * 1.  .ceil rounds up instead of down, if the last window starts inside the image.  Means divide by the number of the
  * window's elements in the image and its padding, or with .exclude_pad in the image.  .global: one window, y (n,
  * channels, 1, 1).  .pad = {1} applies to the height alone: write {1, 1} for both; .kernel = {2} and .stride = {2}
- * apply to both.  SL_EINVAL: no kernel, or options out of range; SL_ESHAPE: not 4 axes, or a window larger than the
+ * apply to both.  SL_EINVAL: no kernel, options out of range, or one without effect: .exclude_pad of a maximum, another
+ * beside .global; SL_ESHAPE: not 4 axes, or a window larger than the
  * image; SL_EDTYPE.
  *
  *	sl_tensor *y = sl_pool2d(x, .kernel = {3}, .stride = {2}, .pad = {1, 1}); */
@@ -294,6 +296,8 @@ sl_tensor *sl_pool2d_at(const char *at, sl_tensor *x, struct sl_pool2d_opts opts
 	if (opts.type != SL_POOL_MAX && opts.type != SL_POOL_AVG)
 		return slp_call_fail(at, "sl_pool2d", SL_EINVAL, "type %d is neither SL_POOL_MAX nor SL_POOL_AVG",
 		                     (int)opts.type);
+	const char *idle = slp_pool_idle(&opts);
+	if (idle) return slp_call_fail(at, "sl_pool2d", SL_EINVAL, "%s", idle);
 	return slp_apply1(at, opts.type == SL_POOL_MAX ? &slp_op_max_pool2d : &slp_op_avg_pool2d,
 	                  &(struct slp_pool2d_attrs){.pool = opts}, 1, &x);
 }

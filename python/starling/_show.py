@@ -114,12 +114,12 @@ class Curves:
         return f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif" font-size="11">{frame}{"".join(parts)}</svg>'
 
 
-def progress(iterable, **options):
-    """The same elements, with a progress bar of tqdm if it is installed and somebody looks: progress(loader, desc="epoch 1")."""
+def progress(iterable, desc=None, total=None, unit="it", leave=True):
+    """The same elements, with a progress bar of tqdm if it is installed and stderr is a terminal: progress(loader, desc="epoch 1")."""
     if "tqdm" not in sys.modules and not sys.stderr.isatty() and not hasattr(sys, "ps1"):
         return iterable
     try:
         from tqdm.auto import tqdm
     except ImportError:
         return iterable
-    return tqdm(iterable, **options)
+    return tqdm(iterable, desc=desc, total=total, unit=unit, leave=leave)

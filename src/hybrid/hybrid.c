@@ -429,7 +429,8 @@ static const struct slp_hybrid_functions functions = {
  * and says so.  sl_forward reports these errors: SL_ESTATE, the block cannot be traced; SL_ESHAPE, another shape with
  * .static_shape.  With .buckets, inputs are padded along an axis to one of a few sizes, and results cut back, so that
  * many sizes share a few programs; sl_forward refuses networks whose results would depend on the padding, with
- * SL_EINVAL and the name of the operation (doc/hybrid.md).  SL_EINVAL: the block is NULL, or the sizes do not rise.
+ * SL_EINVAL and the name of the operation (doc/hybrid.md).  SL_EINVAL: the block is NULL, the sizes do not rise, or
+ * an option beside .off.
  *
  *     sl_hybridize(net);
  *     sl_hybridize(net, .buckets = {.axis = 1, .sizes = {16, 32, 64, 128}}); // texts of any length
@@ -442,6 +443,11 @@ enum sl_status sl_hybridize_at(const char *at, sl_block *block, struct sl_hybrid
 	if (opts.static_shape && opts.buckets.sizes[0])
 		return slp_call_fail(at, "sl_hybridize", SL_EINVAL,
 		                     ".static_shape has one shape, and .buckets several"),
+		       SL_EINVAL;
+	if (opts.off &&
+	    (opts.static_alloc || opts.static_shape || opts.fallback || opts.passes_off || opts.buckets.sizes[0]))
+		return slp_call_fail(at, "sl_hybridize", SL_EINVAL,
+		                     ".off runs the block imperatively: the other options would have no effect"),
 		       SL_EINVAL;
 	struct hybrid *h = opts.off ? NULL : slp_calloc(1, sizeof *h);
 	if (!opts.off && !h) return slp_error_set(SL_ENOMEM, "sl_hybridize: no memory");

@@ -127,6 +127,7 @@ static enum sl_status start(const char *at, const struct sl_config *given)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct slp_settings settings;
+	slp_env_report_unknown();
 	if (!slp_env_check(at) || !slp_settings_read(at, given, &settings)) return SL_EINVAL;
 	const struct sl_config *c = &settings.config;
 	enum sl_status s = slp_simulate_start(at) ? join(at, c->dist) : SL_EINVAL;

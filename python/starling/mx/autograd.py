@@ -34,7 +34,18 @@ def set_training(train):
 
 def mark_variables(variables, gradients, grad_reqs="write"):
     """Attaches gradients to arrays; backward passes write them into the given arrays."""
-    raise not_here("autograd.mark_variables", "attach_grad of the arrays")
+    variables, gradients = (list(v) if isinstance(v, (list, tuple)) else [v] for v in (variables, gradients))
+    reqs = [grad_reqs] * len(variables) if isinstance(grad_reqs, str) else list(grad_reqs)
+    if not len(variables) == len(gradients) == len(reqs):
+        raise ValueError(f"mark_variables: {len(variables)} arrays, {len(gradients)} gradients, {len(reqs)} grad_reqs")
+    for variable, gradient, req in zip(variables, gradients, reqs):
+        if variable.shape != gradient.shape:
+            raise ValueError(f"mark_variables: an array of shape {variable.shape} has a gradient of shape {gradient.shape}")
+        variable.attach_grad(req)
+        own = variable.grad
+        if own is not None:
+            own[slice(None) if own.ndim else ()] = gradient
+            gradient._p = own._p  # from now on the gradient itself
 
 
 def grad(heads, variables, head_grads=None, retain_graph=None, create_graph=False, train_mode=True):
