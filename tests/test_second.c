@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "alloc.h"
 #include "blocks.h"
 
 static void clear(void)
@@ -321,11 +322,40 @@ static void test_custom(void)
 		}
 }
 
+/* ---- allocations that fail --------------------------------------------------------------------------------------- */
+
+static void test_allocations(void)
+{
+	for (int hybrid = 0; hybrid < 2; hybrid++) {
+		bool whole = false;
+		sl_block *net = sl_sequential(sl_dense(3, .activation = SL_TANH), sl_layer_norm_layer(), sl_dense(1));
+		CHECK_OK(sl_initialize(net, .dtype = SL_FLOAT64));
+		SL_SCOPE
+			CHECK(sl_forward(net, sl_ones(SL_SHAPE(2, 3), .dtype = SL_FLOAT64)) != NULL);
+		for (long k = 1; !whole; k += 1 + k / 6)
+			SL_SCOPE {
+				sl_tensor *x = sl_ones(SL_SHAPE(2, 3), .dtype = SL_FLOAT64), *loss = NULL;
+				CHECK_OK(sl_attach_grad(x));
+				if (hybrid) CHECK_OK(sl_hybridize(net));
+				slp_fail_alloc = k;
+				SL_RECORD
+					loss = penalty(net, x);
+				enum sl_status s = loss ? sl_backward(loss) : sl_error();
+				whole = slp_fail_alloc > 0;
+				slp_fail_alloc = 0;
+				CHECK_SAYING(s == SL_OK || s == SL_ENOMEM, "allocation %ld: %s", k, sl_error_message());
+				sl_error_clear();
+				sl_wait_all();
+				sl_error_clear();
+			}
+		sl_block_free(net);
+	}
+}
+
 static const struct slp_test tests[] = {
-        {"first, second, third", test_orders}, {"stored in leaves", test_stored},
-        {"wanted tensors alone", test_wanted}, {"networks", test_networks},
-        {"differences", test_differences},     {"traced", test_traced},
-        {"custom gradients", test_custom},     {0},
+        {"first, second, third", test_orders}, {"stored in leaves", test_stored}, {"wanted tensors alone", test_wanted},
+        {"networks", test_networks},           {"differences", test_differences}, {"traced", test_traced},
+        {"custom gradients", test_custom},     {"allocations", test_allocations}, {0},
 };
 
 int main(int argc, char **argv)
