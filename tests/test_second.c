@@ -322,6 +322,28 @@ static void test_custom(void)
 		}
 }
 
+/* ---- programs, call by call -------------------------------------------------------------------------------------- */
+
+static void test_program(void)
+{
+	SL_SCOPE {
+		sl_tensor *a = sl_var("a", .dtype = SL_FLOAT64), *b = sl_var("b", .dtype = SL_FLOAT64);
+		sl_tensor *product = sl_mul(a, sl_square(b)), *both[] = {product, sl_tanh(a)}, *out[2] = {NULL, NULL};
+		sl_graph *g = sl_graph_define(product, both[1]);
+		sl_tensor *x = slp_leaf(2, 1), *w = slp_leaf(2, 3);
+		SL_RECORD
+			CHECK_OK(sl_graph_call(g, SL_ARRAY(sl_tensor *, x, w), 2, out));
+		CHECK_VALUES(out[0], 9, 32);
+		CHECK_VALUES(out[1], tanh(1), tanh(2));
+		CHECK_OK(sl_backward(out[0]));
+		CHECK_VALUES(sl_grad(x), 9, 16);
+		CHECK_VALUES(sl_grad(w), 6, 16);
+		CHECK_MISTAKE(sl_graph_call(g, &x, 1, out), SL_EINVAL, "sl_graph_call", "2 inputs");
+		CHECK_MISTAKE(sl_graph_call(NULL, &x, 1, out), SL_EINVAL, "graph");
+		sl_graph_free(g);
+	}
+}
+
 /* ---- allocations that fail --------------------------------------------------------------------------------------- */
 
 static void test_allocations(void)
@@ -353,9 +375,11 @@ static void test_allocations(void)
 }
 
 static const struct slp_test tests[] = {
-        {"first, second, third", test_orders}, {"stored in leaves", test_stored}, {"wanted tensors alone", test_wanted},
-        {"networks", test_networks},           {"differences", test_differences}, {"traced", test_traced},
-        {"custom gradients", test_custom},     {"allocations", test_allocations}, {0},
+        {"first, second, third", test_orders}, {"stored in leaves", test_stored},
+        {"wanted tensors alone", test_wanted}, {"networks", test_networks},
+        {"differences", test_differences},     {"traced", test_traced},
+        {"custom gradients", test_custom},     {"programs, call by call", test_program},
+        {"allocations", test_allocations},     {0},
 };
 
 int main(int argc, char **argv)
