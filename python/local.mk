@@ -67,6 +67,7 @@ EXTRA_DIST += \
 	python/starling/torch/_values.py \
 	python/starling/mx/__init__.py \
 	python/starling/mx/_array.py \
+	python/starling/mx/_automatic.py \
 	python/starling/mx/_host.py \
 	python/starling/mx/_mode.py \
 	python/starling/mx/_np.py \
@@ -170,6 +171,7 @@ EXTRA_DIST += \
 	python/tests/test_programs.py \
 	python/tests/test_second.py \
 	python/tests/test_sharing.py \
+	python/tests/test_symbols.py \
 	python/tests/test_torch.py \
 	python/tests/test_torch_eager.py \
 	python/tests/test_unknown.py \

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "alloc.h"
 #include "blocks.h"
 
 static void clear(void)
@@ -321,11 +322,64 @@ static void test_custom(void)
 		}
 }
 
+/* ---- programs, call by call -------------------------------------------------------------------------------------- */
+
+static void test_program(void)
+{
+	SL_SCOPE {
+		sl_tensor *a = sl_var("a", .dtype = SL_FLOAT64), *b = sl_var("b", .dtype = SL_FLOAT64);
+		sl_tensor *product = sl_mul(a, sl_square(b)), *both[] = {product, sl_tanh(a)}, *out[2] = {NULL, NULL};
+		sl_graph *g = sl_graph_define(product, both[1]);
+		sl_tensor *x = slp_leaf(2, 1), *w = slp_leaf(2, 3);
+		SL_RECORD
+			CHECK_OK(sl_graph_call(g, SL_ARRAY(sl_tensor *, x, w), 2, out));
+		CHECK_VALUES(out[0], 9, 32);
+		CHECK_VALUES(out[1], tanh(1), tanh(2));
+		CHECK_OK(sl_backward(out[0]));
+		CHECK_VALUES(sl_grad(x), 9, 16);
+		CHECK_VALUES(sl_grad(w), 6, 16);
+		CHECK_MISTAKE(sl_graph_call(g, &x, 1, out), SL_EINVAL, "sl_graph_call", "2 inputs");
+		CHECK_MISTAKE(sl_graph_call(NULL, &x, 1, out), SL_EINVAL, "graph");
+		sl_graph_free(g);
+	}
+}
+
+/* ---- allocations that fail --------------------------------------------------------------------------------------- */
+
+static void test_allocations(void)
+{
+	for (int hybrid = 0; hybrid < 2; hybrid++) {
+		bool whole = false;
+		sl_block *net = sl_sequential(sl_dense(3, .activation = SL_TANH), sl_layer_norm_layer(), sl_dense(1));
+		CHECK_OK(sl_initialize(net, .dtype = SL_FLOAT64));
+		SL_SCOPE
+			CHECK(sl_forward(net, sl_ones(SL_SHAPE(2, 3), .dtype = SL_FLOAT64)) != NULL);
+		for (long k = 1; !whole; k += 1 + k / 6)
+			SL_SCOPE {
+				sl_tensor *x = sl_ones(SL_SHAPE(2, 3), .dtype = SL_FLOAT64), *loss = NULL;
+				CHECK_OK(sl_attach_grad(x));
+				if (hybrid) CHECK_OK(sl_hybridize(net));
+				slp_fail_alloc = k;
+				SL_RECORD
+					loss = penalty(net, x);
+				enum sl_status s = loss ? sl_backward(loss) : sl_error();
+				whole = slp_fail_alloc > 0;
+				slp_fail_alloc = 0;
+				CHECK_SAYING(s == SL_OK || s == SL_ENOMEM, "allocation %ld: %s", k, sl_error_message());
+				sl_error_clear();
+				sl_wait_all();
+				sl_error_clear();
+			}
+		sl_block_free(net);
+	}
+}
+
 static const struct slp_test tests[] = {
         {"first, second, third", test_orders}, {"stored in leaves", test_stored},
         {"wanted tensors alone", test_wanted}, {"networks", test_networks},
         {"differences", test_differences},     {"traced", test_traced},
-        {"custom gradients", test_custom},     {0},
+        {"custom gradients", test_custom},     {"programs, call by call", test_program},
+        {"allocations", test_allocations},     {0},
 };
 
 int main(int argc, char **argv)

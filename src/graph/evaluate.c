@@ -91,6 +91,42 @@ enum sl_status slp_graph_evaluate(const sl_graph *g, sl_tensor *const *in, int n
 	return evaluate(g, in, nin, out);
 }
 
+/* ---- for programs ------------------------------------------------------------------------------------------------ */
+
+static bool can_call(const char *at, const sl_graph *g, sl_tensor *const *in, int nin, sl_tensor *const *out)
+{
+	if (!slp_given(at, "sl_graph_call", "graph", g)) return false;
+	if (nin != g->ninputs || (nin && !in) || (g->noutputs && !out))
+		return slp_call_fail(at, "sl_graph_call", SL_EINVAL, "the program has %d inputs, %d were given",
+		                     g->ninputs, nin) != NULL;
+	for (int i = 0; i < nin; i++)
+		if (!slp_tensor_usable(at, "sl_graph_call", in[i])) return false;
+	return true;
+}
+
+/* Runs a program call by call, as if its operations were called now: they are recorded under SL_RECORD, so that gradients
+ * flow to inputs and parameters, and any shapes are taken that the operations take.  in: one tensor for each input, in the
+ * order of sl_graph_inputs; out gets the results, which belong to the innermost scope.  A compiled program (sl_compile) is
+ * faster, and has no gradient.  SL_EINVAL: another number of inputs; otherwise the errors of the operations; out is
+ * unchanged then.
+ *
+ *     sl_graph *g = sl_graph_define(loss);     // loss = f(sl_var("x"), sl_var("w"))
+ *     SL_RECORD sl_graph_call(g, SL_ARRAY(sl_tensor *, x, w), 2, &y);
+ *     sl_backward(y); */
+enum sl_status sl_graph_call_at(const char *at, const sl_graph *graph, sl_tensor *const *in, int nin, sl_tensor **out)
+{
+	SLP_FUNCTION("sl_graph_call", at);
+	const sl_graph *g = graph;
+	if (!can_call(at, g, in, nin, out)) return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
+	sl_tensor **values = slp_calloc((size_t)(g->count ? g->count : 1) * SLP_MAX_OUTPUTS, sizeof *values);
+	if (!values) return slp_error_set(SL_ENOMEM, "sl_graph_call: no memory");
+	for (int i = 0; i < nin; i++) values[g->inputs[i] * SLP_MAX_OUTPUTS] = in[i];
+	enum sl_status s = run_nodes(g, values);
+	for (int i = 0; s == SL_OK && i < g->noutputs; i++) out[i] = SLP_RETURN(values[slp_value_id(g->outputs[i])]);
+	free(values);
+	return s == SL_OK ? sl_error() : s;
+}
+
 /* ---- again, recorded --------------------------------------------------------------------------------------------- */
 
 /* The call, but what it writes is a copy: its effects have taken place already. */

@@ -30,6 +30,9 @@ typedef struct sl_graph sl_graph;
 SL_API sl_graph *sl_graph_define_at(const char *at, sl_tensor *const *heads, int count);
 #define sl_graph_define(...)                                                                                           \
 	sl_graph_define_at(SL_HERE, SL_ARRAY(sl_tensor *, __VA_ARGS__), SL_COUNT_(sl_tensor *, __VA_ARGS__))
+SL_API enum sl_status sl_graph_call_at(const char *at, const sl_graph *graph, sl_tensor *const *in, int nin,
+                                       sl_tensor **out);
+#define sl_graph_call(graph, in, nin, out) sl_graph_call_at(SL_HERE, graph, in, nin, out)
 SL_API sl_graph *sl_graph_parse_at(const char *at, const char *text);
 #define sl_graph_parse(text) sl_graph_parse_at(SL_HERE, text)
 SL_API void sl_graph_free(sl_graph *SL_OPTIONAL graph);

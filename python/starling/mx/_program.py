@@ -5,7 +5,9 @@ import tempfile
 
 from .. import _blocks, _engine, _whole_files
 from .._core import NULL, Owner, ffi, here, lib, options, owned, raise_error, shape_of, wrong
+from .._files import captured
 from .._tensor import Tensor, wrap
+from . import _automatic, autograd
 from .context import known
 from .unsupported import not_here
 from ._array import NDArray, classify
@@ -38,8 +40,20 @@ class _Graph(Owner):
         lib.sl_graph_inputs(self._p, names, n)
         return [ffi.string(names[i]).decode() for i in range(n)]
 
-    def run(self, ctx, arrays):
-        """The values of the heads for given values of the variables."""
+    def call(self, arrays):
+        """The values of the heads, computed call by call: recorded if this thread records."""
+        given, out = self._given(arrays), ffi.new("sl_tensor *[]", len(self._heads))
+        if lib.sl_graph_call_at(here(), self._p, ffi.new("sl_tensor *[]", [a._p for a in given] or 1), len(given), out):
+            raise_error()
+        return [wrap(out[i], h._array) for i, h in enumerate(self._heads)]
+
+    def other_in_training(self):
+        """The name of a layer that the program has as it is at inference; None if there is no such layer."""
+        text = captured(lambda file: lib.sl_graph_print_at(here(), file, self._p))
+        return next((name for op, name in (("batch_norm_infer(", "BatchNorm"), ("copy(", "Dropout")) if op in text), None)
+
+    def _given(self, arrays):
+        """The values of the variables in their order."""
         given = []
         for name in self.inputs():
             if name not in arrays:
@@ -47,6 +61,11 @@ class _Graph(Owner):
             if not isinstance(arrays[name], Tensor):
                 raise wrong(name, arrays[name], "an array")
             given.append(arrays[name])
+        return given
+
+    def run(self, ctx, arrays):
+        """The values of the heads for given values of the variables."""
+        given = self._given(arrays)
         shapes = ffi.new("sl_shape[]", [shape_of(a.shape) for a in given] or 1)
         opts = options("sl_compile_opts", shapes=shapes if given else NULL, device=ctx.device._c)
         plan = lib.sl_compile_at(here(), self._p, opts)
@@ -117,35 +136,42 @@ class Symbol(NDArray):
         """The names of running statistics."""
         return [n for n in self.list_arguments() if "running_" in n]
 
-    def infer_shape(self, **shapes):
-        """(of the arguments, of the results, of running statistics), for the shapes of the variables."""
+    def infer_shape(self, *args, **shapes):
+        """(of the arguments, of the results, of running statistics), for the shapes of the variables; those of weights that
+        sym.FullyConnected and others made may be omitted."""
         names = _Graph([self]).inputs()
-        zeros = {n: _zeros(shapes[n]) for n in names if n in shapes}
-        if len(zeros) < len(names):
-            raise not_here("infer_shape with unknown shapes of variables", "a shape for each of " + ", ".join(names))
-        result = _Graph([self]).run(known(None), zeros)[0]
-        return [shapes.get(n) for n in self.list_arguments()], [result.shape], []
+        shapes |= dict(zip(names, args))
+        _automatic.complete(names, shapes)
+        if unknown := [n for n in names if n not in shapes]:
+            raise not_here("infer_shape with unknown shapes of variables", "a shape for each of " + ", ".join(unknown))
+        result = _Graph([self]).run(known(None), {n: _zeros(shapes[n]) for n in names})[0]
+        states = self.list_auxiliary_states()
+        return [shapes.get(n) for n in self.list_arguments() if n not in states], [result.shape], [shapes.get(n) for n in states]
 
     def eval(self, ctx=None, **arrays):
         """The value for given values of the variables: a list with one array."""
         return _Graph([self]).run(known(ctx), arrays)
 
     def bind(self, ctx=None, args=None, args_grad=None, grad_req="write", aux_states=None, group2ctx=None, shared_exec=None):
-        """The program with values for its variables; forward() runs it."""
-        if group2ctx or aux_states:
-            raise not_here("Symbol.bind(group2ctx=…) or aux_states", "one context, and all values in args")
-        if args_grad:
-            raise not_here("Symbol.bind(args_grad=…)", "a HybridBlock under autograd.record")
-        names = _Graph([self]).inputs()
-        return Executor([self], known(ctx), dict(args) if isinstance(args, dict) else dict(zip(names, args or ())))
+        """The program with values for its variables; forward() runs it, and backward() puts gradients into args_grad."""
+        if group2ctx:
+            raise not_here("Symbol.bind(group2ctx=…)", "one context")
+        return _bound([self], known(ctx), args, args_grad, grad_req, aux_states)
 
-    def simple_bind(self, ctx=None, grad_req="null", type_dict=None, **shapes):
-        """bind with zeros of these shapes."""
-        if type_dict or grad_req != "null":
-            raise not_here("Symbol.simple_bind(type_dict=…) or grad_req", "float32, and a HybridBlock under autograd.record")
-        if unknown := shapes.keys() - set(self.list_arguments()):
-            raise TypeError(f"simple_bind() got shapes of {', '.join(sorted(unknown))}; there are {', '.join(self.list_arguments())}")
-        return self.bind(ctx, {n: _zeros(shape) for n, shape in shapes.items()})
+    def simple_bind(self, ctx=None, grad_req="write", type_dict=None, **shapes):
+        """bind with zeros of these shapes, and of gradients; those of weights that were made automatically may be omitted."""
+        if type_dict:
+            raise not_here("Symbol.simple_bind(type_dict=…)", "float32")
+        names = _Graph([self]).inputs()
+        if unknown := shapes.keys() - set(names):
+            raise TypeError(f"simple_bind() got shapes of {', '.join(sorted(unknown))}; there are {', '.join(names)}")
+        _automatic.complete(names, shapes)
+        if missing := [n for n in names if n not in shapes]:
+            raise ValueError(f"simple_bind() needs shapes of {', '.join(missing)}")
+        states = set(self.list_auxiliary_states())
+        arrays = {n: _zeros(shapes[n]) for n in names}
+        grads = {n: _zeros(shapes[n]) for n in names if n not in states} if grad_req != "null" else None
+        return Executor([self], known(ctx), arrays, grads, grad_req, states)
 
     def attr(self, key):
         """The name; symbols have no other attributes."""
@@ -162,28 +188,104 @@ def _zeros(shape):
     return nd.zeros(shape)
 
 
+_automatic.shape_of = lambda symbol, shapes: symbol.infer_shape(**{n: shapes[n] for n in _Graph([symbol]).inputs() if n in shapes})[1][0]
+
+
+def _by_name(values, names, what):
+    """Values given as a dictionary or in the order of the names."""
+    if values is None:
+        return {}
+    if isinstance(values, dict):
+        if unknown := values.keys() - set(names):
+            raise ValueError(f"bind: {what} has {', '.join(sorted(unknown))}; the variables are {', '.join(names)}")
+        return dict(values)
+    values = list(values)
+    if len(values) != len(names):
+        raise ValueError(f"bind: {what} has {len(values)} entries for {len(names)} variables: {', '.join(names)}")
+    return {n: v for n, v in zip(names, values) if v is not None}
+
+
+def _bound(heads, ctx, args, args_grad=None, grad_req="write", aux_states=None):
+    """An executor of these symbols."""
+    names = _Graph(heads).inputs()
+    states = [n for n in names if "running_" in n or "moving_" in n] if aux_states is not None else []
+    plain = [n for n in names if n not in states]
+    arrays = {**_by_name(args, plain, "args"), **_by_name(aux_states, states, "aux_states")}
+    return Executor(heads, ctx, arrays, _by_name(args_grad, plain, "args_grad"), grad_req, states)
+
+
 class Executor:
     """A program whose variables have values."""
 
-    def __init__(self, heads, ctx, arrays):
-        self._graph, self._ctx, self.arg_dict, self.outputs = _Graph(heads), ctx, arrays, []
+    def __init__(self, heads, ctx, arrays, grads=None, grad_req="write", states=()):
+        self._graph, self._ctx, self.outputs, self._recorded = _Graph(heads), ctx, [], None
+        self.arg_dict = {n: a for n, a in arrays.items() if n not in states}
+        self.aux_dict = {n: a for n, a in arrays.items() if n in states}
+        self.grad_dict = dict(grads or {})
+        plain = list(self.arg_dict)
+        if isinstance(grad_req, (list, tuple)):
+            grad_req = dict(zip(plain, grad_req))
+        self._req = {n: grad_req.get(n, "null") if isinstance(grad_req, dict) else grad_req for n in self.grad_dict}
+        if wrong_ := set(self._req.values()) - {"write", "add", "null"}:
+            raise ValueError(f"grad_req is {wrong_.pop()!r}, not write, add or null")
 
     @property
     def arg_arrays(self):
         """The values of the variables."""
         return list(self.arg_dict.values())
 
+    @property
+    def grad_arrays(self):
+        """The gradients of the variables; None for a variable without one."""
+        return [self.grad_dict.get(n) for n in self.arg_dict]
+
+    @property
+    def aux_arrays(self):
+        """The values of running statistics."""
+        return list(self.aux_dict.values())
+
+    def copy_params_from(self, arg_params, aux_params=None, allow_extra_params=False):
+        """Copies values into the variables."""
+        for given, own in ((arg_params, self.arg_dict), (aux_params or {}, self.aux_dict)):
+            for name, value in given.items():
+                if name in own:
+                    own[name][:] = value
+                elif not allow_extra_params:
+                    raise ValueError(f'Find name "{name}" that is not in the arguments')
+
     def forward(self, is_train=False, **arrays):
-        """Runs the program; returns the results."""
-        if is_train:
-            raise not_here("Executor.forward(is_train=True)", "a HybridBlock under autograd.record")
-        self.arg_dict.update(arrays)
-        self.outputs = self._graph.run(self._ctx, self.arg_dict)
+        """Runs the program; returns the results.  With is_train=True, backward() can follow."""
+        for name, value in arrays.items():
+            if name not in self.arg_dict:
+                raise TypeError(f"Unknown argument {name}")
+            self.arg_dict[name] = value
+        values = {**self.arg_dict, **self.aux_dict}
+        self._recorded = None
+        if is_train and (layer := self._graph.other_in_training()):
+            raise not_here(f"Executor.forward(is_train=True) of a program with {layer}", "a HybridBlock under autograd.record")
+        if not is_train:
+            self.outputs = self._graph.run(self._ctx, values)
+            return self.outputs
+        self._recorded = {}
+        for name in [n for n, req in self._req.items() if req != "null"]:
+            values[name] = self._recorded[name] = values[name].detach()
+            values[name].attach_grad()
+        with autograd.record():
+            self.outputs = self._graph.call(values)
         return self.outputs
 
-    def backward(self, *_):
-        """Programs of symbols have no backward pass."""
-        raise not_here("Executor.backward", "a HybridBlock under autograd.record")
+    def backward(self, out_grads=None, is_train=True):
+        """Puts the gradients of the results' sum, or with the results' gradients out_grads, into grad_dict."""
+        if self._recorded is None:
+            raise ValueError("Executor.backward: forward(is_train=True) comes first")
+        if not self._recorded:
+            return
+        given = out_grads if out_grads is None or isinstance(out_grads, (list, tuple)) else [out_grads]
+        names = list(self._recorded)
+        found = autograd.grad(self.outputs, [self._recorded[n] for n in names], given, retain_graph=True)
+        for name, value in zip(names, found):
+            target = self.grad_dict[name]
+            target[:] = target + value if self._req[name] == "add" else value
 
 
 class Group(list):
@@ -203,7 +305,7 @@ class Group(list):
 
     def bind(self, ctx=None, args=None):
         """The programs with values for their variables."""
-        return Executor(list(self), known(ctx), dict(args or {}))
+        return _bound(list(self), known(ctx), args)
 
 
 def load(fname):

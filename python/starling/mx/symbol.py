@@ -1,6 +1,6 @@
 """mx.sym: the functions of mx.nd for symbols."""
 from .. import _engine
-from . import contrib, linalg, random
+from . import _automatic, contrib, linalg, random
 from .elementwise import *  # noqa: F403
 from .functions import *  # noqa: F403
 from .layers import *  # noqa: F403
@@ -23,4 +23,5 @@ def var(name, shape=None, dtype=None):
 
 Variable = var
 _as_mxnet("sym", globals())
+_automatic.install(globals(), var)
 __getattr__ = missing("mx.sym")

@@ -1,0 +1,80 @@
+"""Weights that functions of mx.sym make themselves: variables NAME_weight, NAME_bias, …, whose shapes follow from the data's."""
+import functools
+import math
+
+from ..autograd import is_training
+from .name import NameManager
+
+_names = NameManager()
+_rules: dict = {}  # by the variable's name: (the data, the shape of the variable for that of the data); the latest program's
+shape_of = None  # set by _program.py: the shape of a symbol's result for shapes of variables
+
+
+def complete(names, shapes):
+    """Adds the shapes of variables made here, as far as they follow from known ones."""
+    for name in names:
+        if name in shapes or name not in _rules:
+            continue
+        data, rule = _rules[name]
+        try:
+            shapes[name] = rule(shape_of(data, dict(shapes)))
+        except NotImplementedError:  # a shape is missing: the caller says which
+            continue
+
+
+def _pair(kernel):
+    return tuple(kernel) if isinstance(kernel, (tuple, list)) else (kernel, kernel)
+
+
+# The parameters of each function: (argument, end of the name, the shape for the data's shape and the call's options).
+_MADE = {
+    "FullyConnected": (
+        ("weight", "weight", lambda s, o: (o["num_hidden"], math.prod(s[1:]) if o.get("flatten", True) else s[-1])),
+        ("bias", "bias", lambda s, o: (o["num_hidden"],)),
+    ),
+    "Convolution": (
+        ("weight", "weight", lambda s, o: (o["num_filter"], s[1] // o.get("num_group", 1), *_pair(o["kernel"]))),
+        ("bias", "bias", lambda s, o: (o["num_filter"],)),
+    ),
+    "BatchNorm": tuple((a, a, lambda s, o: (s[o.get("axis", 1)],)) for a in ("gamma", "beta", "moving_mean", "moving_var")),
+    "Embedding": (("weight", "weight", lambda s, o: (o["input_dim"], o["output_dim"])),),
+}
+
+
+def _making(function, kind, parameters, variable):
+    @functools.wraps(function)
+    def call(data, *args, name=None, **options):
+        wanted = [p for p in parameters[len(args) :] if options.get(p[0]) is None and not (p[0] == "bias" and options.get("no_bias"))]
+        if not wanted:
+            return function(data, *args, **options)
+        name = _names.get(name, kind.lower())
+        for argument, end, shape in wanted:
+            options[argument] = variable(f"{name}_{end}")
+            _rules[f"{name}_{end}"] = data, functools.partial(_shape, shape, {k: v for k, v in options.items() if k != argument})
+        return function(data, *args, **options)
+
+    call._unsigned = function
+    return call
+
+
+def _shape(shape, options, data):
+    return shape(data, options)
+
+
+def _marked(dropout):
+    """Dropout, which leaves a copy in a program made outside of training: so that running it in training is refused."""
+
+    @functools.wraps(dropout)
+    def call(data, p=0.5, *args, **options):
+        y = dropout(data, p, *args, **options)
+        return y.copy() if y.is_symbol and p and not is_training() and options.get("mode", "training") == "training" else y
+
+    call._unsigned = dropout
+    return call
+
+
+def install(names, variable):
+    """Puts functions that make their weights into the place of those in a module's names."""
+    names["Dropout"] = _marked(names["Dropout"])
+    for kind, parameters in _MADE.items():
+        names[kind] = _making(names[kind], kind, parameters, variable)
