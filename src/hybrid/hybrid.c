@@ -22,6 +22,7 @@ struct entry {
 	struct slp_follows follows[SL_MAX_RESULTS];
 	struct slp_traced traced; /* its graphs have become the plans' */
 	sl_plan *forward, *backward;
+	sl_graph *source; /* the program of forward before the passes, for second derivatives; NULL: not recorded */
 	size_t bytes, scratch; /* of the values that forward leaves for backward; 0: they keep their memory */
 	struct entry *next;
 };
@@ -50,6 +51,7 @@ static void entry_release(struct entry *e)
 	slp_traced_clear(&e->traced);
 	sl_plan_free(e->forward);
 	sl_plan_free(e->backward);
+	sl_graph_free(e->source);
 	free(e->signature);
 	free(e);
 }
@@ -101,6 +103,7 @@ static struct entry *entry_new(const char *at, sl_block *block, struct hybrid *h
 	bool ok = slp_trace_block(at, block, e->signature, &e->traced);
 	if (ok && f->which) ok = check_padding(at, block, f, e);
 	bool both = ok && e->traced.backward;
+	if (both) ok = (e->source = slp_graph_copy(e->traced.forward)) != NULL;
 	if (ok)
 		ok = (e->forward = make_plan(at, "forward program", &e->traced.forward, h, e->signature->device)) !=
 		     NULL;
@@ -228,6 +231,14 @@ static enum sl_status hybrid_grad(struct slp_grad *g)
 	return s;
 }
 
+/* For second derivatives, call by call. */
+static bool hybrid_again(const struct slp_grad *g, sl_tensor **out)
+{
+	const struct recorded *r = g->attrs;
+	const struct entry *e = r->entry;
+	return slp_graph_repeat(e->source, g->in, r->rng, e->traced.nresults, out) == SL_OK;
+}
+
 static void hybrid_hold(const void *attrs, bool hold)
 {
 	const struct recorded *r = attrs;
@@ -249,6 +260,7 @@ static const struct sl_op hybrid_op = {
         .attrs_size = sizeof(struct recorded),
         .saves = SLP_IN(0),
         .grad = hybrid_grad,
+        .again = hybrid_again,
         .hold = hybrid_hold,
 };
 

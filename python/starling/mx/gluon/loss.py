@@ -266,6 +266,41 @@ class CosineEmbeddingLoss(Loss):
         return classify(self._weighted(loss, sample_weight))
 
 
+class CTCLoss(Loss):
+    """The loss of connectionist temporal classification; the last class is the blank, and labels are padded with -1."""
+
+    def __init__(self, layout="NTC", label_layout="NT", weight=None, **common):
+        if layout not in ("NTC", "TNC") or label_layout not in ("NT", "TN"):
+            raise AssertionError(f"Only 'NTC' and 'TNC' layouts for pred are supported, got {layout}; 'NT' and 'TN' for label, got {label_layout}")
+        super().__init__(weight, label_layout.find("N"), **common)
+        object.__setattr__(self, "_layouts", (layout, label_layout))
+
+    def hybrid_forward(self, F, pred, label, pred_lengths=None, label_lengths=None, sample_weight=None):
+        """The loss of each sample."""
+        pred = pred.swapaxes(0, 1) if self._layouts[0] == "NTC" else pred
+        label = label.swapaxes(0, 1) if self._batch_axis == 1 else label
+        loss = F.CTCLoss(pred, label, pred_lengths, label_lengths, use_data_lengths=pred_lengths is not None,
+                         use_label_lengths=label_lengths is not None, blank_label="last")  # fmt: skip
+        return classify(self._weighted(loss, sample_weight))
+
+
+class SDMLLoss(Loss):
+    """The smoothed deep metric loss: batches of pairs, whose other members are the negatives."""
+
+    def __init__(self, smoothing_parameter=0.3, weight=1.0, batch_axis=0, **common):
+        super().__init__(weight, batch_axis, **common)
+        object.__setattr__(self, "_smoothing", smoothing_parameter)
+
+    def hybrid_forward(self, F, x1, x2):
+        """The loss of each sample."""
+        n = x1.shape[0]
+        apart = x1.expand_dims(1) - x2.expand_dims(0)
+        logs = ops.log_softmax(ops.sum(ops.square(apart), 2) * -1, 1)
+        on, off = 1 - self._smoothing, self._smoothing / (n - 1)
+        labels = ops.add_scalar(ops.mul_scalar(F.one_hot(F.arange(n), n), on - off), off)
+        return classify(self._weighted(ops.sum(labels * (ops.log(labels + 1e-12) - logs), 1), None))
+
+
 SoftmaxCELoss, SigmoidBCELoss = SoftmaxCrossEntropyLoss, SigmoidBinaryCrossEntropyLoss
 _as_mxnet("gluon.loss", globals())
 __getattr__ = missing("mx.gluon.loss")
