@@ -99,6 +99,8 @@ static void test_inference(void)
 			slp_check_close(slp_networks[i].name, eager, sl_forward(net, x), 0);
 			CHECK_OK(sl_hybridize(net));
 			slp_check_close(slp_networks[i].name, eager, sl_forward(net, x), 2e-5);
+			CHECK_STATUS(sl_hybridize(net, .off = true, .static_alloc = true), SL_EINVAL, ".off runs");
+			sl_error_clear();
 			CHECK_OK(sl_hybridize(net, .off = true));
 			slp_check_close(slp_networks[i].name, eager, sl_forward(net, x), 0);
 			sl_block_free(net);

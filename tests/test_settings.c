@@ -10,6 +10,7 @@
 #include "op.h"
 #include "runtime/compat.h"
 #include "runtime/engine.h"
+#include "runtime/settings/environment.h"
 
 static bool same_rng(struct slp_rng a, struct slp_rng b)
 {
@@ -34,6 +35,23 @@ static void test_seeds(void)
 	CHECK_OK(sl_init(NULL));
 	CHECK(slp_rng_next().seed == 7);
 	sl_shutdown();
+}
+
+/* Names that are not known are reported with the nearest that is; tests/values.sh sees the message. */
+static void test_names(void)
+{
+	static const char *const rows[][2] = {{"SL_BULK", "SL_BULK"},
+	                                      {"SL_BULKS", "SL_BULK"},
+	                                      {"SL_RUNAHEAD_TASK", "SL_RUNAHEAD_TASKS"},
+	                                      {"SL_RUN_AHEAD_BYTES", "SL_RUNAHEAD_BYTES"},
+	                                      {"SL_DETERMINISTIC_DEADLINE", "SL_DEADLINE"}};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		int difference = -1;
+		const char *nearest = slp_env_nearest(rows[i][0], strlen(rows[i][0]), &difference);
+		CHECK_SAYING(nearest && (i == 4 || !strcmp(nearest, rows[i][1])), "%s: %s", rows[i][0], nearest);
+		CHECK((difference == 0) == (i == 0) && (i == 0 || i == 4 || difference == 1));
+	}
+	CHECK(!slp_env_nearest(rows[0][0], 1000, &(int){0}));
 }
 
 /* Starts and stops the engine with a variable set; what it wrote to stderr goes into text. */
@@ -249,6 +267,7 @@ static void test_policy(void)
 
 static const struct slp_test tests[] = {
         {"seeds", test_seeds},
+        {"names", test_names},
         {"malformed variables", test_malformed_variables},
         {"form of numbers", test_form_of_numbers},
         {"untrusted", test_untrusted},

@@ -51,3 +51,10 @@ for driver in "gpt --heads 1 --context 8" "lstm --hidden 8 --steps 8"; do
   [ "${sums[0]}" = "${sums[1]}" ] || fail "models/$driver --lr 0 changes parameters"
   [ "${sums[0]}" != "${sums[2]}" ] || fail "models/$driver --lr 0.001 changes nothing"
 done
+
+echo "--- a variable that is not known is said once, and which is meant"
+run 0 env SL_RUNAHEAD_TASK=3 SL_ELSEWHERE_AT_ALL=1 models/hybrid --quiet --repeat 1
+grep -q '^starling: there is no environment variable SL_RUNAHEAD_TASK; SL_RUNAHEAD_TASKS is the nearest' "$tmp/err" || fail "SL_RUNAHEAD_TASK"
+[ "$(grep -c 'no environment variable SL_ELSEWHERE_AT_ALL (' "$tmp/err")" = 1 ] || fail "SL_ELSEWHERE_AT_ALL"
+run 0 models/hybrid --quiet --repeat 1
+! grep -q 'environment variable' "$tmp/err" || fail "variables that are known are said to be unknown"

@@ -200,6 +200,12 @@ onnx("scatter", [node("Expand", "x s", "e"), node("Cast", "e", "i", to=INT64), n
 onnx("quantise", [node("Expand", "x s", "e"), node("DynamicQuantizeLinear", "e", "q a b"), node("DequantizeLinear", "q a b", "y")],
      (1, 1), tensors=[ints("s", 2**15, 2**15)])
 
+for n, times in ((10**6, 2000), (5 * 10**6, 100)):  # sorts, none of which is long
+    onnx(f"sorts-{n}", [node("Expand", "x s", "e"), node("CumSum", "e a", "c"), node("Sin", "c", "v0")] +
+         [node("TopK", "v0 k", "w0 p0")] +
+         [step for i in range(times) for step in (node("Neg", f"w{i}", f"v{i + 1}"), node("TopK", f"v{i + 1} k", f"w{i + 1} p{i + 1}"))] +
+         [node("Identity", f"w{times}", "y")], (1, 1), tensors=[ints("s", 1, n), ints("k", n), int0("a", 1)])
+
 # ---- ONNX: chains that double -----------------------------------------------------------------------------------------
 
 

@@ -51,8 +51,11 @@ class _Reader:
         return struct.unpack("<" + form, self.take(struct.calcsize("<" + form)))
 
     def array(self):
-        magic, stored = self.numbers("Ii")
-        if magic not in (_V2, _V2 + 1) or stored not in (_DENSE, -1):
+        (magic,) = self.numbers("I")
+        if not _V2 - 1 <= magic <= _V2 + 1:
+            raise FormatError(f"nd.load: an array begins with 0x{magic:08x}, which is not a version of the format since MXNet 1.0")
+        (stored,) = self.numbers("i") if magic >= _V2 else (_DENSE,)
+        if stored not in (_DENSE, -1):
             raise FormatError("nd.load: the file has arrays of another kind than dense ones of MXNet 1.x")
         (ndim,) = self.numbers("i")
         shape = self.numbers(f"{ndim}q") if 0 <= ndim <= 32 else self.take(-1)
