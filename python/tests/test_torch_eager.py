@@ -133,6 +133,17 @@ class Tensors(Case):
         y, places = F.max_pool2d(torch.arange(16.0).view(1, 1, 4, 4).to(d), 2, return_indices=True)
         self.assertEqual((y.flatten().tolist(), places.flatten().tolist()), ([5, 7, 13, 15], [5, 7, 13, 15]))
 
+    def test_shapes_and_conditions(self):
+        x, v = torch.randn(3, 4), torch.randn(3)
+        for d in self.devices:
+            y, w = x.to(d), v.to(d)
+            self.close(w @ y, v @ x)
+            self.close(y.clone().unsqueeze_(1).squeeze_(), x)
+            a, b = y.clone().requires_grad_(), x.clone().requires_grad_()
+            (torch.maximum(a, -a).sum() + a.clamp(-0.5, 0.5).sum() + torch.where(a > 0, a, 0).sum() + a.cumsum(0).sum()).backward()
+            (torch.maximum(b, -b).sum() + b.clamp(-0.5, 0.5).sum() + torch.where(b > 0, b, 0).sum() + b.cumsum(0).sum()).backward()
+            self.close(a.grad, b.grad)
+
     def test_labels(self):
         x = torch.randn(3, 4).to(self.devices[1])
         for bad in (torch.tensor([0, 4, 1]), torch.tensor([0, -3, 1])):

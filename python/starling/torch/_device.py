@@ -68,6 +68,21 @@ class _Module:
     manual_seed_all = staticmethod(lambda seed: None)  # random numbers are drawn by PyTorch's generator of CPUs
 
 
+class _Guard(torch._C._acc.DeviceGuard):
+    def type_(self):
+        return torch._C._autograd.DeviceType.PrivateUse1
+
+
+def _check_autograd():
+    """Autograd counts devices in its first backward pass."""
+    from ._eager import constant
+
+    try:
+        constant((), torch.float32, 1, 0).requires_grad_().sum().backward()
+    except RuntimeError:
+        raise RuntimeError("starling.torch must be imported before the first backward pass of the program") from None
+
+
 def _register():
     """Makes the devices known to PyTorch, once."""
     global _library
@@ -76,7 +91,7 @@ def _register():
     name = torch._C._get_privateuse1_backend_name()
     if name not in ("privateuseone", "starling"):
         raise RuntimeError(f"PyTorch has room for one further kind of devices, and {name} has it")
-    torch.utils.backend_registration._setup_privateuseone_for_python_backend("starling", _Module())
+    torch.utils.backend_registration._setup_privateuseone_for_python_backend("starling", _Module(), device_guard=_guard)
     from ._eager import constant, from_host
     from ._parallel import patch
 
@@ -99,3 +114,9 @@ def _register():
         packet, _, overload = name.partition(".")
         _library.impl(name, made(getattr(getattr(torch.ops.aten, packet), overload or "default")), "PrivateUse1")
     patch()
+    _check_autograd()
+
+
+# Known to autograd before its first backward pass, whenever the devices are asked for.
+_guard = _Guard()
+torch._C._acc.register_python_privateuseone_device_guard(_guard)

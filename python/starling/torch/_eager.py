@@ -4,9 +4,8 @@ A tensor subclass sees each ATen operation below autograd, which stays PyTorch's
 a program of one operation, made by the table of the backend.  What the table lacks is decomposed, or computed in main memory,
 which waits and is counted by starling.torch.fallbacks().  PyTorch's device type "starling" is PyTorch's PrivateUse1 renamed;
 a subclass alone would have no name for .to(device), and PrivateUse1 alone would need a C++ allocator and a kernel for each
-operation.  Inside of PyTorch all of these tensors are on the device "meta", which has no values, so that the backward pass runs
-in the thread that asks for it (for PrivateUse1 autograd has one device, which must be there before its first backward pass);
-.device, .to and get_device of the class say where they are.
+operation.  PyTorch's guard of devices that are written in Python knows one device: inside of PyTorch all tensors are on device 0,
+and .device, .to and get_device of the class say where they are.
 """
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -29,8 +28,6 @@ RESHAPES = {
 SPLITS = {aten.split.Tensor, aten.split_with_sizes.default, aten.unbind.int}
 SAME = {aten.detach.default, aten.alias.default, aten.lift_fresh.default}
 
-OURS = ("starling", "meta")
-
 _known: dict = {}
 _results: dict = {}  # (operation, shapes, numbers): (shape, type, strides) of its results
 _generation = None
@@ -41,7 +38,7 @@ class StarlingTensor(torch.Tensor):
 
     @staticmethod
     def __new__(cls, ref, where, strides=None):
-        t = torch.Tensor._make_wrapper_subclass(cls, ref.shape, strides=strides, dtype=ref.dtype, device="meta")
+        t = torch.Tensor._make_wrapper_subclass(cls, ref.shape, strides=strides, dtype=ref.dtype, device="starling:0")
         t._ref, t._where = ref, where
         return t
 
@@ -51,8 +48,6 @@ class StarlingTensor(torch.Tensor):
 
     def get_device(self):
         return self._where
-
-    is_meta = False
 
     def tolist(self):
         return self.detach().cpu().tolist()
@@ -260,7 +255,7 @@ def _reason(func, flat, form, where):
 
 def _where(tensors):
     """The device of all arguments."""
-    places = {t._where for t in tensors}
+    places = {t._where for t in tensors if t.ndim} or {t._where for t in tensors[:1]}
     if len(places) > 1:
         raise RuntimeError(
             "Expected all tensors to be on the same device, but found at least two devices, "
@@ -293,18 +288,26 @@ def compute(func, args, kwargs):
             if a.ndim:
                 raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, starling:{where} and cpu!")
             flat[i] = from_host(a, where) if func not in NUMBERS_TOO else a.item()
+        elif isinstance(a, StarlingTensor) and a._where != where:  # of no axes, as formulas of gradients make them on device 0
+            flat[i] = _whole(moved(a._ref.value(), engine_device(where)), a.shape, a.dtype, where)
     with on(where):
         found = _run(func, flat, form, where) if all(t.numel() for t in ours) else None
         if found is None:
-            decomposition = decompositions().get(func)
-            if decomposition is not None:
-                result = decomposition(*args, **kwargs)
-                if result is not NotImplemented:
-                    return result
+            args, kwargs = tree_unflatten(flat, form)
+            result = decomposed(func, args, kwargs)
+            if result is not NotImplemented:
+                return result
             return in_main_memory(func, flat, form, where)
     several, listed = found
     out = [_result(p, r, where, func, flat, form, i) for i, (p, r) in enumerate(listed)]
     return tuple(out) if several else out[0]
+
+
+def decomposed(func, args, kwargs):
+    """An operation as others, or NotImplemented."""
+    if func in decompositions():
+        return decompositions()[func](*args, **kwargs)
+    return func.decompose(*args, **kwargs)
 
 
 def _result(p, r, where, func, flat, form, i):
@@ -384,6 +387,10 @@ def change(func, args, kwargs):
 
     name = func._schema.name.split("::")[1]
     x = args[0]
+    if func in RESHAPED_IN_PLACE:
+        y = view(RESHAPED_IN_PLACE[func], *args, **kwargs)
+        x.data, x._ref = y, y._ref
+        return x
     if name.endswith("_") and isinstance(x, StarlingTensor):
         if RANDOM in func.tags:
             t = func(torch.empty(x.shape, dtype=x.dtype), *args[1:], **kwargs)
@@ -431,7 +438,7 @@ def _same(func, x):
 
 def _copied(func, x, dtype=None, layout=None, device=None, pin_memory=None, non_blocking=False, memory_format=None):
     """_to_copy: to main memory, to another device, to another type."""
-    if device is not None and device.type not in OURS:
+    if device is not None and device.type != "starling":
         t = to_host(x)
         return t.to(device, dtype or x.dtype)
     if dtype is not None and dtype != x.dtype:
@@ -453,10 +460,10 @@ def _like(value):
         if func in NEW:
             shape, *given = given
         number = given[0] if given else value
-        if device is not None and device.type not in OURS:
+        if device is not None and device.type != "starling":
             return torch.full(tuple(shape), number, dtype=dtype or x.dtype, device=device)
-        named = device is not None and device.type == "starling" and device.index is not None
-        return constant(shape, dtype or x.dtype, number, device.index if named else x._where)
+        # A 0 may come from inside of PyTorch, where all of our tensors are on device 0.
+        return constant(shape, dtype or x.dtype, number, device.index if device is not None and device.index else x._where)
 
     return function
 
@@ -499,6 +506,10 @@ NUMBERS_TOO = {getattr(getattr(aten, name), "Tensor") for name in ("add", "sub",
 VIEWS = RESHAPES | SPLITS | {
     aten.expand.default, aten.slice.Tensor, aten.select.int, aten.permute.default, aten.transpose.int, aten.t.default,
     aten.diagonal.default, aten.as_strided.default, aten.unfold.default,
+}  # fmt: skip
+RESHAPED_IN_PLACE = {
+    aten.squeeze_.default: aten.squeeze.default, aten.squeeze_.dim: aten.squeeze.dim, aten.squeeze_.dims: aten.squeeze.dims,
+    aten.unsqueeze_.default: aten.unsqueeze.default, aten.t_.default: aten.t.default, aten.transpose_.default: aten.transpose.int,
 }  # fmt: skip
 HANDLERS = {
     **dict.fromkeys(SAME, _same), aten._to_copy.default: _copied, aten.clone.default: _clone, aten.zero_.default: _filled,
