@@ -92,7 +92,7 @@ def _register():
     if name not in ("privateuseone", "starling"):
         raise RuntimeError(f"PyTorch has room for one further kind of devices, and {name} has it")
     torch.utils.backend_registration._setup_privateuseone_for_python_backend("starling", _Module(), device_guard=_guard)
-    from ._eager import constant, from_host
+    from ._eager import assign, constant, from_host
     from ._parallel import patch
 
     def made(op):
@@ -107,7 +107,11 @@ def _register():
     def empty_strided(size, stride, *, dtype=None, layout=None, device=None, pin_memory=None):
         return constant(size, dtype or torch.get_default_dtype(), 0, device.index or 0)
 
+    def copy_from(source, to, non_blocking=False):
+        return assign(to, source)
+
     _library = torch.library.Library("aten", "IMPL")
+    _library.impl("_copy_from", copy_from, "PrivateUse1")  # torch.tensor(…, device=…) leaves subclasses out
     _library.impl("empty.memory_format", empty, "PrivateUse1")
     _library.impl("empty_strided", empty_strided, "PrivateUse1")
     for name in MADE:

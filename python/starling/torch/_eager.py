@@ -286,7 +286,7 @@ def compute(func, args, kwargs):
     for i, a in enumerate(flat):
         if isinstance(a, torch.Tensor) and not isinstance(a, StarlingTensor):
             if a.ndim:
-                raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, starling:{where} and cpu!")
+                raise RuntimeError(f"Expected all tensors to be on the same device, but found starling:{where} and cpu!")
             flat[i] = from_host(a, where) if func not in NUMBERS_TOO else a.item()
         elif isinstance(a, StarlingTensor) and a._where != where:  # of no axes, as formulas of gradients make them on device 0
             flat[i] = _whole(moved(a._ref.value(), engine_device(where)), a.shape, a.dtype, where)
@@ -328,7 +328,8 @@ def _result(p, r, where, func, flat, form, i):
 
 def in_main_memory(func, flat, form, where):
     """What the table lacks, computed by PyTorch; changes in place come back."""
-    left_to_torch(func, _reason(func, flat, form, where))
+    if any(a.numel() for a in flat if isinstance(a, StarlingTensor)):
+        left_to_torch(func, _reason(func, flat, form, where))
     host = [to_host(a) if isinstance(a, StarlingTensor) else a for a in flat]
     args, kwargs = tree_unflatten(host, form)
     if kwargs.get("device") is not None:
@@ -340,7 +341,7 @@ def in_main_memory(func, flat, form, where):
         if a is not None:
             if t.shape != a.shape:
                 raise NotImplementedError(f"{func} gives another size to a tensor on a device")
-            _assign(a, t)
+            assign(a, t)
     place = lambda t: back[id(t)] if id(t) in back else from_host(t, where) if isinstance(t, torch.Tensor) else t
     return tree_map(place, out)
 
@@ -394,17 +395,17 @@ def change(func, args, kwargs):
     if name.endswith("_") and isinstance(x, StarlingTensor):
         if RANDOM in func.tags:
             t = func(torch.empty(x.shape, dtype=x.dtype), *args[1:], **kwargs)
-            return _assign(x, t)
+            return assign(x, t)
         plain = getattr(getattr(torch.ops.aten, name[:-1], None), func._overloadname, None)
         if plain is not None:
-            return _assign(x, compute(plain, args, kwargs))
+            return assign(x, compute(plain, args, kwargs))
     flat, form = tree_flatten((args, kwargs))
     where = _where([a for a in flat if isinstance(a, StarlingTensor)])
     with on(where):
         return in_main_memory(func, flat, form, where)
 
 
-def _assign(x, y, non_blocking=False):
+def assign(x, y, non_blocking=False):
     """x = y in place, converted and broadcast."""
     from ._device import on
 
@@ -459,6 +460,7 @@ def _like(value):
         shape = x.shape
         if func in NEW:
             shape, *given = given
+            given = [] if func is aten.new_empty_strided.default else given
         number = given[0] if given else value
         if device is not None and device.type != "starling":
             return torch.full(tuple(shape), number, dtype=dtype or x.dtype, device=device)
@@ -496,12 +498,17 @@ def _batch_norm(func, x, w, b, mean, var, training, momentum, eps):
     if mean is None:
         return compute(aten._native_batch_norm_legit.no_stats, (x, w, b, True, momentum, eps), {})
     y, m, s, new_mean, new_var = compute(aten._native_batch_norm_legit_functional.default, (x, w, b, mean, var, True, momentum, eps), {})
-    _assign(mean, new_mean)
-    _assign(var, new_var)
+    assign(mean, new_mean)
+    assign(var, new_var)
     return y, m, s
 
 
-NEW = {aten.new_empty.default, aten.new_zeros.default, aten.new_ones.default, aten.new_full.default}
+def _cat(func, xs, dim=0):
+    kept = [x for x in xs if x.numel()]
+    return compute(func, (kept if kept and len(kept) < len(xs) else xs, dim), {})
+
+
+NEW = {aten.new_empty_strided.default, aten.new_empty.default, aten.new_zeros.default, aten.new_ones.default, aten.new_full.default}
 NUMBERS_TOO = {getattr(getattr(aten, name), "Tensor") for name in ("add", "sub", "mul", "div")}
 VIEWS = RESHAPES | SPLITS | {
     aten.expand.default, aten.slice.Tensor, aten.select.int, aten.permute.default, aten.transpose.int, aten.t.default,
@@ -513,9 +520,9 @@ RESHAPED_IN_PLACE = {
 }  # fmt: skip
 HANDLERS = {
     **dict.fromkeys(SAME, _same), aten._to_copy.default: _copied, aten.clone.default: _clone, aten.zero_.default: _filled,
-    aten.fill_.Scalar: _filled, aten.fill_.Tensor: _filled, aten._local_scalar_dense.default: _item,
-    aten.copy_.default: lambda func, x, y, non_blocking=False: _assign(x, y), aten.native_batch_norm.default: _batch_norm,
-    **dict.fromkeys((aten.zeros_like.default, aten.empty_like.default, aten.new_zeros.default, aten.new_empty.default), _like(0)),
+    aten.fill_.Scalar: _filled, aten.fill_.Tensor: _filled, aten._local_scalar_dense.default: _item, aten.cat.default: _cat,
+    aten.copy_.default: lambda func, x, y, non_blocking=False: assign(x, y), aten.native_batch_norm.default: _batch_norm,
+    **dict.fromkeys((aten.zeros_like.default, aten.empty_like.default, aten.new_zeros.default, aten.new_empty.default, aten.new_empty_strided.default), _like(0)),
     **dict.fromkeys((aten.ones_like.default, aten.new_ones.default), _like(1)), aten.full_like.default: _like(None),
     aten.new_full.default: _like(None),
 }  # fmt: skip
