@@ -503,6 +503,10 @@ def _batch_norm(func, x, w, b, mean, var, training, momentum, eps):
     return y, m, s
 
 
+def _batch_norm_backward(func, *args):
+    return compute(func, tuple(None if isinstance(a, StarlingTensor) and not a.numel() else a for a in args), {})
+
+
 def _cat(func, xs, dim=0):
     kept = [x for x in xs if x.numel()]
     return compute(func, (kept if kept and len(kept) < len(xs) else xs, dim), {})
@@ -521,6 +525,7 @@ RESHAPED_IN_PLACE = {
 HANDLERS = {
     **dict.fromkeys(SAME, _same), aten._to_copy.default: _copied, aten.clone.default: _clone, aten.zero_.default: _filled,
     aten.fill_.Scalar: _filled, aten.fill_.Tensor: _filled, aten._local_scalar_dense.default: _item, aten.cat.default: _cat,
+    aten.native_batch_norm_backward.default: _batch_norm_backward,
     aten.copy_.default: lambda func, x, y, non_blocking=False: assign(x, y), aten.native_batch_norm.default: _batch_norm,
     **dict.fromkeys((aten.zeros_like.default, aten.empty_like.default, aten.new_zeros.default, aten.new_empty.default, aten.new_empty_strided.default), _like(0)),
     **dict.fromkeys((aten.ones_like.default, aten.new_ones.default), _like(1)), aten.full_like.default: _like(None),

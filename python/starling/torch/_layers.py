@@ -179,9 +179,23 @@ def _(p, dy, x, w, mean, var, m, s, training, eps, mask):
     need(x.ndim >= 2, "of one axis")
     given, w = w, plain(p, w, [x.shape[1]], wide(x), 1.0)
     vectors(x, w)
-    need(training and all(isinstance(v, Value) for v in (m, s)), "of running statistics")
+    if not training:
+        return wanted(by_running(p, dy, x, w, mean, var, eps), given is not None, mask)
+    need(all(isinstance(v, Value) for v in (m, s)), "of running statistics")
     m, s = p.cast(m, wide(x)), p.cast(s, wide(x))
     return wanted(rounded(p, p.op("batch_norm_grad", dy, x, w, m, s, n=3), w), given is not None, mask)
+
+
+def by_running(p, dy, x, w, mean, var, eps):
+    """The gradients of a batch normalisation by running statistics, which are constants."""
+    need(x.dtype in (torch.float32, torch.float64), "of half types")
+    need(all(isinstance(v, Value) and v.dtype == x.dtype for v in (mean, var, w)), "of several types")
+    axes, shape = [k for k in range(x.ndim) if k != 1], [1, x.shape[1]] + [1] * (x.ndim - 2)
+    mean, var, scale = (p.op("reshape", v, shape=shape) for v in (mean, var, w))
+    invstd = p.op("rsqrt", p.op("add_scalar", var, value=float(eps)))
+    normal = p.op("mul", p.op("sub", x, mean), invstd)
+    dx = p.op("mul", dy, p.op("mul", scale, invstd))
+    return [dx, p.op("sum", p.op("mul", dy, normal), axes=axes), p.op("sum", dy, axes=axes)]
 
 
 def wanted(gradients, weights, mask):
