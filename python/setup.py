@@ -1,5 +1,5 @@
 """The wheel carries compiled code for one platform that any Python 3 can load."""
-from setuptools import setup
+from setuptools import Distribution, setup
 
 try:
     from setuptools.command.bdist_wheel import bdist_wheel
@@ -18,4 +18,11 @@ class PlatformWheel(bdist_wheel):
         return "py3", "none", super().get_tag()[2]
 
 
-setup(cmdclass={"bdist_wheel": PlatformWheel})
+class Compiled(Distribution):
+    """Its files go where those of a platform go: auditwheel refuses libraries elsewhere."""
+
+    def has_ext_modules(self):
+        return True
+
+
+setup(cmdclass={"bdist_wheel": PlatformWheel}, distclass=Compiled)

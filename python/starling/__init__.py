@@ -14,6 +14,8 @@ where it reads a value.
 import atexit as _atexit
 import os as _os
 
+_os.environ.setdefault("STARPU_SILENT", "1")  # a program that only imports a package expects no messages of its first start
+
 try:
     from ._ffi import ffi as _ffi, lib as _lib
 except ImportError as _error:

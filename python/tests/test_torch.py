@@ -246,7 +246,10 @@ class Backend(Case):
             lambda x, y: F.group_norm(x.view(2, 6, 2), 3, y[0], y[1], 1e-3), lambda x, y: torch.cat([x, y], 1)[:, 1:9:3], lambda x, y: x.cumsum(1),
             lambda x, y: (2 - x) / y - y**2 + 2**y, lambda x, y: x.softmax(0).log_softmax(1), lambda x, y: F.leaky_relu(x) + F.elu(y) + F.hardtanh(x), lambda x, y: x.amax(1) - y.amin(),
             lambda x, y: torch.outer(x[0], y[1]), lambda x, y: x[2] @ y[3], lambda x, y: torch.stack([x, y]).sum((0, 2)), lambda x, y: x.double() + y, lambda x, y: (x > 0).sum(1),
-            lambda x, y: torch.full_like(x, 2) + y.mean(), lambda x, y: x[:0].sum() + y.numel(), lambda x, y: torch.maximum(x, y).isnan(), lambda x, y: torch.tril(x) * 2,
+            lambda x, y: torch.full_like(x, 2) + y.mean(), lambda x, y: x[:0].sum() + y.numel(), lambda x, y: torch.cat([x[:, :0], y], 1), lambda x, y: x.flip(0, 1).cumsum(1) + torch.div(x, y, rounding_mode="trunc"),
+            lambda x, y: F.layer_norm(x, x.shape) + F.layer_norm(y, y.shape[-1:]) + F.layer_norm(x[0], x.shape[-1:], y[0], y[1]),
+            lambda x, y: F.batch_norm(x, None, None, training=True) + F.batch_norm(y, None, None, x[0], y[1], training=True).sin(),
+            lambda x, y: F.avg_pool2d(x[None, None], 2, 1, 1, divisor_override=3), lambda x, y: torch.maximum(x, y).isnan(), lambda x, y: torch.tril(x) * 2,
         ):  # fmt: skip
             torch._dynamo.reset()
             leaves = [t.clone().requires_grad_() for t in (x, y, x, y)]

@@ -133,6 +133,36 @@ class Tensors(Case):
         y, places = F.max_pool2d(torch.arange(16.0).view(1, 1, 4, 4).to(d), 2, return_indices=True)
         self.assertEqual((y.flatten().tolist(), places.flatten().tolist()), ([5, 7, 13, 15], [5, 7, 13, 15]))
 
+    def test_shapes_and_conditions(self):
+        x, v = torch.randn(3, 4), torch.randn(3)
+        for d in self.devices:
+            y, w = x.to(d), v.to(d)
+            self.close(w @ y, v @ x)
+            self.close(y.clone().unsqueeze_(1).squeeze_(), x)
+            a, b = y.clone().requires_grad_(), x.clone().requires_grad_()
+            (torch.maximum(a, -a).sum() + a.clamp(-0.5, 0.5).sum() + torch.where(a > 0, a, 0).sum() + a.cumsum(0).sum()).backward()
+            (torch.maximum(b, -b).sum() + b.clamp(-0.5, 0.5).sum() + torch.where(b > 0, b, 0).sum() + b.cumsum(0).sum()).backward()
+            self.close(a.grad, b.grad)
+
+    def test_losses_and_norms(self):
+        labels, weights = torch.tensor([0, 1, 3, 1]), torch.rand(5)
+        for f in (
+            lambda x, y: F.nll_loss(x, y[0], y[1], ignore_index=1), lambda x, y: F.nll_loss(x, y[0], y[1], reduction="none"),
+            lambda x, y: F.nll_loss(x[0], y[0][2], y[1]), lambda x, y: F.cross_entropy(x, y[0], y[1], reduction="sum", ignore_index=3),
+            lambda x, y: F.layer_norm(x, x.shape).square().mean() + F.layer_norm(x, (5,), y[1], y[1]).sin().sum(),
+            lambda x, y: F.batch_norm(x, None, None, training=True).sin() + F.batch_norm(x, y[1], y[1] + 1, training=False).cos(),
+            lambda x, y: F.hardtanh(x, -0.3, 0.4) + x.flip(0, 1).cumsum(1) + torch.cat([x[:, :0], x.round(decimals=2)], 1),
+            lambda x, y: F.avg_pool2d(x[None, None], 2, 1, 1, divisor_override=3).sin() + torch.div(x[0, 0], 0.3, rounding_mode="trunc"),
+        ):  # fmt: skip
+            x = torch.randn(4, 5)
+            a, b = x.to(self.devices[1]).requires_grad_(), x.clone().requires_grad_()
+            before = starling.torch.fallbacks()
+            r, s = f(a, [t.to(self.devices[1]) for t in (labels, weights)]), f(b, [labels, weights])
+            r.sum().backward(), s.sum().backward()
+            self.assertEqual(starling.torch.fallbacks(), before)
+            self.close(r, s)
+            self.close(a.grad, b.grad, 1e-4)
+
     def test_labels(self):
         x = torch.randn(3, 4).to(self.devices[1])
         for bad in (torch.tensor([0, 4, 1]), torch.tensor([0, -3, 1])):

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Several devices, from scratch, in PyTorch
 #
-# A PyTorch program names a device and moves tensors to it; then its operations run there.  `starling.torch.device(i)` is such a
-# device: a GPU where there are GPUs, else a team of CPU cores.  Nothing else in this program is Starling's.
+# A PyTorch program names a device and moves tensors to it; then its operations run there.  `starling.torch.device(i)`
+# is such a device: a GPU where there are GPUs, else a team of CPU cores.  Nothing else in this program is Starling's.
 #
 # Start it with `STARPU_NCPU=2`, to have two teams.
 
@@ -46,8 +46,8 @@ loss = nn.CrossEntropyLoss(reduction="none")
 # %% [markdown]
 # ## Between devices
 #
-# Copies of the parameters on a device; the sum of tensors that lie on several devices, put into all of them; a batch cut into
-# parts.
+# Copies of the parameters on a device; the sum of tensors that lie on several devices, put into all of them; a batch
+# cut into parts.
 
 
 # %%
@@ -79,8 +79,8 @@ print(parts)
 # %% [markdown]
 # ## Training
 #
-# Each device computes the loss of its part of the batch.  The calls only queue work: the loop goes on to the next device while
-# the first one computes, and a step needs no wait at all.
+# Each device computes the loss of its part of the batch.  The calls only queue work: the loop goes on to the next
+# device while the first one computes, and a step needs no wait at all.
 
 
 # %%
@@ -120,7 +120,8 @@ def train(devices, steps=6, size=32, lr=0.3):
     starling.torch.synchronize()
     done = time.time() - start
     means = [sum(l.item() for l in losses) / size for losses in history]
-    print(f"{len(devices)} devices: queued in {queued:.2f} s, done in {done:.2f} s, losses " + " ".join(f"{m:.4f}" for m in means))
+    print(f"{len(devices)} devices: queued in {queued:.2f} s, done in {done:.2f} s")
+    print("losses", *(f"{m:.4f}" for m in means))
     return means
 
 

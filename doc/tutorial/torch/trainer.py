@@ -41,7 +41,8 @@ def resnet18(classes, channels=1, width=8):
 
 
 # %% [markdown]
-# Parameters are initialised where they lie: random numbers come from PyTorch's generator, so they are the same on all devices.
+# Parameters are initialised where they lie: random numbers come from PyTorch's generator, so they are the same on all
+# devices.
 
 
 # %%
@@ -58,8 +59,8 @@ print(net[0].weight.device, net(torch.rand(2, 1, 28, 28, device=devices[0])).sha
 # %% [markdown]
 # ## Training
 #
-# `DataParallel` cuts a batch, copies the parameters to the other devices, and adds up gradients on the first one.  The loop keeps
-# the losses and reads them at the end, so that it never waits.
+# `DataParallel` cuts a batch, copies the parameters to the other devices, and adds up gradients on the first one.  The
+# loop keeps the losses and reads them at the end, so that it never waits.
 
 
 # %%
@@ -91,8 +92,9 @@ def fresh(device):
 
 
 # %% [markdown]
-# Batch normalisation has the statistics of each device's part of the batch, in PyTorch, too.  So losses are compared with those of
-# PyTorch's CPU on the same parts; networks with batch normalisation enlarge differences of rounding from step to step.
+# Batch normalisation has the statistics of each device's part of the batch, in PyTorch, too.  So losses are compared
+# with those of PyTorch's CPU on the same parts; networks with batch normalisation enlarge differences of rounding from
+# step to step.
 
 # %%
 for n in range(1, len(devices) + 1):

@@ -68,6 +68,21 @@ class _Module:
     manual_seed_all = staticmethod(lambda seed: None)  # random numbers are drawn by PyTorch's generator of CPUs
 
 
+class _Guard(torch._C._acc.DeviceGuard):
+    def type_(self):
+        return torch._C._autograd.DeviceType.PrivateUse1
+
+
+def _check_autograd():
+    """Autograd counts devices in its first backward pass."""
+    from ._eager import constant
+
+    try:
+        constant((), torch.float32, 1, 0).requires_grad_().sum().backward()
+    except RuntimeError:
+        raise RuntimeError("starling.torch must be imported before the first backward pass of the program") from None
+
+
 def _register():
     """Makes the devices known to PyTorch, once."""
     global _library
@@ -76,8 +91,8 @@ def _register():
     name = torch._C._get_privateuse1_backend_name()
     if name not in ("privateuseone", "starling"):
         raise RuntimeError(f"PyTorch has room for one further kind of devices, and {name} has it")
-    torch.utils.backend_registration._setup_privateuseone_for_python_backend("starling", _Module())
-    from ._eager import constant, from_host
+    torch.utils.backend_registration._setup_privateuseone_for_python_backend("starling", _Module(), device_guard=_guard)
+    from ._eager import assign, constant, from_host
     from ._parallel import patch
 
     def made(op):
@@ -92,10 +107,20 @@ def _register():
     def empty_strided(size, stride, *, dtype=None, layout=None, device=None, pin_memory=None):
         return constant(size, dtype or torch.get_default_dtype(), 0, device.index or 0)
 
+    def copy_from(source, to, non_blocking=False):
+        return assign(to, source)
+
     _library = torch.library.Library("aten", "IMPL")
+    _library.impl("_copy_from", copy_from, "PrivateUse1")  # torch.tensor(…, device=…) leaves subclasses out
     _library.impl("empty.memory_format", empty, "PrivateUse1")
     _library.impl("empty_strided", empty_strided, "PrivateUse1")
     for name in MADE:
         packet, _, overload = name.partition(".")
         _library.impl(name, made(getattr(getattr(torch.ops.aten, packet), overload or "default")), "PrivateUse1")
     patch()
+    _check_autograd()
+
+
+# Known to autograd before its first backward pass, whenever the devices are asked for.
+_guard = _Guard()
+torch._C._acc.register_python_privateuseone_device_guard(_guard)

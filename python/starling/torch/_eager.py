@@ -4,9 +4,8 @@ A tensor subclass sees each ATen operation below autograd, which stays PyTorch's
 a program of one operation, made by the table of the backend.  What the table lacks is decomposed, or computed in main memory,
 which waits and is counted by starling.torch.fallbacks().  PyTorch's device type "starling" is PyTorch's PrivateUse1 renamed;
 a subclass alone would have no name for .to(device), and PrivateUse1 alone would need a C++ allocator and a kernel for each
-operation.  Inside of PyTorch all of these tensors are on the device "meta", which has no values, so that the backward pass runs
-in the thread that asks for it (for PrivateUse1 autograd has one device, which must be there before its first backward pass);
-.device, .to and get_device of the class say where they are.
+operation.  PyTorch's guard of devices that are written in Python knows one device: inside of PyTorch all tensors are on device 0,
+and .device, .to and get_device of the class say where they are.
 """
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -29,8 +28,6 @@ RESHAPES = {
 SPLITS = {aten.split.Tensor, aten.split_with_sizes.default, aten.unbind.int}
 SAME = {aten.detach.default, aten.alias.default, aten.lift_fresh.default}
 
-OURS = ("starling", "meta")
-
 _known: dict = {}
 _results: dict = {}  # (operation, shapes, numbers): (shape, type, strides) of its results
 _generation = None
@@ -41,7 +38,7 @@ class StarlingTensor(torch.Tensor):
 
     @staticmethod
     def __new__(cls, ref, where, strides=None):
-        t = torch.Tensor._make_wrapper_subclass(cls, ref.shape, strides=strides, dtype=ref.dtype, device="meta")
+        t = torch.Tensor._make_wrapper_subclass(cls, ref.shape, strides=strides, dtype=ref.dtype, device="starling:0")
         t._ref, t._where = ref, where
         return t
 
@@ -51,8 +48,6 @@ class StarlingTensor(torch.Tensor):
 
     def get_device(self):
         return self._where
-
-    is_meta = False
 
     def tolist(self):
         return self.detach().cpu().tolist()
@@ -260,7 +255,7 @@ def _reason(func, flat, form, where):
 
 def _where(tensors):
     """The device of all arguments."""
-    places = {t._where for t in tensors}
+    places = {t._where for t in tensors if t.ndim} or {t._where for t in tensors[:1]}
     if len(places) > 1:
         raise RuntimeError(
             "Expected all tensors to be on the same device, but found at least two devices, "
@@ -291,20 +286,28 @@ def compute(func, args, kwargs):
     for i, a in enumerate(flat):
         if isinstance(a, torch.Tensor) and not isinstance(a, StarlingTensor):
             if a.ndim:
-                raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, starling:{where} and cpu!")
+                raise RuntimeError(f"Expected all tensors to be on the same device, but found starling:{where} and cpu!")
             flat[i] = from_host(a, where) if func not in NUMBERS_TOO else a.item()
+        elif isinstance(a, StarlingTensor) and a._where != where:  # of no axes, as formulas of gradients make them on device 0
+            flat[i] = _whole(moved(a._ref.value(), engine_device(where)), a.shape, a.dtype, where)
     with on(where):
         found = _run(func, flat, form, where) if all(t.numel() for t in ours) else None
         if found is None:
-            decomposition = decompositions().get(func)
-            if decomposition is not None:
-                result = decomposition(*args, **kwargs)
-                if result is not NotImplemented:
-                    return result
+            args, kwargs = tree_unflatten(flat, form)
+            result = decomposed(func, args, kwargs)
+            if result is not NotImplemented:
+                return result
             return in_main_memory(func, flat, form, where)
     several, listed = found
     out = [_result(p, r, where, func, flat, form, i) for i, (p, r) in enumerate(listed)]
     return tuple(out) if several else out[0]
+
+
+def decomposed(func, args, kwargs):
+    """An operation as others, or NotImplemented."""
+    if func in decompositions():
+        return decompositions()[func](*args, **kwargs)
+    return func.decompose(*args, **kwargs)
 
 
 def _result(p, r, where, func, flat, form, i):
@@ -325,7 +328,8 @@ def _result(p, r, where, func, flat, form, i):
 
 def in_main_memory(func, flat, form, where):
     """What the table lacks, computed by PyTorch; changes in place come back."""
-    left_to_torch(func, _reason(func, flat, form, where))
+    if any(a.numel() for a in flat if isinstance(a, StarlingTensor)):
+        left_to_torch(func, _reason(func, flat, form, where))
     host = [to_host(a) if isinstance(a, StarlingTensor) else a for a in flat]
     args, kwargs = tree_unflatten(host, form)
     if kwargs.get("device") is not None:
@@ -337,7 +341,7 @@ def in_main_memory(func, flat, form, where):
         if a is not None:
             if t.shape != a.shape:
                 raise NotImplementedError(f"{func} gives another size to a tensor on a device")
-            _assign(a, t)
+            assign(a, t)
     place = lambda t: back[id(t)] if id(t) in back else from_host(t, where) if isinstance(t, torch.Tensor) else t
     return tree_map(place, out)
 
@@ -384,20 +388,24 @@ def change(func, args, kwargs):
 
     name = func._schema.name.split("::")[1]
     x = args[0]
+    if func in RESHAPED_IN_PLACE:
+        y = view(RESHAPED_IN_PLACE[func], *args, **kwargs)
+        x.data, x._ref = y, y._ref
+        return x
     if name.endswith("_") and isinstance(x, StarlingTensor):
         if RANDOM in func.tags:
             t = func(torch.empty(x.shape, dtype=x.dtype), *args[1:], **kwargs)
-            return _assign(x, t)
+            return assign(x, t)
         plain = getattr(getattr(torch.ops.aten, name[:-1], None), func._overloadname, None)
         if plain is not None:
-            return _assign(x, compute(plain, args, kwargs))
+            return assign(x, compute(plain, args, kwargs))
     flat, form = tree_flatten((args, kwargs))
     where = _where([a for a in flat if isinstance(a, StarlingTensor)])
     with on(where):
         return in_main_memory(func, flat, form, where)
 
 
-def _assign(x, y, non_blocking=False):
+def assign(x, y, non_blocking=False):
     """x = y in place, converted and broadcast."""
     from ._device import on
 
@@ -431,7 +439,7 @@ def _same(func, x):
 
 def _copied(func, x, dtype=None, layout=None, device=None, pin_memory=None, non_blocking=False, memory_format=None):
     """_to_copy: to main memory, to another device, to another type."""
-    if device is not None and device.type not in OURS:
+    if device is not None and device.type != "starling":
         t = to_host(x)
         return t.to(device, dtype or x.dtype)
     if dtype is not None and dtype != x.dtype:
@@ -452,11 +460,12 @@ def _like(value):
         shape = x.shape
         if func in NEW:
             shape, *given = given
+            given = [] if func is aten.new_empty_strided.default else given
         number = given[0] if given else value
-        if device is not None and device.type not in OURS:
+        if device is not None and device.type != "starling":
             return torch.full(tuple(shape), number, dtype=dtype or x.dtype, device=device)
-        named = device is not None and device.type == "starling" and device.index is not None
-        return constant(shape, dtype or x.dtype, number, device.index if named else x._where)
+        # A 0 may come from inside of PyTorch, where all of our tensors are on device 0.
+        return constant(shape, dtype or x.dtype, number, device.index if device is not None and device.index else x._where)
 
     return function
 
@@ -489,22 +498,36 @@ def _batch_norm(func, x, w, b, mean, var, training, momentum, eps):
     if mean is None:
         return compute(aten._native_batch_norm_legit.no_stats, (x, w, b, True, momentum, eps), {})
     y, m, s, new_mean, new_var = compute(aten._native_batch_norm_legit_functional.default, (x, w, b, mean, var, True, momentum, eps), {})
-    _assign(mean, new_mean)
-    _assign(var, new_var)
+    assign(mean, new_mean)
+    assign(var, new_var)
     return y, m, s
 
 
-NEW = {aten.new_empty.default, aten.new_zeros.default, aten.new_ones.default, aten.new_full.default}
+def _batch_norm_backward(func, *args):
+    return compute(func, tuple(None if isinstance(a, StarlingTensor) and not a.numel() else a for a in args), {})
+
+
+def _cat(func, xs, dim=0):
+    kept = [x for x in xs if x.numel()]
+    return compute(func, (kept if kept and len(kept) < len(xs) else xs, dim), {})
+
+
+NEW = {aten.new_empty_strided.default, aten.new_empty.default, aten.new_zeros.default, aten.new_ones.default, aten.new_full.default}
 NUMBERS_TOO = {getattr(getattr(aten, name), "Tensor") for name in ("add", "sub", "mul", "div")}
 VIEWS = RESHAPES | SPLITS | {
     aten.expand.default, aten.slice.Tensor, aten.select.int, aten.permute.default, aten.transpose.int, aten.t.default,
     aten.diagonal.default, aten.as_strided.default, aten.unfold.default,
 }  # fmt: skip
+RESHAPED_IN_PLACE = {
+    aten.squeeze_.default: aten.squeeze.default, aten.squeeze_.dim: aten.squeeze.dim, aten.squeeze_.dims: aten.squeeze.dims,
+    aten.unsqueeze_.default: aten.unsqueeze.default, aten.t_.default: aten.t.default, aten.transpose_.default: aten.transpose.int,
+}  # fmt: skip
 HANDLERS = {
     **dict.fromkeys(SAME, _same), aten._to_copy.default: _copied, aten.clone.default: _clone, aten.zero_.default: _filled,
-    aten.fill_.Scalar: _filled, aten.fill_.Tensor: _filled, aten._local_scalar_dense.default: _item,
-    aten.copy_.default: lambda func, x, y, non_blocking=False: _assign(x, y), aten.native_batch_norm.default: _batch_norm,
-    **dict.fromkeys((aten.zeros_like.default, aten.empty_like.default, aten.new_zeros.default, aten.new_empty.default), _like(0)),
+    aten.fill_.Scalar: _filled, aten.fill_.Tensor: _filled, aten._local_scalar_dense.default: _item, aten.cat.default: _cat,
+    aten.native_batch_norm_backward.default: _batch_norm_backward,
+    aten.copy_.default: lambda func, x, y, non_blocking=False: assign(x, y), aten.native_batch_norm.default: _batch_norm,
+    **dict.fromkeys((aten.zeros_like.default, aten.empty_like.default, aten.new_zeros.default, aten.new_empty.default, aten.new_empty_strided.default), _like(0)),
     **dict.fromkeys((aten.ones_like.default, aten.new_ones.default), _like(1)), aten.full_like.default: _like(None),
     aten.new_full.default: _like(None),
 }  # fmt: skip

@@ -159,6 +159,8 @@ class Graph:
         if not random and all(self.kind[n] == "constant" for n in inputs) and self.is_pure(node):
             self.compute_constant(node)
             return
+        if not random and self.is_pure(node) and self.is_empty(node, val):
+            return
         if node.target is aten.copy_.default and node.args[0].op == "placeholder":
             self.late.append(node)
             self.kind[node], self.stage[node], self.values[node] = "late", -1, self.values.get(node.args[0])
@@ -172,6 +174,29 @@ class Graph:
 
     def is_pure(self, node):
         return node.target is operator.getitem or (isinstance(node.target, torch._ops.OpOverload) and not node.target._schema.is_mutable)
+
+    def is_empty(self, node, val):
+        """Whether a result, or all tensors of which it is made, have no elements: then it is a constant."""
+        size = lambda t: math.prod(self.concrete(list(t.shape)))
+        tensors = [t for t in pytree.tree_leaves(val) if isinstance(t, torch.Tensor)]
+        inputs = [n.meta.get("val") for n in node.all_input_nodes]
+        if not tensors or not is_on_cpu(val):
+            return False
+        if not any(map(size, tensors)):
+            self.constants[node] = pytree.tree_map(lambda t: t if t is None else self.empty(t), val)
+        elif inputs and all(isinstance(t, torch.Tensor) and not size(t) for t in inputs):
+            get = lambda n: self.constants[n] if n in self.constants else self.empty(n.meta["val"])
+            args, kwargs = self.arguments(node, get)
+            with torch.no_grad(), torch._C._DisableAutocast():
+                self.constants[node] = node.target(*args, **kwargs)
+        else:
+            return False
+        self.kind[node] = "constant"
+        self.constant_value(node)
+        return True
+
+    def empty(self, val):
+        return torch.empty(self.concrete(list(val.shape)), dtype=val.dtype)
 
     def compute_constant(self, node):
         args, kwargs = self.arguments(node, lambda n: self.constants[n])

@@ -57,6 +57,10 @@ def lowered(p, target, args, kwargs, results):
         results = results[:1]  # the others are empty
     p.shape, p.dtype = next(r for r in results if r is not None)
     p.results = results
+    if target is aten.cat.default:
+        args = [x for x in args[0] if x.size] or args[0], *args[1:]
+    if target is aten.native_batch_norm_backward.default:  # there are no moments of inference
+        args = [None if isinstance(a, Value) and not a.size else a for a in args]
     given = list(values_in(args)) + list(values_in(kwargs.values()))
     for shape, dtype in [(v.shape, v.dtype) for v in given] + [r for r in results if r is not None]:
         need(dtype in DTYPES and (target in ANY or dtype in FLOATS), f"of {str(dtype)[6:]}")
@@ -134,6 +138,15 @@ for _name in "add sub mul div pow maximum minimum".split():
 lower(aten.pow.Scalar, any_type=True)(arithmetic("pow"))
 
 
+@lower(aten.div.Tensor_mode, aten.div.Scalar_mode)
+def _(p, a, b, rounding_mode=None):
+    need(rounding_mode in (None, "trunc"), f"rounded by {rounding_mode}")
+    y = arithmetic("div")(p, a, b)
+    if rounding_mode is None:
+        return y
+    return p.op("mul", p.op("sign", y), p.op("floor", p.op("abs", y)))
+
+
 @lower(aten.rsub.Scalar, aten.rsub.Tensor, any_type=True)
 def _(p, a, b, alpha=1):
     need(alpha == 1, "with alpha")
@@ -207,6 +220,24 @@ def _(p, x, low=None, high=None):
     if high is not None and math.isfinite(high):
         x = p.op("minimum_scalar", x, value=number(high))
     return x
+
+
+@lower(aten.hardtanh.default)
+def _(p, x, low=-1.0, high=1.0):
+    return p.op("minimum_scalar", p.op("maximum_scalar", x, value=number(low)), value=number(high))
+
+
+@lower(aten.hardtanh_backward.default)
+def _(p, dy, x, low, high):
+    inside = p.op("logical_and", p.op("gt_scalar", x, value=number(low)), p.op("lt_scalar", x, value=number(high)))
+    return p.op("take_if", inside, dy)
+
+
+@lower(aten.round.decimals)
+def _(p, x, *, decimals):
+    k = 10.0 ** abs(decimals)
+    first, then = ("mul_scalar", "div_scalar") if decimals >= 0 else ("div_scalar", "mul_scalar")
+    return p.op(then, p.op("round", p.op(first, x, value=k)), value=k)
 
 
 @lower(aten.clamp.Tensor)
@@ -412,6 +443,21 @@ def _(p, x, y, dim=0, start=None, end=None, step=1):
     begin, end, step = slice(start, end, step).indices(x.shape[dim])
     need(step == 1 and x.dtype == y.dtype, "with a step, or of several types")
     return pasted(p, x, y, dim, begin, max(begin, end))
+
+
+@lower(aten.flip.default, any_type=True)
+def _(p, x, dims):
+    need(x.dtype in FLOATS, "of integers")
+    for k in dims if x.ndim else ():
+        k %= x.ndim
+        order = [k, *[i for i in range(x.ndim) if i != k]]
+        shape, n = [x.shape[i] for i in order], x.shape[k]
+        places = typed(p, p.op("arange", shape=[n], start=float(n - 1), step=-1.0, dtype=NUMBERS[torch.int32]), [n], torch.int32)
+        y = p.op("reshape", p.op("transpose", x, axes=order) if k else x, shape=[n, x.size // n])
+        y = p.op("reshape", p.op("gather", y, places), shape=shape)
+        y = p.op("transpose", y, axes=[order.index(i) for i in range(x.ndim)]) if k else y
+        x = typed(p, y, x.shape, x.dtype)
+    return x
 
 
 @lower(aten.select_scatter.default, any_type=True)
