@@ -561,5 +561,5 @@ sl_tensor *sl_scaled_dot_product_attention_at(const char *at, sl_tensor *q, sl_t
 
 ATTENTION(attention, "attention of queries to keys and values", "q k v mask", 3, 4, 2,
           .saves = SLP_IN(0) | SLP_IN(1) | SLP_IN(2) | SLP_IN(3) | SLP_OUT(0) | SLP_OUT(1), .grad = grad,
-          .scratch = attention_scratch, .forget = SLP_CUDA_FORGET(slp_attention_forget));
+          .again = slp_attention_again, .scratch = attention_scratch, .forget = SLP_CUDA_FORGET(slp_attention_forget));
 ATTENTION(attention_grad, "gradients of attention", "dy q k v y logs mask", 6, 7, 3, .scratch = attention_grad_scratch);

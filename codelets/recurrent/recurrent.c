@@ -3,6 +3,7 @@
  * steps. */
 #include "op_list/recurrent.h"
 #include "recurrent.h"
+#include "recurrent_again.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -467,5 +468,6 @@ static enum sl_status recurrent_grad_cpu(const struct slp_kernel *k)
 /* clang-format on */
 
 RECURRENT(recurrent, "a recurrent layer, after the product with its inputs", "gates weight state last", 3, 4, 3,
-          .saves = SLP_IN(1) | SLP_IN(2) | SLP_IN(3) | SLP_OUT(0) | SLP_OUT(2), .grad = grad);
+          .saves = SLP_IN(1) | SLP_IN(2) | SLP_IN(3) | SLP_OUT(0) | SLP_OUT(2), .grad = grad,
+          .again = slp_recurrent_again);
 RECURRENT(recurrent_grad, "gradients of recurrent", "dy dcell weight state y kept last", 6, 7, 4);

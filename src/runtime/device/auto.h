@@ -12,7 +12,7 @@ struct slp_segment;
 void slp_auto_start(bool placed);
 int slp_auto_gpus(void); /* among which tasks are placed; 0: the policy places them on all workers */
 
-/* What the calling thread submits belongs to a step whose shards are dealt to GPUs. */
+/* The calling thread submits a step whose shards are dealt to GPUs. */
 struct slp_auto_deal {
 	int gpus;  /* the first ones; 0: each task is placed by itself */
 	int most;  /* that the step may ever use */

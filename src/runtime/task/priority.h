@@ -47,7 +47,7 @@ enum sl_status slp_priority_prepare(const char *at, const char *policy, struct s
 void slp_priority_start(bool wanted);
 /* Whether tasks get any: the policy sorts by them, and there are several workers to share tasks. */
 bool slp_priority_is_used(void);
-/* That of a task of a level, in the present turn; whether it is bound to a worker is known already. */
+/* The priority of a task of this level in the present turn; whether it is bound to a worker is known already. */
 int slp_priority_of(int level, const struct starpu_task *task);
 
 #endif
