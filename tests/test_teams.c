@@ -238,7 +238,7 @@ static int few_channels(float *gradient)
 /* Two heads: more threads than that divide blocks of queries and keys. */
 static int few_heads(float *gradient)
 {
-	sl_tensor *q = sl_normal(SL_SHAPE(2, 300, 16), 0, 1), *y = NULL;
+	sl_tensor *q = sl_normal(SL_SHAPE(2, 600, 8), 0, 1), *y = NULL;
 	sl_attach_grad(q);
 	SL_RECORD
 		y = sl_scaled_dot_product_attention(q, q, q, .causal = true);

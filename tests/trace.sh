@@ -166,6 +166,8 @@ if [ "${traced[0]}" = models/lenet ]; then
     /^JobId: / { id = substr($0, 8) } /^StartTime: / { start = substr($0, 12) } /^EndTime: / { took[id] = substr($0, 10) - start }
     END { for (id in spent) { n++; if (spent[id] > 1e3 * took[id] + 50) { print id, spent[id], took[id]; bad = 1 } }
           exit bad || n < 4 }' "$tmp/step/starpu/calls.tsv" "$tmp/step/starpu/tasks.rec" >"$tmp/out" || fail "times of layers"
+  contains "$tmp/step/starpu/data.rec" '^Name: dense0_weight$'
+  contains "$tmp/step/starpu/data.rec" '^Name: input0$'
 fi
 json '[.traceEvents[] | select(.cat == "block") | .name] | unique | contains(["backward"])' "no layers within steps"
 

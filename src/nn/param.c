@@ -7,25 +7,24 @@
 #include "runtime/device/device.h"
 #include "runtime/engine.h"
 #include "runtime/fault.h"
-#include "runtime/forked.h"
 #include "runtime/gate.h"
 #include "runtime/random.h"
+#include "runtime/recursive.h"
 #include "runtime/task/storage.h"
 #include "starling/nn.h"
 #include "starling/arithmetic.h"
 
 /* Two threads may run a block for the first time; a change may need another one. */
-static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-SLP_FORK_MUTEX_AS(lock, PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP);
+SLP_RECURSIVE_LOCK;
 
 void slp_params_lock(void)
 {
-	pthread_mutex_lock(&lock);
+	lock_again();
 }
 
 void slp_params_unlock(void)
 {
-	pthread_mutex_unlock(&lock);
+	unlock_again();
 }
 
 static void release_later(void *tensor)

@@ -5,23 +5,22 @@
 
 #include "nn/nn.h"
 #include "op.h"
-#include "runtime/forked.h"
 #include "runtime/gate.h"
+#include "runtime/recursive.h"
 #include "starling/nn.h"
 
 /* ---- changes ----------------------------------------------------------------------------------------------------- */
 
-static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-SLP_FORK_MUTEX_AS(lock, PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP);
+SLP_RECURSIVE_LOCK;
 
 void slp_tree_lock(void)
 {
-	pthread_mutex_lock(&lock);
+	lock_again();
 }
 
 void slp_tree_unlock(void)
 {
-	pthread_mutex_unlock(&lock);
+	unlock_again();
 }
 
 void slp_block_changed(sl_block *block)

@@ -11,15 +11,14 @@ typedef void (*slp_fork_reset)(void);
 #define SLP_AT_FORK(function)                                                                                          \
 	static slp_fork_reset slp_at_fork_##function __attribute__((used, section("slp_at_fork"))) = function
 
-/* A file with one mutex, of the type that its initialiser says. */
-#define SLP_FORK_MUTEX_AS(lock, initialiser)                                                                           \
+/* A file with one mutex. */
+#define SLP_FORK_MUTEX(lock)                                                                                           \
 	static void reset_in_child(void)                                                                               \
 	{                                                                                                              \
-		static const pthread_mutex_t unlocked = initialiser;                                                   \
+		static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;                                     \
 		lock = unlocked;                                                                                       \
 	}                                                                                                              \
 	SLP_AT_FORK(reset_in_child)
-#define SLP_FORK_MUTEX(lock) SLP_FORK_MUTEX_AS(lock, PTHREAD_MUTEX_INITIALIZER)
 
 void slp_fork_reset_all(void);
 

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "hybrid/trace.h"
-#include "runtime/observe/fxt.h"
 #include "tensor/moment.h"
 #include "train/step.h"
+#include "train/traced.h"
 #include "train/train.h"
 #include "train/trainer.h"
 
@@ -171,7 +171,7 @@ static bool run_whole(struct slp_step_run *r)
 	struct slp_setting settings[] = {{"lr", bits(h.lr)}, {"rescale", bits(h.rescale)}, {"step", (uint64_t)h.step}};
 	if (slp_plan_run(r->at, c->plan, r->batch, slp_step_inputs(r, 0), settings, 3, NULL, heads) != SL_OK)
 		return false;
-	slp_fxt_step_done();
+	slp_traced_step_done(t);
 	if (!slp_step_unpad(r, 0, c, heads)) return false;
 	slp_step_give(r, 0, heads[0], heads + 1, c->nresults);
 	return true;
@@ -184,6 +184,7 @@ static bool run(struct slp_step_run *r)
 	if (slp_trainer_is_averaged(r->at, r->function, step->trainer) ||
 	    !slp_trainer_has_all(r->at, r->function, step->trainer))
 		return false;
+	slp_traced_batch(r);
 	bool whole = !r->split && is_whole(step) && slp_step_is_alone(step);
 	return whole ? slp_step_filled(r, run_whole) : slp_step_run_shards(r);
 }

@@ -5,12 +5,12 @@
 #include "dist/dist.h"
 #include "hybrid/trace.h"
 #include "runtime/device/auto.h"
-#include "runtime/observe/fxt.h"
 #include "runtime/random.h"
 #include "runtime/task/priority.h"
 #include "runtime/task/storage.h"
 #include "tensor/moment.h"
 #include "train/step.h"
+#include "train/traced.h"
 #include "train/train.h"
 #include "train/trainer.h"
 
@@ -205,7 +205,7 @@ static bool use_gradients(const char *at, sl_step *step, sl_tensor **data, sl_te
 	}
 	bool ok = slp_trainer_apply(at, t, data, grads, slp_step_divisor(step, rows), scale) == SL_OK;
 	if (gathers) slp_trainer_set_gathered(t, 0, 0);
-	if (ok) slp_fxt_step_done();
+	if (ok) slp_traced_step_done(t);
 	return ok;
 }
 

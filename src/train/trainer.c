@@ -7,9 +7,9 @@
 #include "optimizer.h"
 #include "options.h"
 #include "runtime/gate.h"
-#include "runtime/observe/fxt.h"
 #include "tensor/moment.h"
 #include "train/data_parallel.h"
+#include "train/traced.h"
 #include "train/train.h"
 #include "train/trainer.h"
 
@@ -369,7 +369,7 @@ static enum sl_status step(const char *at, sl_trainer *t, int64_t batch_size, bo
 	free(params);
 	if (s != SL_OK) return s;
 	slp_trainer_used(t);
-	slp_fxt_step_done();
+	slp_traced_step_done(t);
 	return SL_OK;
 }
 

@@ -85,10 +85,18 @@ static void read_starpu(struct room *r)
 /* Taken from the system, and free. */
 static uint64_t free_in_heap(void)
 {
-#if defined __GLIBC__ && __GLIBC_PREREQ(2, 33)
+#ifdef __GLIBC__
+#if __GLIBC_PREREQ(2, 33)
 	return mallinfo2().fordblks;
-#else
+#endif
+#endif
 	return 0;
+}
+
+void slp_heap_trim(void)
+{
+#ifdef __GLIBC__
+	malloc_trim(0);
 #endif
 }
 
@@ -247,7 +255,7 @@ static struct room room_for(size_t bytes, size_t more)
 	enum { WORTH = 1 << 20 };
 	struct room r = read_room();
 	if (fits(&r, bytes, more) || r.pieces || free_in_heap() < WORTH) return r;
-	malloc_trim(0);
+	slp_heap_trim();
 	return read_room();
 }
 
@@ -285,8 +293,8 @@ bool slp_memory_limit_allows_now(size_t bytes)
 
 bool slp_memory_limit_could_allow(size_t bytes, size_t more)
 {
-	enum { HUGE = 64 << 20 };
-	bool fresh = bytes < HUGE && now_ms() - atomic_load(&read_at) < FRESH_MS;
+	enum { MANY = 64 << 20 };
+	bool fresh = bytes < MANY && now_ms() - atomic_load(&read_at) < FRESH_MS;
 	if (fresh && atomic_load(&asked) + bytes <= atomic_load(&enough)) return true;
 	return is_there(bytes, more);
 }

@@ -15,6 +15,8 @@ size_t slp_memory_available(void);   /* read now */
 void slp_memory_limit_changed(void); /* a limit has changed: earlier readings are invalid */
 /* Whether `bytes` could be requested, once `more` bytes are freed. */
 bool slp_memory_limit_could_allow(size_t bytes, size_t more);
+/* Free memory of the heap goes back to the system; glibc alone can do that. */
+void slp_heap_trim(void);
 /* Bytes that were requested and not written yet, so that the system does not count them: more, or less. */
 void slp_memory_promise(long bytes);
 /* "out of memory: 8 bytes needed and 4194304 reserved, 4 available (limit: control group)" */

@@ -11,7 +11,6 @@
  *
  * Without GPUs all values are in main memory, which is allocated here: StarPU would repeat a refused allocation for
  * ever. */
-#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,7 +106,7 @@ static bool make_room(size_t bytes)
 	size_t idle = slp_pool_idle_bytes();
 	if (!idle) return slp_runahead_wait_progress();
 	shrink(idle > bytes ? idle - bytes : 0);
-	malloc_trim(0);
+	slp_heap_trim();
 	return true;
 }
 
@@ -133,7 +132,7 @@ void *slp_buffer_memory(size_t bytes)
 	if (!memory && !slp_buffer_could_be(bytes)) return NULL;
 	while (!memory && make_room(bytes)) memory = get_memory(bytes);
 	if (memory) return memory;
-	malloc_trim(0);
+	slp_heap_trim();
 	return get_memory(bytes);
 }
 
