@@ -174,7 +174,7 @@ static bool make(struct drv_language *l)
 	if (o->params && !gpt_params_load(l->net, o->params, &o->size)) return false;
 	if (!o->params && sl_initialize(l->net, .init = sl_normal_init(0.02)) != SL_OK) return false;
 	l->trainer = sl_trainer_new(l->net, optimizer_of(l->o));
-	g->step = l->trainer ? sl_step_compile(l->net, drv_language_loss, l->trainer) : NULL;
+	g->step = l->trainer ? sl_step_compile(l->net, drv_language_loss, l->trainer, .memory = l->o->memory) : NULL;
 	if (!g->step || sl_hybridize(l->net) != SL_OK) return false;
 	if (!l->o->iterations) return true;
 	if (o->size.words < BYTES)

@@ -79,6 +79,8 @@ static void check_options(struct argp_state *state, const struct options *o)
 		           (long long)o->train.batch_size, n);
 	if (o->train.precision.dtype == SL_FLOAT16 && !o->hybrid && !o->demo)
 		argp_error(state, "--dtype: fp16 needs a trainer that scales losses, which --hybrid has");
+	if (o->train.memory && !o->hybrid)
+		argp_error(state, "--memory is for whole steps, each of which is one program: use --hybrid");
 	if (n > 1 && o->hybrid) argp_error(state, "--hybrid: name one device only, not %d", n);
 }
 

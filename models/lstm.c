@@ -198,7 +198,8 @@ static bool make(struct drv_language *l)
 	l->trainer = sl_trainer_new(l->net, sl_adam(.lr = l->o->lr, .clip_norm = o->clip,
 	                                            .schedule = drv_language_schedule(l->o),
 	                                            .loss_scaling = drv_loss_scaling(&l->o->precision)));
-	m->step = l->trainer ? sl_step_compile(l->net, NULL, l->trainer, .loss_of_all = loss) : NULL;
+	m->step = l->trainer ? sl_step_compile(l->net, NULL, l->trainer, .loss_of_all = loss, .memory = l->o->memory)
+	                     : NULL;
 	if (!m->step || sl_hybridize(l->net) != SL_OK || !set_states(m, l->tensors, NULL, l->o->batch)) return false;
 	if (!l->o->iterations) return true;
 	if (!cut_text(m)) return false;

@@ -44,7 +44,7 @@ for program in $PROGRAMS; do
     fail "$program: $(diff "$tmp/want" "$tmp/got")"
   fi
 done
-offers "$srcdir/tools/sl-simulate --" --machine= --sched= --teams= --gpus= --nodes= --sums= --models= --report= --build-dir= --list --help --version
+offers "$srcdir/tools/sl-simulate --" --machine= --sched= --teams= --gpus= --memory= --nodes= --sums= --models= --report= --build-dir= --list --help --version
 
 echo "--- values and arguments"
 offers 'models/mlp --ba' --batch-size=

@@ -120,8 +120,8 @@ static bool run_unit(struct device *d, int i)
 	bool ok = true;
 	for (int k = 0; k < d->q->units[i].nuses; k++) {
 		struct slp_offload_use u = d->q->uses[i][k];
-		bool made = d->q->kind[u.value] != SLP_OFFLOAD_KEPT && d->first[u.value] == i &&
-		            d->q->kind[u.value] != SLP_OFFLOAD_INPUT;
+		/* StarPU brings an input for which there is no time before the first unit. */
+		bool made = d->q->kind[u.value] != SLP_OFFLOAD_KEPT && d->first[u.value] == i;
 		ok &= made || d->here[u.value];
 		d->here[u.value] = true;
 		if (u.write) d->there[u.value] = false;
@@ -134,8 +134,8 @@ static void begin_run(struct device *d)
 {
 	for (int v = 0; v < d->q->p.nvalues; v++) {
 		d->written[v] = false;
-		if (d->q->kind[v] == SLP_OFFLOAD_LOCAL || d->q->kind[v] == SLP_OFFLOAD_RESULT)
-			d->here[v] = d->there[v] = false;
+		if (d->q->kind[v] != SLP_OFFLOAD_KEPT) d->here[v] = d->there[v] = false;
+		if (d->q->kind[v] == SLP_OFFLOAD_INPUT) d->there[v] = true; /* another batch */
 	}
 }
 
@@ -443,6 +443,24 @@ static void test_times(void)
 
 /* ---- others ------------------------------------------------------------------------------------------------------ */
 
+/* A batch comes at the beginning of each run, and leaves. */
+static void test_inputs(void)
+{
+	static struct problem q;
+	unsigned state = 2;
+	for (int last = 1; last <= 4; last++) {
+		struct slp_offload o;
+		make_chain(&q, 30, &state);
+		int batch = add_value(&q, 50, SLP_OFFLOAD_INPUT);
+		use(&q, 0, batch, false);
+		use(&q, 60 - last, batch, false);
+		q.p.room = 3 * need(&q, 2);
+		if (!plan(&q, &o)) continue;
+		is_possible(&q, &o);
+		slp_offload_clear(&o);
+	}
+}
+
 static void test_enough(void)
 {
 	static struct problem q;
@@ -516,6 +534,7 @@ static const struct slp_test tests[] = {
         {"exhaustive search", test_exhaustive},
         {"bound", test_bound},
         {"times", test_times},
+        {"inputs", test_inputs},
         {"enough memory", test_enough},
         {"too little memory", test_too_small},
         {"rewritten", test_rewritten},

@@ -65,6 +65,8 @@ static bool start(struct drv_training *t)
 {
 	struct drv_block_training *b = t->model;
 	const struct drv_options *o = t->common;
+	if (t->options->memory && b->mode != DRV_STEP)
+		return drv_error("--memory is for whole steps, each of which is one program"), false;
 	b->net = b->network ? b->network() : b->build(b);
 	if (!place_shards(t)) return false;
 	if (sl_initialize(b->net, .init = b->init, .devices = o->devices, .ndevices = o->ndevices) != SL_OK)
@@ -72,7 +74,9 @@ static bool start(struct drv_training *t)
 	if (b->params && sl_load_params(b->net, b->params) != SL_OK) return false;
 	b->trainer = sl_trainer_new(b->net, optimizer_of(t));
 	if (b->mode != DRV_EAGER) sl_hybridize(b->net, .static_alloc = true);
-	if (b->mode == DRV_STEP) b->step = sl_step_compile(b->net, sl_softmax_cross_entropy_at, b->trainer);
+	if (b->mode == DRV_STEP)
+		b->step =
+		        sl_step_compile(b->net, sl_softmax_cross_entropy_at, b->trainer, .memory = t->options->memory);
 	return b->trainer && !drv_failed();
 }
 

@@ -92,6 +92,19 @@ int64_t drv_int(struct argp_state *state, const char *option, const char *text, 
 	return v;
 }
 
+size_t drv_size(struct argp_state *state, const char *option, const char *text)
+{
+	static const char units[] = "KMGT";
+	char *end;
+	errno = 0;
+	unsigned long long n = strtoull(text, &end, 10);
+	const char *unit = *end ? strchr(units, *end) : NULL;
+	int shift = unit ? 10 * (int)(unit - units + 1) : 0;
+	if (errno || *text < '0' || *text > '9' || (*end && (!unit || end[1])) || !n || n > SIZE_MAX >> shift)
+		argp_error(state, "%s: \"%s\" is not a number of bytes such as 8G, 512M or 65536", option, text);
+	return (size_t)n << shift;
+}
+
 double drv_real(struct argp_state *state, const char *option, const char *text, double low, double high)
 {
 	char *end;

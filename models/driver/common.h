@@ -49,6 +49,11 @@ void drv_parse(const struct argp *argp, int argc, char **argv, void *input);
 
 /* Numbers within bounds; anything else is a usage error, which does not return. */
 int64_t drv_int(struct argp_state *state, const char *option, const char *text, int64_t low, int64_t high);
+/* Bytes: "8G", "512M", "65536"; units are powers of 1024. */
+size_t drv_size(struct argp_state *state, const char *option, const char *text);
+#define DRV_MEMORY_HELP                                                                                                \
+	"Memory of the GPU that a step may use, such as 8G or 512M; copies to main memory are planned for it "         \
+	"(default: what there is)"
 double drv_real(struct argp_state *state, const char *option, const char *text, double low, double high);
 
 /* ---- a run: common.c -------------------------------------------------------------------------------------------- */

@@ -22,6 +22,7 @@ enum {
 	KEY_LOAD,
 	KEY_DTYPE,
 	KEY_DISTRIBUTED,
+	KEY_MEMORY,
 };
 
 static const struct argp_option options[] = {
@@ -31,6 +32,7 @@ static const struct argp_option options[] = {
         {"batch-size", 'b', "N", 0, NULL, 1},
         {"lr", KEY_LR, "X", 0, NULL, 1},
         {"dtype", KEY_DTYPE, "TYPE", 0, DRV_DTYPE_HELP "); text is written in float32", 1},
+        {"memory", KEY_MEMORY, "SIZE", 0, DRV_MEMORY_HELP, 1},
         {"every", KEY_EVERY, "N", 0, "Print losses and write checkpoints every N steps (default: 250)", 1},
         {"distributed", KEY_DISTRIBUTED, NULL, 0, DRV_DISTRIBUTED_HELP, 1},
         {"generate", KEY_GENERATE, "N", 0, "At the end, generate N bytes or words of text (default: 0)", 3},
@@ -66,6 +68,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_DTYPE: drv_precision_parse(state, arg, &o->precision); return 0;
 	case KEY_DISTRIBUTED: o->distributed = true; return 0;
+	case KEY_MEMORY: o->memory = drv_size(state, "--memory", arg); return 0;
 	case KEY_EVERY: o->every = drv_int(state, "--every", arg, 1, INT32_MAX); return 0;
 	case KEY_GENERATE: o->generate = drv_int(state, "--generate", arg, 0, INT32_MAX); return 0;
 	case KEY_TEMPERATURE: o->temperature = drv_real(state, "--temperature", arg, 1e-3, 1e3); return 0;

@@ -12,6 +12,7 @@ struct drv_language_options {
 	const char *text, *prompt, *save, *load;
 	int64_t batch, iterations, every, generate; /* batch: of this rank, once drv_language_start has run */
 	bool distributed;                           /* one of several processes */
+	size_t memory;                              /* of the GPU, for a step; 0: what there is */
 	double lr, temperature;
 	bool lr_given; /* otherwise a run that goes on keeps its own */
 	struct drv_precision precision;

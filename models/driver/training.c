@@ -20,6 +20,7 @@ enum {
 	KEY_WATCH,
 	KEY_TENSORBOARD,
 	KEY_DTYPE,
+	KEY_MEMORY,
 };
 
 static const struct argp_option options[] = {
@@ -32,6 +33,7 @@ static const struct argp_option options[] = {
         {"distributed", KEY_DISTRIBUTED, NULL, 0, DRV_DISTRIBUTED_HELP, 1},
         {"data", KEY_DATA, "DIR", 0,
          "Folder with the four IDX files, gzipped or not (default: " SL_FASHION_MNIST_DIR ")", 1},
+        {"memory", KEY_MEMORY, "SIZE", 0, DRV_MEMORY_HELP, 1},
         {"limit", KEY_LIMIT, "N", 0, "Use only the first N images, for training and for testing", 1},
         {"plot", KEY_PLOT, "FILE", 0,
          "Draw loss and accuracy after each epoch, with gnuplot: FILE.svg or FILE.png; - as text; window", 20},
@@ -63,6 +65,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_FASTEST: o->fastest = true; return 0;
 	case KEY_DISTRIBUTED: o->distributed = true; return 0;
 	case KEY_DATA: o->data = arg; return 0;
+	case KEY_MEMORY: o->memory = drv_size(state, "--memory", arg); return 0;
 	case KEY_LIMIT: o->limit = drv_int(state, "--limit", arg, 1, INT64_MAX); return 0;
 	case KEY_PLOT:
 		if (!drv_plot_path(arg)) argp_error(state, "--plot: \"%s\" must be " DRV_PLOT_PATHS, arg);

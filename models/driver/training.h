@@ -12,6 +12,7 @@ struct drv_train_options {
 	int64_t batch_size, epochs, limit;
 	double lr;
 	bool lr_given; /* otherwise a resumed run keeps its own */
+	size_t memory; /* of the GPU, for a step; 0: what there is */
 	struct drv_precision precision;
 	bool distributed; /* one of several processes */
 	bool fastest;     /* try one device and all, and continue with the faster */

@@ -88,6 +88,12 @@ static int user_of(const struct when *w, const struct slp_offload_gap *g)
 	return folded(w, g->before);
 }
 
+/* Whether there is another value behind the gap: an input of the next run. */
+static bool is_new(const struct when *w, const struct slp_offload_gap *g)
+{
+	return w->p->kind[g->value] == SLP_OFFLOAD_INPUT && g->before >= w->p->nunits;
+}
+
 static void plan_fetches(struct when *w)
 {
 	struct slp_offload *o = w->o;
@@ -99,7 +105,9 @@ static void plan_fetches(struct when *w)
 		int shift = g->before - user_of(w, g);
 		double end = fmin(w->begin[user_of(w, g)], link);
 		link = end - in_seconds(w, g->value);
-		while (g->fetch - 1 > g->drop && time_at(w, g->fetch - shift) > link && take(w, g->fetch - 1, g->value))
+		int first = g->drop + 1;
+		if (is_new(w, g) && first < w->p->nunits) first = w->p->nunits;
+		while (g->fetch > first && time_at(w, g->fetch - shift) > link && take(w, g->fetch - 1, g->value))
 			g->fetch--;
 	}
 }
@@ -111,6 +119,7 @@ static int position_of(const struct when *w, const struct slp_offload_gap *g, in
 	bool is = g->chosen && (what == SLP_OFFLOAD_COPY    ? g->copy >= 0
 	                        : what == SLP_OFFLOAD_FETCH ? g->returns
 	                                                    : true);
+	if (what == SLP_OFFLOAD_DROP && is_new(w, g) && g->drop >= w->p->nunits) is = false; /* it is gone by then */
 	if (!is) return -1;
 	return folded(w, what == SLP_OFFLOAD_COPY ? g->copy : what == SLP_OFFLOAD_DROP ? g->drop : g->fetch);
 }

@@ -136,9 +136,11 @@ static bool partition(sl_plan *p, unsigned off, size_t most)
 }
 
 /* Partitions into units as large as they pay; if these do not fit on the device, into smaller ones: values between them
- * can be evicted while others run. */
-static bool lay_out(sl_plan *p, unsigned off)
+ * can be evicted while others run.  Under a limit of memory, copies are planned between units: these are small. */
+static bool lay_out(sl_plan *p, unsigned off, size_t limit)
 {
+	enum { PARTS = 8 };
+	if (limit) return partition(p, off, limit / PARTS);
 	if (!partition(p, off, 0)) return false;
 	if (slp_units_fit(p->graph, &p->layout)) return true;
 	const int *group = p->layout.group;
@@ -163,9 +165,10 @@ static enum sl_status compile(sl_plan *p, const char *at, const char *what, cons
 		return slp_call_fail(at, "sl_compile", SL_ENOMEM, "values of more bytes than can be addressed"),
 		       SL_ENOMEM;
 	choose_devices(p);
-	if (!lay_out(p, opts->off)) return slp_plan_no_memory();
+	if (!lay_out(p, opts->off, opts->memory)) return slp_plan_no_memory();
 	s = slp_plan_code(p, at, what);
 	if (s == SL_OK) s = slp_plan_set_levels(p);
+	if (s == SL_OK && opts->memory) s = slp_plan_offload(p, at, opts->memory);
 	p->info.nodes = count_calls(p->graph);
 	p->info.segments = p->layout.nunits;
 	p->info.memory = p->layout.planned;
@@ -208,7 +211,9 @@ sl_plan *slp_plan_new_grouped(const char *at, const char *what, sl_graph *graph,
 
 /* Compiles a program for certain input shapes on a device: optimises it, plans its memory and divides it into tasks.
  * The caller keeps the graph; free the plan with sl_plan_free.  NULL after a mistake: SL_ESHAPE, an input has no shape;
- * SL_EDEVICE; otherwise the error of an operation, which the message names with the place of its call.
+ * SL_EDEVICE; SL_ENOMEM, an operation needs more than the limit .memory, which the message names; SL_EUNSUPPORTED, .memory
+ * for a program that does not run on one GPU; otherwise the error of an operation, which the message names with the place of
+ * its call.  With .memory = n it uses at most n bytes of its GPU (doc/memory.md).
  *
  *     sl_plan *plan = sl_compile(graph, .shapes = (sl_shape[]){SL_SHAPE(1, 512)}); */
 sl_plan *sl_compile_at(const char *at, const sl_graph *graph, struct sl_compile_opts opts)
@@ -255,6 +260,7 @@ void sl_plan_free(sl_plan *p)
 	free(p->units);
 	slp_layout_clear(&p->layout);
 	slp_hoisted_free(p->hoisted);
+	slp_plan_offload_free(p->offload);
 	sl_graph_free(p->graph);
 	free(p);
 }

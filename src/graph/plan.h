@@ -34,9 +34,10 @@ struct sl_plan {
 	bool *is_result;           /* by storage */
 	int *last_unit;            /* by storage: that uses it; -1: none, or a result lies there */
 	int max_slots, max_fills;
-	bool gpus;                   /* it is on `auto`, and all of it runs on GPUs */
-	bool changes;                /* it writes tensors that are bound: parameters, statistics */
-	struct slp_hoisted *hoisted; /* NULL: nothing is */
+	bool gpus;                        /* it is on `auto`, and all of it runs on GPUs */
+	bool changes;                     /* it writes tensors that are bound: parameters, statistics */
+	struct slp_hoisted *hoisted;      /* NULL: nothing is */
+	struct slp_plan_offload *offload; /* its copies under a limit of memory; NULL: there is none */
 	struct sl_plan_info info;
 };
 
@@ -45,6 +46,13 @@ struct sl_plan {
 enum sl_status slp_hoist(sl_plan *plan, const char *at);
 enum sl_status slp_hoisted_refresh(const char *at, sl_plan *plan);
 void slp_hoisted_free(struct slp_hoisted *h);
+
+/* plan_offload.c: copies under a limit of memory on the plan's GPU, in bytes: planned when it is compiled; requested at
+ * each run, before each unit is submitted.  Locked, all but the first two. */
+enum sl_status slp_plan_offload(sl_plan *plan, const char *at, size_t limit);
+void slp_plan_offload_free(struct slp_plan_offload *offload);
+void slp_plan_offload_begin(sl_plan *plan, struct slp_storage *const *storages, sl_tensor *const *in);
+void slp_plan_offload_before(sl_plan *plan, int unit);
 
 /* plan_code.c: makes the code of the units that the graph is partitioned into. */
 enum sl_status slp_plan_code(sl_plan *plan, const char *at, const char *what);

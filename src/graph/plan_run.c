@@ -193,10 +193,15 @@ static enum sl_status submit(const struct run *r)
 	if (r->plan->changes) slp_change_begin();
 	slp_lock();
 	enum sl_status s = find_memory(r);
+	bool planned = slp_admission_planned = r->plan->offload && s == SL_OK;
+	if (planned) slp_plan_offload_begin(r->plan, r->storages, r->in);
 	for (int i = 0; i < l->nunits && s == SL_OK; i++) {
+		if (planned) slp_plan_offload_before(r->plan, i);
 		s = submit_unit(r, &r->plan->units[i]);
-		if (s == SL_OK && i < l->nunits - 1 && slp_admission_short()) bury(r, i);
+		if (planned) slp_flush();
+		if (s == SL_OK && i < l->nunits - 1 && (planned || slp_admission_short())) bury(r, i);
 	}
+	slp_admission_planned = false;
 	slp_unlock();
 	if (r->plan->changes) slp_change_end();
 	return s;

@@ -22,6 +22,7 @@
 #include "runtime/settings/environment.h"
 #include "runtime/fault.h"
 #include "runtime/forked.h"
+#include "runtime/memory/arena.h"
 #include "runtime/memory/runahead.h"
 #include "runtime/observe/stats.h"
 #include "runtime/observe/watch.h"
@@ -29,6 +30,7 @@
 #include "runtime/start.h"
 #include "runtime/task/buffer.h"
 #include "runtime/task/codelet.h"
+#include "runtime/task/handle.h"
 #include "runtime/task/storage.h"
 #include "runtime/thread.h"
 #include "runtime/uncancelled.h"
@@ -287,6 +289,8 @@ static void stop(void)
 	slp_engine.generation++;
 	slp_buffer_clear();
 	slp_scratch_clear();
+	slp_handles_use_arenas(false);
+	slp_arena_stop();
 	slp_segments_clear();
 	slp_unlock();
 	slp_fault_reset();

@@ -72,6 +72,7 @@ struct sl_compile_opts {
 	bool check;             /* run each pass and compare results before and after it: slow, for finding bugs */
 	sl_device device;       /* the device to run on; default: the default device */
 	bool training;          /* a part of training steps: weights change between runs, so that nothing is packed */
+	size_t memory;          /* bytes that it may use on its GPU; 0: what there is */
 };
 /* The result of compiling; see sl_plan_info. */
 struct sl_plan_info {
@@ -80,6 +81,11 @@ struct sl_plan_info {
 	size_t memory, unplanned; /* peak bytes of intermediates: as planned, and if each had its own memory */
 	double flops, bytes;      /* of a run */
 	double seconds;           /* of compiling */
+	/* With a limit of memory: */
+	size_t limit;                 /* bytes; 0: there is none */
+	size_t copied_out, copied_in; /* bytes that a run copies to main memory and back, as planned */
+	double busy_seconds;          /* of a run's operations, as estimated ... */
+	double run_seconds;           /* ... and of a run with its copies */
 };
 
 typedef struct sl_plan sl_plan;

@@ -449,6 +449,7 @@ struct sl_step_opts {
 	enum sl_reduction reduction;  /* [SL_REDUCTION_MEAN] */
 	int accumulate SL_IS_(1);     /* number of runs, of a micro-batch each, that make a step of the trainer */
 	struct sl_buckets buckets;    /* losses of padding do not count */
+	size_t memory;                /* bytes that a step may use on its GPU; 0: what there is */
 	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
 #define SL_DEFAULTS_sl_step_opts(X) X(accumulate, 1)

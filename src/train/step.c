@@ -7,6 +7,7 @@
 #include "options.h"
 #include "runtime/fault.h"
 #include "runtime/gate.h"
+#include "runtime/memory/admission.h"
 #include "train/step.h"
 #include "train/trainer.h"
 #include "train/train.h"
@@ -23,7 +24,9 @@ enum { MAX_PLANS = 64 };
  * operations.  With .accumulate = n, each run takes a micro-batch and adds its gradients to a sum, and each n-th run
  * makes a step of the trainer with the sum, as if all rows had been one batch; checkpoints in between contain the sum.
  * An error of that step discards the sum.  With .buckets, batches of many sizes share a few programs; losses of padding
- * do not count (doc/hybrid.md).  Free it with sl_step_free.
+ * do not count (doc/hybrid.md).  With .memory = n, a step uses at most n bytes of its GPU: values that do not fit leave to
+ * main memory and come back in time, by a plan that is made once, with the same results bit by bit (doc/memory.md); such a
+ * call returns when all but the last tasks have ended.  Free it with sl_step_free.
  *
  * For networks with several inputs or results (sl_also), any number of targets, and any loss, pass NULL as loss and set
  * .loss_of_all, a function that is called with .context, all results of the network and all targets of a batch, when
@@ -289,8 +292,10 @@ static struct slp_compiled *compile(const struct slp_step_run *r, int shard, boo
 	SLP_FORWARD_SCOPE();
 	slp_forward.sizes_vary = c && c->filled;
 	bool ok = c && c->signature && bucket && check_padding(r, shard, c);
+	slp_admission_limit = r->step->opts.memory / 2; /* the update's parts are small beside it */
 	sl_graph *g = ok ? trace_graph(r->at, r->step, c, bucket) : NULL;
-	struct sl_compile_opts opts = {.off = r->step->opts.passes_off};
+	slp_admission_limit = 0;
+	struct sl_compile_opts opts = {.off = r->step->opts.passes_off, .memory = r->step->opts.memory};
 	if (g) {
 		opts.device = c->signature->device;
 		c->plan = slp_plan_new_grouped(r->at, "step", g, opts, whole ? NULL : bucket);

@@ -206,7 +206,8 @@ static bool run(struct slp_step_run *r)
  * Returns NULL after a mistake, without an update: SL_EINVAL, no input, or wrong numbers of targets or results;
  * SL_ESTATE, forward cannot be traced, or the loss does not depend on a parameter; SL_EUNSUPPORTED, an input or a
  * target has a gradient attached, which a step does not compute (SL_RECORD, sl_backward and sl_trainer_step do), or a
- * network with synchronised layers takes several inputs; otherwise the errors of the operations.  A mistake that is
+ * network with synchronised layers takes several inputs, or a limit of memory where the program does not run on one GPU;
+ * SL_ENOMEM, an operation needs more than that limit; otherwise the errors of the operations.  A mistake that is
  * found only when the program runs, such as an index out of range, spoils the parameters, even if the program waits for
  * the loss.  Check such inputs before the step, or resume from the last checkpoint.  If several processes train
  * together (dist.h), the batch is the part of this process, with the same number of rows in all, and the gradients are

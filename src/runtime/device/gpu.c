@@ -141,12 +141,24 @@ bool slp_tf32_products(void)
 }
 
 /* As much memory as cuBLAS takes by itself. */
+static size_t work_bytes(int device)
+{
+	struct cudaDeviceProp p = {0};
+	cudaGetDeviceProperties(&p, device);
+	return (size_t)(p.major >= 9 ? 32 : 4) << 20;
+}
+
+size_t slp_gpu_own_bytes(int gpu)
+{
+	unsigned node = starpu_worker_get_memory_node((unsigned)slp_engine.gpu_worker[gpu]);
+	return work_bytes(starpu_memory_node_get_devid(node)) + SLP_ARRIVALS * sizeof(unsigned) + 65536;
+}
+
 static void find_work(struct handles *h)
 {
 	int device = 0;
-	struct cudaDeviceProp p = {0};
-	if (cudaGetDevice(&device) == cudaSuccess) cudaGetDeviceProperties(&p, device);
-	h->work_bytes = (size_t)(p.major >= 9 ? 32 : 4) << 20;
+	cudaGetDevice(&device);
+	h->work_bytes = work_bytes(device);
 	if (cudaMalloc(&h->work, h->work_bytes) != cudaSuccess) h->work = NULL;
 	cudaGetLastError();
 }
@@ -247,6 +259,12 @@ void slp_gpu_shutdown(void)
 }
 
 #else
+
+size_t slp_gpu_own_bytes(int gpu)
+{
+	(void)gpu;
+	return 0;
+}
 
 void *slp_gpu_stream(void)
 {

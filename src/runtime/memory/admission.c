@@ -5,10 +5,13 @@
  * fit together.  A task that does not even fit alone is refused, or runs on a CPU if it may. */
 #include "runtime/engine.h"
 #include "runtime/memory/admission.h"
+#include "runtime/memory/arena.h"
 #include "runtime/memory/pool.h"
 #include "runtime/memory/runahead.h"
 #include "runtime/task/buffer.h"
 
+bool slp_admission_planned;
+_Thread_local size_t slp_admission_limit;
 static atomic_long under_way[SLP_MAX_GPUS]; /* bytes of the tasks that may run there */
 
 /* Bytes that StarPU may use there; 0: no limit is known. */
@@ -19,7 +22,7 @@ static size_t room(int gpu)
 	return total > 0 ? (size_t)total : 0;
 }
 
-size_t slp_admission_room(sl_device device)
+static size_t room_of(sl_device device)
 {
 	bool one = device.index >= 0;
 	size_t least = 0;
@@ -29,10 +32,15 @@ size_t slp_admission_room(sl_device device)
 	return least;
 }
 
+size_t slp_admission_room(sl_device device)
+{
+	return slp_admission_limit && device.kind != SL_DEVICE_CPU ? slp_admission_limit : room_of(device);
+}
+
 /* Simulated kernels need none. */
 size_t slp_gpu_workspace(void)
 {
-	size_t share = slp_admission_room((sl_device){SL_DEVICE_GPU, -1}) / 32, least = (size_t)64 << 20;
+	size_t share = room_of((sl_device){SL_DEVICE_GPU, -1}) / 32, least = (size_t)64 << 20;
 	return share < least || sl_is_simulated() ? least : share;
 }
 
@@ -44,10 +52,12 @@ static bool is_short(int gpu)
 	return all && left >= 0 && (size_t)left < all / 4;
 }
 
+/* With an arena it always is: what is of no use must make room there. */
 bool slp_admission_short(void)
 {
 	for (int i = 0; i < slp_engine.ngpus; i++)
-		if (is_short(i)) return true;
+		if (slp_arena_bytes(starpu_worker_get_memory_node((unsigned)slp_engine.gpu_worker[i])) || is_short(i))
+			return true;
 	return false;
 }
 
@@ -99,7 +109,7 @@ bool slp_admission_enter(struct slp_segment *seg, char *why, size_t size)
 			seg->need = 0;
 			return false;
 		}
-		while (is_full(i, all, seg->need) && slp_runahead_wait_progress()) continue;
+		while (!slp_admission_planned && is_full(i, all, seg->need) && slp_runahead_wait_progress()) continue;
 	}
 	count(seg, (long)seg->need);
 	return true;
@@ -113,7 +123,7 @@ void slp_admission_prefetch(const struct slp_segment *seg)
 	int first, last;
 	find_gpus(seg, &first, &last);
 	if (last - first != 1 || seg->device.kind != SL_DEVICE_GPU) return;
-	if (!starpu_get_prefetch_flag() || !is_short(first)) return;
+	if (slp_admission_planned || !starpu_get_prefetch_flag() || !is_short(first)) return;
 	unsigned node = starpu_worker_get_memory_node((unsigned)slp_engine.gpu_worker[first]);
 	for (int i = 0; i < seg->nslots; i++) {
 		const struct slp_slot *s = &seg->slots[i];

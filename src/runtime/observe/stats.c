@@ -5,6 +5,7 @@
 #include "number.h"
 #include "runtime/compat.h"
 #include "runtime/forked.h"
+#include "runtime/memory/arena.h"
 #include "runtime/memory/runahead.h"
 #include "runtime/observe/stats.h"
 #include "starling/base.h"
@@ -96,6 +97,8 @@ void sl_stats_reset(void)
 #undef X
 	atomic_store(&slp_counters.peak_bytes, atomic_load(&slp_counters.bytes));
 	atomic_store(&slp_counters.peak_tasks, 0);
+	atomic_store(&slp_counters.planned_out, 0);
+	atomic_store(&slp_counters.planned_in, 0);
 	pthread_mutex_lock(&seen.lock);
 	if (sl_is_initialized()) read_links(nodes());
 	memset(seen.node_peak, 0, sizeof seen.node_peak);
@@ -128,6 +131,12 @@ void sl_stats_print(FILE *file)
 		            "without\n",
 		            (unsigned long long)s.graphs, (unsigned long long)s.graph_launches,
 		            (unsigned long long)s.graph_changes, (unsigned long long)s.graph_refusals);
+	uint64_t out = atomic_load(&slp_counters.planned_out), in = atomic_load(&slp_counters.planned_in);
+	if (out || in)
+		slp_fprintf(file,
+		            "copies planned for limits of memory: %.1f MiB to main memory, %.1f MiB to GPUs; "
+		            "%lu allocations there\n",
+		            (double)out / 1048576, (double)in / 1048576, slp_arena_allocations());
 	for (int i = 0; i < s.nodes; i++) {
 		slp_fprintf(file, "memory node %d: at most %.1f MiB", i, (double)s.node_peak[i] / 1048576);
 		for (int j = 0; j < s.nodes; j++)

@@ -17,6 +17,8 @@ struct slp_counters {
 #undef X
 	_Atomic size_t bytes, peak_bytes, scratch;
 	_Atomic uint64_t handles, peak_tasks;
+	_Atomic uint64_t planned_out,
+	        planned_in;        /* bytes that programs with a limit of memory copy from GPUs, and to them */
 	_Atomic double loss_scale; /* of the trainer that made a step last; 0: none scales */
 };
 extern struct slp_counters slp_counters;

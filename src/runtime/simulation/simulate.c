@@ -247,13 +247,17 @@ static double team_bytes(int op, int cores)
 	return parts > 1 ? fmin(rate, machine.socket_bytes * parts / (parts - 1)) : rate;
 }
 
-static double call_seconds(const struct slp_record *r, int kind, int cores)
+static double call_seconds(const struct slp_infer *c, int op, int kind, int cores)
 {
-	struct slp_infer c = slp_record_call(r);
-	double flops = c.op->flops ? c.op->flops(&c) : 0;
-	double bytes = kind == CPU ? team_bytes(r->op, cores) : machine.bytes[GPU][r->op];
+	double flops = c->op->flops ? c->op->flops(c) : 0;
+	double bytes = kind == CPU ? team_bytes(op, cores) : machine.bytes[GPU][op];
 	return machine.call[kind] + machine.join * (kind == CPU ? cores - 1 : 0) +
-	       fmax(per(flops, machine.flops[kind][r->op] * cores), per(slp_call_bytes(&c), bytes));
+	       fmax(per(flops, machine.flops[kind][op] * cores), per(slp_call_bytes(c), bytes));
+}
+
+double slp_simulated_call_seconds(const struct slp_infer *c)
+{
+	return call_seconds(c, slp_op_number(c->op), GPU, 1);
 }
 
 /* A GPU's worker has a separate core; the others are distributed over the teams. */
@@ -272,7 +276,10 @@ double slp_simulated_seconds(const struct slp_segment *seg, unsigned worker)
 	int cores = kind == GPU ? 1 : team_cores();
 	double sum = machine.task[kind];
 	const struct slp_record *r = slp_record_first(p);
-	for (int i = 0; i < p->nops; i++, r = slp_record_next(r)) sum += call_seconds(r, kind, cores);
+	for (int i = 0; i < p->nops; i++, r = slp_record_next(r)) {
+		struct slp_infer c = slp_record_call(r);
+		sum += call_seconds(&c, r->op, kind, cores);
+	}
 	return sum > 1e-9 ? sum : 1e-9; /* StarPU takes 0 for not known */
 }
 

@@ -36,6 +36,7 @@ struct slp_simulated_traffic {
 };
 extern struct slp_simulated_traffic slp_simulated_traffic;
 double slp_simulated_seconds(const struct slp_segment *segment, unsigned worker);
+double slp_simulated_call_seconds(const struct slp_infer *call); /* of a call on a GPU, by the description */
 /* Lets the time pass that the thread takes which submits. */
 void slp_simulate_submission(const struct slp_segment *segment, const struct starpu_task *task);
 /* The host has waited to read or write a buffer, whose main memory is at `memory` (NULL: not used): sets its values. */
@@ -69,6 +70,11 @@ static inline void slp_simulate_submission(const struct slp_segment *segment, co
 }
 static inline void slp_simulate_memory(void)
 {
+}
+static inline double slp_simulated_call_seconds(const struct slp_infer *call)
+{
+	(void)call;
+	return 0; /* not known */
 }
 static inline void slp_report_begin(void)
 {

@@ -355,6 +355,19 @@ void slp_buffer_dead(struct slp_buffer *b)
 	starpu_data_invalidate_submit(b->handle);
 }
 
+#if SLP_STARPU_1_4
+void slp_buffers_leave(unsigned node)
+{
+	for (struct slp_buffer *b = everything; b; b = b->older)
+		if (!b->lost) starpu_data_evict_from_node(b->handle, node);
+}
+#else
+void slp_buffers_leave(unsigned node)
+{
+	(void)node;
+}
+#endif
+
 /* The last reference to the buffer is gone. */
 void slp_buffer_put(struct slp_buffer *b)
 {

@@ -55,6 +55,7 @@ struct slp_buffer *slp_buffer_adopt(void *data, size_t bytes);
 void slp_buffer_put(struct slp_buffer *buffer);
 /* The submitted task is the last to use its values. */
 void slp_buffer_dead(struct slp_buffer *buffer);
+void slp_buffers_leave(unsigned node); /* all values leave a memory node, on which no task works */
 void slp_buffer_clear(void);
 size_t slp_buffer_class_bytes(size_t bytes);
 bool slp_buffer_owns_memory(void);      /* all values are in main memory, which is allocated here */

@@ -1,5 +1,6 @@
 /* Prepared code: calls whose operands have fixed addresses, submitted repeatedly with other storages.  Plans consist of
  * it. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +8,7 @@
 #include "runtime/engine.h"
 #include "runtime/fault.h"
 #include "runtime/observe/stats.h"
+#include "runtime/simulation/simulate.h"
 #include "runtime/task/buffer.h"
 #include "runtime/task/code.h"
 #include "runtime/task/codelet.h"
@@ -26,6 +28,15 @@ struct slp_code {
 	char **call_sites; /* of the calls, in the user's program: copies */
 	int ncall_sites, max_call_sites;
 };
+
+double slp_call_gpu_seconds(const struct slp_infer *c)
+{
+	static const double flops_per_second = 20e12, bytes_per_second = 1.5e12, seconds_a_call = 5e-6;
+	double described = slp_simulated_call_seconds(c);
+	if (described > 0) return described;
+	double flops = c->op->flops ? c->op->flops(c) : 0;
+	return fmax(flops / flops_per_second, slp_call_bytes(c) / bytes_per_second) + seconds_a_call;
+}
 
 struct slp_code *slp_code_new(void)
 {
@@ -250,6 +261,18 @@ static enum sl_status submit_along(struct slp_code *code, const struct slp_bindi
 size_t slp_code_scratch(const struct slp_code *code)
 {
 	return slp_scratch_bytes(code->scratch, code->calls.op_scratch);
+}
+
+void slp_code_share_scratch(struct slp_code *code, size_t bytes)
+{
+	size_t own = slp_code_scratch(code);
+	if (own && bytes > own) code->scratch = (bytes - 64 - code->calls.op_scratch) / 64 * 64;
+}
+
+/* Its plan and each segment in flight hold it. */
+bool slp_code_in_flight(const struct slp_code *code)
+{
+	return atomic_load(&code->refs) > 1;
 }
 
 bool slp_code_find_scratch(const struct slp_code *code)

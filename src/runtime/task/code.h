@@ -21,6 +21,8 @@ struct slp_patch {
 	uint64_t value;
 };
 double slp_call_bytes(const struct slp_infer *c); /* moved by a call: op->bytes, or all operands once */
+double
+slp_call_gpu_seconds(const struct slp_infer *c); /* of a call on a GPU, roughly; in simulation, as it is described */
 struct slp_code;
 struct slp_code *slp_code_new(void);
 void slp_code_release(struct slp_code *code); /* also from a worker */
@@ -33,6 +35,9 @@ bool slp_code_writes(const struct slp_code *code, int slot);
 /* Adds a call; addresses of its inputs, then of its outputs.  False with an error. */
 bool slp_code_call(struct slp_code *code, const struct slp_infer *call, const struct slp_address *addresses);
 size_t slp_code_scratch(const struct slp_code *code);
+/* Makes its scratch memory as large as this, if it has any: code of one size shares it. */
+void slp_code_share_scratch(struct slp_code *code, size_t bytes);
+bool slp_code_in_flight(const struct slp_code *code);    /* a task that runs it has not ended */
 bool slp_code_find_scratch(const struct slp_code *code); /* the workspace of its calls; false with an error; locked */
 /* Locked.  bindings: one a slot; patches in the order of the calls. */
 enum sl_status slp_code_submit(struct slp_code *code, const struct slp_binding *bindings, sl_device device,

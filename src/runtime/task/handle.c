@@ -1,21 +1,24 @@
 /* StarPU's interface of a buffer: a variable whose copies from and to GPUs are made here.  If one of StarPU's own
  * copies fails, the program ends; here the buffer's value is spoilt, as by a failed kernel, and its readers report
- * that. */
+ * that.  Where programs have a limit of memory, their values get it from an arena (memory/arena.h). */
 #include "config.h"
 #include "runtime/device/device.h"
 #include "runtime/engine.h"
 #include "runtime/fault.h"
+#include "runtime/memory/arena.h"
 #include "runtime/task/buffer.h"
 #include "runtime/task/handle.h"
 
 #include <errno.h>
 
-#if defined HAVE_CUDA && SLP_STARPU_1_4
+#if (defined HAVE_CUDA || defined SLP_SIMULATION) && SLP_STARPU_1_4
 
 struct interface {
 	struct starpu_variable_interface variable; /* first: StarPU takes the whole for one */
 	struct slp_buffer *buffer;
 };
+
+#ifdef HAVE_CUDA
 
 static bool is_gpu(unsigned node)
 {
@@ -72,6 +75,43 @@ static int copy_now(void *from, unsigned from_node, void *to, unsigned to_node)
 	return 0;
 }
 
+static void set_copies(struct starpu_data_copy_methods *m)
+{
+	m->ram_to_cuda = m->cuda_to_ram = m->cuda_to_cuda = copy_now;
+	m->ram_to_cuda_async = m->cuda_to_ram_async = m->cuda_to_cuda_async = copy_async;
+}
+
+#else
+
+/* Simulated copies take time only. */
+static void set_copies(struct starpu_data_copy_methods *m)
+{
+	(void)m;
+}
+
+#endif
+
+static starpu_ssize_t allocate(void *data, unsigned node)
+{
+	struct starpu_variable_interface *v = data;
+	if (!slp_arena_serves(node)) return starpu_interface_variable_ops.allocate_data_on_node(data, node);
+	uintptr_t memory = slp_arena_get(node, v->elemsize);
+	if (!memory) return -ENOMEM;
+	v->ptr = v->dev_handle = memory;
+	v->offset = 0;
+	return (starpu_ssize_t)v->elemsize;
+}
+
+static void release(void *data, unsigned node)
+{
+	struct starpu_variable_interface *v = data;
+	if (!slp_arena_put(node, v->dev_handle)) {
+		starpu_interface_variable_ops.free_data_on_node(data, node);
+		return;
+	}
+	v->ptr = v->dev_handle = 0;
+}
+
 static void register_handle(starpu_data_handle_t handle, int home, void *data)
 {
 	starpu_interface_variable_ops.register_data_handle(handle, home, data);
@@ -91,47 +131,80 @@ static void reuse(void *to, const void *from, unsigned node)
 	t->offset = f->offset;
 }
 
+static struct starpu_data_interface_ops ops;
+
 static struct starpu_data_interface_ops *interface_ops(void)
 {
 	static struct starpu_data_copy_methods methods;
-	static struct starpu_data_interface_ops ops;
 	if (ops.interface_size) return &ops;
 	methods = *starpu_interface_variable_ops.copy_methods;
-	methods.ram_to_cuda = methods.cuda_to_ram = methods.cuda_to_cuda = copy_now;
-	methods.ram_to_cuda_async = methods.cuda_to_ram_async = methods.cuda_to_cuda_async = copy_async;
+	set_copies(&methods);
 	ops = starpu_interface_variable_ops;
 	ops.register_data_handle = register_handle;
 	ops.reuse_data_on_node = reuse;
+	ops.allocate_data_on_node = allocate;
+	ops.free_data_on_node = release;
 	ops.copy_methods = &methods;
 	ops.interface_size = sizeof(struct interface);
 	return &ops;
 }
 
 /* Slave processes know StarPU's interfaces only. */
-static bool register_ours(struct slp_buffer *b, void *data)
+static bool register_ours(starpu_data_handle_t *handle, struct slp_buffer *b, size_t bytes, void *data)
 {
 	if (!slp_engine.ngpus || slp_engine.nslaves) return false;
 	struct interface i = {{.id = STARPU_VARIABLE_INTERFACE_ID,
 	                       .ptr = (uintptr_t)data,
 	                       .dev_handle = (uintptr_t)data,
-	                       .elemsize = b->bytes},
+	                       .elemsize = bytes},
 	                      b};
-	starpu_data_register(&b->handle, data ? STARPU_MAIN_RAM : -1, &i, interface_ops());
+	starpu_data_register(handle, data ? STARPU_MAIN_RAM : -1, &i, interface_ops());
 	return true;
+}
+
+/* Memory goes back to the arena at once then, not to StarPU's list of pieces by size. */
+void slp_handles_use_arenas(bool yes)
+{
+	interface_ops()->dontcache = yes;
+}
+
+bool slp_handles_can_use_arenas(void)
+{
+	return slp_engine.ngpus && !slp_engine.nslaves;
 }
 
 #else
 
-static bool register_ours(struct slp_buffer *b, void *data)
+void slp_handles_use_arenas(bool yes)
 {
-	(void)b, (void)data;
+	(void)yes;
+}
+
+bool slp_handles_can_use_arenas(void)
+{
+	return false;
+}
+
+static bool register_ours(starpu_data_handle_t *handle, struct slp_buffer *b, size_t bytes, void *data)
+{
+	(void)handle, (void)b, (void)bytes, (void)data;
 	return false;
 }
 
 #endif
 
+static void register_data(starpu_data_handle_t *handle, struct slp_buffer *b, size_t bytes, void *data)
+{
+	if (!register_ours(handle, b, bytes, data))
+		starpu_variable_data_register(handle, data ? STARPU_MAIN_RAM : -1, (uintptr_t)data, bytes);
+}
+
 void slp_handle_register(struct slp_buffer *b, void *data)
 {
-	if (!register_ours(b, data))
-		starpu_variable_data_register(&b->handle, data ? STARPU_MAIN_RAM : -1, (uintptr_t)data, b->bytes);
+	register_data(&b->handle, b, b->bytes, data);
+}
+
+void slp_handle_register_scratch(starpu_data_handle_t *handle, size_t bytes)
+{
+	register_data(handle, NULL, bytes, NULL);
 }

@@ -8,6 +8,7 @@
 #include "runtime/memory/memory_limit.h"
 #include "runtime/observe/stats.h"
 #include "runtime/task/buffer.h"
+#include "runtime/task/handle.h"
 
 enum { SIZES = 256, LEAST = 4096 };
 
@@ -30,7 +31,7 @@ static bool make(size_t bytes, struct slp_scratch *s)
 	s->bytes = bytes;
 	if (!all_own()) {
 		if (!sl_is_simulated() && !slp_memory_limit_allows(bytes)) return false;
-		starpu_variable_data_register(&s->handle, -1, 0, bytes);
+		slp_handle_register_scratch(&s->handle, bytes);
 		return true;
 	}
 	s->memory = bytes <= SIZE_MAX / 2 / (size_t)slp_engine.nteams ? slp_buffer_memory((size_t)total(s)) : NULL;

@@ -1,0 +1,317 @@
+/* Plans with a limit of memory on a GPU: the copies that offload.h plans, for the units and storages of a plan, and their
+ * requests to StarPU at each run.
+ *
+ * The thread that runs the plan keeps one unit ahead of the GPU: before it submits a unit, the unit before the previous one
+ * has ended (or the previous one, where two do not fit).  Then it requests the copies that begin here, and drops what leaves
+ * here, so that no more is ever on the GPU than was planned.  Memory comes from an arena (runtime/memory/arena.h). */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/offload.h"
+#include "graph/plan.h"
+#include "graph/units.h"
+#include "runtime/compat.h"
+#include "runtime/device/auto.h"
+#include "runtime/device/gpu.h"
+#include "runtime/engine.h"
+#include "runtime/fault.h"
+#include "runtime/memory/admission.h"
+#include "runtime/memory/arena.h"
+#include "runtime/memory/memory_limit.h"
+#include "runtime/memory/runahead.h"
+#include "runtime/observe/stats.h"
+#include "runtime/task/buffer.h"
+#include "runtime/task/code.h"
+#include "runtime/task/handle.h"
+#include "runtime/task/storage.h"
+
+struct slp_plan_offload {
+	struct slp_offload_problem problem;
+	struct slp_offload plan;
+	struct slp_offload_unit *units;
+	struct slp_offload_use *uses;
+	size_t *bytes;
+	enum slp_offload_kind *kinds;
+	struct slp_location *where; /* of each value */
+	struct slp_storage **now;   /* in the present run */
+	int nvalues, max_values, nuses, max_uses;
+	unsigned node; /* of the GPU's memory */
+};
+
+void slp_plan_offload_free(struct slp_plan_offload *o)
+{
+	if (!o) return;
+	slp_offload_clear(&o->plan);
+	free(o->units);
+	free(o->uses);
+	free(o->bytes);
+	free(o->kinds);
+	free(o->where);
+	free(o->now);
+	free(o);
+}
+
+/* ---- the problem ------------------------------------------------------------------------------------------------- */
+
+static const struct slp_storage *storage_of(const sl_plan *p, struct slp_location l)
+{
+	return l.kind == SLP_LOCATION_TENSOR ? p->graph->nodes[l.index].tensor->storage : NULL;
+}
+
+/* Parameters that are views of one storage are one value. */
+static bool same_value(const sl_plan *p, struct slp_location a, struct slp_location b)
+{
+	if (a.kind != b.kind) return false;
+	return a.kind == SLP_LOCATION_TENSOR ? storage_of(p, a) == storage_of(p, b) : a.index == b.index;
+}
+
+static size_t bytes_of(const sl_plan *p, struct slp_location l)
+{
+	size_t bytes = 0;
+	if (l.kind == SLP_LOCATION_STORAGE) bytes = p->layout.storages[l.index];
+	if (l.kind == SLP_LOCATION_TENSOR) bytes = storage_of(p, l)->bytes;
+	if (l.kind == SLP_LOCATION_INPUT) bytes = slp_type_bytes(&p->graph->nodes[p->graph->inputs[l.index]].types[0]);
+	return (slp_buffer_class_bytes(bytes) + 255) / 256 * 256;
+}
+
+static enum slp_offload_kind kind_of(const sl_plan *p, struct slp_location l)
+{
+	if (l.kind == SLP_LOCATION_TENSOR) return SLP_OFFLOAD_KEPT;
+	if (l.kind == SLP_LOCATION_INPUT) return SLP_OFFLOAD_INPUT;
+	return p->last_unit[l.index] < 0 ? SLP_OFFLOAD_RESULT : SLP_OFFLOAD_LOCAL;
+}
+
+static int value_of(const sl_plan *p, struct slp_plan_offload *o, struct slp_location l)
+{
+	for (int v = 0; v < o->nvalues; v++)
+		if (same_value(p, o->where[v], l)) return v;
+	int max = o->max_values;
+	if (!slp_grow((void **)&o->where, &o->max_values, o->nvalues + 1, sizeof *o->where)) return -1;
+	if (max < o->max_values) {
+		size_t n = (size_t)o->max_values;
+		size_t *bytes = slp_realloc(o->bytes, n * sizeof *bytes);
+		if (bytes) o->bytes = bytes;
+		enum slp_offload_kind *kinds = slp_realloc(o->kinds, n * sizeof *kinds);
+		if (kinds) o->kinds = kinds;
+		if (!bytes || !kinds) return -1;
+	}
+	o->where[o->nvalues] = l;
+	o->bytes[o->nvalues] = bytes_of(p, l);
+	o->kinds[o->nvalues] = kind_of(p, l);
+	return o->nvalues++;
+}
+
+/* first: the place of the unit's uses. */
+static bool add_use(struct slp_plan_offload *o, int first, int value, bool write)
+{
+	for (int k = first; k < o->nuses; k++)
+		if (o->uses[k].value == value) return o->uses[k].write |= write, true;
+	if (!slp_grow((void **)&o->uses, &o->max_uses, o->nuses + 1, sizeof *o->uses)) return false;
+	o->uses[o->nuses++] = (struct slp_offload_use){value, write};
+	return true;
+}
+
+static bool add_unit(const sl_plan *p, struct slp_plan_offload *o, int unit)
+{
+	const struct slp_unit *u = &p->units[unit];
+	int first = o->nuses;
+	bool ok = true;
+	for (int i = 0; ok && i < u->nslots; i++) {
+		if (u->locations[i].kind == SLP_LOCATION_SCRATCH || u->locations[i].kind == SLP_LOCATION_NONE) continue;
+		int v = value_of(p, o, u->locations[i]);
+		ok = v >= 0 && add_use(o, first, v, slp_code_writes(u->code, i));
+	}
+	o->units[unit].nuses = o->nuses - first;
+	return ok;
+}
+
+static void add_times(const sl_plan *p, struct slp_plan_offload *o)
+{
+	for (int i = 0; i < p->graph->count; i++) {
+		struct slp_infer c;
+		if (p->layout.unit[i] < 0 || !slp_node_call(p->graph, &p->graph->nodes[i], &c)) continue;
+		o->units[p->layout.unit[i]].seconds += slp_call_gpu_seconds(&c);
+		slp_call_free(&c);
+	}
+}
+
+static void link_between(unsigned from, unsigned to, double *latency, double *bytes)
+{
+	double l = starpu_transfer_latency(from, to), b = starpu_transfer_bandwidth(from, to);
+	bool known = isfinite(l) && isfinite(b) && b > 0;
+	*latency = known ? 1e-6 * l : 10e-6;
+	*bytes = known ? 1e6 * b : 10e9;
+}
+
+static bool make_problem(const sl_plan *p, struct slp_plan_offload *o)
+{
+	int n = p->layout.nunits;
+	o->units = slp_calloc((size_t)n + 1, sizeof *o->units);
+	bool ok = o->units != NULL;
+	for (int i = 0; ok && i < n; i++) ok = add_unit(p, o, i);
+	o->now = ok ? slp_calloc((size_t)o->nvalues + 1, sizeof *o->now) : NULL;
+	if (!o->now) return false;
+	for (int i = 0, first = 0; i < n; first += o->units[i++].nuses) o->units[i].uses = o->uses + first;
+	add_times(p, o);
+	o->problem = (struct slp_offload_problem){
+	        .units = o->units, .nunits = n, .bytes = o->bytes, .kind = o->kinds, .nvalues = o->nvalues};
+	struct slp_offload_problem *q = &o->problem;
+	link_between(o->node, STARPU_MAIN_RAM, &q->out_latency, &q->out_bytes);
+	link_between(STARPU_MAIN_RAM, o->node, &q->in_latency, &q->in_bytes);
+	return true;
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+/* All units work in the same scratch memory. */
+static size_t share_scratch(const sl_plan *p)
+{
+	size_t most = slp_plan_bytes(p).scratch;
+	for (int i = 0; i < p->layout.nunits; i++) slp_code_share_scratch(p->units[i].code, most);
+	return most ? slp_buffer_class_bytes(most < 4096 ? 4096 : most) : 0;
+}
+
+/* The GPU on which all of the plan runs; -1: there is no such one. */
+static int gpu_of(const sl_plan *p)
+{
+	sl_device d = p->gpus ? slp_auto_foreseen(p->where) : p->where;
+	if (d.kind != SL_DEVICE_GPU) return -1;
+	return d.index >= 0 ? d.index : slp_engine.ngpus == 1 ? 0 : -1;
+}
+
+/* What the plan may have of the limit: what else is on the GPU takes its part.  Values that are there leave first. */
+static size_t find_room(struct slp_plan_offload *o, int gpu, size_t limit, size_t scratch)
+{
+	size_t other = slp_gpu_own_bytes(gpu);
+	bool first = !slp_arena_bytes(o->node);
+	slp_engine_idle();
+	slp_lock();
+	slp_handles_use_arenas(true);
+	if (first) slp_buffers_leave(o->node);
+	other += slp_node_used(o->node) - slp_arena_allocated(o->node);
+	size_t most = limit > other ? limit - other : 0;
+	if (most) slp_arena_grow(o->node, most);
+	slp_unlock();
+	return most > scratch ? most - scratch : 0;
+}
+
+/* ---- making it --------------------------------------------------------------------------------------------------- */
+
+static enum sl_status too_small(const sl_plan *p, const char *at, size_t limit, int unit, size_t need, size_t scratch)
+{
+	const struct slp_gnode *n = NULL;
+	for (int i = 0; i < p->graph->count; i++)
+		if (p->layout.unit[i] == unit) n = &p->graph->nodes[i];
+	slp_call_fail(
+	        at, "sl_compile", SL_ENOMEM,
+	        "%s at %s needs %.1f MiB at once, %.1f MiB of it to work in, and the limit of memory is %.1f MiB, of "
+	        "which %.1f MiB are left for values: make batches smaller",
+	        n->op->name, n->at ? n->at : "?", (double)(need + scratch) / 1048576, (double)scratch / 1048576,
+	        (double)limit / 1048576, (double)p->offload->problem.room / 1048576);
+	return SL_ENOMEM;
+}
+
+static enum sl_status unsupported(const char *at, const char *why)
+{
+	slp_call_fail(at, "sl_compile", SL_EUNSUPPORTED, "a limit of memory needs %s", why);
+	return SL_EUNSUPPORTED;
+}
+
+/* Values that are away are in main memory. */
+static enum sl_status check_main_memory(const char *at, const struct slp_plan_offload *o)
+{
+	size_t away = 0, there = sl_is_simulated() ? (size_t)-1 : slp_memory_available();
+	for (int i = 0; i < o->plan.ngaps; i++)
+		if (o->plan.gaps[i].copy >= 0) away += o->bytes[o->plan.gaps[i].value];
+	if (away <= there) return SL_OK;
+	slp_call_fail(at, "sl_compile", SL_ENOMEM,
+	              "%.1f MiB leave the GPU under this limit of memory, and main memory has %.1f MiB",
+	              (double)away / 1048576, (double)there / 1048576);
+	return SL_ENOMEM;
+}
+
+enum sl_status slp_plan_offload(sl_plan *p, const char *at, size_t limit)
+{
+	int gpu = gpu_of(p), unit = -1;
+	size_t need = 0;
+	if (!SLP_STARPU_1_4 || !slp_handles_can_use_arenas()) return unsupported(at, "a GPU, and StarPU 1.4");
+	if (gpu < 0) return unsupported(at, "a program that runs on one GPU");
+	struct slp_plan_offload *o = p->offload = slp_calloc(1, sizeof *o);
+	if (!o) return slp_plan_no_memory();
+	o->node = starpu_worker_get_memory_node((unsigned)slp_engine.gpu_worker[gpu]);
+	size_t scratch = share_scratch(p);
+	if (!make_problem(p, o)) return slp_plan_no_memory();
+	o->problem.room = find_room(o, gpu, limit, scratch);
+	if (!slp_offload_choose(&o->problem, &o->plan, &unit, &need))
+		return unit >= 0 ? too_small(p, at, limit, unit, need, scratch) : slp_plan_no_memory();
+	if (!slp_offload_when(&o->problem, &o->plan)) return slp_plan_no_memory();
+	p->info.limit = limit;
+	p->info.copied_out = o->plan.out_bytes;
+	p->info.copied_in = o->plan.in_bytes;
+	p->info.busy_seconds = o->plan.busy;
+	p->info.run_seconds = o->plan.seconds;
+	return check_main_memory(at, o);
+}
+
+/* ---- running ----------------------------------------------------------------------------------------------------- */
+
+void slp_plan_offload_begin(sl_plan *p, struct slp_storage *const *storages, sl_tensor *const *in)
+{
+	struct slp_plan_offload *o = p->offload;
+	slp_flush();
+	atomic_fetch_add(&slp_counters.planned_out, o->plan.out_bytes);
+	atomic_fetch_add(&slp_counters.planned_in, o->plan.in_bytes);
+	for (int v = 0; v < o->nvalues; v++) {
+		struct slp_location l = o->where[v];
+		o->now[v] = l.kind == SLP_LOCATION_STORAGE  ? storages[l.index]
+		            : l.kind == SLP_LOCATION_TENSOR ? p->graph->nodes[l.index].tensor->storage
+		                                            : in[l.index]->storage;
+	}
+}
+
+#if SLP_STARPU_1_4
+
+static void wait_for(const sl_plan *p, int unit)
+{
+	int n = p->layout.nunits;
+	const struct slp_code *code = p->units[(unit + n) % n].code;
+	while (slp_code_in_flight(code) && slp_runahead_wait_progress()) continue;
+}
+
+/* A value that main memory has no copy of is copied now. */
+static void drop(const struct slp_plan_offload *o, struct slp_buffer *b)
+{
+	if (starpu_data_acquire_on_node(b->handle, STARPU_MAIN_RAM, STARPU_R)) return;
+	starpu_data_release_on_node(b->handle, STARPU_MAIN_RAM);
+	starpu_data_evict_from_node(b->handle, o->node);
+}
+
+static void carry_out(const struct slp_plan_offload *o, struct slp_offload_step s)
+{
+	struct slp_buffer *b = o->now[s.value] ? o->now[s.value]->buffer : NULL;
+	if (!b || b->lost) return;
+	switch (s.what) {
+	case SLP_OFFLOAD_COPY: starpu_data_prefetch_on_node(b->handle, STARPU_MAIN_RAM, 1); break;
+	case SLP_OFFLOAD_DROP: drop(o, b); break;
+	case SLP_OFFLOAD_FETCH: starpu_data_prefetch_on_node(b->handle, o->node, 1); break;
+	}
+}
+
+void slp_plan_offload_before(sl_plan *p, int unit)
+{
+	const struct slp_offload *plan = &p->offload->plan;
+	bool two = p->layout.nunits > 1;
+	if (two) wait_for(p, unit - 2);
+	if (plan->alone[unit] || !two) wait_for(p, unit - 1);
+	for (int i = plan->first[unit]; i < plan->first[unit + 1]; i++) carry_out(p->offload, plan->steps[i]);
+}
+
+#else
+
+void slp_plan_offload_before(sl_plan *p, int unit)
+{
+	(void)p, (void)unit;
+}
+
+#endif

@@ -1,0 +1,173 @@
+/* Whole steps with a limit of memory on an emulated GPU: never more than the limit, the bits of a step without one, copies
+ * and allocations are printed. */
+#include <CUnit/CUnit.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "check.h"
+#include "emulated.h"
+
+enum { STEPS = 7, WARM = 3, ROWS = 1024, WIDTH = 128, LAYERS = 24, MAX_PARAMS = 64, MIB = 1 << 20 };
+
+struct result {
+	double losses[STEPS];
+	uint64_t bits; /* of all parameters */
+	struct sl_plan_info info;
+	size_t peak;
+	uint64_t allocations, in, out; /* after the warm steps */
+};
+
+static sl_block *network(void)
+{
+	sl_block *layers[LAYERS + 1];
+	for (int i = 0; i < LAYERS; i++) layers[i] = sl_dense(WIDTH, .activation = SL_TANH);
+	layers[LAYERS] = sl_dense(10);
+	return sl_sequential_at(SL_HERE, layers, LAYERS + 1);
+}
+
+static void make_batch(int step, sl_tensor **x, sl_tensor **y)
+{
+	static float values[ROWS * WIDTH];
+	int32_t classes[ROWS];
+	for (int i = 0; i < ROWS * WIDTH; i++) values[i] = (float)sin(i + 7 * step);
+	for (int i = 0; i < ROWS; i++) classes[i] = (i + step) % 10;
+	*x = sl_from(values, SL_SHAPE(ROWS, WIDTH));
+	*y = sl_from(classes, SL_SHAPE(ROWS), .dtype = SL_INT32);
+}
+
+/* FNV-1a. */
+static uint64_t bits_of(const sl_block *net)
+{
+	static unsigned char values[WIDTH * WIDTH * sizeof(float)];
+	sl_param *params[MAX_PARAMS];
+	uint64_t h = 14695981039346656037u;
+	for (int i = 0, n = sl_block_params(net, params, MAX_PARAMS); i < n; i++) {
+		size_t size = sl_tensor_bytes(sl_param_data(params[i]));
+		CHECK_OK(sl_read(sl_param_data(params[i]), values, size));
+		for (size_t k = 0; k < size; k++) h = (h ^ values[k]) * 1099511628211u;
+	}
+	return h;
+}
+
+static void note_counts(struct result *r, int sign)
+{
+	struct emu_counts c;
+	emu_counts_get(&c);
+	r->allocations += (uint64_t)sign * c.allocations[0];
+	r->in += (uint64_t)sign * c.link[EMU_HOST][0].bytes;
+	r->out += (uint64_t)sign * c.link[0][EMU_HOST].bytes;
+	r->peak = c.peak[0];
+}
+
+static void train_network(size_t limit, struct sl_optimizer optimizer, struct result *r)
+{
+	sl_block *net = network();
+	CHECK_OK(sl_initialize(net, .init = sl_xavier_init()));
+	sl_trainer *trainer = sl_trainer_new(net, optimizer);
+	sl_step *step = sl_step_compile(net, sl_softmax_cross_entropy_at, trainer, .memory = limit);
+	for (int i = 0; i < STEPS; i++)
+		SL_SCOPE {
+			sl_tensor *x, *y, *loss;
+			make_batch(i, &x, &y);
+			CHECK_OK(sl_wait_all());
+			if (i == WARM) note_counts(r, -1);
+			loss = sl_step_run(step, x, y);
+			CHECK_OK(sl_wait_all());
+			if (i == STEPS - 1) note_counts(r, 1);
+			r->losses[i] = loss ? sl_item(sl_sum(loss)) : NAN;
+		}
+	r->info = sl_step_info(step);
+	r->bits = bits_of(net);
+	sl_step_free(step);
+	sl_trainer_free(trainer);
+	sl_block_free(net);
+}
+
+static struct result train(size_t limit, struct sl_optimizer optimizer)
+{
+	struct result r = {.bits = 0};
+	struct emu_counts counts;
+	slp_begin((struct sl_config){.gpus = 1, .seed = 1});
+	emu_counts_reset();
+	CHECK_OK(sl_device_default(sl_gpu(0)));
+	train_network(limit, optimizer, &r);
+	slp_end_well();
+	emu_counts_get(&counts);
+	r.peak = counts.peak[0];
+	return r;
+}
+
+static void compare(const char *name, struct sl_optimizer optimizer, size_t limit, const struct result *ample)
+{
+	struct result small = train(limit, optimizer);
+	for (int i = 0; i < STEPS; i++)
+		CHECK_SAYING(ample->losses[i] == small.losses[i], "%s: loss %d is %.9g, not %.9g", name, i,
+		             small.losses[i], ample->losses[i]);
+	CHECK_SAYING(ample->bits == small.bits, "%s: other parameters", name);
+	CHECK_SAYING(small.peak <= limit, "%s: %.2f MiB, the limit is %.2f", name, (double)small.peak / MIB,
+	             (double)limit / MIB);
+	CHECK(small.info.limit == limit && small.info.copied_in > 0 && small.info.copied_out > 0);
+	double in = (double)small.in / (STEPS - WARM), out = (double)small.out / (STEPS - WARM);
+	printf("\n    %s: %.1f MiB of %.1f where %.1f are taken; %.2f MB a step out (%.2f planned), %.2f in (%.2f), %d "
+	       "tasks, %.1f allocations",
+	       name, (double)small.peak / MIB, (double)limit / MIB, (double)ample->peak / MIB, 1e-6 * out,
+	       1e-6 * (double)small.info.copied_out, 1e-6 * in, 1e-6 * (double)small.info.copied_in,
+	       small.info.segments, (double)small.allocations / (STEPS - WARM));
+}
+
+static void test_adam(void)
+{
+	struct sl_optimizer adam = sl_adam(.lr = 1e-3);
+	struct result ample = train(0, adam);
+	CHECK(isfinite(ample.losses[STEPS - 1]) && ample.losses[STEPS - 1] != ample.losses[0] && !ample.info.limit);
+	compare("Adam, 12 MiB", adam, (size_t)12 * MIB, &ample);
+	compare("Adam, 9 MiB", adam, (size_t)9 * MIB, &ample);
+}
+
+static void test_sgd(void)
+{
+	struct sl_optimizer sgd = sl_sgd(.lr = 0.05, .momentum = 0.9);
+	struct result ample = train(0, sgd);
+	compare("SGD, 10 MiB", sgd, (size_t)10 * MIB, &ample);
+}
+
+/* Nothing is copied if there is enough. */
+static void test_enough(void)
+{
+	struct sl_optimizer sgd = sl_sgd(.lr = 0.05);
+	struct result ample = train(0, sgd), limited = train((size_t)200 * MIB, sgd);
+	CHECK(ample.bits == limited.bits && limited.info.limit == (size_t)200 * MIB);
+	CHECK_SAYING(!limited.info.copied_out, "%zu bytes leave", limited.info.copied_out);
+	CHECK(limited.peak <= (size_t)200 * MIB);
+}
+
+static void test_too_small(void)
+{
+	slp_begin((struct sl_config){.gpus = 1, .seed = 1});
+	CHECK_OK(sl_device_default(sl_gpu(0)));
+	sl_block *net = network();
+	CHECK_OK(sl_initialize(net, .init = sl_xavier_init()));
+	sl_trainer *trainer = sl_trainer_new(net, sl_adam(.lr = 1e-3));
+	sl_step *step = sl_step_compile(net, sl_softmax_cross_entropy_at, trainer, .memory = (size_t)5 * MIB);
+	SL_SCOPE {
+		sl_tensor *x, *y;
+		make_batch(0, &x, &y);
+		CHECK_NULL(sl_step_run(step, x, y), SL_ENOMEM, "linear", "MiB at once", "limit of memory is 5.0 MiB");
+	}
+	sl_step_free(step);
+	sl_trainer_free(trainer);
+	sl_block_free(net);
+	slp_end_well();
+}
+
+static const struct slp_test tests[] = {
+        {"adam", test_adam}, {"sgd", test_sgd}, {"enough", test_enough}, {"too small", test_too_small}, {0},
+};
+
+int main(int argc, char **argv)
+{
+	setenv("SL_EMU_DEVICES", "1", 1);
+	setenv("STARPU_SUBALLOCATOR", "0", 1);
+	return slp_test_main(argc, argv, (const struct slp_suite[]){{.name = "limit", .tests = tests}, {0}});
+}
