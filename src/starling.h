@@ -13,5 +13,6 @@
 #include <starling/nn.h>
 #include <starling/io.h>
 #include <starling/checkpoint.h>
+#include <starling/spill.h>
 
 #endif

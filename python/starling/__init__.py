@@ -39,7 +39,7 @@ from ._core import (
     Unsupported,
 )
 from ._custom import Function
-from ._engine import init_engine, poll, seed, shutdown, stats, var, version
+from ._engine import init_engine, poll, seed, shutdown, spill, stats, var, version
 from ._extra import compared, recurrent, split, topk
 from ._files import explain, load_npy, save_npy
 from ._ops import *  # noqa: F403

@@ -7,6 +7,7 @@
 #include "runtime/memory/admission.h"
 #include "runtime/memory/pool.h"
 #include "runtime/memory/runahead.h"
+#include "runtime/memory/spill.h"
 #include "runtime/task/buffer.h"
 
 static atomic_long under_way[SLP_MAX_GPUS]; /* bytes of the tasks that may run there */
@@ -23,7 +24,7 @@ size_t slp_admission_room(sl_device device)
 {
 	bool one = device.index >= 0;
 	size_t least = 0;
-	if (device.kind != SL_DEVICE_GPU) return 0;
+	if (device.kind != SL_DEVICE_GPU) return slp_spill_room();
 	for (int i = one ? device.index : 0; i < (one ? device.index + 1 : slp_engine.ngpus); i++)
 		if (room(i) && (!least || room(i) < least)) least = room(i);
 	return least;

@@ -11,7 +11,8 @@ bool slp_admission_enter(struct slp_segment *segment, char *why, size_t size);
 /* After that: if not all values fit on its GPU, requests the values that the segment reads. */
 void slp_admission_prefetch(const struct slp_segment *segment);
 bool slp_admission_short(void); /* whether a GPU's memory is nearly full */
-/* Bytes that StarPU may use on a GPU, or on the smallest of all; 0: no limit is known, or it is no GPU. */
+/* Bytes that StarPU may use on a GPU, or on the smallest of all, or that spilled values may in main memory (spill.h); 0: no
+ * limit is known. */
 size_t slp_admission_room(sl_device device);
 void slp_admission_leave(const struct slp_segment *segment); /* from a worker: it has ended */
 

@@ -132,6 +132,7 @@ static bool register_ours(struct slp_buffer *b, void *data)
 
 void slp_handle_register(struct slp_buffer *b, void *data)
 {
+	size_t bytes = b->spilled ? 1 : b->bytes; /* StarPU touches both ends */
 	if (!register_ours(b, data))
-		starpu_variable_data_register(&b->handle, data ? STARPU_MAIN_RAM : -1, (uintptr_t)data, b->bytes);
+		starpu_variable_data_register(&b->handle, data ? STARPU_MAIN_RAM : -1, (uintptr_t)data, bytes);
 }
