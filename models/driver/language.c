@@ -21,6 +21,7 @@ enum {
 	KEY_SAVE,
 	KEY_LOAD,
 	KEY_DTYPE,
+	KEY_STATE_ON,
 	KEY_DISTRIBUTED,
 };
 
@@ -33,6 +34,7 @@ static const struct argp_option options[] = {
         {"dtype", KEY_DTYPE, "TYPE", 0, DRV_DTYPE_HELP "); text is written in float32", 1},
         {"every", KEY_EVERY, "N", 0, "Print losses and write checkpoints every N steps (default: 250)", 1},
         {"distributed", KEY_DISTRIBUTED, NULL, 0, DRV_DISTRIBUTED_HELP, 1},
+        {"state-on", KEY_STATE_ON, "DEVICE", 0, DRV_STATE_ON_HELP, 1},
         {"generate", KEY_GENERATE, "N", 0, "At the end, generate N bytes or words of text (default: 0)", 3},
         {"prompt", KEY_PROMPT, "TEXT", 0, "The text that is continued (default: a new line)", 3},
         {"temperature", KEY_TEMPERATURE, "X", 0,
@@ -66,6 +68,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_DTYPE: drv_precision_parse(state, arg, &o->precision); return 0;
 	case KEY_DISTRIBUTED: o->distributed = true; return 0;
+	case KEY_STATE_ON: o->state_on = drv_device(state, "--state-on", arg); return 0;
 	case KEY_EVERY: o->every = drv_int(state, "--every", arg, 1, INT32_MAX); return 0;
 	case KEY_GENERATE: o->generate = drv_int(state, "--generate", arg, 0, INT32_MAX); return 0;
 	case KEY_TEMPERATURE: o->temperature = drv_real(state, "--temperature", arg, 1e-3, 1e3); return 0;

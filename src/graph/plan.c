@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "graph/plan.h"
+#include "graph/plan_groups.h"
 #include "graph/units.h"
 #include "op_list/move.h"
 #include "runtime/device/auto.h"
@@ -255,6 +256,7 @@ void sl_plan_free(sl_plan *p)
 	free(p->units);
 	slp_layout_clear(&p->layout);
 	slp_hoisted_free(p->hoisted);
+	slp_grouping_free(p->grouping);
 	sl_graph_free(p->graph);
 	free(p);
 }

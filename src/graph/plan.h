@@ -34,9 +34,10 @@ struct sl_plan {
 	bool *is_result;           /* by storage */
 	int *last_unit;            /* by storage: that uses it; -1: none, or a result lies there */
 	int max_slots, max_fills;
-	bool gpus;                   /* it is on `auto`, and all of it runs on GPUs */
-	bool changes;                /* it writes tensors that are bound: parameters, statistics */
-	struct slp_hoisted *hoisted; /* NULL: nothing is */
+	bool gpus;                     /* it is on `auto`, and all of it runs on GPUs */
+	bool changes;                  /* it writes tensors that are bound: parameters, statistics */
+	struct slp_hoisted *hoisted;   /* NULL: nothing is */
+	struct slp_grouping *grouping; /* of its outputs (plan_groups.h); NULL: none */
 	struct sl_plan_info info;
 };
 
