@@ -9,6 +9,8 @@ EXTRA_DIST += \
 	doc/tutorial/hybrid.py \
 	doc/tutorial/parallel.py \
 	doc/tutorial/trainer.py \
+	doc/tutorial/torch/devices.py \
+	doc/tutorial/torch/trainer.py \
 	python/README.md \
 	python/make-wheel \
 	python/generate/build.py \
@@ -32,10 +34,14 @@ EXTRA_DIST += \
 	python/starling/_extra.py \
 	python/starling/_files.py \
 	python/starling/_foreign.py \
+	python/starling/_hooks.py \
 	python/starling/_indexing.py \
 	python/starling/_nested.py \
 	python/starling/_operators.py \
 	python/starling/_protocols.py \
+	python/starling/_quantizing.py \
+	python/starling/_samples.py \
+	python/starling/_show.py \
 	python/starling/_tensor.py \
 	python/starling/_training.py \
 	python/starling/_whole_files.py \
@@ -49,31 +55,42 @@ EXTRA_DIST += \
 	python/starling/program.py \
 	python/starling/torch/__init__.py \
 	python/starling/torch/_backend.py \
+	python/starling/torch/_device.py \
+	python/starling/torch/_eager.py \
 	python/starling/torch/_graph.py \
 	python/starling/torch/_layers.py \
 	python/starling/torch/_memory.py \
+	python/starling/torch/_parallel.py \
 	python/starling/torch/_step.py \
 	python/starling/torch/_table.py \
 	python/starling/torch/_text.py \
+	python/starling/torch/_values.py \
 	python/starling/mx/__init__.py \
 	python/starling/mx/_array.py \
+	python/starling/mx/_host.py \
 	python/starling/mx/_mode.py \
 	python/starling/mx/_np.py \
 	python/starling/mx/_program.py \
+	python/starling/mx/_resize.py \
 	python/starling/mx/_signatures.py \
 	python/starling/mx/_signed.py \
 	python/starling/mx/_whole.py \
+	python/starling/mx/_windows3.py \
 	python/starling/mx/arrays.py \
 	python/starling/mx/autograd.py \
 	python/starling/mx/base.py \
 	python/starling/mx/context.py \
 	python/starling/mx/contrib.py \
+	python/starling/mx/ctc.py \
+	python/starling/mx/detection.py \
 	python/starling/mx/elementwise.py \
 	python/starling/mx/engine.py \
 	python/starling/mx/functions.py \
+	python/starling/mx/image.py \
 	python/starling/mx/gluon/__init__.py \
 	python/starling/mx/gluon/block.py \
 	python/starling/mx/gluon/data/__init__.py \
+	python/starling/mx/gluon/data/_datasets.py \
 	python/starling/mx/gluon/data/sampler.py \
 	python/starling/mx/gluon/data/transforms.py \
 	python/starling/mx/gluon/data/vision.py \
@@ -87,7 +104,16 @@ EXTRA_DIST += \
 	python/starling/mx/gluon/rnn/states.py \
 	python/starling/mx/gluon/trainer.py \
 	python/starling/mx/gluon/utils.py \
+	python/starling/mx/gluon/contrib/__init__.py \
+	python/starling/mx/gluon/contrib/nn.py \
+	python/starling/mx/gluon/model_zoo/__init__.py \
+	python/starling/mx/gluon/model_zoo/vision.py \
+	python/starling/mx/text/__init__.py \
+	python/starling/mx/text/embedding.py \
+	python/starling/mx/text/utils.py \
+	python/starling/mx/text/vocab.py \
 	python/starling/mx/init.py \
+	python/starling/mx/io.py \
 	python/starling/mx/layers.py \
 	python/starling/mx/linalg.py \
 	python/starling/mx/lr_scheduler.py \
@@ -97,11 +123,15 @@ EXTRA_DIST += \
 	python/starling/mx/ndarray.py \
 	python/starling/mx/np.py \
 	python/starling/mx/np_by_numpy.py \
+	python/starling/mx/np_linalg.py \
 	python/starling/mx/np_manipulation.py \
 	python/starling/mx/np_math.py \
+	python/starling/mx/np_random.py \
 	python/starling/mx/npx.py \
 	python/starling/mx/optimizer.py \
 	python/starling/mx/random.py \
+	python/starling/mx/recordio.py \
+	python/starling/mx/special.py \
 	python/starling/mx/symbol.py \
 	python/starling/mx/test_utils.py \
 	python/starling/mx/unsupported.py \
@@ -109,6 +139,7 @@ EXTRA_DIST += \
 	python/tests/mxnet-answers.txt \
 	python/tests/mxnet-names.txt \
 	python/tests/mxnet_cases.py \
+	python/tests/mxnet_more.py \
 	python/tests/pairs.py \
 	python/tests/test_answers.py \
 	python/tests/test_cells.py \
@@ -116,23 +147,30 @@ EXTRA_DIST += \
 	python/tests/test_creation.py \
 	python/tests/test_custom.py \
 	python/tests/test_dist.py \
+	python/tests/test_edge_table.py \
 	python/tests/test_every_option.py \
+	python/tests/test_formats.py \
 	python/tests/test_gluon.py \
 	python/tests/test_gluon_more.py \
 	python/tests/test_gluon_values.py \
 	python/tests/test_indices.py \
 	python/tests/test_integers.py \
+	python/tests/test_kills.py \
 	python/tests/test_recurrent.py \
 	python/tests/test_life.py \
 	python/tests/test_native.py \
+	python/tests/test_option_pairs.py \
 	python/tests/test_options.py \
 	python/tests/test_operands.py \
+	python/tests/test_numpy.py \
 	python/tests/test_owners.py \
 	python/tests/test_registry.py \
 	python/tests/test_runs.py \
 	python/tests/test_several.py \
 	python/tests/test_programs.py \
+	python/tests/test_second.py \
 	python/tests/test_sharing.py \
 	python/tests/test_torch.py \
+	python/tests/test_torch_eager.py \
 	python/tests/test_unknown.py \
 	python/tests/test_values.py

@@ -293,6 +293,29 @@ static void test_short(void)
 	           "short/x/a.jpg: is too short for 16000 × 16000 pixels");
 }
 
+/* The file in memory, as a tensor of its bytes. */
+static void test_decode(void)
+{
+	static uint8_t file[4096], read[3 * H * W];
+	char path[PATH_MAX];
+	write_png("whole.png", PNG_FORMAT_RGB, 3, H, 4);
+	FILE *f = fopen(slp_scratch_path("whole.png", path), "rb");
+	size_t size = f ? fread(file, 1, sizeof file, f) : 0;
+	if (f) fclose(f);
+	sl_tensor *t = sl_image_decode(file, size);
+	if (!CHECK_SAYING(t != NULL, "%s", sl_error_message())) return;
+	sl_shape shape = sl_tensor_shape(t);
+	CHECK(shape.ndim == 3 && shape.dim[0] == H && shape.dim[1] == W && shape.dim[2] == 3);
+	CHECK(sl_tensor_dtype(t) == SL_UINT8 && sl_read(t, read, sizeof read) == SL_OK);
+	int wrong = 0;
+	for (int i = 0; i < 3 * H * W; i++) wrong += read[i] != byte_of(i, 4);
+	CHECK_SAYING(!wrong, "%d wrong bytes", wrong);
+	sl_release(t);
+	CHECK_NULL(sl_image_decode(file, size / 2), SL_EFORMAT, "image: ");
+	CHECK_NULL(sl_image_decode("text", 4), SL_EFORMAT, "image: begins neither like a PNG nor like a JPEG image");
+	CHECK_NULL(sl_image_decode(NULL, 4), SL_EINVAL, "bytes");
+}
+
 #elif !defined HAVE_PNG
 
 static void test_absent(void)
@@ -317,6 +340,7 @@ int main(int argc, char **argv)
 		{"broken", test_broken},
 		{"huge", test_huge},
 		{"too short", test_short},
+		{"decode", test_decode},
 #elif !defined HAVE_PNG
 		{"absent", test_absent},
 #endif

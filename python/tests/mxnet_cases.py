@@ -5,6 +5,7 @@ p(shape) positive ones, n(shape, below) whole numbers of float32, k(…, dtype) 
 """
 import json
 
+import mxnet_more
 import numpy
 
 CALLS = {
@@ -574,12 +575,12 @@ step_modes()
 def calls():
     """All calls, as expressions."""
     found = arithmetic() + scenarios()
-    for space, text in CALLS.items():
+    for space, text in [*CALLS.items(), *mxnet_more.CALLS.items()]:
         for line in text.strip().splitlines():
             call, *more = (part.strip() for part in line.split(" | "))
             found.append(f"{space}.{call}")
             found += [f"{space}.{call[:-1]}, {extra})" for extra in more]
-    return found
+    return found + mxnet_more.PROGRAMS
 
 
 def inputs(mx):
@@ -802,7 +803,7 @@ def inputs(mx):
         "d": lambda *shape: np.array(numbers(shape)),
         "q": lambda *shape: np.array(integers(shape[:-1], shape[-1]), dtype="int32"),
     }  # fmt: skip
-    return names
+    return {**names, **mxnet_more.names(mx, names)}
 
 
 def told(value):

@@ -60,6 +60,8 @@ struct sl_images_opts {
 #define SL_DEFAULTS_sl_images_opts(X) X(channels, 3)
 SL_API sl_dataset *sl_dataset_images_at(const char *at, const char *dir, struct sl_images_opts opts);
 #define sl_dataset_images(dir, ...) sl_dataset_images_at(SL_HERE, dir, SL_OPTIONS(sl_images_opts, __VA_ARGS__))
+SL_API sl_tensor *sl_image_decode_at(const char *at, const void *bytes, size_t size);
+#define sl_image_decode(bytes, size) sl_image_decode_at(SL_HERE, bytes, size)
 SL_API sl_dataset *sl_dataset_cifar10_at(const char *at, const char *dir, enum sl_split split);
 #define sl_dataset_cifar10(dir, split) sl_dataset_cifar10_at(SL_HERE, dir, split)
 

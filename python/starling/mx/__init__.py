@@ -14,7 +14,8 @@ import sys
 
 from . import ndarray as nd, symbol as sym  # before the modules that use them by these names
 
-from . import autograd, base, context, contrib, engine, gluon, init, lr_scheduler, metric, name, np, npx, optimizer, random, test_utils, util
+from . import autograd, base, context, contrib, engine, gluon, image, init, io, lr_scheduler, metric, name, np, npx, optimizer, random, recordio
+from . import test_utils, util
 from .base import MXNetError
 from .context import Context, cpu, cpu_pinned, current_context, gpu, num_gpus
 from .unsupported import missing
@@ -22,8 +23,10 @@ from ._array import NDArray
 from .name import AttrScope
 from ._program import Symbol
 
-initializer, rnd, numpy, numpy_extension = init, random, np, npx
-for _name, _module in (("numpy", np), ("numpy_extension", npx), ("nd", nd), ("sym", sym), ("initializer", init), ("rnd", random)):
+initializer, rnd, numpy, numpy_extension, img = init, random, np, npx, image
+for _name, _module in (("numpy", np), ("numpy_extension", npx), ("nd", nd), ("sym", sym), ("initializer", init), ("rnd", random),
+                       ("contrib.text", contrib.text), ("contrib.text.vocab", contrib.text.vocab), ("img", image),
+                       ("contrib.text.embedding", contrib.text.embedding), ("contrib.text.utils", contrib.text.utils)):  # fmt: skip
     sys.modules[f"{__name__}.{_name}"] = _module  # allows import starling.mx.numpy
 for _module in (nd, sym):
     _module.np, _module.npx = np, npx

@@ -1,5 +1,6 @@
 """mx.autograd: recording and gradients."""
 from .. import autograd as _autograd
+from .._core import StateError, lib
 from .._custom import Function
 from ..autograd import backward, is_recording, is_training, pause, predict_mode, train_mode
 from .unsupported import missing, not_here
@@ -33,24 +34,30 @@ def set_training(train):
 
 def mark_variables(variables, gradients, grad_reqs="write"):
     """Attaches gradients to arrays; backward passes write them into the given arrays."""
-    raise not_here("autograd.mark_variables", "attach_grad of the arrays")
+    variables, gradients = (list(v) if isinstance(v, (list, tuple)) else [v] for v in (variables, gradients))
+    reqs = [grad_reqs] * len(variables) if isinstance(grad_reqs, str) else list(grad_reqs)
+    if not len(variables) == len(gradients) == len(reqs):
+        raise ValueError(f"mark_variables: {len(variables)} arrays, {len(gradients)} gradients, {len(reqs)} grad_reqs")
+    for variable, gradient, req in zip(variables, gradients, reqs):
+        if variable.shape != gradient.shape:
+            raise ValueError(f"mark_variables: an array of shape {variable.shape} has a gradient of shape {gradient.shape}")
+        variable.attach_grad(req)
+        own = variable.grad
+        if own is not None:
+            own[slice(None) if own.ndim else ()] = gradient
+            gradient._p = own._p  # from now on the gradient itself
 
 
 def grad(heads, variables, head_grads=None, retain_graph=None, create_graph=False, train_mode=True):
-    """The gradients of heads with respect to variables: a list of new arrays."""
-    if create_graph:
-        raise not_here("autograd.grad(create_graph=True)", "the first derivative")
-    given = variables if isinstance(variables, (list, tuple)) else [variables]
-    if any(v.grad is None for v in given):
-        raise ValueError("autograd.grad: attach_grad() of the variables comes before the heads are computed")
-    with pause(train_mode=is_training()):
-        before = [v.grad.copy() for v in given]
-        for v in given:
-            v.grad[:] = 0
-        backward(heads, head_grads, bool(retain_graph))
-        found = [v.grad.copy() for v in given]
-        for v, old in zip(given, before):
-            v.grad[:] = old
+    """The gradients of heads with respect to variables: a list of new arrays.  create_graph: they can be differentiated again."""
+    given = list(variables) if isinstance(variables, (list, tuple)) else [variables]
+    try:
+        found = _autograd.grad(heads, given, head_grads, bool(retain_graph), create_graph)
+    except StateError as error:
+        raise ValueError(f"autograd.grad: attach_grad() of the variables comes before the heads are computed: {error}") from None
+    for g in found:
+        if not create_graph:
+            lib.sl_grad_as_constant(g._p)
     return found
 
 

@@ -171,11 +171,26 @@ def split(value):
 
 
 def for_layer(value):
-    """An initialiser for a layer's own parameter: one of the engine's."""
-    value = named(value)
-    if isinstance(value, Initializer):
-        raise not_here(f"{type(value).__name__} as an initialiser of one layer", "initialize(init) of the layer, or Parameter.initialize")
-    return value
+    """The part of an initialiser that a layer of the engine takes; the rest is that of keep."""
+    return split(value)[0]
+
+
+class _Engines(Initializer):
+    """An initialiser of the engine for a parameter that the engine would set otherwise."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self._inner = inner
+
+    def _init_weight(self, name, arr):
+        fill(self._inner, name, arr)
+
+
+def keep(parameter, value, usual=None):
+    """Gives a layer's parameter its own initialiser, where the engine does not have it: one in Python, or another than the usual one."""
+    value = None if value == usual else named(value)
+    if value is not None:
+        parameter._given = value if isinstance(value, Initializer) else _Engines(value)
 
 
 _as_mxnet("init", globals())

@@ -4,6 +4,7 @@ import numpy
 from .. import _ops as ops
 from .._core import ShapeError, pair
 from ..autograd import train_mode
+from . import _windows3
 from .functions import ones_like, places_inside
 from .unsupported import not_here
 from ._program import classify
@@ -54,8 +55,8 @@ def _one(value, name):
 def _axes_of_windows(data, kernel, name):
     """The number of axes of windows."""
     n = len(kernel) if isinstance(kernel, (tuple, list)) else (data.ndim or 4) - 2
-    if n not in (1, 2):
-        raise not_here(f"{name} over {n} axes", "one or two")
+    if n not in (1, 2, 3):
+        raise not_here(f"{name} over {n} axes", "one, two or three")
     return n
 
 
@@ -91,6 +92,8 @@ def Convolution(data, weight, bias=None, kernel=None, stride=(), dilate=(), pad=
     bias = _bias("Convolution", bias, no_bias)
     if n == 1:
         return classify(ops.conv1d(data, weight, bias, **{n: _one(v, n) for n, v in options.items() if n != "groups"}, groups=num_group))
+    if n == 3:
+        return _windows3.convolution(data, weight, bias, *(_each(v, d, 3) for v, d in ((stride, 1), (pad, 0), (dilate, 1))), num_group)
     return classify(ops.conv2d(data, weight, bias, **options))
 
 
@@ -109,6 +112,8 @@ def Deconvolution(data, weight, bias=None, kernel=None, stride=(), dilate=(), pa
         y = Deconvolution(data.expand_dims(2), weight.expand_dims(2), bias, (1, *weight.shape[2:]), (1, *stride), (1, *dilate), (0, *pad),
                           (0, *adj), (), num_filter, num_group, no_bias=no_bias)  # fmt: skip
         return y.squeeze(2)
+    if n == 3:
+        return _windows3.transposed(data, weight, _bias("Deconvolution", bias, no_bias), stride, pad, dilate, adj, num_group)
     return classify(ops.conv_transpose2d(data, weight, _bias("Deconvolution", bias, no_bias), stride=stride, pad=pad, dilation=dilate, output_pad=adj,
                                          groups=num_group))  # fmt: skip
 
@@ -148,10 +153,14 @@ def Pooling(data, kernel=(), pool_type="max", global_pool=False, cudnn_off=False
     if n == 1:  # rows as images of height 1
         kernel, stride, pad = ((k, *_each(v, k, 1)) for k, v in ((1, kernel), (1, stride), (0, pad)))
         return Pooling(data.expand_dims(2), kernel, stride=stride, pad=pad, **rest).squeeze(2)
-    pooled = ops.pool2d(
-        data, type="max" if pool_type == "max" else "avg", kernel=kernel or 1, stride=stride or 1, pad=pad or 0, global_=global_pool,
-        ceil=pooling_convention == "full", exclude_pad=count_include_pad is False and pool_type != "sum",
-    )  # fmt: skip
+    if n == 3:
+        return _windows3.pooled(Pooling, data, *(_each(v, 1 if i < 2 else 0, 3) for i, v in enumerate((kernel, stride, pad))), rest)
+    kind = "max" if pool_type == "max" else "avg"
+    if global_pool:  # MXNet ignores the options of windows
+        pooled = ops.pool2d(data, type=kind, global_=True)
+    else:
+        pooled = ops.pool2d(data, type=kind, kernel=kernel or 1, stride=stride or 1, pad=pad or 0, ceil=pooling_convention == "full",
+                            exclude_pad=count_include_pad is False and pool_type == "avg")  # fmt: skip
     if pool_type != "sum":
         return pooled
     size = data.shape[2:] if global_pool else pair(kernel)

@@ -5,7 +5,9 @@ from .arrays import from_dlpack, from_numpy, load, load_frombuffer, save, to_dlp
 from .elementwise import *  # noqa: F403
 from .functions import *  # noqa: F403
 from .layers import *  # noqa: F403
-from .linalg import gemm2 as linalg_gemm2, syrk as linalg_syrk
+from .ctc import CTCLoss, ctc_loss
+from .detection import ROIPooling
+from .special import erfinv, gamma, gammaln
 from .unsupported import missing
 from .manipulation import *  # noqa: F403
 from ._array import NDArray
@@ -13,6 +15,10 @@ from ._signed import as_mxnet as _as_mxnet
 from .random import multinomial as sample_multinomial, normal, random_exponential, random_gamma, random_negative_binomial, random_normal
 from .random import random_poisson, random_randint, random_uniform, sample_exponential, sample_gamma, sample_normal, sample_poisson, sample_uniform
 from .random import shuffle, uniform
+
+
+for _name in """det extractdiag extracttrian gelqf gemm gemm2 inverse makediag maketrian potrf potri slogdet sumlogdiag syrk trmm trsm""".split():
+    globals()[f"linalg_{_name}"] = getattr(linalg, _name)
 
 
 def waitall():

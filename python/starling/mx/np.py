@@ -8,6 +8,7 @@ from .. import _ops as ops
 from .._core import NULL, lib
 from .._tensor import Tensor
 from . import nd as _f
+from . import np_linalg as _np_linalg, np_random as _np_random
 from . import random as _random
 from ._mode import set_np
 from ._np import as_array as _as_array
@@ -308,7 +309,7 @@ ndarray.ravel = ndarray.flatten = ravel
 
 
 class linalg(metaclass=Space):
-    """The available part of NumPy's linear algebra."""
+    """NumPy's linear algebra."""
 
     @staticmethod
     def norm(x, ord=None, axis=None, keepdims=False):
@@ -417,6 +418,9 @@ class random(metaclass=Space):
         return into(ops.log(1 - random.uniform(0, 1, _size_of(size, out, *given), None, ctx, None, device)) * (-1 * scale), out)
 
 
+for _module, _space in ((_np_linalg, linalg), (_np_random, random)):
+    for _name in _module.__all__:
+        setattr(_space, _name, staticmethod(getattr(_module, _name)))
 for _name in ("prod", "cumsum", "any", "all", "sort", "argsort", "repeat", "diagonal", "round", "nonzero"):
     setattr(ndarray, _name, globals()[_name])
 _as_mxnet("np", globals())

@@ -1,5 +1,5 @@
 """mx.npx: functions for networks and devices beside NumPy's."""
-from . import nd as _f
+from . import contrib, nd as _f
 from ._mode import is_np_array, is_np_shape, reset_np, set_np
 from .context import Context, cpu, cpu_pinned, current_context, gpu, num_gpus
 from .unsupported import missing, not_here
@@ -72,6 +72,10 @@ convolution, pooling, fully_connected = _f.Convolution, _f.Pooling, _f.FullyConn
 batch_norm, dropout, embedding, activation = _f.BatchNorm, _f.Dropout, _f.Embedding, _f.Activation
 leaky_relu, batch_flatten, stop_gradient = _f.LeakyReLU, _f.flatten, _f.BlockGrad
 deconvolution, layer_norm, sequence_mask = _f.Deconvolution, _f.LayerNorm, _f.SequenceMask
+
+multibox_prior, multibox_target, multibox_detection = (getattr(contrib, f"MultiBox{n}") for n in ("Prior", "Target", "Detection"))
+roi_pooling, ctc_loss, gamma, gammaln, erfinv = _f.ROIPooling, _f.CTCLoss, _f.gamma, _f.gammaln, _f.erfinv
+cast, slice, shape_array = _f.cast, _f.slice, _f.shape_array
 
 _as_mxnet("npx", globals())
 __getattr__ = missing("mx.npx")

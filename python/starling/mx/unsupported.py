@@ -7,8 +7,6 @@ _instead = {
     "mx.module": "gluon.Trainer with autograd",
     "mx.kv": "gluon.Trainer, which adds gradients over devices by itself",
     "mx.profiler": "STARPU_FXT_TRACE=1 and sl-trace",
-    "mx.io": "gluon.data.DataLoader",
-    "mx.image": "NumPy and Pillow before gluon.data.DataLoader",
 }
 
 

@@ -26,7 +26,7 @@ bool slp_image_room(const char *path, int64_t there, struct slp_image *image)
 	                                      (long long)image->height, (long long)image->width);
 }
 
-static bool decode(const char *path, const uint8_t *bytes, size_t size, struct slp_image *image)
+bool slp_image_decode(const char *path, const uint8_t *bytes, size_t size, struct slp_image *image)
 {
 	static const uint8_t png[] = {0x89, 'P', 'N', 'G'}, jpeg[] = {0xff, 0xd8, 0xff};
 	if (size >= sizeof png && !memcmp(bytes, png, sizeof png)) return slp_png_read(path, bytes, size, image);
@@ -44,7 +44,7 @@ bool slp_image_read(const char *path, struct slp_image *image)
 	bool ok = k.size <= LARGEST || slp_data_fail(SL_EFORMAT, "%s: is larger than %d bytes", path, LARGEST);
 	uint8_t *bytes = ok ? slp_try_malloc((size_t)k.size + 1) : NULL;
 	if (ok && !bytes) ok = slp_data_fail(SL_ENOMEM, "%s: no memory for its %lld bytes", path, (long long)k.size);
-	ok = ok && slp_disk_read(&k, 0, bytes, (size_t)k.size) && decode(path, bytes, (size_t)k.size, image);
+	ok = ok && slp_disk_read(&k, 0, bytes, (size_t)k.size) && slp_image_decode(path, bytes, (size_t)k.size, image);
 	free(bytes);
 	slp_disk_close(&k);
 	if (ok) return true;

@@ -15,6 +15,8 @@ struct slp_image {
 
 /* Reads a file of either format, which its first bytes identify; false with an error that names it (slp_data_fail). */
 bool slp_image_read(const char *path, struct slp_image *image);
+/* The same with the bytes of a file; path names it in errors.  The pixels may be there even if it fails. */
+bool slp_image_decode(const char *path, const uint8_t *bytes, size_t size, struct slp_image *image);
 /* The pixels as float32 (channels, height, width) in [0, 1]; colours become grey as in PIL, grey all three colours. */
 void slp_image_planes(const struct slp_image *image, int channels, float *to);
 

@@ -1,7 +1,7 @@
 """mx.gluon: blocks, losses, trainers, data."""
 from .._signed import as_mxnet as _as_mxnet
 from ..unsupported import missing
-from . import data, loss, nn, rnn, utils
+from . import contrib, data, loss, model_zoo, nn, rnn, utils
 from .block import Block, HybridBlock, SymbolBlock
 from .parameter import Constant, DeferredInitializationError, Parameter, ParameterDict
 from .trainer import Trainer

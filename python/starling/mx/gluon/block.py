@@ -3,6 +3,8 @@ import re
 import threading
 import weakref
 
+import numpy
+
 from ... import _blocks, _core
 from ..._core import check, ffi, here, lib, shape_of, text_of
 from ..._tensor import Tensor, wrap
@@ -112,7 +114,7 @@ class _Scope:
 
     def __enter__(self):
         self._before.append(getattr(self._of_thread, "current", None))
-        if self._block().prefix:
+        if not self._block()._empty_prefix:
             self._of_thread.current = self
         return self
 
@@ -144,6 +146,7 @@ class Block(_blocks.Block):
 
     def _take_names(self, prefix):
         """Sets the block's names, from its prefix and the scope that it is made in."""
+        object.__setattr__(self, "_empty_prefix", prefix == "")  # its scope is that around it
         prefix = _Scope.prefix_for(prefix, self._hint())
         check(lib.sl_block_set_prefix_at(here(), self._p, text_of(prefix, "prefix")))
         object.__setattr__(self, "_prefix", prefix)
@@ -151,7 +154,8 @@ class Block(_blocks.Block):
     def _prepare(self, params=None):
         object.__setattr__(self, "_children", _Children(self))
         for name, value in (("_contexts", []), ("_own_parameters", {}), ("_before", []), ("_after", []), ("_prefix", None),
-                            ("_compiled", False), ("_late", False), ("_kept", {})):  # fmt: skip
+                            ("_compiled", False), ("_late", False), ("_kept", {}), ("_cast_to", None), ("_init_given", None),
+                            ("_empty_prefix", False)):  # fmt: skip
             object.__setattr__(self, name, value)  # _compiled: True after hybridize(), "ran" after a call since
         if params is not None and not isinstance(params, ParameterDict):
             raise _core.wrong("params", params, "the params of another block")
@@ -233,7 +237,8 @@ class Block(_blocks.Block):
         devices = list(dict.fromkeys(c.device for c in contexts))
         gather = len(contexts) if len(contexts) > 1 else 0  # each context has a separate backward pass
         engines, own = _init.split(init)
-        _blocks.Block.initialize(self, engines, devices=devices, force=force_reinit, gather=gather)
+        _blocks.Block.initialize(self, engines, devices=devices, dtype=self._cast_to, force=force_reinit, gather=gather)
+        object.__setattr__(self, "_init_given", engines)
         self._set_contexts(contexts)
         parameters = self.collect_params().values()
         for p in parameters:
@@ -319,9 +324,32 @@ class Block(_blocks.Block):
                 child.hybridize(active, static_alloc=static_alloc, static_shape=static_shape)
 
     def cast(self, dtype):
-        """float32 only: parameters have the data type they were made with."""
-        if str(dtype) not in ("float32", "<class 'numpy.float32'>"):
-            raise not_here(f"Block.cast({dtype!r})", "starling.autocast, or initialize(dtype=…) of starling.Block")
+        """Converts all parameters to another data type of floats; inputs must have it."""
+        name = str(numpy.dtype(dtype)) if str(dtype) != "bfloat16" else "bfloat16"
+        if name not in ("float16", "float32", "float64", "bfloat16"):
+            raise TypeError(f"cast: {name} is not a data type of parameters; these are float16, float32, float64")
+        self._note_cast(name)
+        if self._contexts:
+            self._convert(name)
+
+    def _note_cast(self, name):
+        object.__setattr__(self, "_cast_to", name)
+        for child in self._children.values():
+            if isinstance(child, Block):
+                child._note_cast(name)
+
+    def _convert(self, name):
+        """Gives the parameters their values in another data type."""
+        found = list(self.collect_params().values())
+        values = [p.data(p.list_ctx()[0]).astype(name) if p._inner.is_initialized else None for p in found]
+        devices = list(dict.fromkeys(c.device for c in self._contexts))
+        gather = len(self._contexts) if len(self._contexts) > 1 else 0
+        _blocks.Block.initialize(self, self._init_given, devices=devices, dtype=name, force=True, gather=gather)
+        for p, value in zip(found, values):
+            if value is not None:
+                p._inner.set(value.astype(str(Tensor.dtype.fget(p._inner.data()))))
+            p._asked = None
+            p._attach()
 
     def save_parameters(self, filename, deduplicate=False):
         """Writes the parameters to a file."""
@@ -373,7 +401,7 @@ class HybridBlock(Block):
         """Runs the block as a compiled program from now on."""
         _only_hints(options)
         self._mark_compiled(active)
-        _blocks.Block.hybridize(self, active, static_alloc=static_alloc)  # static_shape would refuse a last, smaller batch; MXNet's does not
+        _blocks.Block.hybridize(self, active, static_alloc=static_alloc and active)  # static_shape would refuse a last, smaller batch; MXNet's does not
 
     def add_child(self, name, child):
         self._is_hybrid(child)

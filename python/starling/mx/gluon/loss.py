@@ -5,7 +5,7 @@ from ... import _ops as ops
 from ..._core import ShapeError, pointer
 from ..._tensor import Tensor
 from .._signed import as_mxnet as _as_mxnet
-from ..functions import ones_like
+from ..functions import numbers_of, ones_like
 from ..unsupported import missing
 from .._program import classify
 from .block import HybridBlock
@@ -160,8 +160,7 @@ class SoftmaxCrossEntropyLoss(Loss):
             return ops.sum(logs * _like(label, pred), axis) * -1
         if axis != pred.ndim - 1:
             pred = ops.transpose(pred, [i for i in range(pred.ndim) if i != axis] + [axis])
-        if "int32" not in str(label.dtype):
-            label = classify(ops.cast(label, "int32"), label)  # does not wrap around
+        label = numbers_of(label)  # does not wrap around
         label = label.reshape(pred.shape[:-1])
         if not self._from_logits:
             if pred.ndim == 2:
@@ -262,9 +261,44 @@ class CosineEmbeddingLoss(Loss):
     def hybrid_forward(self, F, input1, input2, label, sample_weight=None):
         cosine = ops.cosine_similarity(input1, _like(input2, input1), -1)
         cosine = cosine.reshape((-1, 1))
-        label = label.reshape((-1, 1))
-        loss = ops.where(label == 1, 1.0 - cosine, ops.relu(cosine - self._margin))
+        label = _like(label.reshape((-1, 1)), cosine)
+        loss = ops.where(label == 1, 1.0 - cosine, ops.relu(cosine - self._margin)) + (label - label)  # NaN stays NaN
         return classify(self._weighted(loss, sample_weight))
+
+
+class CTCLoss(Loss):
+    """The loss of connectionist temporal classification; the last class is the blank, and labels are padded with -1."""
+
+    def __init__(self, layout="NTC", label_layout="NT", weight=None, **common):
+        if layout not in ("NTC", "TNC") or label_layout not in ("NT", "TN"):
+            raise AssertionError(f"Only 'NTC' and 'TNC' layouts for pred are supported, got {layout}; 'NT' and 'TN' for label, got {label_layout}")
+        super().__init__(weight, label_layout.find("N"), **common)
+        object.__setattr__(self, "_layouts", (layout, label_layout))
+
+    def hybrid_forward(self, F, pred, label, pred_lengths=None, label_lengths=None, sample_weight=None):
+        """The loss of each sample."""
+        pred = pred.swapaxes(0, 1) if self._layouts[0] == "NTC" else pred
+        label = label.swapaxes(0, 1) if self._batch_axis == 1 else label
+        loss = F.CTCLoss(pred, label, pred_lengths, label_lengths, use_data_lengths=pred_lengths is not None,
+                         use_label_lengths=label_lengths is not None, blank_label="last")  # fmt: skip
+        return classify(self._weighted(loss, sample_weight))
+
+
+class SDMLLoss(Loss):
+    """The smoothed deep metric loss: batches of pairs, whose other members are the negatives."""
+
+    def __init__(self, smoothing_parameter=0.3, weight=1.0, batch_axis=0, **common):
+        super().__init__(weight, batch_axis, **common)
+        object.__setattr__(self, "_smoothing", smoothing_parameter)
+
+    def hybrid_forward(self, F, x1, x2):
+        """The loss of each sample."""
+        n = x1.shape[0]
+        apart = x1.expand_dims(1) - x2.expand_dims(0)
+        logs = ops.log_softmax(ops.sum(ops.square(apart), 2) * -1, 1)
+        on, off = 1 - self._smoothing, self._smoothing / (n - 1)
+        labels = ops.add_scalar(ops.mul_scalar(F.one_hot(F.arange(n), n), on - off), off)
+        return classify(self._weighted(ops.sum(labels * (ops.log(labels + 1e-12) - logs), 1), None))
 
 
 SoftmaxCELoss, SigmoidBCELoss = SoftmaxCrossEntropyLoss, SigmoidBinaryCrossEntropyLoss

@@ -6,7 +6,10 @@ from ..._core import lib, pair
 from .._signed import as_mxnet as _as_mxnet
 from .. import init as _init
 from .._program import classify
-from ..init import for_layer
+from ..autograd import is_training, predict_mode
+from ..functions import numbers_of
+from ..init import for_layer, keep
+from ..layers import Dropout as _dropout
 from ..unsupported import missing, not_here
 from .block import Block, HybridBlock, SymbolBlock, fit
 
@@ -49,6 +52,24 @@ class _Layer(HybridBlock):
         return f"{type(self).__name__}({text})" if text else type(self).__name__
 
 
+def _keep(layer, **initializers):
+    """Notes the initialisers of a layer's parameters that the engine does not have."""
+    for name, value in initializers.items():
+        if isinstance(_init.named(value), _init.Initializer):
+            keep(layer.params.find(name), value)
+
+
+def _moved(x, axis, to):
+    """The array with an axis in another place."""
+    axis %= x.ndim
+    to %= x.ndim
+    if axis == to:
+        return x
+    order = [i for i in range(x.ndim) if i != axis]
+    order.insert(to, axis)
+    return classify(ops.transpose(x, order), x)
+
+
 class _Plain(HybridBlock):
     """A layer made of operations, with its printed text."""
 
@@ -80,13 +101,14 @@ class Dense(_Layer):
                  bias_initializer="zeros", in_units=0, **common):
         _float32(dtype, "Dense")
         inner = _nn.Dense(units, activation=_activation(activation), no_bias=not use_bias, no_flatten=not flatten,
-                          in_units=in_units, weight_init=for_layer(weight_initializer), bias_init=for_layer(bias_initializer))
+                          in_units=in_units, weight_init=for_layer(weight_initializer), bias_init=for_layer(bias_initializer) if use_bias else None)
 
         def text(layer):
             known = _sizes(layer)[1] if len(_sizes(layer)) > 1 else 0
             return f"{known or None} -> {units}, " + (f"Activation({activation})" if activation else "linear")
 
         super().__init__(inner, text, **common)
+        _keep(self, weight=weight_initializer, **({"bias": bias_initializer} if use_bias else {}))
 
 
 class Conv2D(_Layer):
@@ -98,7 +120,7 @@ class Conv2D(_Layer):
             raise not_here(f"Conv2D(layout={layout!r})", "layout NCHW")
         inner = _nn.Conv2d(channels, kernel=kernel_size, stride=strides, pad=padding, dilation=dilation, groups=groups,
                            no_bias=not use_bias, activation=_activation(activation), in_channels=in_channels,
-                           weight_init=for_layer(weight_initializer), bias_init=for_layer(bias_initializer))
+                           weight_init=for_layer(weight_initializer), bias_init=for_layer(bias_initializer) if use_bias else None)
 
         def text(layer):
             known = _sizes(layer)[1]
@@ -108,30 +130,38 @@ class Conv2D(_Layer):
                 f", groups={groups}" if groups != 1 else "") + ("" if use_bias else ", bias=False") + _ending(activation)
 
         super().__init__(inner, text, **common)
+        _keep(self, weight=weight_initializer, **({"bias": bias_initializer} if use_bias else {}))
 
 
-def _pooling(size, strides, padding, ceil_mode, whole, kind):
+def _pooling(size, strides, padding, ceil_mode, whole, kind, layout):
     return (f"size={pair(size)}, stride={pair(strides)}, padding={pair(padding)}, ceil_mode={ceil_mode}, "
-            f"global_pool={whole}, pool_type={kind}, layout=NCHW")
+            f"global_pool={whole}, pool_type={kind}, layout={layout}")
 
 
-def _images(layout, name):
-    if layout != "NCHW":
-        raise not_here(f"{name}(layout={layout!r})", "layout NCHW")
+class _OfImages(_Layer):
+    """A layer of images whose channels may be at the end."""
+
+    def _lay_out(self, layout):
+        if layout not in ("NCHW", "NHWC"):
+            raise ValueError(f"{type(self).__name__}: Only NCHW and NHWC layouts are valid for 2D Pooling, got {layout!r}")
+        object.__setattr__(self, "_last", layout == "NHWC")
+
+    def __call__(self, x):
+        return _moved(super().__call__(_moved(x, -1, 1)), 1, -1) if self._last else super().__call__(x)
 
 
-class _Pool(_Layer):
+class _Pool(_OfImages):
     _type = "max"
 
     def __init__(self, pool_size, strides, padding, ceil_mode, layout, exclude_pad=False, **common):
-        _images(layout, type(self).__name__)
         size, strides = pair(pool_size, "pool_size"), pool_size if strides is None else strides
         options = {"stride": pair(strides, "strides"), "pad": pair(padding, "padding"), "ceil": ceil_mode, "exclude_pad": exclude_pad}
         if size[0] == size[1]:
             inner = (_nn.MaxPool2d if self._type == "max" else _nn.AvgPool2d)(size[0], **options)
         else:
             inner = _Function(lambda x: ops.pool2d(x, type=self._type, kernel=size, **options))
-        super().__init__(inner, _pooling(pool_size, strides, padding, ceil_mode, False, self._type), **common)
+        super().__init__(inner, _pooling(pool_size, strides, padding, ceil_mode, False, self._type, layout), **common)
+        self._lay_out(layout)
 
 
 class MaxPool2D(_Pool):
@@ -150,20 +180,20 @@ class AvgPool2D(_Pool):
         super().__init__(pool_size, strides, padding, ceil_mode, layout, not count_include_pad, **common)
 
 
-class GlobalAvgPool2D(_Layer):
+class GlobalAvgPool2D(_OfImages):
     """The mean of each channel."""
 
     def __init__(self, layout="NCHW", **common):
-        _images(layout, type(self).__name__)
-        super().__init__(_nn.GlobalAvgPool2d(), _pooling(1, 1, 0, True, True, "avg"), **common)
+        super().__init__(_nn.GlobalAvgPool2d(), _pooling(1, 1, 0, True, True, "avg", layout), **common)
+        self._lay_out(layout)
 
 
-class GlobalMaxPool2D(_Layer):
+class GlobalMaxPool2D(_OfImages):
     """The maximum of each channel."""
 
     def __init__(self, layout="NCHW", **common):
-        _images(layout, type(self).__name__)
-        super().__init__(_nn.GlobalMaxPool2d(), _pooling(1, 1, 0, True, True, "max"), **common)
+        super().__init__(_nn.GlobalMaxPool2d(), _pooling(1, 1, 0, True, True, "max", layout), **common)
+        self._lay_out(layout)
 
 
 class _Windows(_Plain):
@@ -194,44 +224,66 @@ class _Windows(_Plain):
         return f"{type(self).__name__}({self._known or None} -> {self._channels}, {self._text}{end})"
 
 
-def _length(value, name):
-    """An option of windows over one axis, as a tuple."""
-    value = value if isinstance(value, (tuple, list)) else (value,)
-    if len(value) != 1 or not hasattr(value[0], "__index__"):
-        raise TypeError(f"{name} is {value!r}, one whole number is needed")
-    return tuple(value)
+def _lengths(n, **options):
+    """Options of windows over n axes, as tuples."""
+    found = []
+    for name, value in options.items():
+        value = tuple(value) if isinstance(value, (tuple, list)) else (value,) * n
+        if len(value) != n or not all(hasattr(v, "__index__") for v in value):
+            raise TypeError(f"{name} is {value!r}, {n} whole number{'s are' if n > 1 else ' is'} needed")
+        found.append(value)
+    return found
 
 
-class Conv1D(_Windows):
+def _windows_text(kernel, stride, pad, dilate, groups, use_bias, adj=None):
+    """The options of a convolution as MXNet prints them."""
+    n = len(kernel)
+    return f"kernel_size={kernel}, stride={stride}" + (f", padding={pad}" if pad != (0,) * n else "") + (
+        f", dilation={dilate}" if dilate != (1,) * n else "") + (f", output_padding={adj}" if adj and adj != (0,) * n else "") + (
+        f", groups={groups}" if groups != 1 else "") + ("" if use_bias else ", bias=False")
+
+
+class _Convolution(_Windows):
+    _function, _layout = "Convolution", "NCW"
+
+    def __init__(self, channels, kernel_size, strides, padding, dilation, groups, layout, activation, use_bias, weight_initializer,
+                 bias_initializer, in_channels, **common):
+        kernel, stride, pad, dilate = _lengths(len(self._layout) - 2, kernel_size=kernel_size, strides=strides, padding=padding, dilation=dilation)
+        super().__init__(channels, kernel, {"stride": stride, "pad": pad, "dilate": dilate, "num_group": groups},
+                         _windows_text(kernel, stride, pad, dilate, groups, use_bias), activation, use_bias, weight_initializer,
+                         bias_initializer, in_channels, layout, self._layout, **common)  # fmt: skip
+
+
+class Conv1D(_Convolution):
     """A convolution of rows (n, channels, width)."""
-
-    _function = "Convolution"
 
     def __init__(self, channels, kernel_size, strides=1, padding=0, dilation=1, groups=1, layout="NCW", activation=None, use_bias=True,
                  weight_initializer=None, bias_initializer="zeros", in_channels=0, **common):
-        kernel, stride, pad, dilate = (_length(v, n) for v, n in ((kernel_size, "kernel_size"), (strides, "strides"), (padding, "padding"),
-                                                                  (dilation, "dilation")))  # fmt: skip
-        text = f"kernel_size={kernel}, stride={stride}" + (f", padding={pad}" if pad != (0,) else "") + (
-            f", dilation={dilate}" if dilate != (1,) else "") + (f", groups={groups}" if groups != 1 else "") + (
-            "" if use_bias else ", bias=False")
-        super().__init__(channels, kernel, {"stride": stride, "pad": pad, "dilate": dilate, "num_group": groups}, text, activation, use_bias,
-                         weight_initializer, bias_initializer, in_channels, layout, "NCW", **common)
+        super().__init__(channels, kernel_size, strides, padding, dilation, groups, layout, activation, use_bias, weight_initializer,
+                         bias_initializer, in_channels, **common)
 
 
-class Conv2DTranspose(_Windows):
-    """A transposed convolution of images."""
+class Conv3D(_Convolution):
+    """A convolution of (n, channels, depth, height, width)."""
 
-    _function = "Deconvolution"
+    _layout = "NCDHW"
 
-    def __init__(self, channels, kernel_size, strides=(1, 1), padding=(0, 0), output_padding=(0, 0), dilation=(1, 1), groups=1, layout="NCHW",
+    def __init__(self, channels, kernel_size, strides=(1, 1, 1), padding=(0, 0, 0), dilation=(1, 1, 1), groups=1, layout="NCDHW",
                  activation=None, use_bias=True, weight_initializer=None, bias_initializer="zeros", in_channels=0, **common):
-        kernel, stride, pad, dilate, adj = map(pair, (kernel_size, strides, padding, dilation, output_padding))
-        text = f"kernel_size={kernel}, stride={stride}" + (f", padding={pad}" if pad != (0, 0) else "") + (
-            f", dilation={dilate}" if dilate != (1, 1) else "") + (f", output_padding={adj}" if adj != (0, 0) else "") + (
-            f", groups={groups}" if groups != 1 else "") + ("" if use_bias else ", bias=False")
+        super().__init__(channels, kernel_size, strides, padding, dilation, groups, layout, activation, use_bias, weight_initializer,
+                         bias_initializer, in_channels, **common)
+
+
+class _Transposed(_Windows):
+    _function, _layout = "Deconvolution", "NCHW"
+
+    def __init__(self, channels, kernel_size, strides, padding, output_padding, dilation, groups, layout, activation, use_bias,
+                 weight_initializer, bias_initializer, in_channels, **common):
+        kernel, stride, pad, dilate, adj = _lengths(len(self._layout) - 2, kernel_size=kernel_size, strides=strides, padding=padding,
+                                                    dilation=dilation, output_padding=output_padding)
         options = {"stride": stride, "pad": pad, "dilate": dilate, "adj": adj, "num_group": groups}
-        super().__init__(channels, kernel, options, text, activation, use_bias, weight_initializer, bias_initializer, in_channels, layout,
-                         "NCHW", **common)
+        super().__init__(channels, kernel, options, _windows_text(kernel, stride, pad, dilate, groups, use_bias, adj), activation, use_bias,
+                         weight_initializer, bias_initializer, in_channels, layout, self._layout, **common)  # fmt: skip
 
     def _shape(self, channels):
         return (-1 if channels < 0 else channels, self._channels // self._options["num_group"], *self._kernel)
@@ -240,44 +292,123 @@ class Conv2DTranspose(_Windows):
         return super().__repr__().replace(f"{self._known or None} -> {self._channels}", f"{self._channels} -> {self._known or None}", 1)
 
 
-class _Pool1D(_Plain):
-    _type, _whole = "max", False
+class Conv1DTranspose(_Transposed):
+    """A transposed convolution of rows."""
 
-    def __init__(self, pool_size=2, strides=None, padding=0, layout="NCW", ceil_mode=False, count_include_pad=True, **common):
-        if layout != "NCW":
-            raise not_here(f"{type(self).__name__}(layout={layout!r})", "layout NCW")
-        size, stride, pad = (_length(v, n) for v, n in ((pool_size, "pool_size"), (pool_size if strides is None else strides, "strides"),
-                                                        (padding, "padding")))  # fmt: skip
+    _layout = "NCW"
+
+    def __init__(self, channels, kernel_size, strides=1, padding=0, output_padding=0, dilation=1, groups=1, layout="NCW", activation=None,
+                 use_bias=True, weight_initializer=None, bias_initializer="zeros", in_channels=0, **common):
+        super().__init__(channels, kernel_size, strides, padding, output_padding, dilation, groups, layout, activation, use_bias,
+                         weight_initializer, bias_initializer, in_channels, **common)
+
+
+class Conv2DTranspose(_Transposed):
+    """A transposed convolution of images."""
+
+    def __init__(self, channels, kernel_size, strides=(1, 1), padding=(0, 0), output_padding=(0, 0), dilation=(1, 1), groups=1, layout="NCHW",
+                 activation=None, use_bias=True, weight_initializer=None, bias_initializer="zeros", in_channels=0, **common):
+        super().__init__(channels, kernel_size, strides, padding, output_padding, dilation, groups, layout, activation, use_bias,
+                         weight_initializer, bias_initializer, in_channels, **common)
+
+
+class Conv3DTranspose(_Transposed):
+    """A transposed convolution of (n, channels, depth, height, width)."""
+
+    _layout = "NCDHW"
+
+    def __init__(self, channels, kernel_size, strides=(1, 1, 1), padding=(0, 0, 0), output_padding=(0, 0, 0), dilation=(1, 1, 1), groups=1,
+                 layout="NCDHW", activation=None, use_bias=True, weight_initializer=None, bias_initializer="zeros", in_channels=0, **common):
+        super().__init__(channels, kernel_size, strides, padding, output_padding, dilation, groups, layout, activation, use_bias,
+                         weight_initializer, bias_initializer, in_channels, **common)
+
+
+class _Windowed(_Plain):
+    """Pooling over one axis or three."""
+
+    _type, _whole, _layout = "max", False, "NCW"
+
+    def __init__(self, pool_size=2, strides=None, padding=0, layout=None, ceil_mode=False, count_include_pad=True, **common):
+        layout, last = layout or self._layout, f"N{self._layout[2:]}C"
+        if layout not in (self._layout, last):
+            raise ValueError(f"{type(self).__name__}: layout is {layout!r}; these are {self._layout} and {last}")
+        size, stride, pad = _lengths(len(self._layout) - 2, pool_size=pool_size, strides=pool_size if strides is None else strides, padding=padding)
         super().__init__(f"size={size}, stride={stride}, padding={pad}, ceil_mode={ceil_mode}, global_pool={self._whole}, "
-                         f"pool_type={self._type}, layout=NCW", **common)  # fmt: skip
-        self._options = {"kernel": size, "stride": stride, "pad": pad, "pool_type": self._type, "global_pool": self._whole,
+                         f"pool_type={self._type}, layout={layout}", **common)  # fmt: skip
+        self._options = {"kernel": size, "stride": stride, "pad": pad, "pool_type": self._type, "global_pool": self._whole, "layout": layout,
                          "pooling_convention": "full" if ceil_mode else "valid", "count_include_pad": count_include_pad}  # fmt: skip
 
     def hybrid_forward(self, F, x):
         return F.Pooling(x, **self._options)
 
 
-class MaxPool1D(_Pool1D):
+class MaxPool1D(_Windowed):
     """The maximum of windows of rows."""
 
+    def __init__(self, pool_size=2, strides=None, padding=0, layout="NCW", ceil_mode=False, **common):
+        super().__init__(pool_size, strides, padding, layout, ceil_mode, **common)
 
-class AvgPool1D(_Pool1D):
+
+class AvgPool1D(_Windowed):
     """The mean of windows of rows."""
 
     _type = "avg"
 
+    def __init__(self, pool_size=2, strides=None, padding=0, layout="NCW", ceil_mode=False, count_include_pad=True, **common):
+        super().__init__(pool_size, strides, padding, layout, ceil_mode, count_include_pad, **common)
 
-class GlobalMaxPool1D(_Pool1D):
-    """The maximum of each channel of rows."""
+
+class MaxPool3D(_Windowed):
+    """The maximum of windows of (n, channels, depth, height, width)."""
+
+    _layout = "NCDHW"
+
+    def __init__(self, pool_size=(2, 2, 2), strides=None, padding=0, ceil_mode=False, layout="NCDHW", **common):
+        super().__init__(pool_size, strides, padding, layout, ceil_mode, **common)
+
+
+class AvgPool3D(_Windowed):
+    """The mean of windows of (n, channels, depth, height, width)."""
+
+    _type, _layout = "avg", "NCDHW"
+
+    def __init__(self, pool_size=(2, 2, 2), strides=None, padding=0, ceil_mode=False, layout="NCDHW", count_include_pad=True, **common):
+        super().__init__(pool_size, strides, padding, layout, ceil_mode, count_include_pad, **common)
+
+
+class _Whole(_Windowed):
+    """Pooling of all of each channel."""
 
     _whole = True
 
-    def __init__(self, layout="NCW", **common):
+    def __init__(self, layout=None, **common):
         super().__init__(1, None, 0, layout, True, **common)
+
+
+class GlobalMaxPool1D(_Whole):
+    """The maximum of each channel of rows."""
+
+    def __init__(self, layout="NCW", **common):
+        super().__init__(layout, **common)
 
 
 class GlobalAvgPool1D(GlobalMaxPool1D):
     """The mean of each channel of rows."""
+
+    _type = "avg"
+
+
+class GlobalMaxPool3D(_Whole):
+    """The maximum of each channel of (n, channels, depth, height, width)."""
+
+    _layout = "NCDHW"
+
+    def __init__(self, layout="NCDHW", **common):
+        super().__init__(layout, **common)
+
+
+class GlobalAvgPool3D(GlobalMaxPool3D):
+    """The mean of each channel of (n, channels, depth, height, width)."""
 
     _type = "avg"
 
@@ -293,46 +424,52 @@ class ReflectionPad2D(_Plain):
         return F.pad(x, mode="reflect", pad_width=self._padding)
 
 
-def _standard(gamma, beta, name):
-    if (gamma, beta) != ("ones", "zeros"):
-        raise not_here(f"{name}(gamma_initializer={gamma!r}, beta_initializer={beta!r})", "ones and zeros, then set_data")
-
-
 class BatchNorm(_Layer):
-    """Batch normalisation over the channels."""
+    """Batch normalisation over the channels, which are on an axis."""
 
     def __init__(self, axis=1, momentum=0.9, epsilon=1e-5, center=True, scale=True, use_global_stats=False, beta_initializer="zeros",
                  gamma_initializer="ones", running_mean_initializer="zeros", running_variance_initializer="ones", in_channels=0, **common):
-        _standard(gamma_initializer, beta_initializer, "BatchNorm")
-        if (running_mean_initializer, running_variance_initializer) != ("zeros", "ones"):
-            raise not_here("BatchNorm(running_mean_initializer=…)", "zeros for the mean, ones for the variance")
-        if axis != 1:
-            raise not_here(f"BatchNorm(axis={axis})", "axis 1")
-        if use_global_stats:
-            raise not_here("BatchNorm(use_global_stats=True)", "autograd.predict_mode")
         inner = _nn.BatchNorm(eps=epsilon, momentum=momentum, no_scale=not scale, no_center=not center, in_channels=in_channels)
 
         def text(layer):
             known = layer.params.find("running_mean").shape[0]
-            return (f"axis=1, eps={epsilon}, momentum={momentum}, fix_gamma={not scale}, "
-                    f"use_global_stats=False, in_channels={known or None}")
+            return (f"axis={axis}, eps={epsilon}, momentum={momentum}, fix_gamma={not scale}, "
+                    f"use_global_stats={use_global_stats}, in_channels={known or None}")
 
         super().__init__(inner, text, **common)
+        object.__setattr__(self, "_channels_at", axis)
+        object.__setattr__(self, "_fixed", use_global_stats)
+        for name, value, usual in (("beta", beta_initializer, "zeros"), ("gamma", gamma_initializer, "ones"),
+                                   ("running_mean", running_mean_initializer, "zeros"), ("running_var", running_variance_initializer, "ones")):  # fmt: skip
+            keep(self.params.find(name), value, usual)
+
+    def __call__(self, x):
+        moved = _moved(x, self._channels_at, 1) if x.ndim and x.ndim > 1 else x
+        if self._fixed and is_training():
+            with predict_mode():
+                y = super().__call__(moved)
+        else:
+            y = super().__call__(moved)
+        return _moved(y, 1, self._channels_at) if moved is not x else y
 
 
 class LayerNorm(_Layer):
-    """Normalisation over the last axis."""
+    """Normalisation over an axis."""
 
     def __init__(self, axis=-1, epsilon=1e-5, center=True, scale=True, beta_initializer="zeros", gamma_initializer="ones", in_channels=0,
                  **common):
-        _standard(gamma_initializer, beta_initializer, "LayerNorm")
-        if axis != -1 or not center or not scale:
-            raise not_here("LayerNorm over another axis than the last, or without scale or center", "nd.LayerNorm")
-
         def text(layer):
-            return f"eps={epsilon}, axis=-1, center=True, scale=True, in_channels={layer.params.find('gamma').shape[0]}"
+            return f"eps={epsilon}, axis={axis}, center={center}, scale={scale}, in_channels={layer.params.find('gamma').shape[0]}"
 
         super().__init__(_nn.LayerNorm(eps=epsilon, in_channels=in_channels), text, **common)
+        object.__setattr__(self, "_along", axis)
+        for name, value, usual, trained in (("beta", beta_initializer, "zeros", center), ("gamma", gamma_initializer, "ones", scale)):
+            keep(self.params.find(name), value, usual)
+            if not trained:
+                self.params.find(name).grad_req = "null"
+
+    def __call__(self, x):
+        return _moved(super().__call__(_moved(x, self._along, -1)), -1, self._along) if self._along != -1 else super().__call__(x)
 
 
 class _Norm(_Plain):
@@ -353,16 +490,20 @@ class InstanceNorm(_Norm):
 
     def __init__(self, axis=1, epsilon=1e-5, center=True, scale=False, beta_initializer="zeros", gamma_initializer="ones", in_channels=0,
                  **common):
-        if axis != 1:
-            raise not_here(f"InstanceNorm(axis={axis})", "axis 1")
-        text = f"eps={epsilon}, axis=1, center={center}, scale={scale}, in_channels="
+        text = f"eps={epsilon}, axis={axis}, center={center}, scale={scale}, in_channels="
         super().__init__(epsilon, center, scale, beta_initializer, gamma_initializer, in_channels, text, **common)
+        self._channels_at = axis
+
+    def _fit(self, x):
+        for p in (self.gamma, self.beta):
+            fit(p, (x.shape[self._channels_at],))
 
     def __repr__(self):
         return f"InstanceNorm({self._text}{self.gamma.shape[0]})"
 
     def hybrid_forward(self, F, x, gamma, beta):
-        return F.InstanceNorm(x, gamma, beta, eps=self._eps)
+        y = F.InstanceNorm(_moved(x, self._channels_at, 1), gamma, beta, eps=self._eps)
+        return _moved(y, 1, self._channels_at)
 
 
 class GroupNorm(_Norm):
@@ -482,9 +623,11 @@ class Dropout(_Layer):
     """Elements become zero with probability rate in training."""
 
     def __init__(self, rate, axes=(), **common):
-        if axes:
-            raise not_here("Dropout(axes=…)", "Dropout without axes")
-        super().__init__(_nn.Dropout(rate), f"p = {rate}, axes=()", **common)
+        super().__init__(_nn.Dropout(rate), f"p = {rate}, axes={axes}", **common)
+        object.__setattr__(self, "_options", (rate, "training", axes))
+
+    def __call__(self, x):
+        return _dropout(x, *self._options) if self._options[2] else super().__call__(x)
 
 
 class Flatten(_Layer):
@@ -499,13 +642,14 @@ class Embedding(_Layer):
 
     def __init__(self, input_dim, output_dim, dtype="float32", weight_initializer=None, sparse_grad=False, **common):
         _float32(dtype, "Embedding")
-        if weight_initializer is not None or sparse_grad:
-            raise not_here("Embedding(weight_initializer=…) or sparse_grad", "initialize(init), and dense gradients")
+        if sparse_grad:
+            raise not_here("Embedding(sparse_grad=True)", "dense gradients")
         super().__init__(_nn.Embedding(input_dim, output_dim), f"{input_dim} -> {output_dim}, float32", **common)
+        keep(self.params.find("weight"), weight_initializer)
 
     def __call__(self, x):
         # MXNet also takes words as floats.
-        return super().__call__(x if "int32" in str(getattr(x, "dtype", "int32")) else classify(ops.cast(x, "int32"), x))
+        return super().__call__(numbers_of(x) if hasattr(x, "dtype") else x)
 
 
 class Sequential(Block):

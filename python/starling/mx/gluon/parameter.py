@@ -66,6 +66,7 @@ class Parameter:
 
     def _fill(self, inner, block, name, own):
         self._inner, self._block, self._name, self._own = inner, block, name, own
+        self._given = own  # the initialiser of its layer, which goes before that of a network
         self._asked = None  # the tensor to which Python attached a gradient, and its grad_req
         self._standalone, self._grad_req, self.lr_mult, self.wd_mult = False, None, 1.0, 1.0
 
@@ -135,7 +136,9 @@ class Parameter:
 
     def _begin(self, own):
         """Called when its block is initialised; own is an initialiser in Python."""
-        if own is not None and self._own is None and (self._name or self.name.endswith("weight")):
+        if self._given is not None:
+            self._own = self._given
+        elif own is not None and self._own is None and (self._name or self.name.endswith("weight")):
             self._own = own
         self._settle()
 

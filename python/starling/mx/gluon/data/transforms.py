@@ -6,7 +6,8 @@ import numpy
 
 from ...._tensor import Tensor, array
 from ..._signed import as_mxnet as _as_mxnet
-from ...unsupported import missing, not_here
+from ..._resize import resized
+from ...unsupported import missing
 
 
 class _Transform:
@@ -76,24 +77,6 @@ class Compose(_Transform):
         return (x, *rest) if rest else x
 
 
-def _weights(size, wanted):
-    """(lower indices, upper indices, weights of the upper ones) of bilinear resizing."""
-    at = numpy.clip((numpy.arange(wanted) + 0.5) * size / wanted - 0.5, 0, size - 1)
-    low = at.astype(int)
-    return low, numpy.minimum(low + 1, size - 1), (at - low).astype(numpy.float32)
-
-
-def _resized(x, width, height, interpolation=1):
-    if interpolation not in (0, 1):
-        raise not_here(f"Resize(interpolation={interpolation})", "0 (nearest) or 1 (bilinear)")
-    if interpolation == 0:
-        return x[(numpy.arange(height) * x.shape[0] // height)][:, numpy.arange(width) * x.shape[1] // width]
-    (top, bottom, down), (left, right, along) = _weights(x.shape[0], height), _weights(x.shape[1], width)
-    rows = x[top] * (1 - down)[:, None, None] + x[bottom] * down[:, None, None]
-    made = rows[:, left] * (1 - along)[:, None] + rows[:, right] * along[:, None]
-    return (numpy.rint(made) if x.dtype.kind in "iu" else made).astype(x.dtype)
-
-
 def _pair(size):
     return (size, size) if isinstance(size, int) else tuple(size)
 
@@ -109,7 +92,7 @@ class Resize(_Transform):
         if self._keep and isinstance(self._size, int):
             h, w = x.shape[:2]
             width, height = (self._size, int(h * self._size / w)) if h > w else (int(w * self._size / h), self._size)
-        return _resized(x, width, height, self._how)
+        return resized(x, width, height, self._how)
 
 
 def _cut(x, width, height, left, top):
@@ -126,7 +109,7 @@ class CenterCrop(_Transform):
         width, height = self._size
         w, h = min(width, x.shape[1]), min(height, x.shape[0])
         part = _cut(x, w, h, (x.shape[1] - w) // 2, (x.shape[0] - h) // 2)
-        return part if (w, h) == (width, height) else _resized(part, width, height, self._how)
+        return part if (w, h) == (width, height) else resized(part, width, height, self._how)
 
 
 class RandomResizedCrop(_Transform):
@@ -143,8 +126,8 @@ class RandomResizedCrop(_Transform):
             width, height = int(round((area * ratio) ** 0.5)), int(round((area / ratio) ** 0.5))
             if 0 < width <= w and 0 < height <= h:
                 part = _cut(x, width, height, numpy.random.randint(w - width + 1), numpy.random.randint(h - height + 1))
-                return _resized(part, *self._size, self._how)
-        return _resized(x, *self._size, self._how)
+                return resized(part, *self._size, self._how)
+        return resized(x, *self._size, self._how)
 
 
 class RandomFlipLeftRight(_Transform):
@@ -162,5 +145,137 @@ class RandomFlipTopBottom(RandomFlipLeftRight):
     _axis = 0
 
 
+class CropResize(_Transform):
+    """The part of an image from (x, y) on, of that width and height, resized to size."""
+
+    def __init__(self, x, y, width, height, size=None, interpolation=None):
+        self._part, self._size, self._how = (x, y, width, height), size and _pair(size), 1 if interpolation is None else interpolation
+
+    def _of(self, image):
+        x, y, width, height = self._part
+        if x + width > image.shape[1] or y + height > image.shape[0]:
+            raise ValueError(f"CropResize: {width} × {height} from ({x}, {y}) on is not within an image of {image.shape[1]} × {image.shape[0]}")
+        part = _cut(image, width, height, x, y)
+        return resized(part, *self._size, self._how) if self._size else part
+
+
+class RandomCrop(_Transform):
+    """A random part of an image that pad pixels of pad_value surround; one that is too small is enlarged."""
+
+    def __init__(self, size, pad=None, interpolation=1):
+        self._size, self._pad, self._how = _pair(size), pad, interpolation
+
+    def _of(self, x):
+        if self._pad:
+            x = numpy.pad(x, self._pad if isinstance(self._pad, tuple) else ((self._pad,) * 2, (self._pad,) * 2, (0, 0)))
+        width, height = self._size
+        w, h = min(width, x.shape[1]), min(height, x.shape[0])
+        part = _cut(x, w, h, numpy.random.randint(x.shape[1] - w + 1), numpy.random.randint(x.shape[0] - h + 1))
+        return part if (w, h) == (width, height) else resized(part, width, height, self._how)
+
+
+def _as_type(made, x):
+    """Floats as the image's type: bytes lose their fractions, and stay between 0 and 255."""
+    return numpy.clip(made, 0, 255).astype(x.dtype) if x.dtype == numpy.uint8 else made.astype(x.dtype)
+
+
+_GREY = numpy.array([0.299, 0.587, 0.114], numpy.float32)
+
+
+class _Jitter(_Transform):
+    """A change by a random factor around 1."""
+
+    def __init__(self, strength):
+        if not strength >= 0:
+            raise ValueError(f"{type(self).__name__}: {strength} is not a number from 0 on")
+        self._range = max(0, 1 - strength), 1 + strength
+
+    def _of(self, x):
+        return _as_type(self._changed(x.astype(numpy.float32), numpy.float32(numpy.random.uniform(*self._range))), x)
+
+
+class RandomBrightness(_Jitter):
+    """Brightness times a random factor."""
+
+    def _changed(self, x, factor):
+        return x * factor
+
+
+class RandomContrast(_Jitter):
+    """Contrast times a random factor: towards, or away from, the mean of the grey values."""
+
+    def _changed(self, x, factor):
+        return x * factor + (x @ _GREY if x.shape[2] == 3 else x).mean() * (1 - factor)
+
+
+class RandomSaturation(_Jitter):
+    """Saturation times a random factor: towards, or away from, each pixel's grey value."""
+
+    def _changed(self, x, factor):
+        return x * factor + (x @ _GREY)[..., None] * (1 - factor)
+
+
+_YIQ = numpy.array([[0.299, 0.587, 0.114], [0.596, -0.274, -0.321], [0.211, -0.523, 0.311]])
+_RGB = numpy.linalg.inv(_YIQ)
+
+
+class RandomHue(_Jitter):
+    """Colours turned by a random angle."""
+
+    def _changed(self, x, factor):
+        angle = (factor - 1) * numpy.pi
+        turn = numpy.array([[1, 0, 0], [0, numpy.cos(angle), -numpy.sin(angle)], [0, numpy.sin(angle), numpy.cos(angle)]])
+        return x @ (_RGB @ turn @ _YIQ).T
+
+
+class RandomColorJitter(_Transform):
+    """Random brightness, contrast, saturation and hue, in a random order."""
+
+    def __init__(self, brightness=0, contrast=0, saturation=0, hue=0):
+        kinds = ((RandomBrightness, brightness), (RandomContrast, contrast), (RandomSaturation, saturation), (RandomHue, hue))
+        self._all = [kind(strength) for kind, strength in kinds if strength]
+
+    def _of(self, x):
+        for i in numpy.random.permutation(len(self._all)):
+            x = self._all[i]._of(x)
+        return x
+
+
+_EIGVAL = numpy.array([55.46, 4.794, 1.148])
+_EIGVEC = numpy.array([[-0.5675, 0.7192, 0.4009], [-0.5808, -0.0045, -0.8140], [-0.5836, -0.6948, 0.4203]])
+
+
+class RandomLighting(_Transform):
+    """Noise along the principal components of colours, with the deviation alpha."""
+
+    def __init__(self, alpha):
+        self._alpha = alpha
+
+    def _of(self, x):
+        return _as_type(x + _EIGVEC @ (numpy.random.normal(0, self._alpha, 3) * _EIGVAL), x)
+
+
+class RandomGray(_Transform):
+    """Grey with probability p."""
+
+    def __init__(self, p=0.5):
+        self._p = p
+
+    def _of(self, x):
+        return _as_type(numpy.repeat((x @ _GREY)[..., None], 3, -1), x) if numpy.random.rand() < self._p else x
+
+
+class RandomApply(_Transform):
+    """Another transform with probability p."""
+
+    def __init__(self, transforms, p=0.5):
+        self._inner, self._p = transforms, p
+
+    def __call__(self, x, *rest):
+        x = self._inner(x) if numpy.random.rand() < self._p else x
+        return (x, *rest) if rest else x
+
+
+HybridCompose, HybridRandomApply = Compose, RandomApply
 _as_mxnet("gluon.data.vision.transforms", globals())
 __getattr__ = missing("mx.gluon.data.vision.transforms")

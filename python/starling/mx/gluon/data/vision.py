@@ -1,12 +1,14 @@
 """mx.gluon.data.vision: data sets of images on this machine, and transforms."""
 import os
 import pathlib
+import warnings
 
 import numpy
 
 from .... import _whole_files
 from ...unsupported import missing
 from . import transforms
+from ._datasets import Dataset, RecordFileDataset
 
 
 def _idx(path):
@@ -14,7 +16,7 @@ def _idx(path):
     return numpy.frombuffer(data, numpy.uint8).reshape(shape)
 
 
-class MNIST:
+class MNIST(Dataset):
     """Labelled images (height, width, 1) of bytes from a folder of files in MNIST's format."""
 
     _folder = None
@@ -60,7 +62,7 @@ class MNIST:
 
 def _now(data):
     """The current samples."""
-    from . import SimpleDataset
+    from ._datasets import SimpleDataset
 
     return SimpleDataset([data[i] for i in range(len(data))])
 
@@ -69,6 +71,85 @@ class FashionMNIST(MNIST):
     """Fashion-MNIST; without another folder from the Debian package dataset-fashion-mnist."""
 
     _folder = "/usr/share/datasets/fashion-mnist"
+
+
+class CIFAR10(MNIST):
+    """Labelled images (32, 32, 3) of bytes from a folder of files in CIFAR-10's binary format."""
+
+    _parts, _heads, _label = ([f"data_batch_{i}.bin" for i in range(1, 6)], ["test_batch.bin"]), 1, 0
+
+    def __init__(self, root=None, train=True, transform=None):
+        folder = pathlib.Path(os.path.expanduser(root or "."))
+        rows = [self._rows(found) for name in self._parts[0 if train else 1] for found in sorted(folder.rglob(name))[:1]]
+        if not rows:
+            raise FileNotFoundError(f"no {self._parts[0 if train else 1][0]} in {folder}; nothing is downloaded here")
+        rows = numpy.concatenate(rows)
+        self._labels = rows[:, self._label].astype(numpy.int32)
+        self._images = rows[:, self._heads :].reshape((-1, 3, 32, 32)).transpose((0, 2, 3, 1))
+        self._first, self._both = None, transform
+
+    def _rows(self, path):
+        data = numpy.fromfile(path, numpy.uint8)
+        if not data.size or data.size % (self._heads + 3072):
+            raise OSError(f"{path} is not a file of {type(self).__name__}: its length is {data.size}")
+        return data.reshape((-1, self._heads + 3072))
+
+
+class CIFAR100(CIFAR10):
+    """Labelled images from a folder of files in CIFAR-100's binary format; fine_label: 100 classes, else 20."""
+
+    _parts, _heads = (["train.bin"], ["test.bin"]), 2
+
+    def __init__(self, root=None, fine_label=False, train=True, transform=None):
+        self._label = 1 if fine_label else 0
+        super().__init__(root, train, transform)
+
+
+class ImageFolderDataset(Dataset):
+    """Images in the subfolders of a folder; each subfolder is a class, in the order of their names."""
+
+    def __init__(self, root, flag=1, transform=None):
+        self._root, self._flag, self._transform = os.path.expanduser(root), flag, transform
+        self._exts = [".jpg", ".jpeg", ".png"]
+        self.synsets, self.items = [], []
+        for name in sorted(os.listdir(self._root)):
+            path = os.path.join(self._root, name)
+            if not os.path.isdir(path):
+                warnings.warn(f"Ignoring {path}, which is not a directory.", stacklevel=3)
+                continue
+            label = len(self.synsets)
+            self.synsets.append(name)
+            for file in sorted(os.listdir(path)):
+                if os.path.splitext(file)[1].lower() in self._exts:
+                    self.items.append((os.path.join(path, file), label))
+                else:
+                    warnings.warn(f"Ignoring {file} of type {os.path.splitext(file)[1]}. Only support {', '.join(self._exts)}", stacklevel=3)
+
+    def __len__(self):
+        return len(self.items)
+
+    def __getitem__(self, i):
+        from ... import image
+
+        picture, label = image.imread(self.items[i][0], self._flag), self.items[i][1]
+        return self._transform(picture, label) if self._transform is not None else (picture, label)
+
+
+class ImageRecordDataset(Dataset):
+    """Images in a file of records (recordio) with an index."""
+
+    def __init__(self, filename, flag=1, transform=None):
+        self._records, self._flag, self._transform = RecordFileDataset(filename), flag, transform
+
+    def __len__(self):
+        return len(self._records)
+
+    def __getitem__(self, i):
+        from ... import image, recordio
+
+        header, data = recordio.unpack(self._records[i])
+        picture = image.imdecode(data, self._flag)
+        return self._transform(picture, header.label) if self._transform is not None else (picture, header.label)
 
 
 __getattr__ = missing("mx.gluon.data.vision")

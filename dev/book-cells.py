@@ -1,0 +1,219 @@
+"""Runs the cells of one file of a book, for book-check: book-cells.py mxnet|starling FOLDER FILE SECONDS SEED [--tests].
+
+Prints a line for each cell: {"cell", "error", "text", "values"}.  `import mxnet` means starling.mx on Starling's side.
+"""
+import ast
+import importlib
+import importlib.abc
+import importlib.util
+import json
+import os
+import pathlib
+import re
+import signal
+import sys
+import tempfile
+import types
+import warnings
+
+SIDE, FOLDER, FILE, SECONDS = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3]), int(sys.argv[4])
+SEED = int(sys.argv[5])
+out = os.fdopen(os.dup(1), "w")
+
+
+class AsMXNet(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Makes `mxnet` and its modules those of starling.mx."""
+
+    def find_spec(self, name, path=None, target=None):
+        return importlib.util.spec_from_loader(name, self) if name.split(".")[0] == "mxnet" else None
+
+    def create_module(self, spec):
+        try:
+            module = importlib.import_module("starling.mx" + spec.name[5:])
+        except ModuleNotFoundError as error:
+            if not str(error.name).startswith("starling.mx"):
+                raise
+            parent, _, last = spec.name.rpartition(".")
+            module = getattr(importlib.import_module(parent), last)  # refuses the name, if it is missing
+            if not isinstance(module, types.ModuleType):
+                raise
+        self.kept = module.__spec__, module.__name__, module.__loader__
+        return module
+
+    def exec_module(self, module):
+        module.__spec__, module.__name__, module.__loader__ = self.kept
+
+
+def prepare():
+    import numpy
+
+    for name in ("bool", "object", "float", "int"):  # names that MXNet uses, and NumPy has no longer
+        if name not in numpy.__dict__:
+            setattr(numpy, name, getattr(__import__("builtins"), name))
+    if SIDE == "starling":
+        sys.meta_path.insert(0, AsMXNet())
+    sys.path[:0] = [str(pathlib.Path(__file__).parent), str(FOLDER)]
+    warnings.simplefilter("ignore")
+
+
+# ---- cells
+
+
+def cells_of(path):
+    """(number, text) of the cells in MXNet's tab."""
+    if path.suffix == ".ipynb":
+        book = json.loads(path.read_text())
+        cells = book.get("cells") or book["worksheets"][0]["cells"]
+        texts = ["".join(c.get("source", c.get("input", ""))) for c in cells if c["cell_type"] == "code"]
+    else:
+        texts = re.findall(r"^ *```\{\.python \.input[^}]*\}\n(.*?)^ *```", path.read_text(), re.DOTALL | re.MULTILINE)
+        texts = [text for text in texts if in_tab(text)]
+    return [(str(i), text) for i, text in enumerate(texts)]
+
+
+def in_tab(text):
+    tabs = re.match(r"\s*(?:%%tab|#@tab) +(.*)", text)
+    return not tabs or bool({"mxnet", "all"} & set(re.split(r"[ ,]+", tabs[1].strip())))
+
+
+def program_of(text):
+    """(statements, last expression or None), without the lines that are for Jupyter; training takes one epoch."""
+    lines = [re.sub(r"^(\s*)%timeit (-\S+ \S+ )*", r"\1", line) for line in text.splitlines()]
+    lines = [line if not re.match(r"\s*(%|!|tab\.interact)", line) else re.match(r"\s*", line)[0] + "pass" for line in lines]
+    tree = ast.parse(re.sub(r"\b(\w*epochs)\s*=\s*[\d.]+", r"\1=1", "\n".join(lines)).rstrip().rstrip("?"))
+    last = ast.Expression(tree.body.pop().value) if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    return tree, last
+
+
+class Tab:
+    """The tabs of Dive into Deep Learning."""
+
+    def selected(self, *names):
+        return bool({"mxnet", "all"} & {n for name in names for n in (name if isinstance(name, (list, tuple)) else [name])})
+
+    def interact_select(self, *names):
+        pass
+
+
+class TooLong(Exception):
+    """A cell took more processor time than it may."""
+
+
+def too_long(*_):
+    raise TooLong(f"more than {SECONDS} s")
+
+
+def described(value, depth=0):
+    """A value as a list that can be compared; None for values that are not."""
+    import numpy
+
+    if isinstance(value, (bool, int, float, str)) and not depth:
+        return ["str", value[:2000]] if isinstance(value, str) else ["number", [float(value)]]
+    if hasattr(value, "asnumpy") and not isinstance(value, type):
+        values = value.asnumpy()
+    elif isinstance(value, (numpy.ndarray, numpy.generic)):
+        values = numpy.asarray(value)
+    else:
+        return None
+    if values.dtype.kind not in "fiub" or values.size > 100000:
+        return None
+    return ["array", list(values.shape), str(values.dtype), [float(x) for x in values.ravel()[:200]]]
+
+
+def values_in(names, before):
+    """The values that a cell has set."""
+    found = {}
+    for name, value in names.items():
+        if name.startswith("__") or before.get(name) is value:
+            continue
+        parts = {f"{name}[{i}]": v for i, v in enumerate(value[:5])} if isinstance(value, (list, tuple)) else {name: value}
+        found.update({n: d for n, v in parts.items() if (d := described(v)) is not None})
+    return found
+
+
+def run(text, names):
+    """Runs a cell; returns the values that it has set."""
+    before = dict(names)
+    statements, last = program_of(text)
+    exec(compile(statements, str(FILE), "exec"), names)
+    if last is not None:
+        value = eval(compile(last, str(FILE), "eval"), names)
+        repr(value)
+        if value is not None:
+            names["_last_value"] = value
+    importlib.import_module("mxnet").nd.waitall()
+    return values_in(names, before)
+
+
+def row(cell, error=None, values=None):
+    out.write(json.dumps({"cell": cell, "error": type(error).__name__ if error else "", "text": " ".join(str(error).split())[:300] if error else "",
+                          "values": values or {}}) + "\n")  # fmt: skip
+    out.flush()
+
+
+def seed():
+    import random
+
+    import numpy
+
+    random.seed(SEED), numpy.random.seed(SEED), importlib.import_module("mxnet").random.seed(SEED)
+
+
+def run_cells():
+    import book_data
+
+    names = {"__name__": "__main__", "tab": Tab()}
+    signal.signal(signal.SIGPROF, too_long)
+    book_data.replace(SIDE)
+    seed()
+    for cell, text in cells_of(FILE):
+        if not text.replace("%load_ext d2lbook.tab", "").strip():
+            continue
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
+        try:
+            values = run(text, names)
+        except BaseException as error:  # SystemExit, too
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            row(cell, error)
+        else:
+            row(cell, None, values)
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+# ---- MXNet's tests
+
+
+class Report:
+    """A plugin of pytest that prints the results."""
+
+    def pytest_runtest_setup(self, item):
+        signal.signal(signal.SIGPROF, too_long)
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
+
+    def pytest_runtest_makereport(self, item, call):
+        if call.when == "call" or call.excinfo:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            row(item.nodeid.split("::", 1)[-1], call.excinfo.value if call.excinfo else None)
+
+    def pytest_collectreport(self, report):
+        if report.failed:
+            row("import", ImportError(str(report.longrepr)[-300:]))
+
+
+def run_tests():
+    import pytest
+
+    sys.path[:0] = [str(FILE.parent), str(FILE.parent.parent / "common"), str(FILE.parents[2])]
+    pytest.main(["-q", "-p", "no:cacheprovider", str(FILE)], plugins=[Report()])
+
+
+if __name__ == "__main__":
+    prepare()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        os.makedirs("book/data"), os.makedirs("data"), os.makedirs("img")
+        os.chdir("book")
+        run_tests() if "--tests" in sys.argv else run_cells()
+    os._exit(0)
