@@ -52,6 +52,7 @@ struct result {
 	double loss;
 	size_t need; /* bytes of all values, and of the memory that tasks work in */
 	uint64_t written, read;
+	bool ok;
 };
 
 static sl_block *gpt(void)
@@ -78,15 +79,15 @@ static void digits(int step, sl_tensor **x, sl_tensor **y)
 }
 
 /* FNV-1a of all parameters. */
-static uint64_t bits_of(const sl_block *net)
+static uint64_t bits_of(const sl_block *net, bool *ok)
 {
 	sl_param *params[MOST];
 	uint64_t h = 14695981039346656037u;
 	for (int i = 0, n = sl_block_params(net, params, MOST); i < n; i++) {
 		size_t size = sl_tensor_bytes(sl_param_data(params[i]));
 		unsigned char *values = malloc(size);
-		CHECK_OK(sl_read(sl_param_data(params[i]), values, size));
-		for (size_t k = 0; k < size; k++) h = (h ^ values[k]) * 1099511628211u;
+		*ok &= sl_read(sl_param_data(params[i]), values, size) == SL_OK;
+		for (size_t k = 0; *ok && k < size; k++) h = (h ^ values[k]) * 1099511628211u;
 		free(values);
 	}
 	return h;
@@ -99,26 +100,26 @@ static sl_tensor *make_step(const struct course *c, sl_block *net, sl_trainer *t
 	sl_tensor *loss = NULL;
 	SL_RECORD
 		loss = c->loss(SL_HERE, sl_forward(net, x), y);
-	CHECK_OK(sl_backward(loss));
-	CHECK_OK(sl_trainer_step(trainer, 32));
-	return loss;
+	bool ok = sl_backward(loss) == SL_OK && sl_trainer_step(trainer, 32) == SL_OK;
+	return ok ? loss : NULL;
 }
 
 static void train_network(const struct course *c, struct result *r)
 {
 	sl_block *net = c->network();
-	CHECK_OK(sl_initialize(net, .init = sl_xavier_init()));
+	r->ok = sl_initialize(net, .init = sl_xavier_init()) == SL_OK;
 	sl_trainer *trainer = sl_trainer_new(net, c->optimizer);
 	sl_step *step = c->how == WHOLE ? sl_step_compile(net, c->loss, trainer) : NULL;
 	if (c->how == HYBRID) sl_hybridize(net);
-	for (int i = 0; i < STEPS; i++)
+	for (int i = 0; r->ok && i < STEPS; i++)
 		SL_SCOPE {
 			sl_tensor *x, *y;
 			c->batch(i, &x, &y);
 			sl_tensor *loss = make_step(c, net, trainer, step, x, y);
 			r->loss = loss ? sl_item(sl_sum(loss)) : NAN;
+			r->ok = isfinite(r->loss);
 		}
-	r->bits = bits_of(net);
+	r->bits = bits_of(net, &r->ok);
 	r->need = slp_stats().peak_bytes + slp_stats().scratch_bytes;
 	slp_spill_counts(&r->written, &r->read);
 	sl_step_free(step);
@@ -135,36 +136,42 @@ static struct result train(const struct course *c, size_t memory)
 	slp_begin((struct sl_config){.teams = 1, .seed = 1});
 	sl_stats_reset();
 	train_network(c, &r);
-	slp_end_well();
+	r.ok &= sl_wait_all() == SL_OK;
+	slp_end();
 	CHECK_OK(sl_spill(NULL));
 	return r;
 }
 
-static void compare(const struct course *c)
+/* In half of the memory, or, if an operation takes more than that at once, as on some processors, in more eighths of it,
+ * up to `most`. */
+static void compare(const struct course *c, int most)
 {
-	struct result ample = train(c, 0), half = train(c, ample.need / 2);
-	CHECK(!ample.written && !ample.read);
-	CHECK_SAYING(half.bits == ample.bits && half.loss == ample.loss, "%s: other bits in half of the memory",
-	             c->name);
-	CHECK(isfinite(half.loss));
-	CHECK_SAYING(half.written > 0 && half.read > 0, "%s: nothing was spilled", c->name);
-	printf("\n    %s: needs %.1f MB; with %.1f MB for values %.1f MB written, %.1f MB read", c->name,
-	       1e-6 * (double)ample.need, 0.5e-6 * (double)ample.need, 1e-6 * (double)half.written,
-	       1e-6 * (double)half.read);
+	struct result ample = train(c, 0), small = {0};
+	int eighths = 3;
+	CHECK(ample.ok && !ample.written && !ample.read);
+	while (!small.ok && eighths < most) small = train(c, ample.need / 8 * (size_t)++eighths);
+	CHECK_SAYING(small.ok, "%s: fails in %d eighths of %.1f MB", c->name, eighths, 1e-6 * (double)ample.need);
+	CHECK_SAYING(small.bits == ample.bits && small.loss == ample.loss, "%s: other bits in less memory", c->name);
+	CHECK_SAYING(small.written > 0 && small.read > 0, "%s: nothing was spilled", c->name);
+	printf("\n    %s: needs %.1f MB; in %d eighths %.1f MB written, %.1f MB read", c->name,
+	       1e-6 * (double)ample.need, eighths, 1e-6 * (double)small.written, 1e-6 * (double)small.read);
 }
 
 static void test_gpt(void)
 {
-	compare(&(struct course){"GPT, whole steps", gpt, words, word_loss, WHOLE, sl_adamw(.lr = 1e-3)});
-	compare(&(struct course){"GPT, hybrid", gpt, words, word_loss, HYBRID, sl_adamw(.lr = 1e-3)});
+	compare(&(struct course){"GPT, whole steps", gpt, words, word_loss, WHOLE, sl_adamw(.lr = 1e-3)}, 4);
+	compare(&(struct course){"GPT, hybrid", gpt, words, word_loss, HYBRID, sl_adamw(.lr = 1e-3)}, 4);
+	compare(&(struct course){"GPT, call by call", gpt, words, word_loss, CALLS, sl_adamw(.lr = 1e-3)}, 4);
 }
 
 static void test_lenet(void)
 {
 	compare(&(struct course){"LeNet, whole steps", net_lenet, digits, sl_softmax_cross_entropy_at, WHOLE,
-	                         sl_adam(.lr = 1e-3)});
+	                         sl_adam(.lr = 1e-3)},
+	        7);
 	compare(&(struct course){"LeNet, call by call", net_lenet, digits, sl_softmax_cross_entropy_at, CALLS,
-	                         sl_sgd(.lr = 0.1, .momentum = 0.9)});
+	                         sl_sgd(.lr = 0.1, .momentum = 0.9)},
+	        7);
 }
 
 /* ---- faults -------------------------------------------------------------------------------------------------------- */
