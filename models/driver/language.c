@@ -288,14 +288,14 @@ static bool train(struct drv_language *l)
 	while (l->done < end && !drv_stops(&l->stops)) {
 		if (!one_step(l)) return false;
 		if (l->done % l->o->every && l->done < end) continue;
-		if (sl_wait_all() != SL_OK) return false;
+		if (!drv_sync()) return false;
 		report(l, drv_now() - start, l->done - from);
 		if (drv_failed()) return false;
 		keep(l);
 		start = drv_now();
 		from = l->done;
 	}
-	if (l->done > from && sl_wait_all() != SL_OK) return false;
+	if (l->done > from && !drv_sync()) return false;
 	if (l->done > from) keep(l);
 	return true;
 }
