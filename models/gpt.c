@@ -162,7 +162,8 @@ struct gpt {
 static struct sl_optimizer optimizer_of(const struct drv_language_options *o)
 {
 	return sl_adamw(.lr = o->lr, .beta1 = 0.9, .beta2 = 0.99, .weight_decay = 0.1, .clip_norm = 1,
-	                .schedule = drv_language_schedule(o), .loss_scaling = drv_loss_scaling(&o->precision));
+	                .schedule = drv_language_schedule(o), .loss_scaling = drv_loss_scaling(&o->precision),
+	                .state_on = o->state_on);
 }
 
 static bool make(struct drv_language *l)

@@ -195,9 +195,9 @@ static bool make(struct drv_language *l)
 	if ((l->o->iterations || o->words) && !words_read(&m->text, l->o->text, o->words)) return false;
 	l->net = new_net(o, m->text.vocabulary ? m->text.vocabulary : 256);
 	if (!l->net || sl_initialize(l->net) != SL_OK) return false;
-	l->trainer = sl_trainer_new(l->net, sl_adam(.lr = l->o->lr, .clip_norm = o->clip,
-	                                            .schedule = drv_language_schedule(l->o),
-	                                            .loss_scaling = drv_loss_scaling(&l->o->precision)));
+	l->trainer = sl_trainer_new(
+	        l->net, sl_adam(.lr = l->o->lr, .clip_norm = o->clip, .schedule = drv_language_schedule(l->o),
+	                        .loss_scaling = drv_loss_scaling(&l->o->precision), .state_on = l->o->state_on));
 	m->step = l->trainer ? sl_step_compile(l->net, NULL, l->trainer, .loss_of_all = loss, .memory = l->o->memory)
 	                     : NULL;
 	if (!m->step || sl_hybridize(l->net) != SL_OK || !set_states(m, l->tensors, NULL, l->o->batch)) return false;

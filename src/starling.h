@@ -14,5 +14,6 @@
 #include <starling/io.h>
 #include <starling/quantize.h>
 #include <starling/checkpoint.h>
+#include <starling/spill.h>
 
 #endif

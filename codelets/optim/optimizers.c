@@ -238,7 +238,7 @@ enum sl_status slp_optimizer_update(const struct slp_optimizer_call *c)
 /* A step of any optimiser without a trainer: updates `count` parameters in place by their gradients, multiplied by
  * rescale.  first and second are arrays of the states, tensors of the parameters' shapes, zero before the first step;
  * sl_optimizer_states returns their number, and the others are NULL.  step is the number of this step, from 1.
- * .schedule, .loss_scaling, .average and .shard_state are for trainers and have no effect here.  Errors as in
+ * .schedule, .loss_scaling, .average, .shard_state and .state_on are for trainers and have no effect here.  Errors as in
  * sl_sgd_update; also SL_EINVAL for a setting that is out of range, or that the optimiser does not have.
  *
  *     sl_optimizer_update(sl_lion(.lr = 1e-4), step, 1.0 / batch_size, params, grads, means, NULL, count); */

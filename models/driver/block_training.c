@@ -39,7 +39,8 @@ enum sl_optimizer_kind drv_optimizer_parse(struct argp_state *state, const char 
 static struct sl_optimizer optimizer_of(struct drv_training *t)
 {
 	const struct drv_block_training *b = t->model;
-	struct sl_optimizer o = SL_OPTIMIZER(b->optimizer, .loss_scaling = drv_loss_scaling(&t->options->precision));
+	struct sl_optimizer o = SL_OPTIMIZER(b->optimizer, .loss_scaling = drv_loss_scaling(&t->options->precision),
+	                                     .state_on = t->options->state_on);
 	if (b->optimizer == SL_SGD || t->options->lr_given) o.lr = t->lr;
 	t->lr = sl_optimizer_lr(&o);
 	return o;

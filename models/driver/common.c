@@ -13,11 +13,15 @@
 
 /* ---- the command line ------------------------------------------------------------------------------------------- */
 
-enum { KEY_SEED = 0x100, KEY_JSON, KEY_STATS };
+enum { KEY_SEED = 0x100, KEY_JSON, KEY_STATS, KEY_SPILL, KEY_SPILL_MEMORY };
 
 static const struct argp_option options[] = {
         {"device", 'd', "LIST", 0, "Devices: cpu:0, gpu:0-3, auto (default: gpu:0 if there is one, else cpu:0)", 10},
         {"seed", KEY_SEED, "N", 0, "Seed of all random numbers (default: 0)", 10},
+        {"spill", KEY_SPILL, "FILE", 0,
+         "Without GPUs: keep values that do not fit into main memory in this new file, or in this folder", 10},
+        {"spill-memory", KEY_SPILL_MEMORY, "MIB", 0,
+         "With --spill: main memory that values may take (default: half of what is available)", 10},
         {"json", KEY_JSON, "FILE", 0, "Write the results as JSON; -: to standard output, and text to standard error",
          20},
         {"quiet", 'q', NULL, 0, "Print errors only", 20},
@@ -48,6 +52,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case 'd': parse_devices(state, o, arg); return 0;
 	case KEY_SEED: o->seed = (uint64_t)drv_int(state, "--seed", arg, 0, INT64_MAX); return 0;
 	case KEY_JSON: o->json = arg; return 0;
+	case KEY_SPILL: o->spill = arg; return 0;
+	case KEY_SPILL_MEMORY:
+		o->spill_memory = (size_t)drv_int(state, "--spill-memory", arg, 1, 1 << 30) << 20;
+		return 0;
 	case 'q': o->quiet = true; return 0;
 	case KEY_STATS: o->stats = true; return 0;
 	default: return ARGP_ERR_UNKNOWN;
@@ -113,6 +121,15 @@ double drv_real(struct argp_state *state, const char *option, const char *text, 
 	if (errno || !is_plain(text, "-+.0123456789eE") || end == text || *end || !(v >= low && v <= high))
 		argp_error(state, "%s: \"%s\" is not a number from %g to %g", option, text, low, high);
 	return v;
+}
+
+sl_device drv_device(struct argp_state *state, const char *option, const char *text)
+{
+	sl_device device[2] = {{SL_DEVICE_DEFAULT, -1}};
+	if (!strcmp(text, "cpu")) return sl_cpu(-1);
+	if (sl_device_parse(text, device, 2) != 1 || device[0].kind == SL_DEVICE_AUTO)
+		argp_error(state, "%s: \"%s\" must be one device: cpu, cpu:0, gpu:0", option, text);
+	return device[0];
 }
 
 /* ---- a run ------------------------------------------------------------------------------------------------------ */
@@ -223,8 +240,10 @@ bool drv_start(struct drv_options *o)
 {
 	if (o->json && strcmp(o->json, "-") != 0 && !drv_writable(o->json)) return false;
 	catch_interrupts();
-	enum sl_status s = sl_init(
-	        &(struct sl_config){.teams = teams(o), .seed = o->seed, .tf32 = o->tf32, .untrusted = o->untrusted});
+	enum sl_status s = o->spill ? sl_spill(o->spill, .memory = o->spill_memory) : SL_OK;
+	if (s == SL_OK)
+		s = sl_init(&(struct sl_config){
+		        .teams = teams(o), .seed = o->seed, .tf32 = o->tf32, .untrusted = o->untrusted});
 	if (s == SL_OK && o->ndevices == 0) choose_device(o);
 	for (int i = o->ndevices - 1; i >= 0 && s == SL_OK; i--) s = sl_device_default(o->devices[i]);
 	if (s != SL_OK) drv_error("%s", sl_error_message());

@@ -13,6 +13,7 @@
 #include <starling/io.h>
 #include <starling/nn.h>
 #include <starling/primitives.h>
+#include <starling/spill.h>
 
 /* Exit statuses.  After SIGINT, SIGTERM, SIGHUP, SIGPIPE or SIGXCPU, the driver completes the current batch, writes
  * results, and exits with 128 plus the signal's number, as shells expect.  A second signal ends it at once. */
@@ -29,7 +30,8 @@ struct drv_options {
 	uint64_t seed;
 	enum sl_tf32 tf32;             /* sl_config */
 	struct sl_untrusted untrusted; /* sl_config */
-	const char *json;
+	const char *json, *spill;
+	size_t spill_memory; /* bytes; 0: sl_spill chooses */
 	bool quiet, stats;
 };
 
@@ -55,6 +57,11 @@ size_t drv_size(struct argp_state *state, const char *option, const char *text);
 	"Memory of the GPU that a step may use, such as 8G or 512M; copies to main memory are planned for it "         \
 	"(default: what there is)"
 double drv_real(struct argp_state *state, const char *option, const char *text, double low, double high);
+/* One device, cpu or gpu:0. */
+sl_device drv_device(struct argp_state *state, const char *option, const char *text);
+#define DRV_STATE_ON_HELP                                                                                              \
+	"Keep the optimiser's states on this device, and update parameters there: cpu, while the network is on a GPU " \
+	"whose memory is short"
 
 /* ---- a run: common.c -------------------------------------------------------------------------------------------- */
 

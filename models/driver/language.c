@@ -21,6 +21,7 @@ enum {
 	KEY_SAVE,
 	KEY_LOAD,
 	KEY_DTYPE,
+	KEY_STATE_ON,
 	KEY_DISTRIBUTED,
 	KEY_MEMORY,
 };
@@ -35,6 +36,7 @@ static const struct argp_option options[] = {
         {"memory", KEY_MEMORY, "SIZE", 0, DRV_MEMORY_HELP, 1},
         {"every", KEY_EVERY, "N", 0, "Print losses and write checkpoints every N steps (default: 250)", 1},
         {"distributed", KEY_DISTRIBUTED, NULL, 0, DRV_DISTRIBUTED_HELP, 1},
+        {"state-on", KEY_STATE_ON, "DEVICE", 0, DRV_STATE_ON_HELP, 1},
         {"generate", KEY_GENERATE, "N", 0, "At the end, generate N bytes or words of text (default: 0)", 3},
         {"prompt", KEY_PROMPT, "TEXT", 0, "The text that is continued (default: a new line)", 3},
         {"temperature", KEY_TEMPERATURE, "X", 0,
@@ -69,6 +71,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_DTYPE: drv_precision_parse(state, arg, &o->precision); return 0;
 	case KEY_DISTRIBUTED: o->distributed = true; return 0;
 	case KEY_MEMORY: o->memory = drv_size(state, "--memory", arg); return 0;
+	case KEY_STATE_ON: o->state_on = drv_device(state, "--state-on", arg); return 0;
 	case KEY_EVERY: o->every = drv_int(state, "--every", arg, 1, INT32_MAX); return 0;
 	case KEY_GENERATE: o->generate = drv_int(state, "--generate", arg, 0, INT32_MAX); return 0;
 	case KEY_TEMPERATURE: o->temperature = drv_real(state, "--temperature", arg, 1e-3, 1e3); return 0;
@@ -288,14 +291,14 @@ static bool train(struct drv_language *l)
 	while (l->done < end && !drv_stops(&l->stops)) {
 		if (!one_step(l)) return false;
 		if (l->done % l->o->every && l->done < end) continue;
-		if (sl_wait_all() != SL_OK) return false;
+		if (!drv_sync()) return false;
 		report(l, drv_now() - start, l->done - from);
 		if (drv_failed()) return false;
 		keep(l);
 		start = drv_now();
 		from = l->done;
 	}
-	if (l->done > from && sl_wait_all() != SL_OK) return false;
+	if (l->done > from && !drv_sync()) return false;
 	if (l->done > from) keep(l);
 	return true;
 }

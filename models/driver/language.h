@@ -16,6 +16,7 @@ struct drv_language_options {
 	double lr, temperature;
 	bool lr_given; /* otherwise a run that goes on keeps its own */
 	struct drv_precision precision;
+	sl_device state_on;
 	struct drv_checkpoint_options checkpoint;
 };
 

@@ -21,6 +21,7 @@ enum {
 	KEY_TENSORBOARD,
 	KEY_DTYPE,
 	KEY_MEMORY,
+	KEY_STATE_ON,
 };
 
 static const struct argp_option options[] = {
@@ -31,6 +32,7 @@ static const struct argp_option options[] = {
         {"fastest", KEY_FASTEST, NULL, 0,
          "With several devices: try the first one alone and all of them, and continue with the faster", 1},
         {"distributed", KEY_DISTRIBUTED, NULL, 0, DRV_DISTRIBUTED_HELP, 1},
+        {"state-on", KEY_STATE_ON, "DEVICE", 0, DRV_STATE_ON_HELP, 1},
         {"data", KEY_DATA, "DIR", 0,
          "Folder with the four IDX files, gzipped or not (default: " SL_FASHION_MNIST_DIR ")", 1},
         {"memory", KEY_MEMORY, "SIZE", 0, DRV_MEMORY_HELP, 1},
@@ -64,6 +66,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_DTYPE: drv_precision_parse(state, arg, &o->precision); return 0;
 	case KEY_FASTEST: o->fastest = true; return 0;
 	case KEY_DISTRIBUTED: o->distributed = true; return 0;
+	case KEY_STATE_ON: o->state_on = drv_device(state, "--state-on", arg); return 0;
 	case KEY_DATA: o->data = arg; return 0;
 	case KEY_MEMORY: o->memory = drv_size(state, "--memory", arg); return 0;
 	case KEY_LIMIT: o->limit = drv_int(state, "--limit", arg, 1, INT64_MAX); return 0;

@@ -16,6 +16,7 @@ struct drv_train_options {
 	struct drv_precision precision;
 	bool distributed; /* one of several processes */
 	bool fastest;     /* try one device and all, and continue with the faster */
+	sl_device state_on;
 	struct drv_checkpoint_options checkpoint;
 };
 

@@ -41,7 +41,7 @@ from ._core import (
     Unsupported,
 )
 from ._custom import Function
-from ._engine import init_engine, poll, seed, shutdown, stats, var, version
+from ._engine import init_engine, poll, seed, shutdown, spill, stats, var, version
 from ._extra import compared, recurrent, split, topk
 from ._files import explain, load_npy, save_npy
 from ._ops import *  # noqa: F403
@@ -65,7 +65,7 @@ __all__ = [
     "InternalError", "InvalidArgument", "KernelError", "Mean", "Metric", "OutOfMemory", "Parameter", "Schedule", "ShapeError",
     "StateError", "Step", "StepAll", "Tensor", "Timeout", "TopK", "Trainer", "Unsupported", "array", "autocast", "autograd", "checkpoint", "data", "device_count", "dist", "dtypes",
     "explain", "from_dlpack", "from_numpy", "grad", "init", "load", "load_npy", "nn", "pause", "poll", "program", "progress", "quantize", "record", "save_npy", "seed",
-    "shutdown", "split", "split_and_load", "start", "stats", "tensor", "topk", "var", "version", "wait_all", *_operations, *_creation,
+    "shutdown", "spill", "split", "split_and_load", "start", "stats", "tensor", "topk", "var", "version", "wait_all", *_operations, *_creation,
 ]  # fmt: skip
 
 _atexit.register(_core.lib.sl_shutdown_at_exit)  # threads that go on meanwhile, daemons, do not come back from calls

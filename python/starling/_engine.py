@@ -74,6 +74,14 @@ def init_engine(**settings):
         check(lib.sl_init_at(here(), ffi.new("struct sl_config *", settings)))
 
 
+def spill(path, memory=0):
+    """Keeps values that do not fit into main memory in a new file, or in a folder; memory: the bytes that values may take there.
+
+    Call it before the first operation; None: nothing is spilled.  Without GPUs only.
+    """
+    check(lib.sl_spill_at(here(), _core.text_of(path, "path"), (memory,)))
+
+
 def shutdown():
     """Waits for everything and stops the engine; tensors lose their values."""
     if lib.sl_is_initialized():

@@ -8,7 +8,7 @@ OPTIMIZERS = {ffi.string(lib.sl_optimizer_name(kind)).decode(): kind for kind in
 _schedules = {"constant": lib.SL_CONSTANT, "steps": lib.SL_STEPS, "cosine": lib.SL_COSINE, "polynomial": lib.SL_POLYNOMIAL}
 _reductions = {"mean": lib.SL_REDUCTION_MEAN, "sum": lib.SL_REDUCTION_SUM}
 _settings = [name for name, _ in ffi.typeof("struct sl_optimizer").fields if name not in ("kind", "schedule", "as_written")]
-SETTINGS = [name for name in _settings if name not in ("lr", "weight_decay", "clip_norm", "clip_value", "average", "loss_scaling", "shard_state")]
+SETTINGS = [name for name in _settings if name not in ("lr", "weight_decay", "clip_norm", "clip_value", "average", "loss_scaling", "shard_state", "state_on")]
 _of_kind = {lib.SL_CONSTANT: (), lib.SL_STEPS: ("every", "factor"), lib.SL_COSINE: ("total", "final_lr"), lib.SL_POLYNOMIAL: ("total", "final_lr", "power")}
 _terms = [name for name, _ in ffi.typeof("struct sl_schedule").fields if name not in ("kind", "as_written")]
 
@@ -40,7 +40,9 @@ class Schedule:
 
 
 class Trainer(_core.Settled):
-    """Updates the parameters of a block: Trainer(net, "adam", lr=0.001)."""
+    """Updates the parameters of a block: Trainer(net, "adam", lr=0.001).
+
+    With state_on="cpu" the optimiser's states are in main memory, and parameters of a network on a GPU are updated there."""
 
     _instead = "make another one, and give it the state with save and load"
     _settings = (*_settings, "schedule")
@@ -51,6 +53,8 @@ class Trainer(_core.Settled):
             if not isinstance(schedule, Schedule):
                 raise wrong("schedule", schedule, "starling.Schedule(…)")
             c["schedule"] = schedule._c
+        if "state_on" in c:
+            c["state_on"] = device_of(c["state_on"])
         p = lib.sl_trainer_new_at(here(), pointer("block", block, Block), _terms_of("sl_optimizer", c))
         self._p = owned(p, lib.sl_trainer_free, block)
         self._refer(block=block)

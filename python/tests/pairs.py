@@ -26,7 +26,7 @@ from starling.mx import gluon, nd
 PATIENCE = 300  # seconds that a pair may take on a busy machine
 GROUP = 400  # pairs of a child
 # The engine's end, and what waits for an answer of the user's or of other processes
-LEFT_OUT = {"shutdown", "start", "init_engine", "dist", "export_wheel", "fashion_mnist", "waitall", "wait"}
+LEFT_OUT = {"shutdown", "start", "init_engine", "spill", "dist", "export_wheel", "fashion_mnist", "waitall", "wait"}
 
 
 # ---- what is shared -------------------------------------------------------------------------------------------------

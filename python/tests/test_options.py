@@ -72,6 +72,15 @@ class Options(unittest.TestCase):
         with self.assertRaisesRegex(sl.InvalidArgument, "beta1"):
             trained(kind="sgd", beta1=0)
 
+    def test_state_on(self):
+        """The device of an optimiser's states, as any device is given."""
+        for device in ("cpu", "cpu:0", sl.Device("cpu")):
+            self.assertEqual(trained(kind="adam", lr=0.1, state_on=device), trained(kind="adam", lr=0.1))
+        with self.assertRaises(sl.DeviceError):
+            trained(kind="adam", state_on="gpu:99")
+        with self.assertRaises(sl.InvalidArgument):
+            trained(kind="adam", state_on="auto")
+
     def test_settings(self):
         """Of the engine: a 0 that means nothing, and what is out of range, is refused by name; False counts beside the environment."""
         wrong = [

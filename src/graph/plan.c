@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "graph/plan.h"
+#include "graph/plan_groups.h"
 #include "graph/units.h"
 #include "op_list/move.h"
 #include "runtime/device/auto.h"
@@ -261,6 +262,7 @@ void sl_plan_free(sl_plan *p)
 	slp_layout_clear(&p->layout);
 	slp_hoisted_free(p->hoisted);
 	slp_plan_offload_free(p->offload);
+	slp_grouping_free(p->grouping);
 	sl_graph_free(p->graph);
 	free(p);
 }

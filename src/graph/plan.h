@@ -38,6 +38,7 @@ struct sl_plan {
 	bool changes;                     /* it writes tensors that are bound: parameters, statistics */
 	struct slp_hoisted *hoisted;      /* NULL: nothing is */
 	struct slp_plan_offload *offload; /* its copies under a limit of memory; NULL: there is none */
+	struct slp_grouping *grouping;    /* of its outputs (plan_groups.h); NULL: none */
 	struct sl_plan_info info;
 };
 

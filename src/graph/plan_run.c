@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "graph/plan.h"
+#include "graph/plan_groups.h"
 #include "graph/units.h"
 #include "runtime/device/auto.h"
 #include "runtime/engine.h"
@@ -83,6 +84,8 @@ struct run {
 	sl_tensor *const *in;
 	const struct slp_setting *settings;
 	int nsettings;
+	const struct slp_plan_groups *groups; /* NULL: all outputs are results */
+	sl_tensor **out;
 	struct slp_rng rng;
 	struct slp_storage **storages;
 	struct slp_binding *bindings;
@@ -162,6 +165,12 @@ static enum sl_status submit_unit(const struct run *r, const struct slp_unit *u)
 	return slp_code_submit(u->code, r->bindings, r->plan->where, r->patches, npatches);
 }
 
+/* Whether storage i gets its memory when its group is computed. */
+static bool is_late(const struct run *r, int i)
+{
+	return r->groups && r->plan->grouping->inside[i] >= 0;
+}
+
 /* All operands of a unit must be valid before its first call changes anything; small units may share a task with
  * others. */
 static enum sl_status find_memory(const struct run *r)
@@ -169,6 +178,7 @@ static enum sl_status find_memory(const struct run *r)
 	enum { SMALL = 65536 };
 	const struct slp_layout *l = &r->plan->layout;
 	for (int i = 0; i < l->nstorages; i++) {
+		if (is_late(r, i)) continue;
 		struct slp_storage *s = r->storages[i] = storage_for(r->plan, i);
 		if (!s) return slp_plan_no_memory();
 		if (s->bytes > SMALL && !slp_storage_allocate(s)) return slp_no_memory(s->bytes);
@@ -187,6 +197,69 @@ static void bury(const struct run *r, int unit)
 	}
 }
 
+/* The tensor of a result: over a new storage, or over the input or parameter that it is. */
+static sl_tensor *make_output(const struct run *r, struct slp_value v)
+{
+	const struct slp_layout *l = &r->plan->layout;
+	struct slp_location location = l->location[l->root[slp_value_id(v)]];
+	struct slp_binding b = binding_of(r, location);
+	if (location.kind == SLP_LOCATION_STORAGE) b.offset = location.offset;
+	slp_storage_retain(b.storage);
+	return slp_tensor_new(b.storage, b.offset, *slp_value_type(r->plan->graph, v), r->plan->device);
+}
+
+/* ---- groups of outputs (plan_groups.h) --------------------------------------------------------------------------- */
+
+/* Memory for the groups that the unit begins to compute. */
+static enum sl_status find_late_memory(const struct run *r, int unit)
+{
+	const struct slp_grouping *g = r->plan->grouping;
+	const sl_plan *p = r->plan;
+	for (int i = 0; i < p->layout.nstorages; i++) {
+		if (!is_late(r, i) || g->first[i] != unit) continue;
+		size_t bytes = p->layout.storages[i];
+		sl_device where = p->gpus ? slp_auto_foreseen(p->where) : p->where;
+		r->storages[i] = slp_group_memory_take(r->groups->memory, g->inside[i], bytes, where);
+		if (!r->storages[i]) return slp_no_memory(bytes);
+	}
+	return SL_OK;
+}
+
+/* Has a group used; the engine is unlocked meanwhile. */
+static enum sl_status use_group(const struct run *r, int group)
+{
+	const sl_graph *g = r->plan->graph;
+	bool ok = true;
+	SL_SCOPE {
+		for (int i = 0; ok && i < g->noutputs; i++)
+			if (r->plan->grouping->group[i] == group)
+				ok = (r->out[i] = slp_scope_add(make_output(r, g->outputs[i]))) != NULL;
+		if (!ok) slp_plan_no_memory();
+		ok = ok && r->groups->use(r->groups->context, group, r->out);
+		for (int i = 0; i < g->noutputs; i++) r->out[i] = NULL;
+	}
+	return ok ? SL_OK : sl_error();
+}
+
+/* Has the groups used that may be after this unit. */
+static enum sl_status use_groups(const struct run *r, int unit)
+{
+	const struct slp_grouping *g = r->plan->grouping;
+	enum sl_status s = SL_OK;
+	for (int i = 0; s == SL_OK && r->groups && i < r->plan->graph->noutputs; i++) {
+		bool first = g->group[i] >= 0 && g->last[i] == unit;
+		for (int k = 0; first && k < i; k++) first = g->group[k] != g->group[i];
+		if (!first) continue;
+		slp_unlock();
+		s = use_group(r, g->group[i]);
+		slp_lock();
+		slp_group_memory_used(r->groups->memory, g->group[i]);
+	}
+	return s;
+}
+
+/* ---- submission --------------------------------------------------------------------------------------------------- */
+
 static enum sl_status submit(const struct run *r)
 {
 	const struct slp_layout *l = &r->plan->layout;
@@ -197,8 +270,10 @@ static enum sl_status submit(const struct run *r)
 	if (planned) slp_plan_offload_begin(r->plan, r->storages, r->in);
 	for (int i = 0; i < l->nunits && s == SL_OK; i++) {
 		if (planned) slp_plan_offload_before(r->plan, i);
-		s = submit_unit(r, &r->plan->units[i]);
+		if (r->groups) s = find_late_memory(r, i);
+		if (s == SL_OK) s = submit_unit(r, &r->plan->units[i]);
 		if (planned) slp_flush();
+		if (s == SL_OK) s = use_groups(r, i);
 		if (s == SL_OK && i < l->nunits - 1 && (planned || slp_admission_short())) bury(r, i);
 	}
 	slp_admission_planned = false;
@@ -209,15 +284,10 @@ static enum sl_status submit(const struct run *r)
 
 /* ---- the call ---------------------------------------------------------------------------------------------------- */
 
-/* The tensor of a result: over a new storage, or over the input or parameter that it is. */
-static sl_tensor *make_output(const struct run *r, struct slp_value v)
+/* Whether output i was used with its group. */
+static bool is_used(const struct run *r, int i)
 {
-	const struct slp_layout *l = &r->plan->layout;
-	struct slp_location location = l->location[l->root[slp_value_id(v)]];
-	struct slp_binding b = binding_of(r, location);
-	if (location.kind == SLP_LOCATION_STORAGE) b.offset = location.offset;
-	slp_storage_retain(b.storage);
-	return slp_tensor_new(b.storage, b.offset, *slp_value_type(r->plan->graph, v), r->plan->device);
+	return r->groups && r->plan->grouping->group[i] >= 0;
 }
 
 static enum sl_status run(struct run *r, int nin, sl_tensor **out)
@@ -232,6 +302,7 @@ static enum sl_status run(struct run *r, int nin, sl_tensor **out)
 	if (g->nrandom && r->rng.seed == SLP_RNG_VIRTUAL) r->rng = slp_rng_take(g->nrandom);
 	s = submit(r);
 	for (int i = 0; i < g->noutputs && s == SL_OK; i++) {
+		if (is_used(r, i)) continue;
 		out[i] = slp_scope_add(make_output(r, g->outputs[i]));
 		if (!out[i]) s = slp_plan_no_memory();
 	}
@@ -240,10 +311,11 @@ static enum sl_status run(struct run *r, int nin, sl_tensor **out)
 	return s;
 }
 
-enum sl_status slp_plan_run(const char *at, sl_plan *plan, sl_tensor *const *in, int nin,
-                            const struct slp_setting *settings, int nsettings, struct slp_rng *rng, sl_tensor **out)
+/* Gives the run memory for its arguments and runs it. */
+static enum sl_status run_plan(struct run *r, int nin)
 {
-	for (int i = 0; i < plan->graph->noutputs; i++) out[i] = NULL;
+	sl_plan *plan = r->plan;
+	for (int i = 0; i < plan->graph->noutputs; i++) r->out[i] = NULL;
 	size_t storages = (size_t)plan->layout.nstorages * sizeof(struct slp_storage *);
 	size_t bindings = (size_t)plan->max_slots * sizeof(struct slp_binding);
 	size_t patches = (size_t)plan->max_fills * sizeof(struct slp_patch);
@@ -251,20 +323,36 @@ enum sl_status slp_plan_run(const char *at, sl_plan *plan, sl_tensor *const *in,
 	char *memory = storages + bindings + patches <= sizeof few ? few : slp_malloc(storages + bindings + patches);
 	if (!memory) return slp_plan_no_memory();
 	memset(memory, 0, storages);
+	r->storages = (struct slp_storage **)(void *)memory;
+	r->bindings = (struct slp_binding *)(void *)(memory + storages);
+	r->patches = (struct slp_patch *)(void *)(memory + storages + bindings);
+	enum sl_status s = run(r, nin, r->out);
+	if (memory != few) free(memory);
+	return s;
+}
+
+enum sl_status slp_plan_run(const char *at, sl_plan *plan, sl_tensor *const *in, int nin,
+                            const struct slp_setting *settings, int nsettings, struct slp_rng *rng, sl_tensor **out)
+{
 	struct run r = {.at = at,
 	                .plan = plan,
 	                .in = in,
 	                .settings = settings,
 	                .nsettings = nsettings,
-	                .rng = {SLP_RNG_VIRTUAL, 0},
-	                .storages = (struct slp_storage **)(void *)memory,
-	                .bindings = (struct slp_binding *)(void *)(memory + storages),
-	                .patches = (struct slp_patch *)(void *)(memory + storages + bindings)};
+	                .out = out,
+	                .rng = {SLP_RNG_VIRTUAL, 0}};
 	if (rng) r.rng = *rng;
-	enum sl_status s = run(&r, nin, out);
+	enum sl_status s = run_plan(&r, nin);
 	if (rng) *rng = r.rng;
-	if (memory != few) free(memory);
 	return s;
+}
+
+enum sl_status slp_plan_run_groups(const char *at, sl_plan *plan, sl_tensor *const *in, int nin,
+                                   const struct slp_plan_groups *groups, sl_tensor **out)
+{
+	struct run r = {.at = at, .plan = plan, .in = in, .groups = groups, .out = out, .rng = {SLP_RNG_VIRTUAL, 0}};
+	slp_group_memory_begin(groups->memory);
+	return run_plan(&r, nin);
 }
 
 /* ---- numbers of a run -------------------------------------------------------------------------------------------- */

@@ -24,6 +24,7 @@
 #include "runtime/forked.h"
 #include "runtime/memory/arena.h"
 #include "runtime/memory/runahead.h"
+#include "runtime/memory/spill.h"
 #include "runtime/observe/stats.h"
 #include "runtime/observe/watch.h"
 #include "runtime/process/slaves.h"
@@ -141,6 +142,12 @@ static enum sl_status start(const char *at, const struct sl_config *given)
 		return s;
 	}
 	find_workers();
+	if ((s = slp_spill_start(at, !strcmp(c->dist, "none"))) != SL_OK) {
+		starpu_shutdown();
+		slp_home_forget();
+		leave();
+		return s;
+	}
 	slp_auto_start(settings.places);
 	slp_buffer_start(settings.grows);
 	slp_cores_started(slp_engine.nteams - slp_engine.nslaves);
@@ -288,6 +295,7 @@ static void stop(void)
 	slp_lock();
 	slp_engine.generation++;
 	slp_buffer_clear();
+	slp_spill_stop();
 	slp_scratch_clear();
 	slp_handles_use_arenas(false);
 	slp_arena_stop();

@@ -373,7 +373,8 @@ struct sl_optimizer {
 	SL_HYPERPARAMETER_LIST(SL_GIVEN_FIELD_, SL_PLAIN_FIELD_, )
 	struct sl_schedule schedule;
 	struct sl_loss_scaling loss_scaling;
-	bool shard_state; /* each of several processes keeps the optimiser's state of a part of the parameters */
+	bool shard_state;   /* each of several processes keeps the optimiser's state of a part of the parameters */
+	sl_device state_on; /* where states are, and parameters are updated [the parameters' own device] */
 	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
 #define SL_GIVEN_DEFAULT_(type, field, range, X) X(field, SL_UNSET)

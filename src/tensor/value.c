@@ -9,6 +9,7 @@
 #include "runtime/engine.h"
 #include "runtime/fault.h"
 #include "runtime/memory/memory_limit.h"
+#include "runtime/memory/spill.h"
 #include "runtime/observe/explain.h"
 #include "runtime/observe/fxt.h"
 #include "runtime/observe/watch.h"
@@ -123,24 +124,42 @@ enum { MOST_HELD = 8 };
 static _Thread_local struct {
 	const sl_tensor *tensor;
 	struct slp_buffer *buffer;
+	bool written;
 } held[MOST_HELD];
 static _Thread_local int nheld;
 
-static void hold(const sl_tensor *t, struct slp_buffer *b)
+static void hold(const sl_tensor *t, struct slp_buffer *b, bool written)
 {
-	if (nheld < MOST_HELD) held[nheld].tensor = t, held[nheld].buffer = b;
+	if (nheld < MOST_HELD) held[nheld].tensor = t, held[nheld].buffer = b, held[nheld].written = written;
 	nheld++;
 }
 
-static struct slp_buffer *give_up(const sl_tensor *t)
+static struct slp_buffer *give_up(const sl_tensor *t, bool *written)
 {
 	int i = (nheld < MOST_HELD ? nheld : MOST_HELD) - 1;
 	while (i >= 0 && held[i].tensor != t) i--;
 	nheld--;
+	*written = i < 0 || held[i].written;
 	if (i < 0) return t->storage->buffer;
 	struct slp_buffer *b = held[i].buffer;
 	for (; i < nheld && i < MOST_HELD - 1; i++) held[i] = held[i + 1];
 	return b;
+}
+
+/* Its values in main memory, until release_memory; NULL with an error. */
+static char *memory_of(const char *at, const char *function, struct slp_buffer *b)
+{
+	char why[320];
+	if (!b->spilled) return starpu_data_handle_to_pointer(b->handle, STARPU_MAIN_RAM);
+	char *p = slp_spill_hold(b, why, sizeof why);
+	if (!p) slp_call_fail(at, function, SL_EIO, "%s", why);
+	return p;
+}
+
+static void release_memory(struct slp_buffer *b, bool written)
+{
+	if (b->spilled) slp_spill_release(b, written);
+	release(b, STARPU_MAIN_RAM);
 }
 
 void *slp_host_begin(const char *at, const char *function, sl_tensor *t, bool write)
@@ -150,23 +169,29 @@ void *slp_host_begin(const char *at, const char *function, sl_tensor *t, bool wr
 	if (!b) return slp_call_fail(at, function, SL_EINTERNAL, "the tensor has no values");
 	if (!acquire(b, STARPU_MAIN_RAM, write ? STARPU_RW : STARPU_R))
 		return slp_call_fail(at, function, SL_EINTERNAL, "StarPU did not hand over the values");
-	char *p = starpu_data_handle_to_pointer(b->handle, STARPU_MAIN_RAM);
+	char *p = memory_of(at, function, b);
+	if (!p) {
+		release(b, STARPU_MAIN_RAM);
+		return NULL;
+	}
 	slp_simulate_access(b, p, write);
 	if (write && is_whole(t) && !b->lost) atomic_store(&b->fault, 0); /* spoilt values will be gone */
 	uint32_t fault = atomic_load(&b->fault);
 	if (fault) {
-		release(b, STARPU_MAIN_RAM);
+		release_memory(b, false);
 		slp_fault_report(fault);
 		return NULL;
 	}
 	if (write) atomic_fetch_add(&t->storage->version, 1);
-	hold(t, b);
+	hold(t, b, write);
 	return p + t->offset;
 }
 
 void slp_host_end(sl_tensor *t)
 {
-	release(give_up(t), STARPU_MAIN_RAM);
+	bool written;
+	struct slp_buffer *b = give_up(t, &written);
+	release_memory(b, written);
 }
 
 bool slp_host_wait(const char *at, const char *function, sl_tensor *t)
@@ -331,10 +356,14 @@ sl_tensor *sl_from_at(const char *at, const void *data, sl_shape shape, struct s
 		return slp_call_fail(at, "sl_from", SL_ENOMEM, "%s", slp_memory_limit_text(bytes, text));
 	}
 	slp_simulate_access(b, NULL, true);
-	if (bytes) memcpy(starpu_data_handle_to_pointer(b->handle, STARPU_MAIN_RAM), data, bytes);
+	char *p = memory_of(at, "sl_from", b);
+	if (p && bytes) memcpy(p, data, bytes);
 	atomic_store(&b->fault, 0);
-	release(b, STARPU_MAIN_RAM);
-	return slp_scope_add(t);
+	if (p) release_memory(b, true);
+	else release(b, STARPU_MAIN_RAM);
+	if (p) return slp_scope_add(t);
+	sl_release(t);
+	return NULL;
 }
 
 /* A tensor in the caller's memory, without a copy.  The memory must not be touched until release(data, arg) is called,

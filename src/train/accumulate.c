@@ -7,7 +7,7 @@
 /* Sums of half types are in float32.  The first is a copy: the gradients' memory is used again, and may be shared. */
 static bool add(const char *at, sl_tensor **sum, sl_tensor *grad)
 {
-	if (slp_is_half(grad->type.dtype)) grad = sl_cast_at(at, grad, SL_FLOAT32);
+	if (grad && slp_is_half(grad->type.dtype)) grad = sl_cast_at(at, grad, SL_FLOAT32);
 	if (!grad) return false;
 	if (*sum) return sl_add_inplace_at(at, *sum, grad) != NULL;
 	return (*sum = sl_retain(sl_clone_at(at, grad))) != NULL;
@@ -20,7 +20,8 @@ int slp_trainer_gather(const char *at, sl_trainer *t, sl_tensor *const *grads, i
 		SL_SCOPE
 			for (int i = 0; ok && i < t->count; i++)
 				if (grads[i] && slp_trainer_needs_gradient(t, i))
-					ok = add(at, &t->states[SLP_TRAINER_SUM][i], grads[i]);
+					ok = add(at, &t->states[SLP_TRAINER_SUM][i],
+					         slp_trainer_at_home(at, t, i, grads[i]));
 	if (!ok) return slp_trainer_set_gathered(t, 0, 0), -1;
 	t->gathered_rows += rows;
 	return ++t->gathered;

@@ -419,7 +419,7 @@ bool slp_data_parallel_sum_groups(const char *at, sl_trainer *t, sl_tensor *cons
 {
 	int count;
 	sl_param *const *params = slp_trainer_params(at, t, &count);
-	double enough = slp_grad_bucket_bytes(params, count);
+	double enough = slp_grad_bucket_bytes(params, count, false);
 	struct group g = {.list = slp_malloc((size_t)(count + 1) * (sizeof *g.list + sizeof *g.names))};
 	if (!g.list) return false;
 	g.names = (const char **)(g.list + count);

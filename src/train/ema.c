@@ -49,7 +49,8 @@ static bool put(const char *at, sl_trainer *t, int i, sl_tensor *values)
 {
 	sl_tensor *p = t->params[i]->data;
 	if (values->type.dtype != p->type.dtype) values = sl_cast_at(at, values, p->type.dtype);
-	return values && sl_copy_inplace_at(at, p, values) != NULL;
+	p = slp_trainer_at_home(at, t, i, p);
+	return values && p && sl_copy_inplace_at(at, p, values) != NULL;
 }
 
 /* The parameters have their own values again. */

@@ -72,7 +72,13 @@ static struct share *least(const sl_param *p, struct share *shares, int *count)
 static bool is_shared(const sl_param *p)
 {
 	bool several = is_dealt(p) ? slp_auto_deal.most > 1 : p->ndevices > 1;
-	return (several || slp_dist.size > 1) && !slp_param_is_frozen(p);
+	return several || slp_dist.size > 1;
+}
+
+/* Whether it is in a bucket: its gradient travels, to other devices or to the one that updates it. */
+static bool is_bucketed(const sl_param *p, bool apart)
+{
+	return (apart || is_shared(p)) && !slp_param_is_frozen(p);
 }
 
 /* Whether both can have one owner, and their gradients one memory. */
@@ -84,15 +90,15 @@ static bool alike(const sl_param *a, const sl_param *b)
 }
 
 /* The bytes transferred in a few times the latency.  Between processes no backward pass hides the last bucket: so there
- * are more of them, even of a small network. */
-double slp_grad_bucket_bytes(sl_param *const *params, int count)
+ * are more of them, even of a small network.  Gradients that are used group by group take the memory of two buckets. */
+double slp_grad_bucket_bytes(sl_param *const *params, int count, bool apart)
 {
 	const bool far = slp_dist.size > 1;
 	const double least = far ? 1 << 18 : 1 << 20;
 	double bytes = 0;
-	int parts = far ? 10 : 6;
+	int parts = apart ? 16 : far ? 10 : 6;
 	for (int i = 0; i < count; i++) {
-		if (!is_shared(params[i])) continue;
+		if (!is_bucketed(params[i], apart)) continue;
 		bytes += (double)sl_tensor_bytes(params[i]->data);
 		int n = is_dealt(params[i]) ? slp_auto_deal.most : params[i]->ndevices;
 		if (n > parts) parts = n;
@@ -102,14 +108,14 @@ double slp_grad_bucket_bytes(sl_param *const *params, int count)
 
 /* The last parameters first: in the backward pass, their gradients come first.  (S. Li and others, "PyTorch
  * Distributed: Experiences on Accelerating Data Parallel Training", VLDB 2020, calls them buckets.) */
-static void make_buckets(sl_param *const *params, int count, const int *ranks, int *bucket)
+static void make_buckets(sl_param *const *params, int count, const int *ranks, bool apart, int *bucket)
 {
-	double limit = slp_grad_bucket_bytes(params, count), bytes = 0;
+	double limit = slp_grad_bucket_bytes(params, count, apart), bytes = 0;
 	const sl_param *before = NULL;
 	int n = 0, rank = 0;
 	for (int i = count - 1; i >= 0; i--) {
 		bucket[i] = -1;
-		if (!is_shared(params[i])) continue;
+		if (!is_bucketed(params[i], apart)) continue;
 		if (before && (bytes >= limit || !alike(before, params[i]) || (ranks && ranks[i] != rank))) {
 			n++;
 			bytes = 0;
@@ -142,19 +148,19 @@ static void deal(sl_param *const *params, int count, const int *bucket, struct s
 	}
 }
 
-void slp_grad_buckets_assign(sl_param *const *params, int count, bool together, const int *ranks, sl_device *owners,
-                             int *bucket)
+void slp_grad_buckets_assign(sl_param *const *params, int count, bool together, const int *ranks, sl_device home,
+                             sl_device *owners, int *bucket)
 {
-	bool known = !together;
+	bool known = !together, apart = home.kind != SL_DEVICE_DEFAULT;
 	for (int i = 0; i < count; i++) {
-		owners[i] = (sl_device){SL_DEVICE_DEFAULT, -1};
+		owners[i] = home;
 		bucket[i] = -1;
 		known &= params[i]->data != NULL;
 	}
 	struct share *shares = known ? slp_calloc((size_t)count_devices(params, count), sizeof *shares) : NULL;
 	if (shares) {
-		make_buckets(params, count, ranks, bucket);
-		deal(params, count, bucket, shares, owners);
+		make_buckets(params, count, ranks, apart, bucket);
+		if (!apart) deal(params, count, bucket, shares, owners);
 	}
 	free(shares);
 	for (int i = 0; i < count; i++)
@@ -232,20 +238,23 @@ sl_tensor *slp_grad_bucket_memory(sl_param *const *params, int count, int i)
 }
 
 /* New values are sent to all devices that use the parameter, before they ask. */
-static void send_to_all(const sl_param *p)
+static void send_to_all(const sl_param *p, bool apart)
 {
 	sl_device dealt[SLP_MAX_GPUS];
 	int n = is_dealt(p) ? slp_auto_deal.gpus : 0;
 	for (int i = 0; i < n; i++) dealt[i] = sl_gpu(i);
 	uint64_t nodes = n ? slp_device_nodes(dealt, n) : slp_device_nodes(p->devices, p->ndevices);
+	sl_device own = slp_auto_foreseen(p->data->device);
+	if (!nodes && apart) nodes = slp_device_nodes(&own, 1);
+	bool needed = apart ? nodes != 0 : (nodes & (nodes - 1)) != 0;
 	slp_lock();
 	struct slp_buffer *b = p->data->storage->buffer;
-	if (b && (n || nodes & (nodes - 1))) atomic_store(&b->readers, nodes & (nodes - 1) ? nodes : 0);
+	if (b && (n || needed)) atomic_store(&b->readers, needed ? nodes : 0);
 	slp_unlock();
 }
 
 bool slp_grad_buckets_gather(const char *at, sl_param *const *params, int count, const sl_device *owners,
-                             const int *bucket)
+                             const int *bucket, bool apart)
 {
 	bool ok = true;
 	for (int i = 0, now = -1; ok && i < count; i++) {
@@ -253,11 +262,11 @@ bool slp_grad_buckets_gather(const char *at, sl_param *const *params, int count,
 		int last = i;
 		for (int k = i; k < count; k++)
 			if (bucket[k] == bucket[i]) last = k;
-		if (bucket[i] != now)
+		if (bucket[i] != now && !apart)
 			SL_SCOPE
 				ok = gather(at, params, i, last, owners[i], bucket);
 		now = bucket[i];
-		if (ok) send_to_all(params[i]);
+		if (ok) send_to_all(params[i], apart);
 	}
 	return ok;
 }

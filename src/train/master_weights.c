@@ -39,7 +39,8 @@ bool slp_trainer_master_weights_follow(const char *at, sl_trainer *t)
 		bool ok = true;
 		SL_PAUSE
 			SL_SCOPE
-				ok = sl_copy_inplace_at(at, master, sl_cast_at(at, p, SL_FLOAT32));
+				ok = (p = slp_trainer_at_home(at, t, i, p)) &&
+				     sl_copy_inplace_at(at, master, sl_cast_at(at, p, SL_FLOAT32));
 		if (!ok) return false;
 		slp_trainer_master_weight_is_new(t, i);
 	}
@@ -59,7 +60,9 @@ bool slp_trainer_set_state(const char *at, sl_trainer *t, int which, int i, sl_t
 		return !*state || slot >= SLP_TRAINER_MASTER || sl_fill_inplace_at(at, *state, 0);
 	}
 	if (slot == SLP_TRAINER_AVERAGE && slp_is_half(value->type.dtype)) value = sl_cast_at(at, value, SL_FLOAT32);
-	sl_device there = *state ? sl_tensor_device(*state) : p->data ? sl_tensor_device(p->data) : sl_auto();
+	sl_device home = slp_trainer_home(t, i);
+	sl_device own = home.kind ? home : p->data ? sl_tensor_device(p->data) : sl_auto();
+	sl_device there = *state ? sl_tensor_device(*state) : own;
 	sl_tensor *copy = value ? sl_copy_to_at(at, value, there) : NULL;
 	if (!copy || (*state && !sl_copy_inplace_at(at, *state, copy))) return false;
 	if (!*state) *state = sl_retain(copy);

@@ -94,6 +94,7 @@ static void step_free(void *given)
 	sl_step *step = given;
 	drop_plans(step);
 	sl_autotune_free(step->deals);
+	slp_group_memory_clear(&step->group_memory);
 	sl_block_free(step->net);
 	free(step);
 }
@@ -282,6 +283,29 @@ static bool check_padding(const struct slp_step_run *r, int shard, struct slp_co
 	return ok;
 }
 
+/* When each bucket of gradients may be used: after the last reader of its parameters. */
+static bool find_groups(const sl_step *step, const struct slp_compiled *c, const int *bucket)
+{
+	if (!slp_trainer_is_apart(step->trainer)) return true;
+	int count, n = 1 + c->nresults;
+	sl_param *const *params = slp_trainer_params(NULL, step->trainer, &count);
+	sl_tensor **changed = slp_calloc((size_t)(count + n), sizeof *changed);
+	for (int i = 0; changed && i < count; i++)
+		if (!slp_param_is_frozen(params[i])) changed[n++] = params[i]->data;
+	bool ok = changed && slp_plan_group(c->plan, bucket, changed);
+	free(changed);
+	return ok;
+}
+
+/* The plan of copies under a limit does not know when groups of gradients leave. */
+static bool check_limit(const struct slp_step_run *r)
+{
+	if (!r->step->opts.memory || !slp_trainer_is_apart(r->step->trainer)) return true;
+	slp_call_fail(r->at, r->function, SL_EUNSUPPORTED,
+	              "the step has .memory and its trainer .state_on: use one of them");
+	return false;
+}
+
 static struct slp_compiled *compile(const struct slp_step_run *r, int shard, bool whole)
 {
 	struct slp_compiled *c = slp_calloc(1, sizeof *c);
@@ -291,7 +315,7 @@ static struct slp_compiled *compile(const struct slp_step_run *r, int shard, boo
 	int *bucket = slp_calloc((size_t)slp_step_params(r->step) + 1 + SL_MAX_RESULTS, sizeof *bucket);
 	SLP_FORWARD_SCOPE();
 	slp_forward.sizes_vary = c && c->filled;
-	bool ok = c && c->signature && bucket && check_padding(r, shard, c);
+	bool ok = c && c->signature && bucket && check_limit(r) && check_padding(r, shard, c);
 	slp_admission_limit = r->step->opts.memory / 2; /* the update's parts are small beside it */
 	sl_graph *g = ok ? trace_graph(r->at, r->step, c, bucket) : NULL;
 	slp_admission_limit = 0;
@@ -300,8 +324,9 @@ static struct slp_compiled *compile(const struct slp_step_run *r, int shard, boo
 		opts.device = c->signature->device;
 		c->plan = slp_plan_new_grouped(r->at, "step", g, opts, whole ? NULL : bucket);
 	}
+	ok = c && c->plan && (whole || find_groups(r->step, c, bucket));
 	free(bucket);
-	if (c && c->plan) return c;
+	if (ok) return c;
 	if (sl_error() == SL_OK) slp_error_set(SL_ENOMEM, "%s: no memory", r->function);
 	compiled_free(c);
 	return NULL;

@@ -2,6 +2,7 @@
 #ifndef SLP_STEP_H
 #define SLP_STEP_H
 
+#include "graph/plan_groups.h"
 #include "hybrid/padding.h"
 #include "starling/nn.h"
 #include "train/data_parallel.h"
@@ -29,6 +30,7 @@ struct sl_step {
 	sl_autotune *deals; /* finds out to how many GPUs its shards on `auto` are dealt; NULL: not yet */
 	int dealt;          /* ways that it tries */
 	unsigned changes;   /* of the network and the trainer when they were compiled */
+	struct slp_group_memory group_memory; /* of gradients that leave the device group by group */
 };
 
 /* One run of a step. */
@@ -83,7 +85,15 @@ sl_tensor *slp_step_mask(const char *at, const struct slp_follows *follows, sl_t
  * the scope, or are released. */
 void slp_step_give(struct slp_step_run *r, int shard, sl_tensor *losses, sl_tensor *const *results, int nresults);
 
-/* step_shards.c: runs with the update after the programs; false after an error */
-bool slp_step_run_shards(struct slp_step_run *r);
+/* step_shards.c */
+bool slp_step_run_shards(struct slp_step_run *r); /* runs with the update after the programs; false after an error */
+/* Updates by the gradients of `rows` rows, or adds them to those of the previous micro-batches. */
+bool slp_step_use_gradients(const char *at, sl_step *step, sl_tensor **data, sl_tensor **grads, int64_t rows,
+                            double scale);
+/* Chooses the parameters' owners and moves the parameters to them; NULL after an error. */
+const sl_device *slp_step_gather(const char *at, sl_step *step);
+
+/* step_groups.c: runs on one device, and updates on another, group by group; false after an error */
+bool slp_step_run_groups(struct slp_step_run *r);
 
 #endif

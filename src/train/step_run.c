@@ -18,10 +18,12 @@ static uint64_t bits(double x)
 }
 
 /* Whether a run is one program with the update: not with sums of micro-batches, masters or loss scaling, whose updates
- * follow the program. */
+ * follow the program, nor if another device updates. */
 static bool is_whole(const sl_step *step)
 {
-	return step->opts.accumulate <= 1 && !slp_trainer_rounds(step->trainer) && !slp_trainer_scales(step->trainer);
+	const sl_trainer *t = step->trainer;
+	return step->opts.accumulate <= 1 && !slp_trainer_rounds(t) && !slp_trainer_scales(t) &&
+	       !slp_trainer_is_apart(t);
 }
 
 /* Whether the step exists, and takes this number of tensors. */

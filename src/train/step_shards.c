@@ -191,9 +191,8 @@ static int64_t take_sums(sl_trainer *t, sl_param *const *params, int count, sl_t
 	return rows;
 }
 
-/* Updates by the gradients of `rows` rows, or adds them to those of the previous micro-batches. */
-static bool use_gradients(const char *at, sl_step *step, sl_tensor **data, sl_tensor **grads, int64_t rows,
-                          double scale)
+bool slp_step_use_gradients(const char *at, sl_step *step, sl_tensor **data, sl_tensor **grads, int64_t rows,
+                            double scale)
 {
 	sl_trainer *t = step->trainer;
 	bool gathers = step->opts.accumulate > 1;
@@ -235,14 +234,14 @@ static bool update(const struct slp_step_run *r, const sl_device *owners, sl_ten
 	u.single = u.sums + count;
 	u.parts = (struct slp_dist_part *)(u.single + count);
 	u.result = (int *)(u.parts + count);
-	bool ok = add_all(&u) && use_gradients(at, step, u.data, u.sums, rows, sl_trainer_loss_scale(step->trainer));
+	bool ok = add_all(&u) &&
+	          slp_step_use_gradients(at, step, u.data, u.sums, rows, sl_trainer_loss_scale(step->trainer));
 	free(u.list);
 	return ok;
 }
 
-/* Chooses the parameters' owners and moves the parameters to them; NULL after an error.  Their masters stay as exact: a
- * moved parameter has not been written. */
-static const sl_device *gather(const char *at, sl_step *step)
+/* Masters stay as exact: a moved parameter has not been written. */
+const sl_device *slp_step_gather(const char *at, sl_step *step)
 {
 	int count;
 	sl_param *const *params = slp_trainer_params(at, step->trainer, &count);
@@ -251,7 +250,8 @@ static const sl_device *gather(const char *at, sl_step *step)
 	bool ok = true;
 	SL_PAUSE
 		ok = slp_trainer_master_weights_follow(at, step->trainer) &&
-		     slp_grad_buckets_gather(at, params, count, owners, slp_trainer_grad_buckets(step->trainer));
+		     slp_grad_buckets_gather(at, params, count, owners, slp_trainer_grad_buckets(step->trainer),
+		                             slp_trainer_is_apart(step->trainer));
 	slp_trainer_master_weights_hold(step->trainer);
 	return ok ? owners : NULL;
 }
@@ -298,7 +298,7 @@ static bool run_programs(struct slp_step_run *r)
 	SLP_AUTO_DEAL_SCOPE();
 	SLP_TURN_SHARED();
 	deal(r);
-	const sl_device *owners = gather(r->at, r->step);
+	const sl_device *owners = slp_step_gather(r->at, r->step);
 	bool ok = owners != NULL;
 	for (int i = 0; ok && i < r->n; i++) {
 		slp_auto_deal.shard = i;
@@ -331,7 +331,7 @@ static bool update_eagerly(const char *at, sl_step *step, int64_t rows)
 	SL_PAUSE
 		SL_SCOPE
 			ok = slp_trainer_fresh(at, step->trainer, rows, false, data, grads, &scale) &&
-			     use_gradients(at, step, data, grads, rows, scale);
+			     slp_step_use_gradients(at, step, data, grads, rows, scale);
 	free(data);
 	if (ok) slp_trainer_used(step->trainer);
 	return ok;
@@ -380,7 +380,14 @@ static bool run_together(struct slp_step_run *r)
 	return ok;
 }
 
+/* Whether gradients leave the one device of the step as they come. */
+static bool by_groups(const struct slp_step_run *r)
+{
+	return r->n == 1 && slp_step_is_alone(r->step) && slp_trainer_is_apart(r->step->trainer);
+}
+
 bool slp_step_run_shards(struct slp_step_run *r)
 {
-	return slp_block_synchronised(r->step->net) ? run_together(r) : slp_step_filled(r, run_programs);
+	if (slp_block_synchronised(r->step->net)) return run_together(r);
+	return slp_step_filled(r, by_groups(r) ? slp_step_run_groups : run_programs);
 }

@@ -6,19 +6,21 @@
 #include "starling/nn.h"
 
 /* grad_buckets.c */
-/* The approximate number of bytes of parameters in a bucket. */
-double slp_grad_bucket_bytes(sl_param *const *params, int count);
+/* The approximate number of bytes of parameters in a bucket; apart: they are updated on another device than their own. */
+double slp_grad_bucket_bytes(sl_param *const *params, int count, bool apart);
 /* Chooses where each parameter is updated and in which bucket.  With `together`, or if one has no values yet, all of
- * them where they are (DEFAULT) and in no bucket.  ranks, if not NULL: parameters of a bucket have the same. */
-void slp_grad_buckets_assign(sl_param *const *params, int count, bool together, const int *ranks, sl_device *owners,
-                             int *bucket);
+ * them where they are (DEFAULT) and in no bucket.  ranks, if not NULL: parameters of a bucket have the same.  home, if
+ * not DEFAULT: all are updated there. */
+void slp_grad_buckets_assign(sl_param *const *params, int count, bool together, const int *ranks, sl_device home,
+                             sl_device *owners, int *bucket);
 /* All that lies in the memory of parameter i, as one vector, if that is nothing but parameters of a bucket; else its
  * values. */
 sl_tensor *slp_grad_bucket_memory(sl_param *const *params, int count, int i);
 /* Brings the parameters of each bucket into one memory, if nothing else holds theirs, on its owner, and has new
- * values sent to all their devices.  False after an error. */
+ * values sent to all their devices.  apart: the parameters stay where they are, where memory is short, and new values are
+ * sent there.  False after an error. */
 bool slp_grad_buckets_gather(const char *at, sl_param *const *params, int count, const sl_device *owners,
-                             const int *bucket);
+                             const int *bucket, bool apart);
 
 /* param_groups.c */
 /* Whether a pattern is that of a parameter's path from the block; -1 without memory, an error is recorded. */
@@ -109,6 +111,16 @@ bool slp_trainer_rounds(const sl_trainer *trainer);
 bool slp_trainer_master_weights_follow(const char *at, sl_trainer *trainer);
 /* All parameters were rounded to their masters. */
 void slp_trainer_master_weights_hold(sl_trainer *trainer);
+
+/* state_device.c */
+/* Whether states can be on this device, which is resolved; false after an error. */
+bool slp_state_device_fits(const char *at, sl_device *device);
+/* Whether some parameter is updated on another device than those that use it. */
+bool slp_trainer_is_apart(const sl_trainer *trainer);
+/* The device of parameter i's states, if it is another than its own; else DEFAULT. */
+sl_device slp_trainer_home(const sl_trainer *trainer, int i);
+/* A parameter, or its gradient, for operations there; itself if that is its own device, and symbols. */
+sl_tensor *slp_trainer_at_home(const char *at, const sl_trainer *trainer, int i, sl_tensor *x);
 
 /* gathered_state.c */
 /* Where processes share a trainer's states (NULL: none), rank 0 gets those of the others for a while; all call it.

@@ -69,14 +69,15 @@ static bool make_states(sl_trainer *t)
  * of this.  .lr follows .schedule, see sl_schedule_lr.  For parameters in a half type the trainer keeps float32
  * masters, which it updates and then rounds, so that steps that are small beside a parameter add up.  Other writes of
  * such a parameter (sl_load_params) also update its master.  With .shard_state, each of several processes keeps only
- * the states of a part of the parameters (doc/distributed.md).  With .average, the trainer keeps moving averages of the
+ * the states of a part of the parameters (doc/distributed.md).  With .state_on = sl_cpu(-1), states and masters are in main
+ * memory, and parameters that are on a GPU are updated there (doc/memory-state.md).  With .average, the trainer keeps moving averages of the
  * parameters, which start from the values before the first step: see sl_trainer_use_averages.  sl_trainer_group sets
  * other learning rates and decays for some parameters.  With .loss_scaling, losses are scaled before the backward pass,
  * so that small gradients do not vanish in float16: whole steps do so themselves; otherwise pass .scale =
  * sl_trainer_loss_scale(trainer) to sl_backward_heads.  Each step then waits for the gradients; if one is not finite,
  * the step is skipped and the scale decreases; it grows after .every steps without overflow.  The trainer has a
  * reference to the block.  NULL with SL_EINVAL: an option is out of range or not one of this optimiser, or there is
- * nothing to train.
+ * nothing to train; SL_EDEVICE: .state_on does not exist.
  *
  *     sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 0.1, .momentum = 0.9, .weight_decay = 1e-4,
  *                                                      .schedule = {SL_COSINE, .warmup = 500, .total = 10000})); */
@@ -86,6 +87,7 @@ sl_trainer *sl_trainer_new_at(const char *at, sl_block *block, struct sl_optimiz
 	if (!SLP_OPTIONS(sl_optimizer, at, "sl_trainer_new", &optimizer)) return NULL;
 	char wrong[256];
 	if (wrong_optimizer(&optimizer, wrong)) return slp_call_fail(at, "sl_trainer_new", SL_EINVAL, "%s", wrong);
+	if (!slp_state_device_fits(at, &optimizer.state_on)) return NULL;
 	sl_trainer *t = slp_calloc(1, sizeof *t);
 	if (!t) return slp_call_fail(at, "sl_trainer_new", SL_ENOMEM, "no memory for a trainer");
 	t->optimizer = optimizer;
@@ -262,8 +264,10 @@ struct slp_hyper slp_trainer_advance(sl_trainer *t, sl_tensor *const *params, in
 
 const sl_device *slp_trainer_owners(sl_trainer *trainer)
 {
-	slp_grad_buckets_assign(trainer->params, trainer->count, trainer->optimizer.clip_norm != 0,
-	                        slp_trainer_shard_ranks(trainer), trainer->owners, trainer->buckets);
+	bool apart = slp_trainer_is_apart(trainer);
+	sl_device home = apart ? trainer->optimizer.state_on : (sl_device){SL_DEVICE_DEFAULT, -1};
+	slp_grad_buckets_assign(trainer->params, trainer->count, trainer->optimizer.clip_norm != 0 && !apart,
+	                        slp_trainer_shard_ranks(trainer), home, trainer->owners, trainer->buckets);
 	return trainer->owners;
 }
 

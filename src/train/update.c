@@ -81,7 +81,7 @@ static sl_tensor *state_of(const char *at, sl_trainer *t, int which, int i, sl_t
 		struct slp_trace *trace = slp_trace_pause();
 		SL_PAUSE
 			SL_SCOPE
-				*state = sl_retain(new_state(at, which, p));
+				if ((p = slp_trainer_at_home(at, t, i, p))) *state = sl_retain(new_state(at, which, p));
 		slp_trace_resume(trace);
 		if (which == SLP_TRAINER_MASTER) slp_trainer_master_weight_is_new(t, i);
 	}
@@ -118,6 +118,8 @@ static bool take_master(const char *at, sl_trainer *t, struct update *u, int i, 
 /* Puts parameter i with its gradient and state into the call. */
 static bool update_add(const char *at, sl_trainer *t, struct update *u, int i, sl_tensor *param, sl_tensor *grad)
 {
+	param = slp_trainer_at_home(at, t, i, param);
+	grad = slp_trainer_at_home(at, t, i, grad);
 	for (int k = 0; k < SLP_TRAINER_SUM; k++)
 		if (uses(t, k) && !(u->states[k][u->count] = state_of(at, t, k, i, param))) return false;
 	if (!take_master(at, t, u, i, &param, &grad)) return false;
@@ -158,11 +160,12 @@ static bool place(const char *at, sl_tensor **t, sl_device owner)
 }
 
 /* Whether one operation updates both parameters: same types and, unless they are symbols, which have neither, same
- * owner and bucket. */
-static bool together(const sl_trainer *t, bool symbols, int a, int b)
+ * owner, and same bucket if it does not clip by the norm of all. */
+static bool together(const sl_trainer *t, const struct update *u, bool symbols, int a, int b)
 {
 	if (!slp_trainer_alike(t, a, b)) return false;
-	return symbols || (t->buckets[a] == t->buckets[b] && sl_device_equal(t->owners[a], t->owners[b]));
+	bool same_bucket = u->clip_norm > 0 || t->buckets[a] == t->buckets[b];
+	return symbols || (same_bucket && sl_device_equal(t->owners[a], t->owners[b]));
 }
 
 /* Puts the last one's bucket into mine, where its owner is, or as many of the owner's as go together.  The rest stays
@@ -175,7 +178,7 @@ static bool take_share(const char *at, const sl_trainer *t, struct update *u, st
 	sl_device owner = t->owners[last];
 	u->count = mine->count = 0;
 	for (int i = 0; i < count; i++) {
-		bool is_mine = bytes < most && together(t, symbols, u->numbers[i], last);
+		bool is_mine = bytes < most && together(t, u, symbols, u->numbers[i], last);
 		if (is_mine) bytes += sl_tensor_bytes(u->params[i]);
 		append(is_mine ? mine : u, u, i);
 	}

@@ -15,4 +15,5 @@ tests/emu/test_last
 tests/emu/test_lt
 STARPU_NCPU=0 SL_EMU_DEVICES=1 tests/emu/test_cache
 tests/emu/test_parallel
+tests/emu/test_state_device
 [ -n "${ASAN_OPTIONS-}" ] || tests/emu/test_waits

@@ -50,6 +50,7 @@ emu_programs = \
 	tests/emu/test_lt \
 	tests/emu/test_ops \
 	tests/emu/test_parallel \
+	tests/emu/test_state_device \
 	tests/emu/test_steps \
 	tests/emu/test_threads \
 	tests/emu/test_waits
@@ -64,7 +65,7 @@ endif
 if EMULATION
 emulation = yes
 emulated = $(emu_programs) tests/emu/libnccl.la $(emu_library)
-tests/emu/device.$(log): tests/emu/test_cache tests/emu/test_convolutions tests/emu/test_counts tests/emu/test_device tests/emu/test_edges tests/emu/test_halves tests/emu/test_kernels tests/emu/test_last tests/emu/test_lt tests/emu/test_parallel tests/emu/test_threads tests/emu/test_waits
+tests/emu/device.$(log): tests/emu/test_cache tests/emu/test_convolutions tests/emu/test_counts tests/emu/test_device tests/emu/test_edges tests/emu/test_halves tests/emu/test_kernels tests/emu/test_last tests/emu/test_lt tests/emu/test_parallel tests/emu/test_state_device tests/emu/test_threads tests/emu/test_waits
 tests/emu/device-long.$(log): tests/emu/test_convolutions tests/emu/test_halves tests/emu/test_parallel tests/emu/test_waits
 tests/emu/dist.$(log): tests/emu/dist tests/emu/libnccl.la tools/sl-launch
 tests/emu/dist-long.$(log): tests/emu/dist tests/emu/libnccl.la tools/sl-launch
@@ -288,6 +289,12 @@ tests_emu_test_parallel_SOURCES = models/lenet.c tests/emu/test_parallel.c
 tests_emu_test_parallel_LDFLAGS = $(emu_ldflags)
 tests_emu_test_parallel_LDADD = models/libdriver.la tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
 EXTRA_tests_emu_test_parallel_DEPENDENCIES = $(emu_stubs)
+
+tests_emu_test_state_device_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/models -I$(top_srcdir)/tests
+tests_emu_test_state_device_SOURCES = models/driver/networks.c models/driver/networks.h tests/emu/test_state_device.c
+tests_emu_test_state_device_LDFLAGS = $(emu_ldflags)
+tests_emu_test_state_device_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
+EXTRA_tests_emu_test_state_device_DEPENDENCIES = $(emu_stubs)
 
 tests_emu_test_steps_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/models -I$(top_srcdir)/tests
 tests_emu_test_steps_SOURCES = models/driver/networks.c models/driver/networks.h tests/emu/test_steps.c

@@ -8,6 +8,7 @@
 #include "runtime/memory/arena.h"
 #include "runtime/memory/pool.h"
 #include "runtime/memory/runahead.h"
+#include "runtime/memory/spill.h"
 #include "runtime/task/buffer.h"
 
 bool slp_admission_planned;
@@ -26,7 +27,7 @@ static size_t room_of(sl_device device)
 {
 	bool one = device.index >= 0;
 	size_t least = 0;
-	if (device.kind != SL_DEVICE_GPU) return 0;
+	if (device.kind != SL_DEVICE_GPU) return slp_spill_room();
 	for (int i = one ? device.index : 0; i < (one ? device.index + 1 : slp_engine.ngpus); i++)
 		if (room(i) && (!least || room(i) < least)) least = room(i);
 	return least;

@@ -13,7 +13,8 @@ void slp_admission_prefetch(const struct slp_segment *segment);
 /* The segments that are submitted now fit as they come, by a plan: there is nothing to wait for or to request.  Locked. */
 extern bool slp_admission_planned;
 bool slp_admission_short(void); /* whether a GPU's memory is nearly full */
-/* Bytes that StarPU may use on a GPU, or on the smallest of all; 0: no limit is known, or it is no GPU. */
+/* Bytes that StarPU may use on a GPU, or on the smallest of all, or that spilled values may in main memory (spill.h); 0: no
+ * limit is known. */
 size_t slp_admission_room(sl_device device);
 /* What a GPU has, for programs that the calling thread traces with a limit of memory; 0: there is none. */
 extern _Thread_local size_t slp_admission_limit;

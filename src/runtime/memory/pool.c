@@ -60,6 +60,11 @@ int slp_pool_tasks(const struct slp_buffer *b)
 	return atomic_load(&b->pending) & ~IN_FLIGHT;
 }
 
+bool slp_pool_is_last(const struct slp_buffer *b)
+{
+	return atomic_load(&b->pending) == (IN_FLIGHT | 1);
+}
+
 static void begin_flight(struct slp_buffer *b)
 {
 	atomic_fetch_add(&in_flight[b->pool], (long)b->bytes);

@@ -24,6 +24,7 @@ void slp_pool_clear(void);
 
 /* Without the lock: one task fewer uses the buffer. */
 void slp_pool_task_ended(struct slp_buffer *b);
-int slp_pool_tasks(const struct slp_buffer *b); /* that use it */
+bool slp_pool_is_last(const struct slp_buffer *b); /* nobody holds it, and one task uses it still */
+int slp_pool_tasks(const struct slp_buffer *b);    /* that use it */
 
 #endif

@@ -22,6 +22,7 @@
 #include "runtime/memory/memory_limit.h"
 #include "runtime/memory/pool.h"
 #include "runtime/memory/runahead.h"
+#include "runtime/memory/spill.h"
 #include "runtime/observe/stats.h"
 #include "runtime/task/buffer.h"
 #include "runtime/task/handle.h"
@@ -65,6 +66,7 @@ static void give_memory(void *memory, size_t bytes)
 static void discard(struct slp_buffer *b)
 {
 	slp_buffer_written(b);
+	slp_spill_discharge(b);
 	if (!atomic_load(&b->seen)) give_memory(b->memory, b->bytes);
 	*(b->newer ? &b->newer->older : &everything) = b->older;
 	if (b->older) b->older->newer = b->newer;
@@ -122,7 +124,8 @@ static void *get_memory(size_t bytes)
 
 bool slp_buffer_could_be(size_t bytes)
 {
-	return !slp_buffer_owns_memory() || slp_memory_limit_could_allow(bytes, slp_pool_bytes());
+	return !slp_buffer_owns_memory() || slp_spill_takes(bytes) ||
+	       slp_memory_limit_could_allow(bytes, slp_pool_bytes());
 }
 
 /* Waiting helps only as far as tasks can release memory. */
@@ -153,9 +156,9 @@ static bool could_be(size_t bytes, sl_device device)
 /* Memory for a buffer, NULL where StarPU asks for it; false if there is none. */
 static bool find_memory(size_t bytes, sl_device device, void **memory)
 {
-	bool own = slp_buffer_owns_memory();
+	bool own = slp_buffer_owns_memory() && !slp_spill_takes(bytes);
 	*memory = own ? slp_buffer_memory(bytes) : NULL;
-	return own ? *memory != NULL : could_be(bytes, device);
+	return own ? *memory != NULL : slp_spill_takes(bytes) || could_be(bytes, device);
 }
 
 /* ---- room for handles -------------------------------------------------------------------------------------------- */
@@ -248,7 +251,13 @@ static struct slp_buffer *create_pooled(sl_device device, int cls, bool reserved
 		give_memory(memory, bytes);
 		return NULL;
 	}
-	enter(bytes, memory, b);
+	b->bytes = bytes;
+	bool spilled = slp_spill_takes(bytes);
+	if (spilled && !slp_spill_enlist(b)) {
+		free(b);
+		return reserved ? create_lost() : NULL;
+	}
+	enter(bytes, spilled ? b : memory, b); /* StarPU keeps the order of its users, whatever its address */
 	b->pool = slp_device_pool(device);
 	b->cls = cls;
 	b->memory = memory;
@@ -332,6 +341,7 @@ struct slp_buffer *slp_buffer_get(size_t bytes, sl_device device, enum slp_buffe
 	struct slp_buffer *b = find(p, cls, kind == SLP_BUFFER_IDLE);
 	if (!b) b = create_pooled(device, cls, kind == SLP_BUFFER_RESERVED);
 	if (!b || b->lost) return b;
+	if (!slp_pool_tasks(b)) slp_spill_dead(b);
 	struct account *a = &accounts[p];
 	a->held += b->bytes;
 	if (a->most_held < a->held) a->most_held = a->held;

@@ -37,6 +37,7 @@ struct slp_buffer {
 	struct slp_buffer *older, *newer; /* of all that exist */
 	void *adopted;                    /* the caller's memory, else NULL */
 	void *memory;                     /* main memory allocated here; NULL: StarPU allocates it */
+	struct slp_spilled *spilled;      /* it has memory only at times (memory/spill.h); NULL: always */
 	void (*release)(void *data, void *arg);
 	void *release_arg;
 };

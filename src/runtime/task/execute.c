@@ -11,6 +11,7 @@
 #include "runtime/engine.h"
 #include "runtime/fault.h"
 #include "runtime/memory/memory_limit.h"
+#include "runtime/memory/spill.h"
 #include "runtime/observe/layers.h"
 #include "runtime/observe/stats.h"
 #include "runtime/observe/watch.h"
@@ -58,6 +59,12 @@ static char *scratch_of(const struct run *run)
 	return (char *)((p + 63) & ~(uintptr_t)63);
 }
 
+static char *memory_of(const struct run *run, const struct slp_slot *slot)
+{
+	if (slot->buffer->spilled) return slp_spill_memory(slot->buffer);
+	return (char *)STARPU_VARIABLE_GET_PTR(run->buffers[slot->index]);
+}
+
 static void find_bases(struct run *run)
 {
 	struct slp_segment *seg = run->seg;
@@ -65,8 +72,7 @@ static void find_bases(struct run *run)
 	for (int i = 0; i < seg->nslots; i++) {
 		const struct slp_slot *slot = &seg->slots[i];
 		if (!run->elsewhere) {
-			char *start = slot->buffer ? (char *)STARPU_VARIABLE_GET_PTR(run->buffers[slot->index])
-			                           : run->scratch;
+			char *start = slot->buffer ? memory_of(run, slot) : run->scratch;
 			run->base[i] = start + slot->offset;
 		}
 		run->fault[i] = slot->buffer && slot->mode & STARPU_R ? atomic_load(&slot->buffer->fault) : 0;
@@ -355,12 +361,13 @@ static void run_calls(struct run *run)
 	keep_faults(run);
 }
 
-/* Without memory to run: everything it writes is spoilt. */
-static void spoil(struct run *run)
+/* Without memory to run, or the values that it reads: everything it writes is spoilt. */
+static void spoil(struct run *run, enum sl_status status, const char *why)
 {
 	run->call = -1;
 	slp_kernel_forget();
-	uint32_t fault = fail(run, slp_record_first(run->seg->calls), SL_ENOMEM);
+	if (why) slp_kernel_says(why);
+	uint32_t fault = fail(run, slp_record_first(run->seg->calls), status);
 	for (int i = 0; i < run->seg->nbuffers; i++) atomic_store(&run->seg->buffers[i]->fault, fault);
 	run->spoilt = true;
 }
@@ -384,7 +391,7 @@ static void run_segment(struct run *run)
 		run->base = (char **)(memory + views);
 		run->fault = (uint32_t *)(run->base + slots);
 	}
-	if (many && !memory) spoil(run);
+	if (many && !memory) spoil(run, SL_ENOMEM, NULL);
 	else run_calls(run);
 	free(memory);
 }
@@ -416,10 +423,14 @@ static void run_slowly(struct run *run, int times)
 static void run_here(struct slp_segment *seg, void *buffers[], bool cuda)
 {
 	struct run run = {.seg = seg, .buffers = buffers, .cuda = cuda};
+	char why[320];
 	int times = slowness();
 	seg->here = true;
-	if (times > 1) run_slowly(&run, times);
+	enum sl_status there = slp_spill_enter(seg, why, sizeof why);
+	if (there != SL_OK) spoil(&run, there, why);
+	else if (times > 1) run_slowly(&run, times);
 	else run_segment(&run);
+	slp_spill_leave(seg);
 	if (run.spoilt) slp_task_time_is_void(starpu_task_get_current());
 }
 

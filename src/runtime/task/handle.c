@@ -201,7 +201,7 @@ static void register_data(starpu_data_handle_t *handle, struct slp_buffer *b, si
 
 void slp_handle_register(struct slp_buffer *b, void *data)
 {
-	register_data(&b->handle, b, b->bytes, data);
+	register_data(&b->handle, b, b->spilled ? 1 : b->bytes, data); /* StarPU touches both ends */
 }
 
 void slp_handle_register_scratch(starpu_data_handle_t *handle, size_t bytes)

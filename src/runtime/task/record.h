@@ -74,6 +74,8 @@ struct slp_segment {
 	const struct slp_layers *layers; /* whose times a trace gets (layers.h); NULL: none */
 	bool placed;                     /* its device was chosen for it, which the program left open (device/auto.h) */
 	bool here;                       /* a worker of this process has run it */
+	uint64_t spill_number;           /* among the submitted ones (memory/spill.h) */
+	bool spill_held;                 /* its values are kept in memory */
 	struct slp_watched watched;
 };
 

@@ -16,6 +16,7 @@
 #include "runtime/memory/admission.h"
 #include "runtime/memory/memory_limit.h"
 #include "runtime/memory/runahead.h"
+#include "runtime/memory/spill.h"
 #include "runtime/observe/explain.h"
 #include "runtime/observe/fxt.h"
 #include "runtime/observe/stats.h"
@@ -443,6 +444,7 @@ void slp_segment_submit(struct slp_segment *seg)
 	}
 	slp_simulate_submission(seg, task);
 	slp_admission_prefetch(seg);
+	slp_spill_foresee(seg);
 	locale_t locale = slp_number_begin(); /* the first task of a kind reads its file of measurements */
 	sl_device device = seg->device;       /* its task may have ended when this returns */
 	int ret = slp_task_submit(task);
@@ -481,7 +483,7 @@ struct slp_segment *slp_segment_new(void)
 	s->calls = &s->own;
 	s->scratch = s->need = 0;
 	s->work = (struct slp_scratch){0};
-	s->lost = false;
+	s->lost = s->spill_held = false;
 	s->level = SLP_LEVEL_LAST;
 	s->priority = 0;
 	s->explanation = NULL;
