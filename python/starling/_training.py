@@ -1,4 +1,6 @@
 """Optimisers, training steps, metrics, and batches on several devices."""
+import weakref
+
 from . import _core
 from ._blocks import Block, loss_function, loss_of_all
 from ._core import NULL, check, choice, ffi, here, lib, options, owned, pointer, raise_error, text_of, wrong
@@ -201,13 +203,18 @@ class StepAll(_WholeStep):
         return [wrap(losses[i], Tensor) for i in range(len(x))]
 
 
+_kept = weakref.WeakKeyDictionary()  # the tensors of each array: iterating over a tensor makes rows that nobody else keeps
+
+
 def _tensors(name, given):
-    """An array of the tensors for C."""
+    """An array of the tensors for C, which keeps them."""
     if isinstance(given, Tensor):
         given = [given]
     if not isinstance(given, (list, tuple)):
         raise wrong(f"{name}s", given, "a list of tensors")
-    return ffi.new("sl_tensor *[]", [pointer(f"{name} {i}", t, Tensor) for i, t in enumerate(given)])
+    pointers = ffi.new("sl_tensor *[]", [pointer(f"{name} {i}", t, Tensor) for i, t in enumerate(given)])
+    _kept[pointers] = list(given)
+    return pointers
 
 
 class Cache(_core.Settled):

@@ -114,6 +114,9 @@ class Lifetime(unittest.TestCase):
         run = step()
         gc.collect()
         self.assertTrue(np.isfinite(run(sl.ones((4, 2)), sl.ones((4, 1))).numpy()).all())
+        xs, targets = sl.ones((1, 4, 2)), sl.ones((1, 4, 1))
+        for _ in range(20):  # shards are rows of these, made on the way
+            self.assertEqual(run.on_shards(xs, targets)[0].shape, (4,))
         loader = sl.data.Loader(sl.data.arrays(np.ones((4, 2), np.float32)).rows(1, 3), 2, workers=1)
         gc.collect()
         self.assertEqual(len(list(loader)), 2)
