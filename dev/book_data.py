@@ -203,7 +203,7 @@ def _quiet_notebook():
     """Stands in for IPython, which shows pictures."""
     nothing = lambda *_, **__: None  # noqa: E731
     display = _module("IPython.display", display=nothing, clear_output=nothing, set_matplotlib_formats=nothing, HTML=nothing, SVG=nothing, Image=nothing)
-    _module("IPython", display=display, get_ipython=nothing)
+    _module("IPython", display=display, get_ipython=nothing, version_info=(8, 0))
     backend = _module("matplotlib_inline.backend_inline", set_matplotlib_formats=nothing)
     _module("matplotlib_inline", backend_inline=backend)
 

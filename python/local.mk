@@ -78,6 +78,8 @@ EXTRA_DIST += \
 	python/starling/mx/functions.py \
 	python/starling/mx/image.py \
 	python/starling/mx/gluon/__init__.py \
+	python/starling/mx/gluon/_layer.py \
+	python/starling/mx/gluon/_windows.py \
 	python/starling/mx/gluon/block.py \
 	python/starling/mx/gluon/data/__init__.py \
 	python/starling/mx/gluon/data/_datasets.py \

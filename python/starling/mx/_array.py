@@ -65,6 +65,8 @@ def indices_of(key):
     """Indices as in MXNet: arrays of floats become integers."""
     if isinstance(key, tuple):
         return tuple(indices_of(k) for k in key)
+    if isinstance(key, range):
+        return list(key)
     return key.astype("int32") if isinstance(key, NDArray) and not key.is_symbol and "float" in str(key.dtype) else key
 
 
