@@ -21,11 +21,13 @@ from .context import Context, cpu, cpu_pinned, current_context, gpu, num_gpus
 from .unsupported import missing
 from ._array import NDArray
 from .name import AttrScope
+from .util import np_array, np_shape, is_np_array, is_np_shape, set_np_shape, use_np, use_np_array, use_np_shape
 from ._program import Symbol
 
 initializer, rnd, numpy, numpy_extension, img = init, random, np, npx, image
 for _name, _module in (("numpy", np), ("numpy_extension", npx), ("nd", nd), ("sym", sym), ("initializer", init), ("rnd", random),
-                       ("contrib.text", contrib.text), ("contrib.text.vocab", contrib.text.vocab), ("img", image),
+                       ("numpy.random", np.random), ("numpy.linalg", np.linalg),
+                       ("np.random", np.random), ("np.linalg", np.linalg), ("contrib.text", contrib.text), ("contrib.text.vocab", contrib.text.vocab), ("img", image),
                        ("contrib.text.embedding", contrib.text.embedding), ("contrib.text.utils", contrib.text.utils)):  # fmt: skip
     sys.modules[f"{__name__}.{_name}"] = _module  # allows import starling.mx.numpy
 for _module in (nd, sym):

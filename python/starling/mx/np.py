@@ -23,6 +23,7 @@ from .np_math import *  # noqa: F403
 from .np_math import promoted as _promoted
 from ._program import Symbol, classify
 
+set_printoptions = numpy.set_printoptions
 e, pi, inf, nan, newaxis = numpy.e, numpy.pi, numpy.inf, numpy.nan, None
 float16, float32, float64 = numpy.float16, numpy.float32, numpy.float64
 uint8, int8, int32, int64, bool_, bool = numpy.uint8, numpy.int8, numpy.int32, numpy.int64, numpy.bool_, numpy.bool_
