@@ -208,8 +208,43 @@ class Report:
             row("import", ImportError(str(report.longrepr)[-300:]))
 
 
+def stand_in_for_nose():
+    """The names of nose, which MXNet's tests import, and which later Pythons do not run."""
+    import unittest
+
+    case = unittest.TestCase()
+
+    def make_decorator(function):
+        def decorate(made):
+            made.__name__, made.__dict__ = function.__name__, {**function.__dict__, **made.__dict__}
+            return made
+
+        return decorate
+
+    def raises(*kinds):
+        def around(test):
+            def call(*args, **kwargs):
+                with case.assertRaises(kinds):
+                    test(*args, **kwargs)
+
+            return make_decorator(test)(call)
+
+        return around
+
+    names = {"make_decorator": make_decorator, "raises": raises, "assert_raises": case.assertRaises, "assert_equal": case.assertEqual,
+             "assert_true": case.assertTrue, "ok_": case.assertTrue, "eq_": case.assertEqual, "with_setup": lambda *_: lambda test: test,
+             "nottest": lambda test: test, "istest": lambda test: test, "assert_almost_equal": case.assertAlmostEqual}  # fmt: skip
+    tools, nose = types.ModuleType("nose.tools"), types.ModuleType("nose")
+    vars(tools).update(names)
+    nose.tools = tools
+    nose.SkipTest = unittest.SkipTest
+    sys.modules.update({"nose": nose, "nose.tools": tools})
+
+
 def run_tests():
     import pytest
+
+    stand_in_for_nose()
 
     sys.path[:0] = [str(FILE.parent), str(FILE.parent.parent / "common"), str(FILE.parents[2])]
     pytest.main(["-q", "-p", "no:cacheprovider", str(FILE)], plugins=[Report()])
@@ -223,6 +258,7 @@ def child(path):
         os.chdir(folder)
         os.makedirs("book/data"), os.makedirs("data"), os.makedirs("img")
         os.chdir("book")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what cells print is no result
         run_tests() if TESTS else run_cells()
 
 

@@ -115,6 +115,7 @@ EXTRA_DIST += \
 	python/starling/mx/ndarray.py \
 	python/starling/mx/np.py \
 	python/starling/mx/np_by_numpy.py \
+	python/starling/mx/nd_image.py \
 	python/starling/mx/np_linalg.py \
 	python/starling/mx/np_manipulation.py \
 	python/starling/mx/np_math.py \

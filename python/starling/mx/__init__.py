@@ -15,7 +15,7 @@ import sys
 from . import ndarray as nd, symbol as sym  # before the modules that use them by these names
 
 from . import autograd, base, context, contrib, engine, gluon, image, init, io, lr_scheduler, metric, name, np, npx, optimizer, random, recordio
-from . import test_utils, util
+from . import nd_image, test_utils, util
 from .base import MXNetError
 from .context import Context, cpu, cpu_pinned, current_context, gpu, num_gpus
 from .unsupported import missing
@@ -32,6 +32,7 @@ for _name, _module in (("numpy", np), ("numpy_extension", npx), ("nd", nd), ("sy
     sys.modules[f"{__name__}.{_name}"] = _module  # allows import starling.mx.numpy
 for _module in (nd, sym):
     _module.np, _module.npx = np, npx
+nd.image = npx.image = nd_image
 __version__ = "1.9.1"  # the version of MXNet whose interface this is
 
 __getattr__ = missing("mx")
