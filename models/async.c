@@ -1,4 +1,4 @@
-/* Asynchronous computation: what is queued, what is finished, and what waiting costs.
+/* Asynchronous computation: queued and finished tasks, and the price of waiting.
  *
  * The experiments of Zhang, Lipton, Li, Smola, "Dive into Deep Learning", section "Asynchronous Computation", in
  * their order and with the lines that they print. */

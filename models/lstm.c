@@ -90,8 +90,8 @@ static sl_block *new_net(const struct options *o, int64_t words)
 	net->before = sl_block_add(&net->base, "before",
 	                           sl_sequential(sl_embedding(words, o->width), sl_dropout_layer(o->dropout)));
 	net->lstm = sl_block_add(&net->base, "lstm",
-	                         sl_lstm(o->hidden, .layers = o->layers, .dropout = o->dropout, .batch_first = true,
-	                                 .in_units = o->width));
+	                         sl_lstm(o->hidden, .layers = o->layers, .dropout = o->layers > 1 ? o->dropout : 0,
+	                                 .batch_first = true, .in_units = o->width));
 	net->after = sl_block_add(&net->base, "after",
 	                          sl_sequential(sl_dropout_layer(o->dropout),
 	                                        sl_dense(words, .no_flatten = true, .in_units = o->hidden)));

@@ -9,6 +9,8 @@ EXTRA_DIST += \
 	doc/tutorial/hybrid.py \
 	doc/tutorial/parallel.py \
 	doc/tutorial/trainer.py \
+	doc/tutorial/torch/devices.py \
+	doc/tutorial/torch/trainer.py \
 	python/README.md \
 	python/make-wheel \
 	python/generate/build.py \
@@ -32,10 +34,14 @@ EXTRA_DIST += \
 	python/starling/_extra.py \
 	python/starling/_files.py \
 	python/starling/_foreign.py \
+	python/starling/_hooks.py \
 	python/starling/_indexing.py \
 	python/starling/_nested.py \
 	python/starling/_operators.py \
 	python/starling/_protocols.py \
+	python/starling/_quantizing.py \
+	python/starling/_samples.py \
+	python/starling/_show.py \
 	python/starling/_tensor.py \
 	python/starling/_training.py \
 	python/starling/_whole_files.py \
@@ -49,12 +55,16 @@ EXTRA_DIST += \
 	python/starling/program.py \
 	python/starling/torch/__init__.py \
 	python/starling/torch/_backend.py \
+	python/starling/torch/_device.py \
+	python/starling/torch/_eager.py \
 	python/starling/torch/_graph.py \
 	python/starling/torch/_layers.py \
 	python/starling/torch/_memory.py \
+	python/starling/torch/_parallel.py \
 	python/starling/torch/_step.py \
 	python/starling/torch/_table.py \
 	python/starling/torch/_text.py \
+	python/starling/torch/_values.py \
 	python/starling/mx/__init__.py \
 	python/starling/mx/_array.py \
 	python/starling/mx/_host.py \
@@ -140,23 +150,30 @@ EXTRA_DIST += \
 	python/tests/test_creation.py \
 	python/tests/test_custom.py \
 	python/tests/test_dist.py \
+	python/tests/test_edge_table.py \
 	python/tests/test_every_option.py \
+	python/tests/test_formats.py \
 	python/tests/test_gluon.py \
 	python/tests/test_gluon_more.py \
 	python/tests/test_gluon_values.py \
 	python/tests/test_indices.py \
 	python/tests/test_integers.py \
+	python/tests/test_kills.py \
 	python/tests/test_recurrent.py \
 	python/tests/test_life.py \
 	python/tests/test_native.py \
+	python/tests/test_option_pairs.py \
 	python/tests/test_options.py \
 	python/tests/test_operands.py \
+	python/tests/test_numpy.py \
 	python/tests/test_owners.py \
 	python/tests/test_registry.py \
 	python/tests/test_runs.py \
 	python/tests/test_several.py \
 	python/tests/test_programs.py \
+	python/tests/test_second.py \
 	python/tests/test_sharing.py \
 	python/tests/test_torch.py \
+	python/tests/test_torch_eager.py \
 	python/tests/test_unknown.py \
 	python/tests/test_values.py

@@ -1,5 +1,5 @@
 /* Numbers as text, the same in every locale, because a program may have called setlocale, and other programs read the
- * output.  All numbers with a fraction are read and printed here (src/runtime/number.c). */
+ * output.  All numbers with a fraction are read and printed here (src/runtime/settings/number.c). */
 #ifndef SLP_NUMBER_H
 #define SLP_NUMBER_H
 

@@ -147,6 +147,7 @@ struct slp_grad {
 	sl_tensor *const *in, *const *out, *const *dout;
 	sl_tensor **din;
 	const bool *need;
+	bool again; /* the gradients themselves must have gradients (sl_backward, .create_graph) */
 };
 
 /* The grad of comparisons and similar operations: their results are constants for a backward pass. */
@@ -265,6 +266,10 @@ struct sl_op {
 	double (*flops)(const struct slp_infer *c);
 	double (*bytes)(const struct slp_infer *c); /* NULL: all inputs and outputs once */
 	enum sl_status (*grad)(struct slp_grad *g); /* NULL: has no gradient; slp_constant: its result is a constant */
+	/* NULL, or: computes the results again by operations whose gradients have gradients, because those that grad
+	 * calls have none.  out: in the innermost scope; NULL for by-products.  Inputs that `saves` does not name may be
+	 * zeros.  False with an error. */
+	bool (*again)(const struct slp_grad *g, sl_tensor **out);
 	size_t (*scratch)(const struct slp_infer *c);      /* NULL: none */
 	enum sl_status (*ref)(const struct slp_kernel *k); /* plain C, every dtype that infer lets pass; the measure */
 	/* NULL, or: describes a call beyond its operation's name, on one line. */

@@ -10,6 +10,8 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include <starling/options.h>
+
 struct sl_conv2d_opts;
 struct sl_pool2d_opts;
 struct sl_huber_loss_opts;
@@ -114,6 +116,18 @@ static inline bool slp_was_given(double x)
 static inline double slp_or(double x, double otherwise)
 {
 	return slp_was_given(x) ? x : otherwise;
+}
+
+/* An option of a pooling that has no effect beside the others, and why; NULL: there is none. */
+static inline const char *slp_pool_idle(const struct sl_pool2d_opts *o)
+{
+	if (o->exclude_pad && o->type == SL_POOL_MAX) return ".exclude_pad is for means; padding is never the largest";
+	if (!o->global) return NULL;
+	if (o->kernel[0] || o->kernel[1] || o->stride[0] || o->stride[1])
+		return ".kernel and .stride are not for .global, one window of the whole image";
+	if (o->pad[0] || o->pad[1] || o->ceil || o->exclude_pad)
+		return ".pad, .ceil and .exclude_pad are not for .global, one window of the whole image";
+	return NULL;
 }
 
 #endif

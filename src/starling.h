@@ -12,6 +12,7 @@
 #include <starling/graph.h>
 #include <starling/nn.h>
 #include <starling/io.h>
+#include <starling/quantize.h>
 #include <starling/checkpoint.h>
 
 #endif

@@ -28,6 +28,11 @@
 	 .no_grad = !(grad),                                                                                           \
 	 .reject = status}
 
+#define BERNOULLI(label, type, shape, status)                                                                          \
+	{"bernoulli", label, &(const struct slp_bernoulli){KEY}, 1, .in = {{type, shape, 0, 1, {0}, 0}},               \
+	 .no_grad = true, .own_types = true,                                                                                           \
+	 .reject = status}
+
 const struct slp_case slp_cases_random[] = {
 	SHAPES("uniform", -2, 5),
 	DRAW("uniform", "no width", SL_FLOAT32, 3, 3, SL_OK, 1, 5),
@@ -38,6 +43,12 @@ const struct slp_case slp_cases_random[] = {
 	DRAW("normal", "no width", SL_FLOAT32, 3, 0, SL_OK, 1, 5),
 	DRAW("normal", "negative width", SL_FLOAT32, 3, -1, SL_EINVAL, 1, 5),
 	DRAW("normal", "infinite width", SL_FLOAT32, 3, INFINITY, SL_EINVAL, 1, 5),
+	BERNOULLI("odd", SL_FLOAT32, DIMS(3, 7), SL_OK),
+	BERNOULLI("large", SL_FLOAT32, DIMS(99999), SL_OK),
+	BERNOULLI("scalar", SL_FLOAT32, {0}, SL_OK),
+	BERNOULLI("empty", SL_FLOAT32, DIMS(3, 0), SL_OK),
+	BERNOULLI("float64", SL_FLOAT64, DIMS(1023), SL_OK),
+	BERNOULLI("integers", SL_INT32, DIMS(5), SL_EDTYPE),
 	DROPOUT("half", 0.5, SL_FLOAT32, DIMS(5, 7), true, SL_OK),
 	DROPOUT("few", 0.1, SL_FLOAT32, DIMS(3, 33333), false, SL_OK),
 	DROPOUT("none", 0, SL_FLOAT32, DIMS(4, 5), true, SL_OK),

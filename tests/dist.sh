@@ -275,7 +275,7 @@ if [ "$tcp" ]; then
     for files in "$(ulimit -Sn)" 60; do
       # shellcheck disable=SC2016
       run 0 "$launch" --no-bind -n 2 sh -c 'if [ "$RANK" = 0 ]; then ulimit -Sn "$2"; exec tests/dist steps=1; fi
-exec python3 "$0" "$MASTER_ADDR" "$MASTER_PORT" "$1" "$1" tests/dist steps=1' "$srcdir/tests/strangers.py" "$strangers" "$files"
+exec python3 "$0" "$MASTER_ADDR" "$MASTER_PORT" "$1" "$1" tests/dist steps=1' "$srcdir/tests/rogue_clients.py" "$strangers" "$files"
       [ "$(grep -c '^\[[01]\] hash ' "$tmp/out")" = 2 ] || fail "ranks have not trained among strangers"
     done
   fi

@@ -244,8 +244,32 @@ static void graph_attribute(struct parser *p, SlpOnnx__AttributeProto *a)
 	slp_onnx__graph_proto__pack(g, a->g.data);
 }
 
+/* Up to the next quotation mark. */
+static ProtobufCBinaryData text_of(struct parser *p)
+{
+	size_t length = strcspn(p->at, "'");
+	ProtobufCBinaryData s = {length, (uint8_t *)keep(p, length + 1)};
+	memcpy(s.data, p->at, length);
+	p->at += length;
+	need(p, '\'');
+	return s;
+}
+
+/* ['a' 'b'] */
+static void texts_attribute(struct parser *p, SlpOnnx__AttributeProto *a)
+{
+	a->type = 8, a->strings = keep(p, SLP_CASE_MOST * sizeof *a->strings);
+	do a->strings[a->n_strings++] = text_of(p);
+	while (!p->failed && a->n_strings < SLP_CASE_MOST && take(p, '\''));
+	need(p, ']');
+}
+
 static void list_attribute(struct parser *p, SlpOnnx__AttributeProto *a)
 {
+	if (take(p, '\'')) {
+		texts_attribute(p, a);
+		return;
+	}
 	double v[SLP_CASE_MOST];
 	size_t n = 0;
 	bool real = memchr(p->at, '.', strcspn(p->at, "]")) != NULL;
@@ -265,7 +289,7 @@ static void number_attribute(struct parser *p, SlpOnnx__AttributeProto *a)
 	else fail(p, "a value is missing");
 }
 
-/* 3, 0.5, 'text', [1 2], [0.5 1], :f32[1]{2}, (a -> b: b = Neg(a)) */
+/* 3, 0.5, 'text', [1 2], [0.5 1], ['a' 'b'], :f32[1]{2}, (a -> b: b = Neg(a)) */
 static void attribute(struct parser *p, SlpOnnx__NodeProto *n, char *name)
 {
 	SlpOnnx__AttributeProto *a = n->attribute[n->n_attribute++] = keep(p, sizeof *a);
@@ -273,11 +297,7 @@ static void attribute(struct parser *p, SlpOnnx__NodeProto *n, char *name)
 	slp_onnx__attribute_proto__init(a);
 	a->name = name, a->has_type = true;
 	if (take(p, '\'')) {
-		size_t length = strcspn(p->at, "'");
-		a->type = 3, a->has_s = true, a->s = (ProtobufCBinaryData){length, (uint8_t *)keep(p, length)};
-		memcpy(a->s.data, p->at, length);
-		p->at += length;
-		need(p, '\'');
+		a->type = 3, a->has_s = true, a->s = text_of(p);
 	} else if (take(p, '[')) {
 		list_attribute(p, a);
 	} else if (take(p, '(')) {

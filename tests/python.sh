@@ -19,10 +19,10 @@ fi
 
 tree=$PWD/tests/python.dir
 "$python" "$srcdir/python/generate/build.py" --source "$srcdir" --build . --out "$tree"
-export PYTHONPATH=$tree STARLING_SOURCE=$srcdir SL_LAUNCH=$PWD/tools/sl-launch
+export PYTHONPATH=$tree STARLING_SOURCE=$srcdir SLP_LAUNCH=$PWD/tools/sl-launch
 STARLING_SOURCE=$(cd "$srcdir" && pwd)
 
-for name in test_native test_options test_every_option test_integers test_owners test_operands test_unknown test_indices test_values test_copies test_registry test_creation test_runs test_several test_custom test_gluon test_gluon_more test_gluon_values test_answers test_recurrent test_cells test_dist test_life test_sharing test_programs; do
+for name in test_native test_options test_every_option test_integers test_owners test_operands test_unknown test_indices test_values test_copies test_registry test_creation test_runs test_several test_custom test_gluon test_gluon_more test_gluon_values test_answers test_recurrent test_cells test_dist test_life test_sharing test_programs test_kills test_second test_numpy; do
   echo "--- $name"
   (cd "$srcdir/python/tests" && "$python" -m unittest "$name")
 done
@@ -30,10 +30,16 @@ echo "--- pairs"
 "$python" "$STARLING_SOURCE/python/tests/pairs.py" --pairs "${PYTHON_PAIRS:-20}"
 
 if "$python" -c 'import torch' 2>/dev/null; then
-  echo "--- test_torch"
-  (cd "$srcdir/python/tests" && "$python" -m unittest test_torch)
+  for name in test_torch test_torch_eager; do
+    echo "--- $name"
+    (cd "$srcdir/python/tests" && "$python" -m unittest "$name")
+  done
+  for name in torch/devices torch/trainer; do
+    echo "--- $name.py"
+    STARPU_NCPU=2 "$python" "$srcdir/doc/tutorial/$name.py" >"$tree/output" 2>&1 || { cat "$tree/output"; exit 1; }
+  done
 else
-  echo "SKIP: test_torch: needs PyTorch"
+  echo "SKIP: test_torch, test_torch_eager, doc/tutorial/torch: need PyTorch"
 fi
 
 programs() {

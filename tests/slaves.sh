@@ -7,7 +7,7 @@ lenet=models/lenet
 status=0
 tests/slaves no-such-test >/dev/null 2>&1 || status=$?
 [ $status -ne 77 ] || skip "StarPU was built without slave processes"
-pids=()
+pids=() among=()
 at_end() { [ ${#pids[@]} -eq 0 ] || kill "${pids[@]}" 2>/dev/null || true; }
 shown+=("$tmp"/out.{1,2} "$tmp"/err.{1,2})
 
@@ -24,7 +24,7 @@ free_port() {
 # Whether so many slaves have made their folders, which they do before they look for the master.
 are_there() { [ "$(find "$tmp/home" -path '*/sampling/bus' | wc -l)" -eq "$1" ]; }
 
-# together SLAVES COMMAND...: the command as master with so many slaves; each has folders of its own, for StarPU measures
+# together SLAVES COMMAND...: the command as master with so many slaves, started by the words in `among`; each has folders of its own, for StarPU measures
 # the links at every start
 together() {
   local slaves=$1 status=0 i
@@ -51,7 +51,7 @@ together() {
     # StarPU ends slaves without giving back what they have.
     (
       [ -z "${slave_room-}" ] || ulimit -v "$slave_room"
-      STARPU_HOME=$tmp/home/$i STARPU_TCPIP_MS_MASTER=127.0.0.1 ASAN_OPTIONS=detect_leaks=0 exec timeout 600 "$@" >"$tmp/out.$i" 2>"$tmp/err.$i"
+      STARPU_HOME=$tmp/home/$i STARPU_TCPIP_MS_MASTER=127.0.0.1 ASAN_OPTIONS=detect_leaks=0 exec timeout 600 "${among[@]}" "$@" >"$tmp/out.$i" 2>"$tmp/err.$i"
     ) &
     pids+=($!)
   done
@@ -69,6 +69,15 @@ done
 
 late=1 together 2 tests/slaves || fail "slaves that come before the master"
 echo "ok: slaves that come before the master"
+
+# Strangers at the master's port: so many say nothing, so many send random bytes, and all keep their connections.
+if command -v python3 >/dev/null; then
+  strangers=${SLAVES_LONG:+1000}
+  # shellcheck disable=SC2016
+  among=(bash -c 'exec python3 "$0" 127.0.0.1 "$STARPU_TCPIP_MS_PORT" "$1" "$1" "${@:2}"' "$srcdir/tests/rogue_clients.py" "${strangers:-100}")
+  if together 1 tests/slaves; then grep '^strangers:' "$tmp/err.1"; else fail "a slave among strangers"; fi
+  among=()
+fi
 
 have_images || { echo "SKIP: drivers: no Fashion-MNIST"; exit; }
 

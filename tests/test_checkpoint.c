@@ -227,26 +227,33 @@ static void test_contents(void)
 	slp_end_well();
 }
 
-/* A file of a later version is not damaged: the message says who wrote it. */
-static void test_later_format(void)
+/* A file of another version is not damaged: the message says who wrote it. */
+static void check_format(char version)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX], name[] = "starling-checkpoint-?";
 	size_t size;
 	uint64_t length;
-	slp_begin_plainly();
+	name[sizeof name - 2] = version;
 	slp_scratch_path("run.safetensors", path);
 	sl_block *net = small_net(2);
 	CHECK_OK(sl_checkpoint_save(path, .net = net));
 	char *bytes = slp_read_file(path, &size), *format = memmem(bytes, size, "starling-checkpoint-1", 21);
 	CHECK(format != NULL);
-	if (format) format[20] = '2';
+	if (format) format[20] = version;
 	memcpy(&length, bytes, sizeof length);
 	slp_seal_close(bytes + sizeof length, (size_t)length);
 	slp_write_scratch("run.safetensors", bytes, size);
-	CHECK_NULL(sl_checkpoint_open(path), SL_EUNSUPPORTED, "starling-checkpoint-2", sl_version());
+	CHECK_NULL(sl_checkpoint_open(path), SL_EUNSUPPORTED, name, sl_version());
 	free(bytes);
 	sl_block_free(net);
 	remove(path);
+}
+
+static void test_other_formats(void)
+{
+	slp_begin_plainly();
+	check_format('0');
+	check_format('2');
 	slp_end_well();
 }
 
@@ -460,7 +467,7 @@ static const struct slp_test bits[] = {{"modes", test_resumed},     {"moments", 
                                        {"devices", test_devices},   {"asynchronous", test_asynchronous},
                                        {"shutdown", test_shutdown}, {0}};
 static const struct slp_test files[] = {{"checksum", test_checksum},     {"contents", test_contents},
-                                        {"damage", test_damage},         {"later format", test_later_format},
+                                        {"damage", test_damage},         {"other formats", test_other_formats},
                                         {"rotation", test_rotation},     {"others' files", test_foreign_files},
                                         {"a full disk", test_full_disk}, {"failing saves", test_failing_saves},
                                         {"misfits", test_misfits},       {0}};

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <starling.h>
 
-#include "graph/pass.h"
+#include "graph/pass/pass.h"
 #include "program.h"
 
 static void clear(void)

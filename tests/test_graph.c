@@ -9,7 +9,7 @@
 #include "op_list/optim.h"
 #include "op_list/reduce.h"
 #include "op_list/unary.h"
-#include "graph/pass.h"
+#include "graph/pass/pass.h"
 #include "program.h"
 
 extern const struct sl_op slp_op_add, slp_op_mul, slp_op_relu, slp_op_sgd, slp_op_sum, slp_op_linear, slp_op_reshape,

@@ -4,7 +4,7 @@
 #include <starling.h>
 
 #include "../codelets/common/blocks.h"
-#include "graph/pass.h"
+#include "graph/pass/pass.h"
 #include "graph/plan.h"
 #include "program.h"
 

@@ -94,7 +94,8 @@ static void test_bernoulli(void)
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
 		SL_SCOPE {
 			float p[] = {0.5f, wrong[i], 1};
-			CHECK_STATUS(sl_wait(sl_bernoulli(sl_from(p, SL_SHAPE(3)))), SL_EINVAL, "row 1");
+			CHECK_STATUS(sl_wait(sl_bernoulli(sl_from(p, SL_SHAPE(3)))), SL_EINVAL, "bernoulli",
+			             "probability of element 1 is");
 			sl_error_clear();
 		}
 	}
@@ -118,9 +119,33 @@ static void test_multinomial(void)
 	}
 }
 
+/* Labels that are no class, beside options: none is left out. */
+static void test_labels(void)
+{
+	SL_SCOPE {
+		const int32_t both[] = {1, 5};
+		sl_tensor *x = sl_ones(SL_SHAPE(2, 3)), *w = sl_ones(SL_SHAPE(3));
+		sl_tensor *labels = sl_from(both, SL_SHAPE(2), .dtype = SL_INT32);
+		sl_tensor *losses[] = {sl_cross_entropy(x, labels), sl_cross_entropy(x, labels, .weights = w),
+		                       sl_cross_entropy(x, labels, .label_smoothing = 0.1),
+		                       sl_cross_entropy(x, labels, .ignore = true, .ignore_index = 1)};
+		for (int i = 0; i < 4; i++) {
+			CHECK_STATUS(sl_wait(losses[i]), SL_EINVAL, "sample 1 has label 5");
+			sl_error_clear();
+		}
+		CHECK_OK(sl_wait(sl_cross_entropy(x, labels, .ignore = true, .ignore_index = 5, .weights = w)));
+		sl_block *words = sl_embedding(4, 2);
+		CHECK_OK(sl_initialize(words));
+		CHECK_STATUS(sl_wait(sl_forward(words, sl_full(SL_SHAPE(1), NAN))), SL_EINVAL, "-1");
+		sl_error_clear();
+		sl_block_free(words);
+	}
+}
+
 static const struct slp_test running[] = {
         {"multinomial", test_multinomial},
         {"bernoulli", test_bernoulli},
+        {"labels", test_labels},
         {0},
 };
 

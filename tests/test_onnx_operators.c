@@ -46,6 +46,8 @@ static const struct row further[] = {
         {"Cast", "", "y = Cast(a:i32[3]{256 -1 300}, to=2)", "u8[3]{0 255 44}"},
         {"Cast", "", "y = Cast(a:i32[3]{128 -129 5}, to=3)", "i8[3]{-128 127 5}"},
         {"BitShift", "", "y = BitShift(a:u16[2]{40000 3}, b:u16[2]{1 14}, direction='LEFT')", "u16[2]{14464 49152}"},
+        {"BitShift", "", "y = BitShift(a:i32[3]{-8 4 -1}, b:i32[3]{-1 -32 -64}, direction='RIGHT')", "i32[3]{-1 0 -1}"},
+        {"Mod", "", "y = Mod(a:f32[4]{5 -5 5 -5}, b:f32[4]{1e39 1e39 -1e39 3}, fmod=1)", "f32[4]{5 -5 5 -2}"},
         {"BitwiseNot", "", "y = BitwiseNot(a:i8[2]{-128 5})", "i8[2]{127 -6}"},
         {"Reshape", "", "t = Reshape(a:i8[2]{127 1}, s!i64[2]{2 1}); y = Add(t, t)", "i8[2,1]{-2 2}"},
         {"Add", "", "s = Shape(a:u8[2]{200 100}); t = Cast(s, to=2); y = Add(a, t)", "u8[2]{202 102}"},
@@ -97,6 +99,47 @@ static const struct row further[] = {
         {"FusedMatMul", "", "y = com.microsoft.FusedMatMul(a:f32[2,2,3]~1, b:f32[2,4,3]~2, transB=1, alpha=2.0)",
          "f32[2,2,4]{-0.96875 -1.25 0.625 1.09375 -3 -0.75 0.1875 -1.375 0.40625 0.28125 1.875 1.03125 "
          "-2.5 -0.96875 -0.0625 -0.96875}"},
+        {"LSTM", "",
+         "@22 y h c = LSTM(x:f32[3,2,2]~1, w:f32[2,8,2]~2, r:f32[2,8,2]~3, b:f32[2,16]~4, n:i32[2]{3 2}, "
+         "k:f32[2,2,2]~5, d:f32[2,2,2]~6, p:f32[2,6]~7, hidden_size=2, direction='bidirectional', "
+         "activations=['HardSigmoid' 'Softsign' 'Tanh' 'Sigmoid' 'ScaledTanh' 'Relu'], activation_alpha=[0.3 1.5], "
+         "activation_beta=[0.4 0.5], clip=0.8)",
+         "f32[3,2,2,2]{-0.04727802 0.2276133 -0.0659264 0.2144029 0.3587747 0 0.2239396 0 0.01830217 0.07961499 "
+         "-0.04980277 0.04183781 0.2935348 0 0 0 -0.07218023 0.1443169 0 0 0.1586957 0.09854829 0 0}; "
+         "f32[2,2,2]{-0.07218023 0.1443169 -0.04980277 0.04183781 0.3587747 0 0.2239396 0}; "
+         "f32[2,2,2]{-0.2434414 0.256269 -0.3219481 0.1826499 0.5199826 -0.1575791 0.3515366 -0.09200635}"},
+        {"LSTM", "",
+         "@22 y h c = LSTM(x:f32[2,1,2]~1, w:f32[1,8,2]~2, r:f32[1,8,2]~3, -, -, -, -, p:f32[1,6]~7, hidden_size=2)",
+         "f32[2,1,1,2]{0.1010054 -0.02145801 0.1187388 0.01147001}; f32[1,1,2]{0.1187388 0.01147001}; "
+         "f32[1,1,2]{0.2936358 0.01893068}"},
+        {"LSTM", "", "@22 y h c = LSTM(x:f32[2,1,2]~1, w:f32[1,8,2]~2, r:f32[1,8,2]~3, hidden_size=2, input_forget=1)",
+         "f32[2,1,1,2]{0.1208847 -0.02128714 0.1974772 0.01181878}; f32[1,1,2]{0.1974772 0.01181878}; "
+         "f32[1,1,2]{0.416935 0.01928477}"},
+        {"GRU", "",
+         "@22 y h = GRU(x:f32[2,1,2]~1, w:f32[1,6,2]~2, r:f32[1,6,2]~3, hidden_size=2, "
+         "activations=['HardSigmoid' 'Elu'], clip=0.7)",
+         "f32[2,1,1,2]{-0.2894634 0.1089844 -0.4109688 0.03122884}; f32[1,1,2]{-0.4109688 0.03122884}"},
+        {"RNN", "",
+         "@22 y h = RNN(x:f32[2,1,2]~1, w:f32[1,2,2]~2, r:f32[1,2,2]~3, hidden_size=2, activations=['LeakyRelu'], "
+         "activation_alpha=[0.2])",
+         "f32[2,1,1,2]{-0.075 -0.08125 -0.08390626 -0.08515625}; f32[1,1,2]{-0.08390626 -0.08515625}"},
+        {"Resize", "",
+         "@18 y = Resize(x:f32[1,1,4,4]~1, r!f32[8]{0 0 0.4 0.6 1 1 1.2 1.7}, -, s!i64[4]{1 1 3 3}, mode='linear', "
+         "coordinate_transformation_mode='tf_crop_and_resize', extrapolation_value=10.0)",
+         "f32[1,1,3,3]{0.5149999 10 10 -0.195 10 10 10 10 10}"},
+        {"Attention", "",
+         "@24 y = Attention(q:f32[2,1,2,4]~1, k:f32[2,1,3,4]~2, v:f32[2,1,3,4]~3, -, -, -, n:i64[2]{3 2}, is_causal=1)",
+         "f32[2,1,2,4]{0.625 -0.1504002 0.8000941 0.149694 0.07721169 0.1521771 0.4974809 -0.2487335 -1.125 0.125 "
+         "0.25 -0.75 -0.6739105 0.7565253 -0.6521789 0.2423969}"},
+        {"Add", "", "@6 y = Add(a:f32[2,2,1]{1 2 3 4}, b:f32[2]{10 20}, axis=0, broadcast=1)",
+         "f32[2,2,1]{11 12 23 24}"},
+        {"Add", "", "@6 y = Add(a:f32[2,2]{1 2 3 4}, b:f32[2]{10 20}, broadcast=1)", "f32[2,2]{11 22 13 24}"},
+        {"PRelu", "", "@6 y = PRelu(x:f32[1,2,2]{-1 -2 -3 4}, s:f32[2]{10 20})", "f32[1,2,2]{-10 -20 -60 4}"},
+        {"Abs", "", "@1 y = Abs(x:f32[2]{-1 2}, consumed_inputs=[0])", "f32[2]{1 2}"},
+        {"Cast", "", "@5 y = Cast(x:f32[2]{-1.5 2}, to='INT32')", "i32[2]{-1 2}"},
+        {"Compress", "", "y = Compress(x:f32[3,2]~1, c:b[3]{0 1 1})", "f32[2]{0.75 0.125}"},
+        {"Unique", "", "y i r n = Unique(x:f32[6]{2 1 1 3 4 3}, sorted=0)",
+         "f32[4]{2 1 3 4}; i64[4]{0 1 3 4}; i64[6]{0 1 1 2 3 2}; i64[4]{1 2 2 1}"},
         {"Div", "", "y = Div(c!f32[]{2}, x:f32[3]{4 0.5 -1})", "f32[3]{0.5 4 -2}"},
         {"Pow", "", "y = Pow(c!f32[]{2}, x:f32[3]{3 0.5 -1})", "f32[3]{8 1.414214 0.5}"},
         {"ReduceMax", "",
@@ -190,11 +233,39 @@ static void check_round_trip(const struct row *row, sl_block *b, struct slp_case
 	sl_graph_free(g);
 }
 
+/* The sizes of results depend on values: the network runs node by node, and a program of it is refused by name. */
+static bool reads_values(const char *name)
+{
+	static const char *const names[] = {"Compress", "Unique", "NonMaxSuppression", "BitCast", "Det"};
+	size_t i = 0;
+	while (i < sizeof names / sizeof *names && strcmp(names[i], name)) i++;
+	return i < sizeof names / sizeof *names;
+}
+
+static void check_no_program(const struct row *row, sl_block *b, struct slp_case *c)
+{
+	sl_tensor *out[SLP_CASE_MOST] = {NULL};
+	CHECK_OK(sl_hybridize(b));
+	enum sl_status s = sl_forward_all_at(SL_HERE, b, c->in, c->nin, out, c->nout);
+	const char *says = sl_error_message();
+	CHECK_SAYING(s == SL_ESTATE && strstr(says, row->name) && strstr(says, "depends on values that a run computes"),
+	             "%s: %s", row->name, says);
+	sl_error_clear();
+	CHECK_OK(sl_hybridize(b, .fallback = true));
+	check_results(row, b, c);
+}
+
 static void run_case(const struct row *row, struct slp_case *c)
 {
 	sl_block *b = imported(c);
-	if (CHECK_SAYING(b != NULL, "%s: %s", row->name, sl_error_message())) {
-		check_results(row, b, c);
+	if (!CHECK_SAYING(b != NULL, "%s: %s", row->name, sl_error_message())) {
+		sl_error_clear();
+		return;
+	}
+	check_results(row, b, c);
+	if (reads_values(row->name)) {
+		check_no_program(row, b, c);
+	} else {
 		check_round_trip(row, b, c);
 		CHECK_OK(sl_hybridize(b));
 		check_results(row, b, c);
@@ -326,8 +397,9 @@ static void test_refused(void)
 {
 	check_refused("y = Relu(x:f32[1]{1}, slope=2)", "attribute \"slope\", which Relu");
 	check_refused("y = Add(x:f32[1]{1}, x, axis=0)", "attribute \"axis\", which Add");
+	check_refused("@7 y = Add(x:f32[1]{1}, x, broadcast=1)", "attribute \"broadcast\", which Add");
 	check_refused("@0 y = Relu(x:f32[1]{1})", "opset_import has no entry for ai.onnx");
-	check_refused("@6 y = Relu(x:f32[1]{1})", "needs operator set 6");
+	check_refused("@29 y = Relu(x:f32[1]{1})", "needs operator set 29");
 }
 
 int main(int argc, char **argv)

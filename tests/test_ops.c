@@ -12,6 +12,7 @@
 
 #include "config.h"
 #include "op_grad.h"
+#include "op_second.h"
 #include "op_run.h"
 #include "op_traced.h"
 #include "runtime/device/team.h"
@@ -208,7 +209,10 @@ static void check_case(struct slp_place_of_test at, const sl_device *devices)
 	if (allowed && differs) check_operands(at, devices, &wide, &expected, true);
 	if (allowed && differs) check_traced(at, devices, &wide);
 	check_halves(at, devices);
-	if (allowed && devices[0].kind == SL_DEVICE_CPU) slp_case_gradient(at, devices[0], &wide);
+	if (allowed && devices[0].kind == SL_DEVICE_CPU) {
+		slp_case_gradient(at, devices[0], &wide);
+		slp_case_second(at, devices[0], &wide);
+	}
 	slp_operands_free(&expected);
 	slp_operands_free(&wide);
 	slp_operands_free(&o);

@@ -188,8 +188,8 @@ static double schedule(struct sl_schedule o, enum sl_schedule_kind kind)
 {
 	sl_block *net = sl_dense(1, .in_units = 1);
 	o.kind = kind;
-	o.every = 1;
-	o.total = 4;
+	if (kind == SL_STEPS) o.every = 1;
+	else o.total = 4;
 	sl_trainer *t = sl_trainer_new(net, sl_sgd(.lr = 0.5, .schedule = o));
 	double lr = t ? sl_schedule_lr(&o, 0.5, 1) : NAN;
 	sl_trainer_free(t);

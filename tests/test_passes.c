@@ -4,7 +4,7 @@
 #include <string.h>
 #include <starling.h>
 
-#include "graph/pass.h"
+#include "graph/pass/pass.h"
 #include "number.h"
 #include "program.h"
 

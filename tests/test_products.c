@@ -58,6 +58,10 @@ static void test_mistakes(void)
 		           "3 output channels cannot be dealt to 2 groups");
 		CHECK_NULL(sl_pool2d(x, .kernel = {5}), SL_ESHAPE, "height of the window is 5, of the padded image 4");
 		CHECK_NULL(sl_pool2d(x), SL_EINVAL, "kernel must be given");
+		CHECK_NULL(sl_pool2d(x, .global = true, .kernel = {2}), SL_EINVAL,
+		           ".kernel and .stride are not for .global");
+		CHECK_NULL(sl_pool2d(x, .global = true, .ceil = true), SL_EINVAL, ".ceil and .exclude_pad are not for");
+		CHECK_NULL(sl_pool2d(x, .kernel = {2}, .exclude_pad = true), SL_EINVAL, ".exclude_pad is for means");
 		CHECK_NULL(sl_pool2d(x, .type = (enum sl_pool_type)7, .kernel = {2}), SL_EINVAL, "type 7 is neither");
 		CHECK_NULL(sl_matmul(x, sl_ones(SL_SHAPE(4))), SL_ESHAPE, "see sl_dot for vectors");
 		CHECK_NULL(sl_dot(x, x), SL_ESHAPE, "see sl_matmul for more");

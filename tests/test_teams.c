@@ -1,5 +1,6 @@
 /* CPU teams: which cores and how many threads each has, what its threads are bound to whatever regions libraries open, how
  * loops are dealt out. */
+#include <dirent.h>
 #include <omp.h>
 #include <pthread.h>
 #include <sched.h>
@@ -202,35 +203,114 @@ static void test_helping(void)
 
 /* ---- bits -------------------------------------------------------------------------------------------------------- */
 
-enum { GRADIENT = 64 * 32 * 3 * 3 };
+enum { MOST_BITS = 64 * 32 * 3 * 3 };
 
-/* Of a convolution with respect to its weights, whose channels fill vectors: oneDNN divides the images among threads. */
-static void find_gradient(const char *threads, float gradient[GRADIENT])
+/* The gradient of the sum of y with respect to w, for which w was attached. */
+static int read_gradient(sl_tensor *y, sl_tensor *w, float *gradient)
 {
+	int count = (int)sl_tensor_size(w);
+	CHECK_OK(sl_backward(y));
+	CHECK_OK(sl_read(sl_grad(w), gradient, (size_t)count * sizeof *gradient));
+	return count;
+}
+
+/* Of a convolution with respect to its weights; oneDNN divides the images among threads where channels fill vectors, our
+ * own kernels for few channels do so with vectors of images. */
+static int convolution(sl_shape images, sl_shape weights, float *gradient)
+{
+	sl_tensor *x = sl_normal(images, 0, 1), *w = sl_normal(weights, 0, 1), *y = NULL;
+	sl_attach_grad(w);
+	SL_RECORD
+		y = sl_conv2d(x, w, NULL, .pad = {1, 1});
+	return read_gradient(y, w, gradient);
+}
+
+static int many_channels(float *gradient)
+{
+	return convolution(SL_SHAPE(9, 32, 10, 10), SL_SHAPE(64, 32, 3, 3), gradient);
+}
+
+static int few_channels(float *gradient)
+{
+	return convolution(SL_SHAPE(400, 1, 8, 8), SL_SHAPE(6, 1, 3, 3), gradient);
+}
+
+/* Two heads: more threads than that divide blocks of queries and keys. */
+static int few_heads(float *gradient)
+{
+	sl_tensor *q = sl_normal(SL_SHAPE(2, 300, 16), 0, 1), *y = NULL;
+	sl_attach_grad(q);
+	SL_RECORD
+		y = sl_scaled_dot_product_attention(q, q, q, .causal = true);
+	return read_gradient(y, q, gradient);
+}
+
+/* An LSTM of two rows: more threads than that divide the weights of each step. */
+static int few_rows(float *gradient)
+{
+	sl_block *net = sl_lstm(130);
+	CHECK_OK(sl_initialize(net, .init = sl_normal_init(0.1)));
+	sl_tensor *x = sl_normal(SL_SHAPE(3, 2, 5), 0, 1), *y = NULL;
+	sl_attach_grad(x);
+	SL_RECORD
+		y = sl_forward(net, x);
+	int count = read_gradient(y, x, gradient);
+	sl_block_free(net);
+	return count;
+}
+
+static int bits_with(const char *threads, int (*find)(float *), float *gradient)
+{
+	int count = 0;
 	begin(1, threads);
 	SL_SCOPE {
 		sl_seed(3);
-		sl_tensor *x = sl_normal(SL_SHAPE(9, 32, 10, 10), 0, 1), *w = sl_normal(SL_SHAPE(64, 32, 3, 3), 0, 1);
-		sl_attach_grad(w);
-		sl_tensor *y = NULL;
-		SL_RECORD
-			y = sl_conv2d(x, w, NULL, .pad = {1, 1});
-		CHECK_OK(sl_backward(y));
-		CHECK_OK(sl_read(sl_grad(w), gradient, GRADIENT * sizeof *gradient));
+		count = find(gradient);
 	}
 	slp_end_well();
+	return count;
 }
 
 /* With SL_FIXED_SUMS. */
 static void test_bits(void)
 {
+	static int (*const gradients[])(float *) = {many_channels, few_channels, few_heads, few_rows};
 	static const char *const threads[] = {"2", "3", "8"};
-	static float one[GRADIENT], other[GRADIENT];
-	find_gradient("1", one);
-	for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
-		find_gradient(threads[i], other);
-		CHECK_SAYING(!memcmp(one, other, sizeof one), "with %s threads there are other bits", threads[i]);
+	static float one[MOST_BITS], other[MOST_BITS];
+	for (size_t g = 0; g < sizeof gradients / sizeof *gradients; g++) {
+		int count = bits_with("1", gradients[g], one);
+		for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
+			bits_with(threads[i], gradients[g], other);
+			CHECK_SAYING(count > 0 && !memcmp(one, other, (size_t)count * sizeof *one),
+			             "gradient %zu: with %s threads there are other bits", g, threads[i]);
+		}
 	}
+}
+
+/* ---- how many threads the process has ---------------------------------------------------------------------------- */
+
+static int threads_of_process(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	int n = 0;
+	if (!tasks) return 0; /* without /proc */
+	for (struct dirent *entry; (entry = readdir(tasks));) n += entry->d_name[0] != '.';
+	closedir(tasks);
+	return n;
+}
+
+/* The team's threads, a worker for each device, the program's, and at most three of StarPU. */
+static void test_threads(void)
+{
+	enum { TEAM = 16, MORE = 4 };
+	begin(1, "16");
+	starpu_execute_on_each_worker(change_sizes, NULL, STARPU_CPU);
+	call_libraries(sl_cpu(0));
+	int threads = threads_of_process(), workers = (int)starpu_worker_get_count();
+	CHECK_SAYING(threads <= TEAM + workers + MORE, "%d threads with a team of %d and %d workers", threads, TEAM,
+	             workers);
+	CHECK(slp_team_threads(0) == TEAM);
+	slp_end_well();
 }
 
 /* ---- how many ---------------------------------------------------------------------------------------------------- */
@@ -366,11 +446,17 @@ static void test_quotas(void)
 }
 
 static const struct slp_test tests[] = {
-        {"masks", test_masks},         {"loops", test_loops},
-        {"helping", test_helping},     {"bits", test_bits},
-        {"variables", test_variables}, {"reserved", test_reserved},
-        {"named", test_named},         {"ranks", test_ranks},
-        {"quotas", test_quotas},       {0},
+        {"masks", test_masks},
+        {"loops", test_loops},
+        {"helping", test_helping},
+        {"bits", test_bits},
+        {"threads", test_threads},
+        {"variables", test_variables},
+        {"reserved", test_reserved},
+        {"named", test_named},
+        {"ranks", test_ranks},
+        {"quotas", test_quotas},
+        {0},
 };
 
 /* As long as OpenMP binds the first thread itself, it is not known what the process may use; sl-info's test tries that. */

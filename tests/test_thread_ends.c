@@ -90,49 +90,98 @@ static void test_kernels(void)
 	}
 }
 
+static _Thread_local bool is_caller; /* of sl_loader_next, not a worker */
+static atomic_int workers_ended;
+static bool callers_end;
+
+/* Sample 5 ends its thread: that of a worker, or the program's own. */
 static bool ending_get(void *unused, struct sl_sample *s)
 {
 	(void)unused;
-	if (s->index == 5) pthread_exit(NULL);
+	if (s->index == 5 && is_caller == callers_end) {
+		workers_ended += !is_caller;
+		pthread_exit(NULL);
+	}
 	*(float *)s->x = (float)s->index;
 	return true;
 }
 
+struct counts {
+	int batches, mistakes;
+};
+
+/* Until the end of an epoch. */
 static void *read_loader(void *loader)
 {
-	int *result = calloc(2, sizeof *result); /* batches, and mistakes */
+	static struct counts n;
+	is_caller = true;
+	n = (struct counts){0};
 	for (bool more = true; more;)
 		SL_SCOPE {
 			struct sl_batch b;
 			more = sl_loader_next(loader, &b);
-			if (more) result[0]++;
-			else if (sl_error() != SL_OK && result[1]++ < 2 &&
-			         strstr(sl_error_message(), "ended its thread"))
-				more = true;
+			n.batches += more;
+			if (more || sl_error() == SL_OK) continue;
+			more = n.mistakes++ < 5;
+			CHECK(strstr(sl_error_message(), "ended its thread"));
 			sl_error_clear();
 		}
-	return result;
+	return &n;
 }
 
-/* Whoever asks for samples that nobody reads any more reads them; a program's own thread ends if it does so there. */
-static void test_readers(void)
+static struct counts *read_in_thread(sl_loader *loader)
+{
+	struct counts *n = NULL;
+	pthread_t thread;
+	CHECK(pthread_create(&thread, NULL, read_loader, loader) == 0);
+	CHECK(pthread_join(thread, (void **)&n) == 0);
+	return n;
+}
+
+static void read_with(int workers, void (*test)(sl_loader *loader))
 {
 #ifdef __SANITIZE_ADDRESS__
 	return; /* memory that the call had allocated is lost */
 #endif
-	pthread_t thread;
 	sl_dataset *d = sl_dataset_new(.size = 16, .x_shape = SL_SCALAR, .get = ending_get);
-	sl_loader *loader = sl_loader_new(d, .batch_size = 4, .workers = 2);
-	int *result = NULL;
-	for (int i = 0; i < 4; i++) {
-		CHECK(pthread_create(&thread, NULL, read_loader, loader) == 0);
-		CHECK(pthread_join(thread, (void **)&result) == 0);
-		if (result)
-			CHECK_SAYING(result[0] == 3 && result[1] == 1, "%d batches, %d mistakes", result[0], result[1]);
-		free(result);
-	}
+	sl_loader *loader = sl_loader_new(d, .batch_size = 4, .workers = workers, .prefetch = 1);
+	test(loader);
 	sl_loader_free(loader);
 	sl_dataset_free(d);
+}
+
+/* Each thread reports the sample that ended the one before it, begins the epoch again, and is ended by it in turn. */
+static void callers(sl_loader *loader)
+{
+	callers_end = true;
+	for (int i = 0; i < 4; i++) CHECK(read_in_thread(loader) == NULL);
+	callers_end = false;
+	struct counts *n = read_in_thread(loader);
+	CHECK(n && n->batches == 4 && n->mistakes == 1);
+}
+
+static void test_callers(void)
+{
+	read_with(0, callers);
+}
+
+/* Whoever waits for samples reads them itself if it is the quickest: how many workers end depends on that, but each
+ * is reported once, and then the epoch begins again. (With .prefetch = 2 the next epoch's sample 5 would be read ahead.)
+ */
+static void readers(sl_loader *loader)
+{
+	for (int i = 0; i < 4; i++) {
+		workers_ended = 0;
+		struct counts *n = read_in_thread(loader);
+		CHECK_SAYING(n && n->batches == 4 + n->mistakes && n->mistakes == workers_ended,
+		             "%d batches, %d mistakes, %d workers ended", n ? n->batches : 0, n ? n->mistakes : 0,
+		             workers_ended);
+	}
+}
+
+static void test_readers(void)
+{
+	read_with(2, readers);
 }
 
 static void *wait_often(void *unused)
@@ -265,6 +314,7 @@ int main(int argc, char **argv)
 {
 	static const struct slp_test tests[] = {{"exit", test_exit},
 	                                        {"kernels", test_kernels},
+	                                        {"callers", test_callers},
 	                                        {"readers", test_readers},
 	                                        {"cancel", test_cancel},
 	                                        {"small stack", test_small_stack},

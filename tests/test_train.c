@@ -198,6 +198,10 @@ static void test_trainer_mistakes(void)
 	CHECK_NULL(sl_trainer_new(d, sl_sgd(.nesterov = true)), SL_EINVAL, ".nesterov");
 	CHECK_NULL(sl_trainer_new(d, sl_sgd(.schedule = {.kind = SL_STEPS})), SL_EINVAL, ".every");
 	CHECK_NULL(sl_trainer_new(d, sl_adam(.schedule = {SL_COSINE, .warmup = 5, .total = 5})), SL_EINVAL, ".total");
+	CHECK_NULL(sl_trainer_new(d, sl_adam(.schedule = {SL_COSINE, .total = 5, .every = 2})), SL_EINVAL, ".every");
+	CHECK_NULL(sl_trainer_new(d, sl_adam(.schedule = {SL_STEPS, .total = 5, .every = 2})), SL_EINVAL, ".total");
+	CHECK_NULL(sl_trainer_new(d, sl_adam(.schedule = {SL_COSINE, .total = 5, .power = 2})), SL_EINVAL, ".power");
+	CHECK_NULL(sl_trainer_new(d, sl_adam(.loss_scaling = {.growth = 4})), SL_EINVAL, "has no .start");
 	CHECK_NULL(sl_trainer_new(none, sl_sgd()), SL_EINVAL, "no parameters");
 	CHECK_NULL(sl_trainer_new(NULL, sl_sgd()), SL_EINVAL, "NULL");
 	sl_trainer *t = sl_trainer_new(d, sl_sgd());

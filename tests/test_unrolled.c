@@ -7,7 +7,7 @@
 
 #include "op_list/binary.h"
 #include "op_list/linear.h"
-#include "graph/pass.h"
+#include "graph/pass/pass.h"
 #include "check.h"
 #include "op_inner.h"
 

@@ -63,7 +63,7 @@ static int complain(const char *what)
 
 /* ---- starting ---------------------------------------------------------------------------------------------------- */
 
-/* A port of the loopback interface, held without listening: nobody else is given it, and rank 0 may listen there. */
+/* A port of the loopback interface, held without listening: no other process is given it, and rank 0 may listen on it. */
 static int reserve_port(int *port)
 {
 	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -266,7 +266,7 @@ static bool has_ended(struct process *p, int *status)
 	return true;
 }
 
-/* Some have ended, and those that are left were stopped: nobody goes on, which is reported once. */
+/* Some ranks have ended and the others were stopped: the job cannot continue, which is reported once. */
 static bool all_stand(int ranks, bool failed)
 {
 	int ended = 0, left = 0, last = 0;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <starling/io.h>
+#include <starling/quantize.h>
 
 #include "run/budget.h"
 #include "run/measure.h"
@@ -32,6 +33,8 @@ struct options {
 	struct run_plan plan; /* of --benchmark */
 	struct run_budget limits;
 	bool imperative, profile, benchmark;
+	const char *quantize; /* the file to write */
+	struct sl_quantize_opts calibration;
 };
 
 /* ---- the command line -------------------------------------------------------------------------------------------- */
@@ -45,7 +48,9 @@ enum {
 	KEY_THREADS,
 	KEY_SECONDS,
 	KEY_TIME,
-	KEY_MEMORY
+	KEY_MEMORY,
+	KEY_QUANTIZE,
+	KEY_CALIBRATION
 };
 
 static const struct argp_option argp_options[] = {
@@ -65,6 +70,12 @@ static const struct argp_option argp_options[] = {
         {"repeat", KEY_REPEAT, "N", 0, "Run the network N times and print how long a run takes", 2},
         {"imperative", KEY_IMPERATIVE, NULL, 0, "Run node by node instead of compiling the network", 2},
         {"profile", KEY_PROFILE, NULL, 0, "Print the time of each operation of the network", 2},
+        {"quantize", KEY_QUANTIZE, "FILE", 0,
+         "Instead of running it, write an ONNX model as one of eight-bit numbers to FILE; each row of the inputs is a "
+         "sample, from which the ranges of values follow",
+         2},
+        {"calibration", KEY_CALIBRATION, "METHOD", 0,
+         "Ranges by the extremes (minmax, default), by a percentile (99.99, for example), or by entropy", 2},
         {"benchmark", KEY_BENCHMARK, "N,N...", OPTION_ARG_OPTIONAL,
          "Print percentiles of a run's time and rows per second, for batches of N rows (default: as many as the inputs "
          "have)",
@@ -132,6 +143,16 @@ static void parse_batches(struct argp_state *state, struct run_plan *plan, char 
 	}
 }
 
+/* minmax, entropy, or the percentile itself. */
+static void parse_calibration(struct argp_state *state, struct options *o, const char *text)
+{
+	o->calibration.method = !strcmp(text, "minmax")    ? SL_CALIBRATE_MINMAX
+	                        : !strcmp(text, "entropy") ? SL_CALIBRATE_ENTROPY
+	                                                   : SL_CALIBRATE_PERCENTILE;
+	if (o->calibration.method == SL_CALIBRATE_PERCENTILE)
+		o->calibration.percentile = drv_real(state, "--calibration", text, 50, 100);
+}
+
 static bool ends(const char *text, const char *ending)
 {
 	size_t n = strlen(text), m = strlen(ending);
@@ -197,6 +218,8 @@ static void complete(struct argp_state *state, struct options *o)
 	if (o->common.ndevices > 1) argp_error(state, "--device: name one device only");
 	if (!o->benchmark && (o->plan.threads || !isnan(o->plan.seconds)))
 		argp_error(state, "--threads and --seconds belong to --benchmark");
+	if (o->quantize && (!is_onnx(o) || o->benchmark || o->profile || o->noutputs || o->node))
+		argp_error(state, "--quantize takes an ONNX model, and neither runs nor measures it");
 	if (o->benchmark && o->profile) argp_error(state, "--benchmark and --profile exclude each other");
 	if (!o->plan.threads) o->plan.threads = 1;
 	if (isnan(o->plan.seconds)) o->plan.seconds = 2;
@@ -236,6 +259,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_THREADS: o->plan.threads = (int)drv_int(state, "--threads", arg, 1, RUN_MAX_THREADS); return 0;
 	case KEY_SECONDS: o->plan.seconds = drv_real(state, "--seconds", arg, 0, 1e6); return 0;
+	case KEY_QUANTIZE: o->quantize = arg; return 0;
+	case KEY_CALIBRATION: parse_calibration(state, o, arg); return 0;
 	case KEY_TIME: o->limits.seconds = drv_real(state, "--time-limit", arg, 0, 1e9); return 0;
 	case KEY_MEMORY: o->limits.bytes = drv_int(state, "--memory-limit", arg, 0, INT64_MAX >> 20) << 20; return 0;
 	case ARGP_KEY_ARG:
@@ -323,7 +348,7 @@ static bool run_network(const struct options *o, sl_block *net, json_t *results)
 	struct run_network n = {.net = net, .nin = o->ninputs};
 	for (int i = 0; i < o->ninputs; i++)
 		if (!(n.in[i] = read_input(&o->inputs[i]))) return false;
-	if (!o->imperative && sl_hybridize(net) != SL_OK) return false;
+	if (!o->imperative && sl_hybridize(net, .fallback = is_onnx(o)) != SL_OK) return false;
 	sl_tensor *y[MAX_OUTPUTS];
 	bool ok = sl_forward_all(net, n.in, n.nin, y, o->noutputs ? o->noutputs : 1) == SL_OK;
 	run_budget_end();
@@ -362,6 +387,31 @@ static void limit(struct options *o)
 	                                            .operations = operations_a_second * o->limits.seconds};
 }
 
+/* Each row of the inputs is a sample. */
+static bool quantize(struct options *o)
+{
+	sl_tensor *in[MAX_INPUTS], **samples = NULL;
+	const char *names[MAX_INPUTS];
+	int64_t rows = 1;
+	int n = o->ninputs;
+	for (int i = 0; i < n; i++) {
+		if (!(in[i] = read_input(&o->inputs[i]))) return false;
+		sl_shape s = sl_tensor_shape(in[i]);
+		if (i == 0 && s.ndim) rows = s.dim[0];
+		if (s.ndim && s.dim[0] == rows) continue;
+		drv_error("%s: its rows are not as many as the others'", o->inputs[i].file);
+		return false;
+	}
+	if (!(samples = calloc((size_t)(rows * n) + 1, sizeof *samples))) return false;
+	for (int64_t k = 0; k < rows * n; k++) samples[k] = sl_slice(in[k % n], 0, k / n, k / n + 1, 1);
+	for (int i = 0; i < n && o->inputs[i].name; i++) names[o->calibration.ninputs++] = o->inputs[i].name;
+	o->calibration.inputs = names;
+	enum sl_status s =
+	        sl_quantize_onnx_at(SL_HERE, o->symbol, o->quantize, samples, (int)(rows * n), o->calibration);
+	free(samples);
+	return s == SL_OK;
+}
+
 static int run(struct options *o)
 {
 	json_t *results = drv_json_new("sl-run", &o->common);
@@ -369,8 +419,8 @@ static int run(struct options *o)
 	bool ok = false;
 	run_budget_begin(o->limits, o->symbol);
 	SL_SCOPE {
-		sl_block *net = load(o);
-		ok = net && run_network(o, net, results);
+		sl_block *net = o->quantize ? NULL : load(o);
+		ok = o->quantize ? quantize(o) : net && run_network(o, net, results);
 		run_budget_explain(o->limits);
 		ok = drv_settle(ok);
 		sl_block_free(net);

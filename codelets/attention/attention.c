@@ -222,6 +222,16 @@ static int64_t least(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
+static int64_t query_blocks(const struct slp_attention *a)
+{
+	return (a->t + QUERIES - 1) / QUERIES;
+}
+
+static int64_t key_blocks(const struct slp_attention *a)
+{
+	return (a->s + KEYS - 1) / KEYS;
+}
+
 /* Scores of queries [i, i + rows) and keys [j, j + width); -inf where a query does not see a key. */
 static void scores(const struct job *w, int64_t h, int64_t i, int64_t rows, int64_t j, int64_t width, block s)
 {
@@ -313,7 +323,7 @@ static void forward_block(const struct job *w, int64_t h, int64_t i)
 static void forward_range(void *arg, int64_t begin, int64_t end)
 {
 	const struct job *w = arg;
-	int64_t blocks = (w->a.t + QUERIES - 1) / QUERIES;
+	int64_t blocks = query_blocks(&w->a);
 	for (; begin < end; begin++) forward_block(w, begin / blocks, begin % blocks * QUERIES);
 }
 
@@ -321,7 +331,7 @@ void slp_attention_by_blocks(const struct slp_attention *a, const float *q, cons
                              const float *mask, float *y, float *logs)
 {
 	struct job w = {.a = *a, .q = q, .k = k, .v = v, .mask = mask, .out = y, .out_logs = logs};
-	slp_parallel_for(a->heads * ((a->t + QUERIES - 1) / QUERIES), 1, forward_range, &w);
+	slp_parallel_for(a->heads * query_blocks(a), 1, forward_range, &w);
 }
 
 static enum sl_status attention_cpu(const struct slp_kernel *k)
@@ -347,8 +357,11 @@ SLP_CLONES static void slopes(block d, block p, int64_t rows, int64_t width, con
 		for (int64_t c = 0; c < width; c++) d[r][c] = p[r][c] * (d[r][c] - sums[r]);
 }
 
+/* Which gradients a thread computes. */
+enum part { QUERY = 1, KEY_AND_VALUE = 2 };
+
 /* The backward pass of one block of queries and one of keys. */
-static void backward_block(const struct job *w, int64_t h, int64_t i, int64_t j)
+static void backward_block(const struct job *w, int parts, int64_t h, int64_t i, int64_t j)
 {
 	const struct slp_attention *a = &w->a;
 	int64_t rows = least(QUERIES, a->t - i), width = least(KEYS, slp_attention_seen(a, i + rows - 1) - j);
@@ -358,13 +371,18 @@ static void backward_block(const struct job *w, int64_t h, int64_t i, int64_t j)
 	scores(w, h, i, rows, j, width, p);
 	shares(p, rows, width, w->logs + row);
 	const float *dy = w->dy + row * a->dv, *q = w->q + row * a->d;
-	slp_sgemm_serial(true, false, width, a->dv, rows, 1, p[0], KEYS, dy, a->dv, 1, w->dv + key * a->dv, a->dv);
+	if (parts & KEY_AND_VALUE)
+		slp_sgemm_serial(true, false, width, a->dv, rows, 1, p[0], KEYS, dy, a->dv, 1, w->dv + key * a->dv,
+		                 a->dv);
 	slp_sgemm_serial(false, true, rows, width, a->dv, 1, dy, a->dv, w->v + key * a->dv, a->dv, 0, d[0], KEYS);
 	slopes(d, p, rows, width, w->sums + row);
 	float scale = (float)a->scale;
-	slp_sgemm_serial(false, false, rows, a->d, width, scale, d[0], KEYS, w->k + key * a->d, a->d, 1,
-	                 w->dq + row * a->d, a->d);
-	slp_sgemm_serial(true, false, width, a->d, rows, scale, d[0], KEYS, q, a->d, 1, w->dk + key * a->d, a->d);
+	if (parts & QUERY)
+		slp_sgemm_serial(false, false, rows, a->d, width, scale, d[0], KEYS, w->k + key * a->d, a->d, 1,
+		                 w->dq + row * a->d, a->d);
+	if (parts & KEY_AND_VALUE)
+		slp_sgemm_serial(true, false, width, a->d, rows, scale, d[0], KEYS, q, a->d, 1, w->dk + key * a->d,
+		                 a->d);
 }
 
 /* sums[row] = dy · y */
@@ -376,19 +394,67 @@ SLP_CLONES static void weigh(const struct job *w, int64_t row)
 	w->sums[row] = sum;
 }
 
-/* A thread computes whole heads, so that sums have one order. */
+static void weigh_range(void *arg, int64_t begin, int64_t end)
+{
+	for (int64_t row = begin; row < end; row++) weigh(arg, row);
+}
+
+static void clear(float *first, int64_t count)
+{
+	memset(first, 0, (size_t)count * sizeof *first);
+}
+
+/* Sums have one order: of queries by blocks of keys, of keys by blocks of queries. */
 static void backward_range(void *arg, int64_t begin, int64_t end)
 {
 	const struct job *w = arg;
 	const struct slp_attention *a = &w->a;
 	for (int64_t h = begin; h < end; h++) {
-		memset(w->dq + h * a->t * a->d, 0, (size_t)(a->t * a->d) * sizeof(float));
-		memset(w->dk + h * a->s * a->d, 0, (size_t)(a->s * a->d) * sizeof(float));
-		memset(w->dv + h * a->s * a->dv, 0, (size_t)(a->s * a->dv) * sizeof(float));
+		clear(w->dq + h * a->t * a->d, a->t * a->d);
+		clear(w->dk + h * a->s * a->d, a->s * a->d);
+		clear(w->dv + h * a->s * a->dv, a->s * a->dv);
 		for (int64_t i = 0; i < a->t; i++) weigh(w, h * a->t + i);
 		for (int64_t j = 0; j < a->s; j += KEYS)
-			for (int64_t i = 0; i < a->t; i += QUERIES) backward_block(w, h, i, j);
+			for (int64_t i = 0; i < a->t; i += QUERIES) backward_block(w, QUERY | KEY_AND_VALUE, h, i, j);
 	}
+}
+
+static void backward_of_queries(const struct job *w, int64_t h, int64_t i)
+{
+	const struct slp_attention *a = &w->a;
+	clear(w->dq + (h * a->t + i) * a->d, least(QUERIES, a->t - i) * a->d);
+	for (int64_t j = 0; j < a->s; j += KEYS) backward_block(w, QUERY, h, i, j);
+}
+
+static void backward_of_keys(const struct job *w, int64_t h, int64_t j)
+{
+	const struct slp_attention *a = &w->a;
+	clear(w->dk + (h * a->s + j) * a->d, least(KEYS, a->s - j) * a->d);
+	clear(w->dv + (h * a->s + j) * a->dv, least(KEYS, a->s - j) * a->dv);
+	for (int64_t i = 0; i < a->t; i += QUERIES) backward_block(w, KEY_AND_VALUE, h, i, j);
+}
+
+/* Blocks of keys of all heads, which take longer, then those of queries. */
+static void backward_blocks(void *arg, int64_t begin, int64_t end)
+{
+	const struct job *w = arg;
+	int64_t queries = query_blocks(&w->a), keys = key_blocks(&w->a), first = w->a.heads * keys;
+	for (int64_t b = begin; b < end; b++)
+		if (b < first) backward_of_keys(w, b / keys, b % keys * KEYS);
+		else backward_of_queries(w, (b - first) / queries, (b - first) % queries * QUERIES);
+}
+
+/* A thread computes whole heads, or, if heads are too few for the team, blocks of them: weights are then computed twice,
+ * seven products instead of five, and the sums are the same. */
+static void backward(struct job *w, int64_t threads)
+{
+	const struct slp_attention *a = &w->a;
+	if (7 * a->heads >= 5 * threads) {
+		slp_parallel_for(a->heads, 1, backward_range, w);
+		return;
+	}
+	slp_parallel_for(a->heads * a->t, 1 + SLP_GRAIN / (a->dv + 1), weigh_range, w);
+	slp_parallel_for(a->heads * (key_blocks(a) + query_blocks(a)), 1, backward_blocks, w);
 }
 
 static enum sl_status attention_grad_cpu(const struct slp_kernel *k)
@@ -405,7 +471,7 @@ static enum sl_status attention_grad_cpu(const struct slp_kernel *k)
 	                .dk = k->out[1].ptr,
 	                .dv = k->out[2].ptr,
 	                .sums = k->scratch};
-	slp_parallel_for(w.a.heads, 1, backward_range, &w);
+	backward(&w, k->threads);
 	return SL_OK;
 }
 
@@ -495,5 +561,5 @@ sl_tensor *sl_scaled_dot_product_attention_at(const char *at, sl_tensor *q, sl_t
 
 ATTENTION(attention, "attention of queries to keys and values", "q k v mask", 3, 4, 2,
           .saves = SLP_IN(0) | SLP_IN(1) | SLP_IN(2) | SLP_IN(3) | SLP_OUT(0) | SLP_OUT(1), .grad = grad,
-          .scratch = attention_scratch, .forget = SLP_CUDA_FORGET(slp_attention_forget));
+          .again = slp_attention_again, .scratch = attention_scratch, .forget = SLP_CUDA_FORGET(slp_attention_forget));
 ATTENTION(attention_grad, "gradients of attention", "dy q k v y logs mask", 6, 7, 3, .scratch = attention_grad_scratch);

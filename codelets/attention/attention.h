@@ -180,6 +180,8 @@ void slp_attention_by_hand(const struct slp_attention *a, const struct slp_view 
 void slp_attention_set_scale(struct slp_attention_attrs *attrs, sl_shape q);
 /* The mask in the form that is added to scores: of the data type of q, with the keys of k on its last axis. */
 sl_tensor *slp_added_mask(const char *at, sl_tensor *q, sl_tensor *k, sl_tensor *mask);
+/* again.c: attention by operations that have gradients. */
+bool slp_attention_again(const struct slp_grad *g, sl_tensor **out);
 #endif
 
 #endif

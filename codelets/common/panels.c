@@ -128,3 +128,25 @@ void slp_panels_multiply(const float *panels, int64_t rows, int64_t k, int64_t n
 				else rows_of(&t, count);
 			}
 }
+
+/* ---- on the team ------------------------------------------------------------------------------------------------- */
+
+struct product {
+	const float *panels, *a;
+	float *c;
+	int64_t rows, k, n, lda, ldc;
+};
+
+static void multiply_panels(void *arg, int64_t begin, int64_t end)
+{
+	const struct product *p = arg;
+	int64_t first = begin * WIDE, cols = (end * WIDE < p->n ? end * WIDE : p->n) - first;
+	slp_panels_multiply(p->panels + first * p->k, p->rows, p->k, cols, p->a, p->lda, p->c + first, p->ldc);
+}
+
+void slp_panels_multiply_together(const float *panels, int64_t rows, int64_t k, int64_t n, const float *a, int64_t lda,
+                                  float *c, int64_t ldc)
+{
+	struct product p = {panels, a, c, rows, k, n, lda, ldc};
+	slp_parallel_for((n + WIDE - 1) / WIDE, 1 + SLP_GRAIN / 4 / (rows * k * WIDE + 1), multiply_panels, &p);
+}

@@ -3,7 +3,6 @@
 #define SLP_PANELS_H
 
 /* The number of floats of a packed k×n matrix. */
-/* Floats that k×n packed elements take. */
 int64_t slp_panels_size(int64_t k, int64_t n);
 
 /* Packs B (k×n), whose element (i, j) is at b[i * bk + j * bn], on the team. */
@@ -12,5 +11,8 @@ void slp_panels_pack(float *panels, const float *b, int64_t k, int64_t n, int64_
 /* C += A·B on the calling thread, A rows×k. The bits of a row do not depend on the number of rows. */
 void slp_panels_multiply(const float *panels, int64_t rows, int64_t k, int64_t n, const float *a, int64_t lda, float *c,
                          int64_t ldc);
+/* The same on the team, panels divided among its threads: the same bits. */
+void slp_panels_multiply_together(const float *panels, int64_t rows, int64_t k, int64_t n, const float *a, int64_t lda,
+                                  float *c, int64_t ldc);
 
 #endif

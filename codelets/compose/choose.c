@@ -1,4 +1,5 @@
 /* Functions that choose between elements or limit them, and activations with a number. */
+#include "as_index.h"
 #include "compose.h"
 #include "op_list/binary.h"
 #include "starling/elementwise.h"
@@ -11,6 +12,15 @@ static sl_tensor *as_condition(const char *at, sl_tensor *c, enum sl_dtype dtype
 	if (from == dtype) return c;
 	if (from != SL_BOOL) c = sl_cast_at(at, c, SL_BOOL);
 	return sl_cast_at(at, c, dtype);
+}
+
+/* Numbers that are too large saturate; NaN, whose conversion is 0, becomes -1: all are outside of every tensor. */
+sl_tensor *slp_numbers_as_index(const char *at, sl_tensor *x)
+{
+	if (!x || sl_tensor_dtype(x) == SL_INT32) return x;
+	sl_tensor *whole = sl_cast_at(at, x, SL_INT32);
+	if (!slp_is_float(sl_tensor_dtype(x))) return whole;
+	return sl_sub_at(at, whole, sl_cast_at(at, sl_isnan_at(at, x), SL_INT32));
 }
 
 /* The elements of a where the condition is not 0, and of b where it is 0; shapes are broadcast.  Other elements have no

@@ -39,13 +39,20 @@ static bool labels_fit(const char *at, const char *me, sl_shape logits, sl_tenso
 	       slp_shape_fits(at, me, "weights", weights, SL_SHAPE(logits.dim[1]));
 }
 
-/* 1 where a sample counts, else 0. */
-static sl_tensor *counts(const char *at, sl_tensor *chosen, sl_tensor *labels, const struct sl_cross_entropy_opts *o)
+/* The samples that count, as true values; NULL after an error. */
+static sl_tensor *are_kept(const char *at, sl_tensor *labels, const struct sl_cross_entropy_opts *o)
 {
-	sl_tensor *is = sum_of_last(at, chosen);
-	if (!is || !o->ignore) return is;
-	sl_tensor *kept = sl_ne_scalar_at(at, labels, (double)o->ignore_index);
-	return sl_mul_at(at, is, sl_cast_at(at, kept, sl_tensor_dtype(is)));
+	return o->ignore ? sl_ne_scalar_at(at, labels, (double)o->ignore_index) : sl_eq_at(at, labels, labels);
+}
+
+/* Minus the cross entropy of each sample, in the shape of the labels; a label that is no class is an error. */
+static sl_tensor *log_probabilities(const char *at, sl_tensor *x, sl_tensor *labels)
+{
+	sl_shape s = sl_tensor_shape(x), samples = s;
+	samples.ndim--;
+	x = sl_reshape_at(at, x, SL_SHAPE(-1, s.dim[s.ndim - 1]));
+	sl_tensor *losses = sl_softmax_cross_entropy_at(at, x, sl_reshape_at(at, labels, SL_SHAPE(-1)));
+	return sl_reshape_at(at, sl_neg_at(at, losses), samples);
 }
 
 /* The mean, over the samples that count, of minus the numbers, or the sum if `total` is NULL. */
@@ -64,17 +71,20 @@ static sl_tensor *entropy(const char *at, sl_tensor *x, sl_tensor *labels, const
 	sl_shape s = sl_tensor_shape(x), row = s;
 	int64_t classes = s.dim[s.ndim - 1];
 	row.dim[s.ndim - 1] = 1;
-	sl_tensor *chosen = sl_one_hot_at(at, labels, classes, (struct sl_make){.dtype = sl_tensor_dtype(x)});
-	sl_tensor *counted = counts(at, chosen, labels, o), *w = counted;
+	sl_tensor *kept = are_kept(at, labels, o), *counted = sl_cast_at(at, kept, sl_tensor_dtype(x)), *w = counted;
 	if (!counted) return NULL;
+	if (o->ignore) labels = sl_mul_at(at, labels, sl_cast_at(at, kept, sl_tensor_dtype(labels)));
 	/* logits of samples that do not count may be anything, even NaN */
-	sl_tensor *logp = sl_log_softmax_at(at, slp_take_if(at, sl_reshape_at(at, counted, row), x), -1);
-	if (o->weights) w = sl_mul_at(at, w, sum_of_last(at, sl_mul_at(at, chosen, o->weights)));
+	x = slp_take_if(at, sl_reshape_at(at, counted, row), x);
+	if (o->weights) {
+		struct sl_make make = {.dtype = sl_tensor_dtype(x)};
+		sl_tensor *chosen = sl_mul_at(at, sl_one_hot_at(at, labels, classes, make), o->weights);
+		w = sl_mul_at(at, w, sum_of_last(at, chosen));
+	}
 	sl_tensor *total = o->sum ? NULL : sl_sum_at(at, w, (struct sl_reduce_opts){0});
-	sl_tensor *loss = sl_mul_at(at, sum_of_last(at, slp_take_if(at, chosen, logp)), w);
-	loss = over(at, loss, counted, total);
+	sl_tensor *loss = over(at, sl_mul_at(at, log_probabilities(at, x, labels), w), counted, total);
 	if (o->label_smoothing == 0) return loss;
-	/* the same for all classes */
+	sl_tensor *logp = sl_log_softmax_at(at, x, -1); /* the same for all classes */
 	sl_tensor *all = sum_of_last(at, o->weights ? sl_mul_at(at, logp, o->weights) : logp);
 	sl_tensor *smooth = sl_mul_scalar_at(at, over(at, all, counted, total), o->label_smoothing / (double)classes);
 	return sl_add_at(at, sl_mul_scalar_at(at, loss, 1 - o->label_smoothing), smooth);
@@ -82,11 +92,11 @@ static sl_tensor *entropy(const char *at, sl_tensor *x, sl_tensor *labels, const
 
 /* The cross entropy of a classifier, a scalar: minus the logarithm of the softmax probability of the right class,
  * averaged over all samples with the weights of their classes.  logits (n, classes, …), float: classes are axis 1, also
- * for sequences; labels (n, …), int32 or int64.  Samples whose label is no class, or with .ignore is ignore_index, do
- * not count: their gradient is 0.  .sum returns the sum instead of the mean.  If the weights add up to 0, the mean is
- * NaN, and so are the gradients of samples that count.  As torch.nn.functional.cross_entropy.  Without options it uses
- * sl_softmax_cross_entropy, which reports labels that are no class.  SL_ESHAPE, SL_EDTYPE: arguments do not match;
- * SL_EINVAL: a label_smoothing outside [0, 1], .ignore_index without .ignore.
+ * for sequences; labels (n, …), int32 or int64.  With .ignore, samples whose label is ignore_index do not count: their
+ * gradient is 0.  Other labels that are no class are errors, as in sl_softmax_cross_entropy, which reports them while it
+ * runs; on a GPU the loss is NaN.  .sum returns the sum instead of the mean.  If the weights add up to 0, the mean is NaN,
+ * and so are the gradients of samples that count.  As torch.nn.functional.cross_entropy.  SL_ESHAPE, SL_EDTYPE: arguments
+ * do not match; SL_EINVAL: a label_smoothing outside [0, 1], .ignore_index without .ignore.
  *
  *     loss = sl_cross_entropy(scores, tokens, .ignore = true, .ignore_index = -100, .label_smoothing = 0.1); */
 sl_tensor *sl_cross_entropy_at(const char *at, sl_tensor *logits, sl_tensor *labels, struct sl_cross_entropy_opts opts)

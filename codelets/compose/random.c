@@ -26,25 +26,6 @@ sl_tensor *sl_randint_at(const char *at, sl_shape shape, int64_t low, int64_t hi
 	return SLP_RETURN(dtype == wide ? u : sl_cast_at(at, u, dtype));
 }
 
-/* 1 with the given probabilities, else 0; the result has the shape and float type of the probabilities.  For a probability
- * outside [0, 1], or NaN, the operation fails with SL_EINVAL on a CPU (the message names multinomial, and the element as
- * a row); on a GPU that element is 2.  SL_EDTYPE: the probabilities are not floats. */
-sl_tensor *sl_bernoulli_at(const char *at, sl_tensor *probabilities)
-{
-	const char *me = "sl_bernoulli";
-	SLP_FUNCTION(me, at);
-	if (!slp_shape_given(at, me, "probabilities", probabilities)) return NULL;
-	sl_tensor *p = slp_widened(at, probabilities); /* rounded to a half type, a number below 1 can be 1 */
-	if (!p) return NULL;
-	struct sl_make make = {sl_tensor_dtype(p), sl_tensor_device(p)};
-	sl_shape shape = sl_tensor_shape(p), rows = SL_SHAPE(sl_shape_size(shape), 1);
-	sl_tensor *both[] = {sl_reshape_at(at, p, rows), sl_ones_at(at, rows, make)};
-	/* the first class, up to the probability, or the second, up to 1 */
-	sl_tensor *in[] = {sl_concat_at(at, both, 2, 1), sl_uniform_at(at, rows, 0, 1, make)};
-	sl_tensor *y = sl_rsub_scalar_at(at, slp_apply1(at, &slp_op_multinomial, NULL, 2, in), 1);
-	return SLP_RETURN(sl_cast_at(at, sl_reshape_at(at, y, shape), sl_tensor_dtype(probabilities)));
-}
-
 /* The numbers from 0 to n - 1 in random order; int32.  SL_ESHAPE: a negative n. */
 sl_tensor *sl_permutation_at(const char *at, int64_t n, sl_device device)
 {

@@ -187,7 +187,7 @@ static enum sl_status refuse(const struct slp_kernel *k, const struct operands<T
 	return slp_kernel_fail(k, SL_EKERNEL, "cuDNN: %s", slp_conv_older_why(&a.older, &a.at));
 }
 
-/* Nothing to compute: zeros. */
+/* An empty sum: zeros. */
 template <class T>
 static enum sl_status clear_result(const struct slp_kernel *k, const struct operands<T> &o, enum slp_conv_pass pass)
 {

@@ -14,9 +14,8 @@
 enum {
 	LANES = 16,
 	WIDEST = 7,
-	SUMS = 25, /* in registers, or in twelve of them with AVX2 */
-	PARTS = 16,
-	UNITS = 64,
+	SUMS = 25,      /* in registers, or in twelve of them with AVX2 */
+	UNITS = 64,     /* at least, if there are images for so many: for as many threads */
 	NEAR = 24 << 10 /* bytes of dy that stay in the first cache */
 };
 
@@ -242,7 +241,6 @@ enum sl_status slp_conv_batch_weights(const struct slp_kernel *k, const struct s
 	int64_t size = c->oc * c->ic * c->kh * c->kw, flat = c->ic * c->ih * c->iw;
 	w.tiles = (c->oc + w.tile - 1) / w.tile;
 	w.parts = w.tiles >= UNITS ? 1 : (UNITS + w.tiles - 1) / w.tiles;
-	w.parts = w.parts > PARTS ? PARTS : w.parts;
 	w.parts = w.parts > w.groups ? w.groups : w.parts;
 	w.rows = NEAR / (w.tile * c->ow * LANES * (int64_t)sizeof(float));
 	w.rows = w.rows < 1 ? 1 : w.rows > c->oh ? c->oh : w.rows;

@@ -1,5 +1,5 @@
 /* conv2d_blocked, conv2d_blocked_add, conv2d_pack: convolution of images in blocks of channels, the same added to
- * another tensor, and its weights packed for the kernel. Graph passes make them (src/graph/pass_block.c). */
+ * another tensor, and its weights packed for the kernel. Graph passes make them (src/graph/pass/block.c). */
 #include <omp.h>
 #include <string.h>
 

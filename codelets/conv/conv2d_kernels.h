@@ -170,7 +170,7 @@ struct slp_conv_args {
 	bool half, wide; /* bfloat16, w and b float32 if wide or gradients; conv2d_onednn.c alone takes it */
 };
 
-/* The operands of a call; whether there is nothing to compute. */
+/* Sets the operands of a call; whether the result is empty. */
 struct slp_conv_args slp_conv_args_of(const struct slp_kernel *k);
 bool slp_conv_is_empty(const struct slp_conv *c);
 /* The number of images that are reordered at a time. */

@@ -2,6 +2,7 @@
 #include "binary_loops.h"
 #include "common/describe.h"
 #include "compare.h"
+#include "slopes.h"
 #include "op_list/binary.h"
 #include "starling/arithmetic.h"
 #include "starling/elementwise.h"
@@ -101,13 +102,23 @@ static sl_tensor *part(const char *at, const struct sl_op *op, sl_tensor *a, sl_
 	return slp_apply1(at, op, NULL, 2, (sl_tensor *[]){a, b});
 }
 
+static sl_tensor *by_base(const struct slp_grad *g)
+{
+	return g->again ? slp_slope_by_base(g->at, g->in[0], g->in[1])
+	                : part(g->at, &slp_op_pow_by_base, g->in[0], g->in[1]);
+}
+
+static sl_tensor *by_exponent(const struct slp_grad *g)
+{
+	return g->again ? slp_slope_by_exponent(g->at, g->in[0], g->out[0])
+	                : part(g->at, &slp_op_pow_by_exponent, g->in[0], g->out[0]);
+}
+
 static enum sl_status pow_grad(struct slp_grad *g)
 {
 	enum sl_status s = SL_OK;
-	sl_tensor *a = g->in[0], *d = g->dout[0];
-	if (g->need[0]) s = give(g, 0, sl_mul_at(g->at, d, part(g->at, &slp_op_pow_by_base, a, g->in[1])));
-	if (g->need[1] && s == SL_OK)
-		s = give(g, 1, sl_mul_at(g->at, d, part(g->at, &slp_op_pow_by_exponent, a, g->out[0])));
+	if (g->need[0]) s = give(g, 0, sl_mul_at(g->at, g->dout[0], by_base(g)));
+	if (g->need[1] && s == SL_OK) s = give(g, 1, sl_mul_at(g->at, g->dout[0], by_exponent(g)));
 	return s;
 }
 
@@ -184,6 +195,7 @@ static enum sl_status rpow_scalar_grad(struct slp_grad *g)
 	sl_tensor *d = g->dout[0], *y = g->out[0];
 	if (s != 0) return give_only(g, sl_mul_scalar_at(g->at, sl_mul_at(g->at, d, y), log(s)));
 	/* 0 or, where x is below 0, minus infinity */
+	if (g->again) y = sl_detach_at(g->at, y); /* the derivative does not change with x */
 	sl_tensor *zero = slp_zeros_like(g->at, y);
 	return give_only(g, sl_mul_at(g->at, d, part(g->at, &slp_op_pow_by_exponent, zero, y)));
 }

@@ -77,7 +77,7 @@ struct span_work {
 	bool beside;             /* b is a number that a, int64, are compared with */
 };
 
-/* Of int64, what is to 0 as they are to s (slp_whole_beside). */
+/* int64 elements as numbers that compare with 0 as the elements with s (slp_whole_beside). */
 SLP_CLONES static void span_beside(const int64_t *x, double s, double *to, int64_t n)
 {
 	bool inside = s >= -0x1p63 && s < 0x1p63;

@@ -2,6 +2,7 @@
 #include "common/describe.h"
 #include "fill/fill.h"
 #include "op_list/unary.h"
+#include "slopes.h"
 #include "spans.h"
 #include "starling/arithmetic.h"
 #include "starling/elementwise.h"
@@ -30,10 +31,15 @@ static enum sl_status infer_slope(struct slp_infer *c)
 	return infer_floats(c);
 }
 
+static enum sl_status give(struct slp_grad *g, sl_tensor *d)
+{
+	g->din[0] = d;
+	return d ? SL_OK : sl_error();
+}
+
 static enum sl_status grad_by(struct slp_grad *g, const struct sl_op *slope, sl_tensor *saved)
 {
-	g->din[0] = slp_apply1(g->at, slope, NULL, 2, (sl_tensor *[]){g->dout[0], saved});
-	return g->din[0] ? SL_OK : sl_error();
+	return give(g, slp_apply1(g->at, slope, NULL, 2, (sl_tensor *[]){g->dout[0], saved}));
 }
 
 static enum sl_status zero_backward(struct slp_grad *g)
@@ -168,6 +174,7 @@ static enum sl_status unary_whole(const struct slp_kernel *k, int64_t (*f)(int64
 	dtypes##_KERNEL(name, value)                                                                                   \
 	        KERNELS(name##_grad, d, AND_V, slope, NULL) static enum sl_status name##_backward(struct slp_grad *g)  \
 	{                                                                                                              \
+		if (g->again) return give(g, slp_slope_##name(g->at, g->dout[0], saved##_OF(g)));                      \
 		return grad_by(g, &slp_op_##name##_grad, saved##_OF(g));                                               \
 	}                                                                                                              \
 	PUBLIC(name)                                                                                                   \

@@ -1,8 +1,10 @@
 /* Random numbers, and dropout. */
+#include <stdatomic.h>
 #include <string.h>
 
 #include "op_list/fill.h"
 #include "starling/autograd.h"
+#include "starling/functions.h"
 #include "starling/primitives.h"
 
 #include "common/describe.h"
@@ -34,6 +36,11 @@ static const struct slp_attr normal_attrs[] = {
 static const struct slp_attr dropout_attrs[] = {
         SLP_ATTR_VALUE(struct slp_dropout, p, SLP_DOUBLE, 1, "probability that an element is dropped"),
         RNG_ATTRS(struct slp_dropout),
+        {0},
+};
+
+static const struct slp_attr bernoulli_attrs[] = {
+        RNG_ATTRS(struct slp_bernoulli),
         {0},
 };
 
@@ -85,6 +92,13 @@ static enum sl_status dropout_grad(struct slp_grad *g)
 	return g->din[0] ? SL_OK : sl_error();
 }
 
+static enum sl_status bernoulli_infer(struct slp_infer *c)
+{
+	if (!slp_is_float(c->in[0].dtype)) return slp_reject(c, SL_EDTYPE, "the probabilities must be floats");
+	c->out[0] = c->in[0];
+	return SL_OK;
+}
+
 /* ---- reference --------------------------------------------------------------------------------------------------- */
 
 static uint32_t word(struct slp_rng rng, int64_t element)
@@ -126,6 +140,23 @@ static enum sl_status dropout_ref(const struct slp_kernel *k)
 	for (int64_t i = 0; i < slp_size(&k->out[0]); i++) {
 		bool keep = word(d->rng, i) >= threshold;
 		slp_set(&k->out[0], i, keep ? slp_get(&k->in[0], i) / (1 - d->p) : 0);
+	}
+	return SL_OK;
+}
+
+static enum sl_status bernoulli_fail(const struct slp_kernel *k, int64_t element)
+{
+	return slp_kernel_fail(k, SL_EINVAL, "the probability of element %lld is %g; it must be from 0 to 1",
+	                       (long long)element, slp_get(&k->in[0], element));
+}
+
+static enum sl_status bernoulli_ref(const struct slp_kernel *k)
+{
+	const struct slp_bernoulli *b = k->attrs;
+	for (int64_t i = 0; i < slp_size(&k->out[0]); i++) {
+		double p = slp_get(&k->in[0], i);
+		if (!(p >= 0 && p <= 1)) return bernoulli_fail(k, i);
+		slp_set(&k->out[0], i, unit(b->rng, i) < p);
 	}
 	return SL_OK;
 }
@@ -205,6 +236,43 @@ SLP_CLONES static void dropout_range(void *arg, int64_t begin, int64_t end)
 	}
 }
 
+struct trials {
+	const struct slp_kernel *k;
+	_Atomic int64_t wrong; /* the first element whose probability is out of range; INT64_MAX: none */
+};
+
+SLP_CLONES static bool are_probabilities(const float *p, int n)
+{
+	int wrong = 0;
+	for (int i = 0; i < n; i++) wrong |= !(p[i] >= 0) | !(p[i] <= 1);
+	return !wrong;
+}
+
+static void note_wrong(struct trials *t, const float *p, int64_t first)
+{
+	while (p[first] >= 0 && p[first] <= 1) first++;
+	int64_t before = atomic_load(&t->wrong);
+	while (first < before && !atomic_compare_exchange_weak(&t->wrong, &before, first)) continue;
+}
+
+SLP_CLONES static void bernoulli_range(void *arg, int64_t begin, int64_t end)
+{
+	struct trials *t = arg;
+	const struct slp_bernoulli *b = t->k->attrs;
+	const float *p = t->k->in[0].ptr;
+	float *out = t->k->out[0].ptr, batch[BATCH];
+	uint32_t words[4][LANES];
+	for (; begin < end; begin += BATCH) {
+		int n = end - begin < BATCH ? (int)(end - begin) : BATCH;
+		if (!are_probabilities(p + begin, n)) note_wrong(t, p, begin);
+		draw_words(b->rng, begin / 4, words);
+		for (int lane = 0; lane < LANES; lane++)
+			for (int i = 0; i < 4; i++) batch[4 * lane + i] = unit_of(words[i][lane]);
+		SLP_INDEPENDENT
+		for (int i = 0; i < n; i++) out[begin + i] = batch[i] < p[begin + i] ? 1 : 0;
+	}
+}
+
 /* ---- operations -------------------------------------------------------------------------------------------------- */
 
 #define RANDOM(op_name, about, arguments, count, type, ...)                                                            \
@@ -226,6 +294,17 @@ RANDOM(uniform, "numbers drawn from [low, high)", "", 0, struct slp_draw)
 RANDOM(normal, "numbers drawn from a normal distribution", "", 0, struct slp_draw)
 RANDOM(dropout, "x with elements set to 0 at random, the others scaled up", "x", 1, struct slp_dropout, .inplace = true,
        .grad = dropout_grad)
+
+static enum sl_status bernoulli_cpu(const struct slp_kernel *k)
+{
+	struct trials t = {k, INT64_MAX};
+	slp_parallel_for(slp_size(&k->out[0]), SLP_GRAIN, bernoulli_range, &t);
+	int64_t wrong = atomic_load(&t.wrong);
+	return wrong == INT64_MAX ? SL_OK : bernoulli_fail(k, wrong);
+}
+SLP_DESCRIBE(bernoulli, "1 with the given probabilities, else 0", "probabilities", 1, .attr_table = bernoulli_attrs,
+             .attrs_size = sizeof(struct slp_bernoulli), .rows = SLP_FLOAT_ROWS(bernoulli), .infer = bernoulli_infer,
+             .flops = random_flops, .grad = slp_constant);
 
 static sl_tensor *draw(const char *at, const struct sl_op *op, sl_shape shape, double a, double b, struct sl_make make)
 {
@@ -274,4 +353,15 @@ sl_tensor *sl_dropout_at(const char *at, sl_tensor *x, double p)
 	if (x && (!sl_is_training() || p == 0)) return sl_reshape_at(at, x, sl_tensor_shape(x));
 	struct slp_dropout attrs = {p, x ? slp_rng_next_apart() : (struct slp_rng){0, 0}};
 	return slp_apply1(at, &slp_op_dropout, &attrs, 1, &x);
+}
+
+/* 1 with the given probabilities, else 0; the result has the shape and float type of the probabilities.  The same after
+ * the same sl_seed, on every device.  For a probability outside [0, 1], or NaN, the operation fails with SL_EINVAL on a
+ * CPU, and the message names the element; on a GPU that element is NaN.  SL_EDTYPE: the probabilities are not floats.
+ *
+ *     sl_tensor *kept = sl_mul(x, sl_bernoulli(sl_full(sl_tensor_shape(x), 0.9))); */
+sl_tensor *sl_bernoulli_at(const char *at, sl_tensor *probabilities)
+{
+	struct slp_bernoulli attrs = {probabilities ? slp_rng_next() : (struct slp_rng){0, 0}};
+	return slp_apply1(at, &slp_op_bernoulli, &attrs, 1, &probabilities);
 }

@@ -19,6 +19,10 @@ struct slp_dropout {
 	struct slp_rng rng;
 };
 
+struct slp_bernoulli {
+	struct slp_rng rng;
+};
+
 /* Elements with a smaller word are dropped; 0 <= p < 1. */
 static inline uint32_t slp_dropout_threshold(const struct slp_dropout *d)
 {

@@ -5,6 +5,8 @@
 #include "common/labels.h"
 #include "op_list/loss.h"
 #include "softmax_rows.h"
+#include "starling/arithmetic.h"
+#include "starling/elementwise.h"
 #include "starling/primitives.h"
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
@@ -196,9 +198,21 @@ sl_tensor *sl_softmax_cross_entropy_at(const char *at, sl_tensor *logits, sl_ten
 	                             (sl_tensor *[]){logits, slp_as_index(at, labels)}));
 }
 
+/* For second derivatives: minus the logarithm of the label's share. */
+static bool cross_entropy_again(const struct slp_grad *g, sl_tensor **out)
+{
+	static const int last = 1;
+	sl_tensor *logs = sl_log_softmax_at(g->at, g->in[0], 1), *labels = sl_cast_at(g->at, g->in[1], SL_INT32);
+	struct sl_make make = {.dtype = sl_tensor_dtype(g->in[0])};
+	sl_tensor *chosen = sl_one_hot_at(g->at, labels, sl_tensor_shape(g->in[0]).dim[1], make);
+	out[0] = sl_sum_at(g->at, sl_mul_at(g->at, logs, chosen), (struct sl_reduce_opts){&last, 1, false});
+	out[0] = out[0] ? sl_neg_at(g->at, out[0]) : NULL;
+	return out[0] != NULL;
+}
+
 #define OP(op_name, text, inputs, count, ...)                                                                          \
 	SLP_DESCRIBE(op_name, text, inputs, count, .rows = SLP_FLOAT_ROWS(op_name), .autocast = SLP_CAST_FLOAT32,      \
 	             .infer = infer_##op_name, .flops = flops, __VA_ARGS__)
 OP(softmax_cross_entropy, "cross entropy of softmax(logits) and labels, one for each sample", "logits labels", 2,
-   .saves = SLP_IN(0) | SLP_IN(1), .grad = grad_softmax_cross_entropy);
+   .saves = SLP_IN(0) | SLP_IN(1), .grad = grad_softmax_cross_entropy, .again = cross_entropy_again);
 OP(softmax_cross_entropy_grad, "gradient of softmax_cross_entropy", "dloss logits labels", 3, .grad = NULL);

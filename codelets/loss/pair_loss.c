@@ -343,6 +343,49 @@ sl_tensor *sl_huber_loss_at(const char *at, sl_tensor *x, sl_tensor *target, str
 	return slp_apply1(at, &slp_op_huber_loss, &attrs, 2, (sl_tensor *[]){x, target});
 }
 
+/* ---- again, for second derivatives ------------------------------------------------------------------------------ */
+
+static bool mean_of_rows(const struct slp_grad *g, sl_tensor *terms, sl_tensor **out)
+{
+	sl_shape shape = sl_tensor_shape(g->in[0]), rows = SL_SHAPE(batch(shape), row_size(shape));
+	static const int last = 1;
+	terms = terms ? sl_reshape_at(g->at, terms, rows) : NULL;
+	out[0] = terms ? sl_mean_at(g->at, terms, (struct sl_reduce_opts){&last, 1, false}) : NULL;
+	return out[0] != NULL;
+}
+
+static sl_tensor *distance(const struct slp_grad *g)
+{
+	return sl_sub_at(g->at, g->in[0], g->in[1]);
+}
+
+static bool l1_again(const struct slp_grad *g, sl_tensor **out)
+{
+	return mean_of_rows(g, sl_abs_at(g->at, distance(g)), out);
+}
+
+static bool l2_again(const struct slp_grad *g, sl_tensor **out)
+{
+	return mean_of_rows(g, sl_mul_scalar_at(g->at, sl_square_at(g->at, distance(g)), 0.5), out);
+}
+
+/* With m, |d| up to delta: m² / 2 + delta (|d| - m). */
+static bool huber_again(const struct slp_grad *g, sl_tensor **out)
+{
+	double delta = ((const struct slp_huber_attrs *)g->attrs)->delta;
+	sl_tensor *d = sl_abs_at(g->at, distance(g)), *m = sl_minimum_scalar_at(g->at, d, delta);
+	sl_tensor *square = sl_mul_scalar_at(g->at, sl_square_at(g->at, m), 0.5);
+	sl_tensor *rest = sl_mul_scalar_at(g->at, sl_sub_at(g->at, d, m), delta);
+	return mean_of_rows(g, sl_add_at(g->at, square, rest), out);
+}
+
+/* softplus(x) - target x */
+static bool bce_again(const struct slp_grad *g, sl_tensor **out)
+{
+	sl_tensor *x = g->in[0], *product = sl_mul_at(g->at, g->in[1], x);
+	return mean_of_rows(g, sl_sub_at(g->at, sl_softplus_at(g->at, x), product), out);
+}
+
 /* The loss of a binary classifier, one number per sample: the mean over all axes but the first of the binary cross
  * entropy -target log(p) - (1 - target) log(1 - p)  with p = sigmoid(logits), computed from the logits without
  * overflow.  target holds probabilities, 0 to 1 (not checked).  logits and target are floats of one dtype and shape (n,
@@ -361,9 +404,9 @@ sl_tensor *sl_bce_logits_loss_at(const char *at, sl_tensor *logits, sl_tensor *t
 	ONE(name, text, "x target", 2, .infer = infer, .saves = SLP_IN(0) | SLP_IN(1), .grad = back, .flops = cost,    \
 	    __VA_ARGS__);                                                                                              \
 	ONE(name##_grad, "gradient of " #name, "dloss x target", 3, .infer = infer_grad, .flops = cost, __VA_ARGS__)
-BOTH(l1_loss, "mean of |x - target|, one for each sample", grad, flops, .attrs_size = 0);
-BOTH(l2_loss, "half the mean of (x - target)^2, one for each sample", grad, flops, .attrs_size = 0);
+BOTH(l1_loss, "mean of |x - target|, one for each sample", grad, flops, .attrs_size = 0, .again = l1_again);
+BOTH(l2_loss, "half the mean of (x - target)^2, one for each sample", grad, flops, .attrs_size = 0, .again = l2_again);
 BOTH(huber_loss, "mean of Huber's function of x - target, one for each sample", grad, flops,
-     .attr_table = huber_attr_table, .attrs_size = sizeof(struct slp_huber_attrs));
+     .attr_table = huber_attr_table, .attrs_size = sizeof(struct slp_huber_attrs), .again = huber_again);
 BOTH(bce_logits_loss, "mean binary cross entropy of sigmoid(x) and target, one for each sample", grad_bce, flops_exp,
-     .attrs_size = 0);
+     .attrs_size = 0, .again = bce_again);

@@ -5,6 +5,8 @@
 #include "op_list/loss.h"
 #include "softmax.h"
 #include "softmax_rows.h"
+#include "starling/arithmetic.h"
+#include "starling/elementwise.h"
 #include "starling/primitives.h"
 
 static const struct slp_attr attr_table[] = {
@@ -239,13 +241,27 @@ static enum sl_status grad_by(struct slp_grad *g, const struct sl_op *op)
 	return SL_OK;
 }
 
+/* The same by operations that have gradients, for second derivatives. */
+static enum sl_status grad_again(struct slp_grad *g, bool logs)
+{
+	int axis = ((const struct slp_axis_attrs *)g->attrs)->axis;
+	struct sl_reduce_opts along = {&axis, 1, true};
+	sl_tensor *d = g->dout[0], *y = g->out[0], *product = logs ? d : sl_mul_at(g->at, d, y);
+	sl_tensor *sum = sl_sum_at(g->at, product, along);
+	if (logs) g->din[0] = sl_sub_at(g->at, d, sl_mul_at(g->at, sl_exp_at(g->at, y), sum));
+	else g->din[0] = sl_mul_at(g->at, sl_sub_at(g->at, d, sum), y);
+	return g->din[0] ? SL_OK : sl_error();
+}
+
 static enum sl_status grad_softmax(struct slp_grad *g)
 {
+	if (g->again) return grad_again(g, false);
 	return grad_by(g, &slp_op_softmax_grad);
 }
 
 static enum sl_status grad_log_softmax(struct slp_grad *g)
 {
+	if (g->again) return grad_again(g, true);
 	return grad_by(g, &slp_op_log_softmax_grad);
 }
 

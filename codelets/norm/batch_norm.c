@@ -284,6 +284,52 @@ static enum sl_status grad_infer(struct slp_grad *g)
 	return SL_OK;
 }
 
+/* ---- again, for second derivatives ------------------------------------------------------------------------------ */
+
+/* gamma (x - mean) / sqrt(var + eps) + beta; mean and var are as long as x has axes. */
+static bool normalised(const struct slp_grad *g, sl_tensor *x, sl_tensor *mean, sl_tensor *var, sl_tensor **out)
+{
+	const struct slp_norm_attrs *a = g->attrs;
+	sl_shape column = sl_tensor_shape(x);
+	for (int i = 0; i < column.ndim; i++)
+		if (i != 1) column.dim[i] = 1;
+	sl_tensor *gamma = sl_reshape_at(g->at, g->in[1], column), *beta = sl_reshape_at(g->at, g->in[2], column);
+	sl_tensor *invstd = sl_pow_scalar_at(g->at, sl_add_scalar_at(g->at, var, a->eps), -0.5);
+	sl_tensor *h = sl_mul_at(g->at, sl_sub_at(g->at, x, mean), invstd);
+	sl_tensor *y = sl_add_at(g->at, sl_mul_at(g->at, h, gamma), beta);
+	out[0] = y ? sl_cast_at(g->at, y, sl_tensor_dtype(g->in[0])) : NULL;
+	return out[0] != NULL;
+}
+
+/* In the type of gamma: float32 beside a half type. */
+static sl_tensor *widened(const struct slp_grad *g)
+{
+	enum sl_dtype dtype = sl_tensor_dtype(g->in[1]);
+	return sl_tensor_dtype(g->in[0]) == dtype ? g->in[0] : sl_cast_at(g->at, g->in[0], dtype);
+}
+
+static bool training_again(const struct slp_grad *g, sl_tensor **out)
+{
+	static const int axes[SL_MAX_NDIM] = {0, 2, 3, 4, 5};
+	if (check_plain(g) != SL_OK) return false;
+	struct sl_reduce_opts over = {axes, sl_tensor_shape(g->in[0]).ndim - 1, true};
+	sl_tensor *x = widened(g), *mean = sl_mean_at(g->at, x, over);
+	sl_tensor *var = mean ? sl_mean_at(g->at, sl_square_at(g->at, sl_sub_at(g->at, x, mean)), over) : NULL;
+	return var && normalised(g, x, mean, var, out);
+}
+
+static bool infer_again(const struct slp_grad *g, sl_tensor **out)
+{
+	if (check_plain(g) != SL_OK) return false;
+	sl_tensor *x = widened(g);
+	if (!x) return false;
+	sl_shape column = sl_tensor_shape(x);
+	for (int i = 0; i < column.ndim; i++)
+		if (i != 1) column.dim[i] = 1;
+	sl_tensor *mean = sl_reshape_at(g->at, g->in[3], column), *var = sl_reshape_at(g->at, g->in[4], column);
+	return normalised(g, x, mean, var, out);
+}
+
 /* x, with channels along axis 1, normalised for each channel: gamma (x - m) / sqrt(v + eps) + beta.
  *
  * In training (sl_is_training()), m and v are the mean and the biased variance of the batch, and the running statistics
@@ -326,6 +372,7 @@ const struct sl_op slp_op_batch_norm = {
         .flops = flops_training,
         .bytes = bytes_training,
         .grad = grad_training,
+        .again = training_again,
         .scratch = slp_norm_scratch,
         .ref = ref_training,
 };
@@ -343,6 +390,7 @@ const struct sl_op slp_op_batch_norm_infer = {
         .infer = infer_forward,
         .flops = flops_infer,
         .grad = grad_infer,
+        .again = infer_again,
         .scratch = slp_norm_scratch,
         .ref = ref_infer,
 };

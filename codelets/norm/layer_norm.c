@@ -3,6 +3,8 @@
 #include "layer_norm.h"
 #include "op_list/norm.h"
 #include "options.h"
+#include "starling/arithmetic.h"
+#include "starling/elementwise.h"
 #include "starling/primitives.h"
 
 #include "loss/softmax_rows.h"
@@ -277,7 +279,7 @@ static enum sl_status cpu_grad(const struct slp_kernel *k)
 	                .dgamma = k->out[1].ptr,
 	                .dbeta = k->out[2].ptr,
 	                .sums = k->scratch};
-	if (j.s.n == 0) return SL_OK; /* nor is there scratch */
+	if (j.s.n == 0) return SL_OK; /* scratch is NULL, too */
 	int64_t part = j.s.parts ? j.s.rows / j.s.parts * j.s.n : 0;
 	slp_parallel_for(j.s.parts, SLP_GRAIN / 2 / (part + 1) + 1, grad_parts, &j);
 	slp_parallel_for(j.s.n, SLP_GRAIN / (2 * j.s.parts + 1) + 1, join_parts, &j);
@@ -295,6 +297,22 @@ static enum sl_status grad(struct slp_grad *g)
 	for (int i = 0; i < 3; i++)
 		if (!status && g->need[i]) g->din[i] = d[i];
 	return status;
+}
+
+/* The same by other operations, for second derivatives. */
+static bool again(const struct slp_grad *g, sl_tensor **out)
+{
+	static const int last = -1;
+	const struct slp_layer_norm_attrs *a = g->attrs;
+	struct sl_reduce_opts along = {&last, 1, true};
+	enum sl_dtype dtype = sl_tensor_dtype(g->in[0]), wide = sl_tensor_dtype(g->in[1]);
+	sl_tensor *x = dtype == wide ? g->in[0] : sl_cast_at(g->at, g->in[0], wide);
+	sl_tensor *centred = sl_sub_at(g->at, x, sl_mean_at(g->at, x, along));
+	sl_tensor *var = sl_mean_at(g->at, sl_square_at(g->at, centred), along);
+	sl_tensor *h = sl_mul_at(g->at, centred, sl_pow_scalar_at(g->at, sl_add_scalar_at(g->at, var, a->eps), -0.5));
+	sl_tensor *y = sl_add_at(g->at, sl_mul_at(g->at, h, g->in[1]), g->in[2]);
+	out[0] = y && dtype != wide ? sl_cast_at(g->at, y, dtype) : y;
+	return out[0] != NULL;
 }
 
 /* x normalised over its last axis, for each sample: gamma (x - m) / sqrt(v + eps) + beta, with the mean m and the
@@ -331,6 +349,7 @@ const struct sl_op slp_op_layer_norm = {
         .infer = infer_forward,
         .flops = flops_forward,
         .grad = grad,
+        .again = again,
         .ref = ref_forward,
 };
 

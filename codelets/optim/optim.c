@@ -271,7 +271,7 @@ static enum sl_status update(const struct slp_optim_call *u)
 	return status;
 }
 
-/* Nothing is recorded. */
+/* Records no gradient. */
 enum sl_status slp_optim_update(const struct slp_optim_call *u)
 {
 	sl_mode mode = {false, false, 0};

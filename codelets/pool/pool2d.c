@@ -5,7 +5,10 @@
 #include "op_list/pool.h"
 #include "options.h"
 #include "pool2d.h"
+#include "starling/arithmetic.h"
 #include "starling/primitives.h"
+
+#include <math.h>
 
 /* clang-format off */
 #define ATTR(type, prefix, name, field, kind, count, doc) {name, kind, offsetof(type, prefix field), count, doc, false, false}
@@ -178,7 +181,8 @@ static enum sl_status avg_grad(struct slp_grad *g)
 static enum sl_status avg_grad_grad(struct slp_grad *g)
 {
 	if (check_plain(g) != SL_OK) return SL_EUNSUPPORTED;
-	g->din[0] = sl_pool2d_at(g->at, g->dout[0], ((const struct slp_pool2d_grad *)g->attrs)->of.pool);
+	g->din[0] =
+	        slp_apply1(g->at, &slp_op_avg_pool2d, &((const struct slp_pool2d_grad *)g->attrs)->of, 1, &g->dout[0]);
 	return SL_OK;
 }
 
@@ -281,7 +285,8 @@ static enum sl_status avg_pool2d_grad_ref(const struct slp_kernel *k)
  * 1.  .ceil rounds up instead of down, if the last window starts inside the image.  Means divide by the number of the
  * window's elements in the image and its padding, or with .exclude_pad in the image.  .global: one window, y (n,
  * channels, 1, 1).  .pad = {1} applies to the height alone: write {1, 1} for both; .kernel = {2} and .stride = {2}
- * apply to both.  SL_EINVAL: no kernel, or options out of range; SL_ESHAPE: not 4 axes, or a window larger than the
+ * apply to both.  SL_EINVAL: no kernel, options out of range, or one without effect: .exclude_pad of a maximum, another
+ * beside .global; SL_ESHAPE: not 4 axes, or a window larger than the
  * image; SL_EDTYPE.
  *
  *	sl_tensor *y = sl_pool2d(x, .kernel = {3}, .stride = {2}, .pad = {1, 1}); */
@@ -291,11 +296,65 @@ sl_tensor *sl_pool2d_at(const char *at, sl_tensor *x, struct sl_pool2d_opts opts
 	if (opts.type != SL_POOL_MAX && opts.type != SL_POOL_AVG)
 		return slp_call_fail(at, "sl_pool2d", SL_EINVAL, "type %d is neither SL_POOL_MAX nor SL_POOL_AVG",
 		                     (int)opts.type);
+	const char *idle = slp_pool_idle(&opts);
+	if (idle) return slp_call_fail(at, "sl_pool2d", SL_EINVAL, "%s", idle);
 	return slp_apply1(at, opts.type == SL_POOL_MAX ? &slp_op_max_pool2d : &slp_op_avg_pool2d,
 	                  &(struct slp_pool2d_attrs){.pool = opts}, 1, &x);
 }
 
-#define POOLING(op_name, text, prefix, attributes, attr_names, inputs, least, most, kept, gradient)                    \
+/* ---- again, for second derivatives ------------------------------------------------------------------------------ */
+
+/* x with n rows, along an axis, of what is never the largest, before or after it. */
+static sl_tensor *with_border(const struct slp_grad *g, sl_tensor *x, int axis, int64_t n, bool before)
+{
+	if (n <= 0 || !x) return x;
+	sl_shape shape = sl_tensor_shape(x);
+	shape.dim[axis] = n;
+	struct sl_make make = {sl_tensor_dtype(x), sl_tensor_device(x)};
+	sl_tensor *border = sl_full_at(g->at, shape, -INFINITY, make);
+	return sl_concat_at(g->at, before ? (sl_tensor *[]){border, x} : (sl_tensor *[]){x, border}, 2, axis);
+}
+
+static sl_tensor *bordered(const struct slp_grad *g, const struct sl_pool2d_opts *o, sl_shape y)
+{
+	sl_shape of = sl_tensor_shape(g->in[0]);
+	sl_tensor *x = g->in[0];
+	for (int i = 0; i < 2; i++) {
+		x = with_border(g, x, 2 + i, o->pad[i], true);
+		int64_t end = (y.dim[2 + i] - 1) * o->stride[i] + o->kernel[i];
+		x = with_border(g, x, 2 + i, end - of.dim[2 + i] - o->pad[i], false);
+	}
+	return x;
+}
+
+/* The elements of all windows at one place. */
+static sl_tensor *at_place(const struct slp_grad *g, const struct sl_pool2d_opts *o, sl_tensor *x, const int *place,
+                           sl_shape y)
+{
+	for (int i = 0; i < 2 && x; i++)
+		x = sl_slice_at(g->at, x, 2 + i, place[i], place[i] + (y.dim[2 + i] - 1) * o->stride[i] + 1,
+		                o->stride[i]);
+	return x;
+}
+
+/* The first of equal elements gets the gradient, as in the kernel. */
+static bool max_again(const struct slp_grad *g, sl_tensor **out)
+{
+	struct sl_pool2d_opts o = ((const struct slp_pool2d_attrs *)g->attrs)->pool;
+	sl_shape y = sl_tensor_shape(g->out[0]);
+	if (check_plain(g) != SL_OK) return false;
+	set_defaults(&o, sl_tensor_shape(g->in[0]));
+	sl_tensor *x = bordered(g, &o, y), *most = NULL;
+	for (int p[2] = {0, 0}; p[0] < o.kernel[0] && x; p[0]++)
+		for (p[1] = 0; p[1] < o.kernel[1]; p[1]++) {
+			sl_tensor *next = at_place(g, &o, x, p, y);
+			most = most ? sl_maximum_at(g->at, most, next) : next;
+		}
+	out[0] = most;
+	return most != NULL;
+}
+
+#define POOLING(op_name, text, prefix, attributes, attr_names, inputs, least, most, kept, gradient, repeat)            \
 	const struct sl_op slp_op_##op_name = {                                                                        \
 	        .name = #op_name,                                                                                      \
 	        .doc = text,                                                                                           \
@@ -310,14 +369,15 @@ sl_tensor *sl_pool2d_at(const char *at, sl_tensor *x, struct sl_pool2d_opts opts
 	        .infer = prefix##_infer,                                                                               \
 	        .flops = prefix##_flops,                                                                               \
 	        .grad = gradient,                                                                                      \
+	        .again = repeat,                                                                                       \
 	        .ref = op_name##_ref,                                                                                  \
 	};
 
 POOLING(max_pool2d, "largest element under a window", pool, struct slp_pool2d_attrs, slp_pool_attr_table, "x", 1, 1,
-        SLP_IN(0), max_grad)
+        SLP_IN(0), max_grad, max_again)
 POOLING(avg_pool2d, "mean of the elements under a window", pool, struct slp_pool2d_attrs, slp_pool_attr_table, "x", 1,
-        1, 0, avg_grad)
+        1, 0, avg_grad, NULL)
 POOLING(max_pool2d_grad, "gradient of max_pool2d: to the first largest element", grad, struct slp_pool2d_grad,
-        grad_attrs, "x dy", 2, 2, 0, NULL)
+        grad_attrs, "x dy", 2, 2, 0, NULL, NULL)
 POOLING(avg_pool2d_grad, "gradient of avg_pool2d", grad, struct slp_pool2d_grad, grad_attrs, "dy_or_x dy", 1, 2, 0,
-        avg_grad_grad)
+        avg_grad_grad, NULL)

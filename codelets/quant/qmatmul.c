@@ -299,7 +299,7 @@ static void sum_rows(void *arg, int64_t begin, int64_t end)
 
 /* ---- sums as results --------------------------------------------------------------------------------------------- */
 
-/* Σ (a - za) (b - zb) of a row: what is to be added to the sum of a b, a number for all and one for each column. */
+/* Σ (a - za) (b - zb) of a row: the terms to add to Σ a b, one for all columns and one for each. */
 SLP_CLONES static void correct(int32_t *sum, const int32_t *columns, const int32_t *bias, int32_t za, int32_t all,
                                int64_t n)
 {

@@ -3,6 +3,7 @@
  * steps. */
 #include "op_list/recurrent.h"
 #include "recurrent.h"
+#include "recurrent_again.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -256,7 +257,24 @@ struct job {
 	struct slp_recurrent r;
 	const float *gates, *state, *last, *dy, *y, *kept, *panels;
 	float *out, *out_cell, *out_kept, *dx, *dz, *dstate, *dcell;
+	bool together; /* all threads compute a step's product */
 };
+
+/* Rows are independent: each thread takes some of them through all steps, and reads all weights.  Where rows are too few
+ * for the team, and weights are many, threads share the weights of each step instead; the bits are the same. */
+static void run_rows(struct job *w, int64_t threads, void (*range)(void *, int64_t, int64_t))
+{
+	enum { MANY = 1 << 16 }; /* at least 10 µs a step */
+	w->together = 2 * w->r.rows <= threads && w->r.gates * w->r.units >= MANY;
+	if (w->together) range(w, 0, w->r.rows);
+	else slp_parallel_ranges(w->r.rows, 1, range, w);
+}
+
+static void multiply(const struct job *w, int64_t rows, int64_t k, int64_t n, const float *a, float *c, int64_t ldc)
+{
+	if (w->together) slp_panels_multiply_together(w->panels, rows, k, n, a, k, c, ldc);
+	else slp_panels_multiply(w->panels, rows, k, n, a, k, c, ldc);
+}
 
 /* The sums of a row's gates before the product with the state. */
 SLP_INLINE void begin_row(const struct job *w, int64_t row, float *z)
@@ -295,7 +313,7 @@ static const float *before(const struct slp_recurrent *r, const float *last, con
 	return lstm ? kept + row * r->kept + 4 * r->units : y + row * r->units;
 }
 
-/* Computes rows [begin, end) through all steps: rows are independent. */
+/* Computes rows [begin, end) through all steps. */
 static void forward_range(void *arg, int64_t begin, int64_t end)
 {
 	const struct job *w = arg;
@@ -306,8 +324,7 @@ static void forward_range(void *arg, int64_t begin, int64_t end)
 		int64_t first = slp_step_at(r, i) * r->rows;
 		const float *state = i ? w->out + slp_step_before(r, i) * r->rows * n : w->state;
 		for (int64_t b = begin; b < end; b++) begin_row(w, first + b, sums + (first + b) * width);
-		slp_panels_multiply(w->panels, end - begin, n, r->gates, state + begin * n, n,
-		                    sums + (first + begin) * width, width);
+		multiply(w, end - begin, n, r->gates, state + begin * n, sums + (first + begin) * width, width);
 		for (int64_t b = begin; b < end; b++)
 			finish_row(r->cell, n, sums + (first + b) * width,
 			           before(r, w->last, w->out_kept, w->state, w->out, i, b), w->out + (first + b) * n);
@@ -328,7 +345,7 @@ static enum sl_status recurrent_cpu(const struct slp_kernel *k)
 	                .out_cell = k->out[1].ptr,
 	                .out_kept = k->out[2].ptr};
 	slp_panels_pack(k->scratch, k->in[1].ptr, w.r.units, w.r.gates, 1, w.r.units);
-	slp_parallel_ranges(w.r.rows, 1, forward_range, &w);
+	run_rows(&w, k->threads, forward_range);
 	return SL_OK;
 }
 
@@ -366,8 +383,7 @@ static void backward_range(void *arg, int64_t begin, int64_t end)
 		for (int64_t b = begin; b < end; b++)
 			back_row(w, first + b, before(r, w->last, w->kept, w->state, w->y, i, b), w->dstate + b * n,
 			         w->dcell + b * n);
-		slp_panels_multiply(w->panels, end - begin, r->gates, n, w->dz + (first + begin) * r->gates, r->gates,
-		                    w->dstate + begin * n, n);
+		multiply(w, end - begin, r->gates, n, w->dz + (first + begin) * r->gates, w->dstate + begin * n, n);
 	}
 }
 
@@ -423,7 +439,7 @@ static enum sl_status recurrent_grad_cpu(const struct slp_kernel *k)
 	if (w.r.cell == SL_CELL_GRU) w.dz = (float *)k->scratch + slp_panels_size(w.r.gates, n);
 	if (w.r.cell == SL_CELL_LSTM) memcpy(w.dcell, k->in[1].ptr, (size_t)(w.r.rows * n) * sizeof(float));
 	slp_panels_pack(k->scratch, k->in[2].ptr, w.r.gates, n, n, 1);
-	slp_parallel_ranges(w.r.rows, 1, backward_range, &w);
+	run_rows(&w, k->threads, backward_range);
 	struct columns c = {w.dz, k->out[3].ptr, w.r.steps * w.r.rows, w.r.gates};
 	if (w.r.cell == SL_CELL_GRU && k->nin > 6) slp_parallel_for(c.width, 64, columns_range, &c);
 	return weights_back(k, &w, k->out[1].ptr);
@@ -452,5 +468,6 @@ static enum sl_status recurrent_grad_cpu(const struct slp_kernel *k)
 /* clang-format on */
 
 RECURRENT(recurrent, "a recurrent layer, after the product with its inputs", "gates weight state last", 3, 4, 3,
-          .saves = SLP_IN(1) | SLP_IN(2) | SLP_IN(3) | SLP_OUT(0) | SLP_OUT(2), .grad = grad);
+          .saves = SLP_IN(1) | SLP_IN(2) | SLP_IN(3) | SLP_OUT(0) | SLP_OUT(2), .grad = grad,
+          .again = slp_recurrent_again);
 RECURRENT(recurrent_grad, "gradients of recurrent", "dy dcell weight state y kept last", 6, 7, 4);

@@ -1,4 +1,6 @@
 /* argsort: the indices of elements along an axis, in the order of the elements. */
+#include <string.h>
+
 #include "argsort.h"
 #include "common/describe.h"
 #include "op_list/reduce.h"
@@ -30,10 +32,15 @@ static double flops(const struct slp_infer *c)
 	return rounds * (double)sl_shape_size(c->in[0].shape);
 }
 
-/* Indices in sorted order, and as much memory to merge them into. */
+static size_t key_size(enum sl_dtype dtype)
+{
+	return sl_dtype_size(dtype) > sizeof(uint32_t) ? sizeof(uint64_t) : sizeof(uint32_t);
+}
+
+/* Of each element a key and an index, and as much memory to move them into. */
 static size_t scratch(const struct slp_infer *c)
 {
-	return 2 * sizeof(int32_t) * (size_t)sl_shape_size(c->in[0].shape);
+	return 2 * (key_size(c->in[0].dtype) + sizeof(int32_t)) * (size_t)sl_shape_size(c->in[0].shape);
 }
 
 struct job {
@@ -64,11 +71,11 @@ static void merge(const struct job *j, int64_t first, const int32_t *from, int32
 	}
 }
 
-/* Merges ever longer ranges (J. von Neumann, 1945). */
-static void sort_line(const struct job *j, int64_t line)
+/* Merges ever longer ranges (J. von Neumann, 1945); returns the indices. */
+static const int32_t *merge_line(const struct job *j, int64_t first, void *memory)
 {
-	int64_t n = j->split.n, first = line / j->split.inner * n * j->split.inner + line % j->split.inner;
-	int32_t *from = (int32_t *)j->k->scratch + 2 * n * line, *to = from + n;
+	int64_t n = j->split.n;
+	int32_t *from = memory, *to = from + n;
 	for (int64_t i = 0; i < n; i++) from[i] = (int32_t)i;
 	for (int64_t width = 1; width < n; width *= 2) {
 		for (int64_t begin = 0; begin < n; begin += 2 * width) {
@@ -79,8 +86,106 @@ static void sort_line(const struct job *j, int64_t line)
 		from = to;
 		to = swap;
 	}
+	return from;
+}
+
+/* ---- long lines: digit by digit ---------------------------------------------------------------------------------- */
+
+/* Numbers without a sign, in the order of the elements: NaN is the largest, -0 equals 0. */
+static uint32_t float_key(float x)
+{
+	const union {
+		float number;
+		uint32_t bits;
+	} u = {x + 0.0f};
+	if (x != x) return UINT32_MAX;
+	return u.bits >> 31 ? ~u.bits : u.bits | UINT32_C(1) << 31;
+}
+
+static uint64_t double_key(double x)
+{
+	const union {
+		double number;
+		uint64_t bits;
+	} u = {x + 0.0};
+	if (x != x) return UINT64_MAX;
+	return u.bits >> 63 ? ~u.bits : u.bits | UINT64_C(1) << 63;
+}
+
+static void fill_keys_32(const struct slp_view *x, int64_t first, int64_t step, int64_t n, uint32_t *keys)
+{
+	const void *p = x->ptr;
+	if (x->type.dtype == SL_FLOAT32)
+		for (int64_t i = 0; i < n; i++) keys[i] = float_key(((const float *)p)[first + i * step]);
+	else if (x->type.dtype == SL_INT32)
+		for (int64_t i = 0; i < n; i++) keys[i] = ((const uint32_t *)p)[first + i * step] ^ UINT32_C(1) << 31;
+	else
+		for (int64_t i = 0; i < n; i++) keys[i] = (uint32_t)slp_get(x, first + i * step);
+}
+
+static void fill_keys_64(const struct slp_view *x, int64_t first, int64_t step, int64_t n, uint64_t *keys)
+{
+	const void *p = x->ptr;
+	if (x->type.dtype == SL_FLOAT64)
+		for (int64_t i = 0; i < n; i++) keys[i] = double_key(((const double *)p)[first + i * step]);
+	else
+		for (int64_t i = 0; i < n; i++) keys[i] = ((const uint64_t *)p)[first + i * step] ^ UINT64_C(1) << 63;
+}
+
+enum { DIGIT = 8, VALUES = 1 << DIGIT };
+
+/* The places where the elements of each digit begin; false: all have one digit. */
+static bool begin_of_digits(uint32_t *counts, int64_t n)
+{
+	uint32_t before = 0;
+	for (int v = 0; v < VALUES; v++) {
+		uint32_t count = counts[v];
+		if (count == (uint32_t)n) return false;
+		counts[v] = before;
+		before += count;
+	}
+	return true;
+}
+
+/* From the lowest digit to the highest, in their order where digits are equal (H. H. Seward, 1954). */
+/* clang-format off */
+#define DIGIT_SORT(bits)                                                                                               \
+	static const int32_t *digit_line_##bits(const struct job *j, int64_t first, void *memory)                      \
+	{                                                                                                              \
+		int64_t n = j->split.n;                                                                                \
+		uint##bits##_t *from = memory, *to = from + n, flip = j->descending ? UINT##bits##_MAX : 0, *swap;     \
+		int32_t *places = (int32_t *)(to + n), *moved = places + n, *swapped;                                  \
+		uint32_t counts[VALUES];                                                                               \
+		fill_keys_##bits(&j->k->in[0], first, j->split.inner, n, from);                                        \
+		for (int64_t i = 0; i < n; i++) places[i] = (int32_t)i, from[i] ^= flip;                               \
+		for (int shift = 0; shift < bits; shift += DIGIT) {                                                    \
+			memset(counts, 0, sizeof counts);                                                              \
+			for (int64_t i = 0; i < n; i++) counts[from[i] >> shift & (VALUES - 1)]++;                     \
+			if (!begin_of_digits(counts, n)) continue;                                                     \
+			for (int64_t i = 0; i < n; i++) {                                                              \
+				uint32_t at = counts[from[i] >> shift & (VALUES - 1)]++;                               \
+				to[at] = from[i], moved[at] = places[i];                                               \
+			}                                                                                              \
+			swap = from, from = to, to = swap;                                                             \
+			swapped = places, places = moved, moved = swapped;                                             \
+		}                                                                                                      \
+		return places;                                                                                         \
+	}
+/* clang-format on */
+DIGIT_SORT(32)
+DIGIT_SORT(64)
+
+static void sort_line(const struct job *j, int64_t line)
+{
+	enum { LONG = 256 };
+	int64_t n = j->split.n, first = line / j->split.inner * n * j->split.inner + line % j->split.inner;
+	size_t key = key_size(j->k->in[0].type.dtype);
+	char *memory = (char *)j->k->scratch + 2 * (key + sizeof(int32_t)) * (size_t)(n * line);
+	const int32_t *places = n < LONG                  ? merge_line(j, first, memory)
+	                        : key == sizeof(uint32_t) ? digit_line_32(j, first, memory)
+	                                                  : digit_line_64(j, first, memory);
 	int32_t *y = j->k->out[0].ptr;
-	for (int64_t i = 0; i < n; i++) y[first + i * j->split.inner] = from[i];
+	for (int64_t i = 0; i < n; i++) y[first + i * j->split.inner] = places[i];
 }
 
 static void sort_range(void *arg, int64_t begin, int64_t end)

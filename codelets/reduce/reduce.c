@@ -297,6 +297,34 @@ static sl_tensor *call(const char *at, const struct sl_op *op, sl_tensor *x, str
 #define CAST_mean SLP_CAST_FLOAT32
 #define CAST_max SLP_CAST_NONE
 #define CAST_min SLP_CAST_NONE
+/* For second derivatives: products of pairs, because a quotient by elements that are 0 says nothing about them. */
+static bool prod_again(const struct slp_grad *g, sl_tensor **out)
+{
+	const struct slp_reduce_attrs *a = g->attrs;
+	sl_shape shape = sl_tensor_shape(g->in[0]);
+	unsigned mask = slp_reduce_mask(a);
+	sl_tensor *x = g->in[0];
+	for (int axis = 0; axis < shape.ndim && x; axis++)
+		for (int64_t n = shape.dim[axis]; mask >> axis & 1 && n > 1 && x; n = (n + 1) / 2) {
+			sl_tensor *low = sl_slice_at(g->at, x, axis, 0, n / 2, 1);
+			sl_tensor *high = sl_slice_at(g->at, x, axis, n / 2, n / 2 * 2, 1);
+			sl_tensor *parts[] = {sl_mul_at(g->at, low, high), NULL};
+			if (n % 2) parts[1] = sl_slice_at(g->at, x, axis, n - 1, n, 1);
+			x = n % 2 ? sl_concat_at(g->at, parts, 2, axis) : parts[0];
+		}
+	out[0] = x ? sl_reshape_at(g->at, x, sl_tensor_shape(g->out[0])) : NULL;
+	return out[0] != NULL;
+}
+
+#define AGAIN_sum NULL
+#define AGAIN_mean NULL
+#define AGAIN_max NULL
+#define AGAIN_min NULL
+#define AGAIN_norm NULL
+#define AGAIN_prod prod_again
+#define AGAIN_any NULL
+#define AGAIN_all NULL
+
 #define CAST_norm SLP_CAST_FLOAT32
 #define CAST_prod SLP_CAST_FLOAT32
 #define CAST_any SLP_CAST_NONE
@@ -321,7 +349,8 @@ static sl_tensor *call(const char *at, const struct sl_op *op, sl_tensor *x, str
 	             .saves = save, .infer = infer_##op_name, .flops = flops,                                          \
 	             .rows = SLP_ROWS(ROWS_##dtypes(op_name) SLP_ROW(SLP_F64, op_name##_ref, slp_cuda_##op_name),      \
 	                              SLP_HALF_ROWS(slp_cuda_##op_name)),                                              \
-	             .grad = grad_##op_name, .scratch = scratch, .autocast = CAST_##op_name);
+	             .grad = grad_##op_name, .again = AGAIN_##op_name, .scratch = scratch,                             \
+	             .autocast = CAST_##op_name);
 
 #include "reduce.def"
 #undef X

@@ -131,7 +131,7 @@ static bool take_folder(const char *folder)
 	return false;
 }
 
-/* Nothing is overwritten that nobody has spoken of. */
+/* Refuses to overwrite checkpoints that no option names. */
 bool drv_checkpoint_ready(const struct drv_checkpoint_options *o)
 {
 	if (!drv_health_begin(o->health)) return false;

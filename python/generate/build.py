@@ -49,6 +49,7 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, required=True, help="where the package goes")
     parser.add_argument("--version", default="0.0.0")
     parser.add_argument("--system", action="store_true", help="leave the library to the system, for a package of a distribution")
+    parser.add_argument("--whole", action="store_true", help="with all libraries that a machine may lack, for a wheel")
     options = parser.parse_args()
     source, out = options.source.resolve(), options.out.resolve()
     package = out / "starling"
@@ -63,7 +64,7 @@ def main():
     for leftover in (*package.glob("_ffi.c"), *package.glob("_ffi.o")):
         leftover.unlink()
     if not options.system:
-        libraries.carry(libs / libraries.soname(libs / "libstarling.so"), package / "lib", source, options.version)
+        libraries.carry(libs / libraries.soname(libs / "libstarling.so"), package / "lib", source, options.version, options.whole)
 
 
 if __name__ == "__main__":

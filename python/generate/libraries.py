@@ -1,6 +1,7 @@
-"""The shared libraries that travel in a wheel: Starling, StarPU, and small ones that a machine may lack.
+"""The shared libraries that travel with the package: Starling, StarPU, and those that a machine may lack.
 
-Large libraries of Debian (oneDNN, OpenBLAS), CUDA's, and those of the compiler and the C library are not included.
+In a wheel (--whole) these are all but the few that manylinux, the standard of wheels for any Linux, finds everywhere, and those
+of GPUs' drivers and CUDA.  A package in a build folder leaves the large ones (oneDNN, OpenBLAS) and the compiler's to the system.
 """
 import os
 import pathlib
@@ -10,6 +11,7 @@ import subprocess
 
 _SYSTEM = r"(ld-linux|libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+|libgomp|libgfortran|libquadmath|linux-vdso|libz)(?=[.-])"
 _LARGE = r"(libdnnl|libopenblas|libcu|libnv|libOpenCL)"
+_EVERYWHERE = r"(ld-linux|libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+|linux-vdso|libcuda|libcudart|libcu|libnv)(?=[A-Za-z]*[.-])"
 
 
 def _needed(library):
@@ -39,11 +41,16 @@ def _forget(prefix, target, source):
     subprocess.run([move, prefix, "/usr", target], check=True)
 
 
-def carry(library, folder, source, version):
+def _stays(name, whole):
+    """Whether a library is left to the machine."""
+    return re.match(_EVERYWHERE, name) if whole else re.match(_SYSTEM, name) or re.match(_LARGE, name)
+
+
+def carry(library, folder, source, version, whole=False):
     """Copies the library and what it needs into folder, without debug information and folders of this machine, and writes
     the list of all of them, sbom.cdx.json."""
     folder.mkdir(parents=True, exist_ok=True)
-    carried = {name: path for name, path in _needed(library) if not re.match(_SYSTEM, name) and not re.match(_LARGE, name)}
+    carried = {name: path for name, path in _needed(library) if not _stays(name, whole)}
     targets = [_put(path, folder, name) for name, path in sorted(carried.items())] + [_put(library, folder, library.name)]
     for starpu in (pathlib.Path(path).resolve().parents[1] for name, path in carried.items() if name.startswith("libstarpu")):
         if not str(starpu).startswith("/usr"):

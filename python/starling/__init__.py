@@ -48,19 +48,21 @@ from . import _division, _protocols  # noqa: F401
 from ._foreign import from_dlpack, from_numpy
 from ._creation import *  # noqa: F403
 from ._creation import __all__ as _creation
+from ._quantizing import quantize
+from ._show import Curves, progress
 from ._tensor import Device, Tensor, array, device_count, dtypes, wait_all
 from ._training import Accuracy, Cache, Mean, Metric, Schedule, Step, StepAll, TopK, Trainer, split_and_load
-from .autograd import autocast, pause, record
+from .autograd import autocast, grad, pause, record
 from . import dist, nn
 
 tensor = array
 start = init_engine
 __version__ = version()
 __all__ = [
-    "Accuracy", "Block", "Cache", "DTypeError", "Device", "DeviceError", "Error", "FileError", "FormatError", "Function", "Initializer",
+    "Accuracy", "Block", "Cache", "Curves", "DTypeError", "Device", "DeviceError", "Error", "FileError", "FormatError", "Function", "Initializer",
     "InternalError", "InvalidArgument", "KernelError", "Mean", "Metric", "OutOfMemory", "Parameter", "Schedule", "ShapeError",
     "StateError", "Step", "StepAll", "Tensor", "Timeout", "TopK", "Trainer", "Unsupported", "array", "autocast", "autograd", "checkpoint", "data", "device_count", "dist", "dtypes",
-    "explain", "from_dlpack", "from_numpy", "init", "load", "load_npy", "nn", "pause", "poll", "program", "record", "save_npy", "seed",
+    "explain", "from_dlpack", "from_numpy", "grad", "init", "load", "load_npy", "nn", "pause", "poll", "program", "progress", "quantize", "record", "save_npy", "seed",
     "shutdown", "split", "split_and_load", "start", "stats", "tensor", "topk", "var", "version", "wait_all", *_operations, *_creation,
 ]  # fmt: skip
 

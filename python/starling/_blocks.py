@@ -3,7 +3,7 @@ import functools
 import inspect
 import weakref
 
-from . import _copying, _core, _nested, _ops
+from . import _copying, _core, _hooks, _nested, _ops, _show
 from ._core import NULL, check, choice, ffi, here, lib, options, raise_error, shape_from, shape_of, text_of
 from ._files import captured
 from ._tensor import Tensor, _callbacks_under_way, array, borrow, device_of, dtype_of, wrap
@@ -326,7 +326,7 @@ class Block(_core.Owner):
             values = ffi.new("sl_tensor *[]", [x._p for x in inputs])
         y = wrap(lib.sl_forward_at(here(), self._p, values, len(inputs)), type(inputs[0]) if inputs else Tensor)
         if getattr(_core.callbacks, "failure", None) is not None:
-            _core.callbacks.failure = None  # the library has recovered: it fell back to imperative calls
+            _hooks.recover()
         if "_traced_results" in self.__dict__:
             return self.__dict__.pop("_traced_results")
         return y if self._results is None else _nested.cut(y, self._results[self._key(inputs)])
@@ -344,7 +344,7 @@ class Block(_core.Owner):
             if not count:
                 raise_error()
         if getattr(_core.callbacks, "failure", None) is not None:
-            _core.callbacks.failure = None  # the library has recovered: it fell back to imperative calls
+            _hooks.recover()
         return tuple(wrap(p, type(inputs[0]) if inputs else Tensor) for p in results[0:count])
 
     def _positional(self, inputs, named):
@@ -480,6 +480,21 @@ class Block(_core.Owner):
         opts = options("sl_hybridize_opts", off=not active, buckets=_core.buckets_of(bucket_axis, buckets), **given)
         check(lib.sl_hybridize_at(here(), self._p, opts))
         object.__setattr__(self, "_hybrid", dict(given, buckets=buckets, bucket_axis=bucket_axis) if active else None)
+
+    def register_forward_hook(self, hook):
+        """Calls hook(block, inputs, results) after each forward pass of this block; .remove() of the returned object ends that.
+
+        inputs is a tuple; results is a tensor, or a tuple of several.  The function must not change the block; what it returns is
+        ignored, what it raises is raised by the call of the network.  In a compiled network it is called with symbols, while the
+        program is traced, and for the compiled block itself also with the values of each call.
+        """
+        return _hooks.register(self, hook)
+
+    def _repr_html_(self):
+        return _show.html_of(self)
+
+    def __repr__(self):
+        return _show.text_of(self)
 
     def summary(self, shape):
         """A table of the layers, their results' shapes and their parameters for an input of this shape."""

@@ -7,7 +7,7 @@ from . import _core
 from ._core import here, lib
 
 # Attributes that belong to this object alone, or are made again.
-_OWN = {"_p", "_children", "_parents", "_made", "_made_params", "_inputs", "_results", "_last", "_hybrid", "_freezes", "_recomputed", "_traced_results"}
+_OWN = {"_p", "_children", "_parents", "_made", "_made_params", "_inputs", "_results", "_last", "_hybrid", "_freezes", "_recomputed", "_traced_results", "_hooks"}
 
 
 class _OwnParameter:

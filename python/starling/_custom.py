@@ -56,8 +56,12 @@ class Function:
             y = Sigmoid()(x)
 
     forward is not recorded.  backward gets the gradient with respect to each result, and returns one for each input, or None.
-    The call of backward() raises its exceptions.  It cannot call backward() itself, nor be part of a compiled block.
+    The call of backward() raises its exceptions.  It cannot call backward() itself, nor be part of a compiled block.  There are
+    second derivatives (create_graph=True) if the class says `differentiable = True`: backward keeps to operations on dy and on
+    inputs then; a saved result is a constant for them.
     """
+
+    differentiable = False
 
     def __init__(self):
         self.saved_tensors = ()
@@ -97,4 +101,4 @@ class Function:
         handle = ffi.new_handle((self, [type(y) for y in results]))
         _recorded[int(ffi.cast("uintptr_t", handle))] = handle
         of = [ffi.new("sl_tensor *[]", [t._p for t in tensors]) for tensors in (inputs, results)]
-        check(lib.sl_custom_gradient_at(here(), of[0], len(inputs), of[1], len(results), (lib.slpy_backward, handle, lib.slpy_forget)))
+        check(lib.sl_custom_gradient_at(here(), of[0], len(inputs), of[1], len(results), (lib.slpy_backward, handle, lib.slpy_forget, bool(self.differentiable))))

@@ -299,11 +299,11 @@ class Tensor(_Methods):
         lib.sl_error_clear()
         return None
 
-    def backward(self, head_grad=None, retain_graph=False):
-        """Computes the gradients of this tensor with respect to all tensors with a gradient attached."""
+    def backward(self, head_grad=None, retain_graph=False, create_graph=False):
+        """Computes the gradients of this tensor with respect to all tensors with a gradient attached; see autograd.backward."""
         from .autograd import backward
 
-        backward(self, None if head_grad is None else [head_grad], retain_graph)
+        backward(self, None if head_grad is None else [head_grad], retain_graph, create_graph=create_graph)
 
     # On other devices, in other types and shapes
 

@@ -1,7 +1,7 @@
 """Gradients: recording, and the backward pass."""
 from ._core import NULL, check, ffi, here, lib, pointer, raise_error
 
-__all__ = ["autocast", "record", "pause", "train_mode", "predict_mode", "is_recording", "is_training", "backward"]
+__all__ = ["autocast", "record", "pause", "train_mode", "predict_mode", "is_recording", "is_training", "backward", "grad"]
 
 
 class _Mode:
@@ -70,18 +70,51 @@ def is_training():
     return bool(lib.sl_is_training())
 
 
-def backward(heads, head_grads=None, retain_graph=False, scale=1):
+def backward(heads, head_grads=None, retain_graph=False, scale=1, create_graph=False):
     """Computes the gradients of the heads (a tensor or several) with respect to all tensors with a gradient attached.
 
     head_grads: the gradients of the heads, one each, or None for ones.
     scale: the factor of all gradients, by which a trainer divides them: trainer.loss_scale.
+    create_graph: records the gradients, so that they can be differentiated; starling.grad is usually better, because a gradient
+    that belongs to a tensor keeps the record until the next backward().
     """
-    heads = list(heads) if isinstance(heads, (list, tuple)) else [heads]
+    array, count, options, _kept = _arguments(heads, head_grads, retain_graph, scale, create_graph)
+    check(lib.sl_backward_heads_at(here(), array, count, options))
+
+
+def grad(heads, variables, head_grads=None, retain_graph=False, create_graph=False, scale=1):
+    """The gradients of the heads, of their sum if there are several, with respect to variables alone: a tensor or a list of them.
+
+    variables are tensors with a gradient attached, or results computed from such under record().  One that no head depends on has
+    zeros.  create_graph: records the gradients, so that they can be differentiated again:
+
+        with starling.record():
+            slope = starling.grad(critic(x), x, create_graph=True)
+            penalty = ((slope.norm(1) - 1) ** 2).mean()
+        penalty.backward()
+    """
+    from ._tensor import Tensor, wrap
+
+    one = isinstance(variables, Tensor)
+    given = [variables] if one else list(variables)
+    array, count, options, _kept = _arguments(heads, head_grads, retain_graph, scale, create_graph)
+    wants = ffi.new("sl_tensor *[]", [pointer("a variable", v, Tensor) for v in given] or 1)
+    out = ffi.new("sl_tensor *[]", max(len(given), 1))
+    check(lib.sl_gradients_at(here(), array, count, wants, len(given), out, options))
+    found = [wrap(out[i], type(v)) for i, v in enumerate(given)]
+    return found[0] if one else found
+
+
+def _arguments(heads, head_grads, retain_graph, scale, create_graph):
+    """(the heads in C, their number, the options, the arrays that the options refer to)."""
     from ._tensor import Tensor
 
+    heads = list(heads) if isinstance(heads, (list, tuple)) else [heads]
     array = ffi.new("sl_tensor *[]", [pointer("a head", h, Tensor) for h in heads])
     grads = NULL
     if head_grads is not None:
         given = list(head_grads) if isinstance(head_grads, (list, tuple)) else [head_grads]
+        if len(given) != len(heads):
+            raise ValueError(f"{len(given)} gradients of {len(heads)} heads")
         grads = ffi.new("sl_tensor *[]", [NULL if g is None else pointer("a gradient of a head", g, Tensor) for g in given])
-    check(lib.sl_backward_heads_at(here(), array, len(heads), (grads, retain_graph, scale, True)))
+    return array, len(heads), (grads, retain_graph, scale, create_graph, True), grads

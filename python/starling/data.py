@@ -7,7 +7,7 @@
 """
 import numpy
 
-from . import _core
+from . import _core, _samples
 from ._core import NULL, ffi, here, lib, options, owned, pointer, raise_error, shape_from, shape_of, text_of, wrong
 from ._tensor import Tensor, _numpy, array, device_of, dtypes, wrap
 from ._values import fit
@@ -203,23 +203,42 @@ class Loader(_core.Settled):
     """Shuffled mini-batches: Loader((x, y), batch_size=256) of arrays, Loader(dataset, batch_size=256) of a data set.
 
     Each iteration is an epoch, even if the previous one ended early; the first one after a checkpoint was loaded continues in
-    the middle.  The order depends on the seed and the epoch alone.  With rank and ranks it returns one part of batches of
+    the middle.  The order depends on the seed and the epoch alone.  An object with __len__ and __getitem__ is a data set, too: see
+    `workers` below.  With rank and ranks it returns one part of batches of
     ranks * batch_size, equally large on all ranks: rank=starling.dist.rank(), ranks=starling.dist.size().  For a data set,
     `workers` threads read and transform samples ahead, and `prefetch` batches are kept ready.
+
+    A data set written in Python is any object whose data[i] is a sample, for i below len(data): an array or number, or a tuple,
+    list or dictionary of such, of equal shapes (or as `collate`, a function from a list of samples to arrays, takes them).
+    `workers`, also called num_workers, threads make its batches; with processes=True they are processes, started anew (spawn),
+    which get a pickled copy of it and seed random and numpy.random for each batch.  Results are the same with any number of workers.
     """
 
-    def __init__(self, data, batch_size, *, shuffle=True, seed=0, drop_last=False, device=None, limit=None, workers=0, prefetch=None, rank=0, ranks=1, kind=Tensor):
+    def __init__(self, data, batch_size, *, shuffle=True, seed=0, drop_last=False, device=None, limit=None, workers=0, num_workers=None, processes=False, collate=None, prefetch=None, rank=0, ranks=1, kind=Tensor):
         if not hasattr(batch_size, "__index__"):
             raise _core.wrong("batch_size", batch_size, "a whole number")
         if batch_size < 1:
             raise _core.InvalidArgument(f"batch_size is {batch_size}")
         if not 0 <= rank < ranks:
             raise _core.InvalidArgument(f"rank is {rank} of {ranks} ranks")
-        self._rank, self._ranks = rank, ranks
+        if num_workers is not None:
+            if workers and workers != num_workers:
+                raise _core.InvalidArgument(f"workers is {workers} and num_workers {num_workers}: they are the same")
+            workers = num_workers
+        if not hasattr(workers, "__index__") or workers < 0:
+            raise _core.InvalidArgument(f"workers is {workers!r}, a whole number from 0 on is needed")
+        self._rank, self._ranks, self._batches = rank, ranks, None
         self._refer(batch_size=batch_size, drop_last=drop_last)
         self._device, self._kind = device, kind
         self._shuffle, self._seed, self._epoch, self._p = shuffle, seed, 0, None
         self._under_way = None  # of a data set: the iteration that took batches of the current epoch
+        written = not isinstance(data, (Dataset, Tensor)) and _samples.is_samples(data)
+        if (processes or collate is not None) and not written:
+            raise _core.InvalidArgument("processes and collate are for data sets written in Python, objects with __len__ and __getitem__")
+        if written:
+            self._data, self._size = data, min(len(data), float("inf") if limit is None else limit)
+            self._batches = _samples.Batches(data, collate, workers, processes, prefetch)
+            return
         if isinstance(data, Dataset):
             last = lib.SL_LAST_DISCARD if drop_last else lib.SL_LAST_KEEP
             opts = dict(batch_size=batch_size, shuffle=shuffle, seed=seed, last=last, limit=limit, prefetch=prefetch)
@@ -245,7 +264,7 @@ class Loader(_core.Settled):
         return own // self.batch_size if self.drop_last else -(-own // self.batch_size)
 
     def __iter__(self):
-        return self._from_library() if self._p else self._from_arrays()
+        return self._from_library() if self._p else self._from_samples() if self._batches else self._from_arrays()
 
     def _from_library(self):
         if self._under_way:
@@ -265,7 +284,8 @@ class Loader(_core.Settled):
         """Makes the next iteration continue in the middle of an epoch, where a checkpoint put the loader."""
         self._under_way = None
 
-    def _from_arrays(self):
+    def _rows(self):
+        """The numbers of the samples of each batch of the next epoch."""
         order = numpy.arange(self._size)
         if self._shuffle:
             numpy.random.default_rng((self._seed, self._epoch)).shuffle(order)
@@ -273,6 +293,22 @@ class Loader(_core.Settled):
         for i in range(len(self)):
             count = min(self.batch_size, self._size // self._ranks - i * self.batch_size)
             first = i * self.batch_size * self._ranks + self._rank * count
-            rows = order[first : first + count]
+            yield order[first : first + count]
+
+    def _from_arrays(self):
+        for rows in self._rows():
             batch = [array(a[rows], device=self._device, like=self._kind) for a in self._data]
             yield batch[0] if len(batch) == 1 else tuple(batch)
+
+    def _from_samples(self):
+        epoch = self._epoch
+        jobs = ((rows.tolist(), (self._seed, epoch, i)) for i, rows in enumerate(self._rows()))
+        for batch in self._batches.run(jobs):
+            yield self._on_device(batch)
+
+    def _on_device(self, batch):
+        if isinstance(batch, dict):
+            return {key: self._on_device(part) for key, part in batch.items()}
+        if isinstance(batch, (tuple, list)):
+            return tuple(map(self._on_device, batch))
+        return array(batch, device=self._device, like=self._kind)

@@ -1,4 +1,4 @@
-"""Several processes that train together, started by sl-launch, whose path is in SL_LAUNCH."""
+"""Several processes that train together, started by sl-launch, whose path is in SLP_LAUNCH."""
 import os
 import subprocess
 import sys
@@ -9,7 +9,7 @@ import numpy as np
 import starling as sl
 from starling import dist
 
-LAUNCH = os.environ.get("SL_LAUNCH", "")
+LAUNCH = os.environ.get("SLP_LAUNCH", "")
 HEAD = """
 import sys
 import numpy as np
@@ -89,7 +89,7 @@ class Alone(unittest.TestCase):
         self.assertRaises(sl.InvalidArgument, lambda: sl.data.Loader(x, 4, rank=2, ranks=2))
 
 
-@unittest.skipUnless(LAUNCH, "no sl-launch: SL_LAUNCH")
+@unittest.skipUnless(LAUNCH, "no sl-launch: SLP_LAUNCH")
 class Several(unittest.TestCase):
     def test_training(self):
         (one,), _ = launch(self, 0, TRAIN, 1)

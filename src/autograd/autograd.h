@@ -26,6 +26,7 @@ struct slp_node {
 	unsigned *versions;       /* of the storages saved, when they were saved: inputs, then outputs */
 	bool spent;               /* gone back through already */
 	uint64_t visit;           /* of the last walk that met it */
+	bool wanted, leads;       /* of that walk: to gradients that it returns: of results of the call, before it */
 	sl_tensor **dout;         /* during a walk: gradients of the outputs */
 };
 

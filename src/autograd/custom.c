@@ -58,17 +58,47 @@ static enum sl_status check_din(const struct slp_grad *g)
 	return SL_OK;
 }
 
+/* Known to the tape only: the results of a backward function that was not recorded, which depend on its arguments. */
+static const struct sl_op unknown_op = {
+        .name = "the backward function of sl_custom_gradient",
+        .doc = "a backward pass of the program's that was not recorded",
+        .args = "dy ...",
+        .nin_min = 1,
+        .nin_max = SLP_MANY,
+        .nout = SLP_TAPE_OUTPUTS, /* at most */
+};
+
+/* A second derivative cannot follow: it would be wrong without a word. */
+static enum sl_status note_unknown(struct slp_grad *g, sl_tensor *const *dout)
+{
+	int nin = g->nout + g->nin, n = 0;
+	sl_tensor **in = slp_malloc((size_t)(nin + g->nin) * sizeof *in), **out = in + nin;
+	if (!in) return slp_error_set(SL_ENOMEM, "sl_backward: no memory");
+	for (int i = 0; i < nin; i++) in[i] = i < g->nout ? dout[i] : g->in[i - g->nout];
+	bool ok = true;
+	for (int i = 0; ok && i < g->nin; i++) {
+		if (!g->din[i]) continue;
+		ok = (g->din[i] = out[n++] = slp_scope_add(slp_tensor_alias(g->din[i], true))) != NULL;
+	}
+	if (ok && n) ok = n <= SLP_TAPE_OUTPUTS && slp_tape.call(g->at, &unknown_op, NULL, nin, in, n, out);
+	free(in);
+	return ok ? SL_OK : sl_error();
+}
+
 static enum sl_status custom_grad(struct slp_grad *g)
 {
 	const struct custom *c = *(struct custom *const *)g->attrs;
 	sl_tensor *dout[SLP_TAPE_OUTPUTS];
+	bool unknown = g->again && !c->opts.differentiable;
 	if (!fill_douts(g, dout)) return sl_error();
 	SLP_MODE_SCOPE();
 	slp_mode.in_custom = true;
+	if (unknown) slp_mode.recorder = NULL;
 	enum sl_status s = c->opts.backward(c->opts.context, dout, g->nout, g->din, g->nin);
 	if (s != SL_OK && sl_error() == SL_OK)
 		slp_call_fail(g->at, "sl_custom_gradient", s, "its backward function failed");
-	return s == SL_OK ? check_din(g) : s;
+	if (s == SL_OK) s = check_din(g);
+	return s == SL_OK && unknown ? note_unknown(g, dout) : s;
 }
 
 /* Known to the tape only: it never becomes a task. */
@@ -138,7 +168,9 @@ static bool may_record(const char *at, sl_tensor *const *in, int nin, sl_tensor 
  * means: sl_backward calls opts.backward with the gradients with respect to the results (zeros for a result that no
  * gradient reaches), which sets din[i] to the gradient with respect to input i, or leaves it NULL for none.  It is
  * called during sl_backward, in the same thread, in a separate scope, and without recording; it cannot call sl_backward
- * itself.  A status other than SL_OK becomes sl_backward's error.  The call has no effect if this thread does not
+ * itself.  Its results have no second derivative, unless opts.differentiable: then backward keeps to operations on
+ * dout and on tensors of the program that were recorded, and is recorded itself if .create_graph asks for it.  A status
+ * other than SL_OK becomes sl_backward's error.  The call has no effect if this thread does not
  * record, or no input needs a gradient.  opts.destroy, if set, is called with the context once no backward pass can
  * follow, also after an error here.
  *

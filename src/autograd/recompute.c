@@ -46,7 +46,7 @@ static bool look_call(const char *at, const struct sl_op *op, const void *attrs,
 	for (int i = 0; ok && i < nin; i++) {
 		if (in[i]->gradient) {
 			slp_call_fail(at, op->name, SL_EUNSUPPORTED,
-			              "argument %d is a gradient, and there are no second derivatives", i);
+			              "argument %d is a gradient whose computation was not recorded", i);
 			return false;
 		}
 		if (!slp_tape.wants(in[i])) continue;

@@ -170,9 +170,9 @@ static bool no_gradients(const char *at, const struct sl_op *op, int nin, sl_ten
 	for (int i = 0; i < nin; i++) {
 		if (!in[i]->gradient) continue;
 		slp_call_fail(at, op->name, SL_EUNSUPPORTED,
-		              "argument %d is a gradient, and there are no second derivatives; compute with it under "
-		              "SL_PAUSE, or "
-		              "take sl_detach of it, which is a constant",
+		              "argument %d is a gradient whose computation was not recorded: compute it with "
+		              ".create_graph = true, or compute with it under SL_PAUSE, or take sl_detach of it, which "
+		              "is a constant",
 		              i);
 		return false;
 	}
@@ -353,7 +353,7 @@ enum sl_status slp_attach_symbol(sl_tensor *symbol)
 }
 
 /* The gradient with respect to t from the last sl_backward (zeros before the first).  It belongs to t: retain it to
- * keep it longer.  There are no second derivatives: under SL_RECORD, an operation on the gradient fails with
+ * keep it longer.  Unless it was computed with .create_graph, an operation on the gradient fails under SL_RECORD with
  * SL_EUNSUPPORTED; sl_detach or sl_grad_as_constant make it a constant.  NULL with SL_ESTATE if t has no gradient
  * attached. */
 sl_tensor *sl_grad_at(const char *at, sl_tensor *t)
@@ -370,7 +370,9 @@ sl_tensor *sl_grad_at(const char *at, sl_tensor *t)
  * in Gluon: no gradient flows through it, and that is no error. */
 void sl_grad_as_constant(sl_tensor *grad)
 {
-	if (grad) grad->gradient = false;
+	if (!grad) return;
+	grad->gradient = false;
+	set_var(grad, NULL);
 }
 
 /* Whether sl_backward has written the gradient of t since its last use, by a step of a trainer or sl_grad_used.  False

@@ -139,7 +139,7 @@ void slp_state_check_number(struct slp_state *s, const json_t *figures, const ch
 	if (saved != mine) slp_state_differs(s, "%s: %s is %g in the file, %g here", part, key, saved, mine);
 }
 
-/* Arrays that are as long as they are said to be, of things that are there. */
+/* Checks the lengths of arrays, and that their elements are not NULL. */
 static bool is_complete(const struct sl_checkpoint_opts *o)
 {
 	bool ok = (o->nmetrics == 0 || o->metrics) && (o->ntensors == 0 || (o->names && o->tensors));

@@ -68,7 +68,7 @@ bool slp_blame_silent(const struct slp_exchange *x, char why[SLP_DIST_WHY]);
 enum slp_outcome slp_give_up(const char *why);
 /* Returns false; sets why, unless it has a text already. */
 bool slp_dist_fail(char why[SLP_DIST_WHY], const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Nothing more is sent to it. */
+/* Sends no more to this peer. */
 void slp_close_out(struct slp_peer *p, double deadline);
 
 #endif

@@ -91,6 +91,46 @@ enum sl_status slp_graph_evaluate(const sl_graph *g, sl_tensor *const *in, int n
 	return evaluate(g, in, nin, out);
 }
 
+/* ---- again, recorded --------------------------------------------------------------------------------------------- */
+
+/* The call, but what it writes is a copy: its effects have taken place already. */
+static enum sl_status repeat_node(const sl_graph *g, int node, sl_tensor **values, struct slp_rng first)
+{
+	const struct slp_gnode *n = &g->nodes[node];
+	sl_tensor *before[SLP_MAX_OUTPUTS] = {NULL};
+	int count = 0, id[SLP_MAX_OUTPUTS];
+	for (int j = 0; j < n->nin; j++) {
+		if (!slp_node_writes(n, j)) continue;
+		if (count == SLP_MAX_OUTPUTS) return slp_error_set(SL_EINTERNAL, "%s writes too much", n->name);
+		id[count] = slp_value_id(n->in[j]);
+		before[count] = values[id[count]];
+		SL_PAUSE
+			values[id[count]] = sl_clone_at(n->at, before[count]);
+		if (!values[id[count++]]) return sl_error();
+	}
+	enum sl_status s = slp_node_apply(g, node, values, first, &values[node * SLP_MAX_OUTPUTS]);
+	while (count-- > 0) values[id[count]] = before[count];
+	return s;
+}
+
+enum sl_status slp_graph_repeat(const sl_graph *g, sl_tensor *const *in, struct slp_rng first, int nout,
+                                sl_tensor **out)
+{
+	sl_tensor **values = slp_calloc((size_t)(g->count ? g->count : 1) * SLP_MAX_OUTPUTS, sizeof *values);
+	enum sl_status s = SL_OK;
+	if (!values) return slp_error_set(SL_ENOMEM, "graph: no memory to run it");
+	for (int i = 0; i < g->ninputs; i++) values[g->inputs[i] * SLP_MAX_OUTPUTS] = in[i];
+	for (int i = 0; s == SL_OK && i < g->count; i++) {
+		const struct slp_gnode *n = &g->nodes[i];
+		if (n->dead) continue;
+		if (n->kind == SLP_NODE_OP) s = repeat_node(g, i, values, first);
+		else if (n->kind != SLP_NODE_INPUT) values[i * SLP_MAX_OUTPUTS] = n->tensor;
+	}
+	for (int i = 0; s == SL_OK && i < nout; i++) out[i] = values[slp_value_id(g->outputs[i])];
+	free(values);
+	return s;
+}
+
 /* ---- parameters that are written --------------------------------------------------------------------------------- */
 
 static bool *written_nodes(const sl_graph *g)

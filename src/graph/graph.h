@@ -143,6 +143,10 @@ enum sl_status slp_node_apply(const sl_graph *g, int node, sl_tensor *const *val
                               sl_tensor **out);
 /* Runs all operations, one by one; out gets a new reference for each output of the program, all NULL after an error. */
 enum sl_status slp_graph_evaluate(const sl_graph *g, sl_tensor *const *in, int nin, sl_tensor **out);
+/* Runs a traced graph operation by operation in the mode of this thread, recorded if it records, with the random
+ * numbers of an earlier run, and without its effects.  out: the first nout results, in the innermost scope. */
+enum sl_status slp_graph_repeat(const sl_graph *g, sl_tensor *const *in, struct slp_rng first, int nout,
+                                sl_tensor **out);
 /* The values of the parameters that the graph writes; they can be restored any number of times. */
 struct slp_kept_values;
 struct slp_kept_values *slp_values_keep(const sl_graph *g);

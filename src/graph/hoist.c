@@ -4,7 +4,7 @@
  * Their nodes become a separate program, which writes parameters that the plan reads instead. */
 #include <stdlib.h>
 
-#include "graph/pass.h"
+#include "graph/pass/pass.h"
 #include "graph/plan.h"
 #include "op_inner.h"
 #include "op_list/conv.h"

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/pass.h"
+#include "graph/pass/pass.h"
 #include "graph/plan.h"
 #include "graph/units.h"
 #include "op_list/move.h"

@@ -26,7 +26,7 @@ static double seconds_of(const sl_graph *g, const struct slp_gnode *n)
 	return a > b ? a : b;
 }
 
-/* How many workers could compute at once, on average: all work over that of the longest chain. */
+/* The number of workers that could compute at once, on average: all work over the longest chain's. */
 double slp_graph_width(const sl_graph *g)
 {
 	double all = 0, longest = 0, *path = slp_calloc((size_t)g->count + 1, sizeof *path);

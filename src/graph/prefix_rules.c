@@ -1,6 +1,6 @@
 /* The rule of each operation along an axis whose size changes: the elements of its results that depend on later
  * elements there.  Operations that are not listed depend on all elements. */
-#include "graph/pass.h"
+#include "graph/pass/pass.h"
 #include "graph/prefix.h"
 #include "op_list/all.h"
 

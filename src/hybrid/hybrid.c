@@ -22,6 +22,7 @@ struct entry {
 	struct slp_follows follows[SL_MAX_RESULTS];
 	struct slp_traced traced; /* its graphs have become the plans' */
 	sl_plan *forward, *backward;
+	sl_graph *source; /* the program of forward before the passes, for second derivatives; NULL: not recorded */
 	size_t bytes, scratch; /* of the values that forward leaves for backward; 0: they keep their memory */
 	struct entry *next;
 };
@@ -50,6 +51,7 @@ static void entry_release(struct entry *e)
 	slp_traced_clear(&e->traced);
 	sl_plan_free(e->forward);
 	sl_plan_free(e->backward);
+	sl_graph_free(e->source);
 	free(e->signature);
 	free(e);
 }
@@ -101,6 +103,7 @@ static struct entry *entry_new(const char *at, sl_block *block, struct hybrid *h
 	bool ok = slp_trace_block(at, block, e->signature, &e->traced);
 	if (ok && f->which) ok = check_padding(at, block, f, e);
 	bool both = ok && e->traced.backward;
+	if (both) ok = (e->source = slp_graph_copy(e->traced.forward)) != NULL;
 	if (ok)
 		ok = (e->forward = make_plan(at, "forward program", &e->traced.forward, h, e->signature->device)) !=
 		     NULL;
@@ -228,6 +231,14 @@ static enum sl_status hybrid_grad(struct slp_grad *g)
 	return s;
 }
 
+/* For second derivatives, call by call. */
+static bool hybrid_again(const struct slp_grad *g, sl_tensor **out)
+{
+	const struct recorded *r = g->attrs;
+	const struct entry *e = r->entry;
+	return slp_graph_repeat(e->source, g->in, r->rng, e->traced.nresults, out) == SL_OK;
+}
+
 static void hybrid_hold(const void *attrs, bool hold)
 {
 	const struct recorded *r = attrs;
@@ -249,6 +260,7 @@ static const struct sl_op hybrid_op = {
         .attrs_size = sizeof(struct recorded),
         .saves = SLP_IN(0),
         .grad = hybrid_grad,
+        .again = hybrid_again,
         .hold = hybrid_hold,
 };
 
@@ -290,7 +302,7 @@ static bool run_entry(const char *at, struct entry *e, sl_tensor *const *in, int
 	if (s == SL_OK && e->backward && slp_mode.recorder) s = record(at, e, in, out, rng);
 	results->count = e->traced.nresults;
 	if (s == SL_OK) memcpy(results->t, out, (size_t)results->count * sizeof *out);
-	/* What only the backward pass needs is the tape's now, and, where there is a scope, that scope's. */
+	/* The tape, and the scope if there is one, own the values that only the backward pass needs. */
 	for (int i = s == SL_OK ? results->count : 0; i < nout && !slp_scope_is_open(); i++) sl_release(out[i]);
 	if (out != few) free(out);
 	return s == SL_OK;
@@ -417,7 +429,8 @@ static const struct slp_hybrid_functions functions = {
  * and says so.  sl_forward reports these errors: SL_ESTATE, the block cannot be traced; SL_ESHAPE, another shape with
  * .static_shape.  With .buckets, inputs are padded along an axis to one of a few sizes, and results cut back, so that
  * many sizes share a few programs; sl_forward refuses networks whose results would depend on the padding, with
- * SL_EINVAL and the name of the operation (doc/hybrid.md).  SL_EINVAL: the block is NULL, or the sizes do not rise.
+ * SL_EINVAL and the name of the operation (doc/hybrid.md).  SL_EINVAL: the block is NULL, the sizes do not rise, or
+ * an option beside .off.
  *
  *     sl_hybridize(net);
  *     sl_hybridize(net, .buckets = {.axis = 1, .sizes = {16, 32, 64, 128}}); // texts of any length
@@ -430,6 +443,11 @@ enum sl_status sl_hybridize_at(const char *at, sl_block *block, struct sl_hybrid
 	if (opts.static_shape && opts.buckets.sizes[0])
 		return slp_call_fail(at, "sl_hybridize", SL_EINVAL,
 		                     ".static_shape has one shape, and .buckets several"),
+		       SL_EINVAL;
+	if (opts.off &&
+	    (opts.static_alloc || opts.static_shape || opts.fallback || opts.passes_off || opts.buckets.sizes[0]))
+		return slp_call_fail(at, "sl_hybridize", SL_EINVAL,
+		                     ".off runs the block imperatively: the other options would have no effect"),
 		       SL_EINVAL;
 	struct hybrid *h = opts.off ? NULL : slp_calloc(1, sizeof *h);
 	if (!opts.off && !h) return slp_error_set(SL_ENOMEM, "sl_hybridize: no memory");

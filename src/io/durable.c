@@ -66,7 +66,7 @@ static bool resolve(struct slp_durable *d, const char *path)
 	return fail(d, "cannot be written");
 }
 
-/* FOLDER/.NAME.NUMBERS.ENDING, a name that nobody else has. */
+/* FOLDER/.NAME.NUMBERS.ENDING, a unique name. */
 static char *name_beside(const char *target, const char *ending)
 {
 	enum { SHOWN = 200 }; /* of the name: all of it must fit into NAME_MAX */
@@ -329,7 +329,7 @@ static const char *skip_hex(const char *p, char end)
 	return n && p[n] == end ? p + n + 1 : NULL;
 }
 
-/* The length of TARGET in a name that name_beside has made, .TARGET.PID-COUNT-TIME.part; 0: somebody else's file. */
+/* The length of TARGET in a name that name_beside has made, .TARGET.PID-COUNT-TIME.part; 0: another program's file. */
 static size_t target_length(const char *name)
 {
 	static const char ending[] = "part";

@@ -16,7 +16,7 @@ struct sl_file {
 	char path[]; /* as the program gave it, for messages */
 };
 
-/* Those that are begun and not ended: each is ended once. */
+/* Files begun and not ended: each is ended once. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 SLP_FORK_MUTEX(lock);
 static sl_file *files_begun;

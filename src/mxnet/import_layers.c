@@ -1,6 +1,7 @@
 /* MXNet's operators, computed: layers, softmax. */
 #include <float.h>
 
+#include "as_index.h"
 #include "mxnet/import_operators.h"
 #include "op.h"
 #include "starling/arithmetic.h"
@@ -81,7 +82,7 @@ void slp_mx_import_conv(struct slp_mx_call *c)
 	if (slp_mx_go(c)) c->out[0] = sl_conv2d_at(c->at, c->in[0], c->in[1], bias ? c->in[2] : NULL, o);
 }
 
-/* MXNet takes 0 as it is, our functions for the default. */
+/* 0 is a value in MXNet, and the default in our functions. */
 static double not_zero(double v)
 {
 	return v == 0 ? DBL_MIN : v;
@@ -114,21 +115,16 @@ void slp_mx_import_layer_norm(struct slp_mx_call *c)
 	if (!c->failed) c->out[0] = sl_layer_norm_at(c->at, c->in[0], c->in[1], c->in[2], o);
 }
 
-static sl_tensor *as_index(struct slp_mx_call *c, sl_tensor *x)
-{
-	return sl_tensor_dtype(x) == SL_INT32 ? x : sl_cast_at(c->at, x, SL_INT32);
-}
-
 void slp_mx_import_embedding(struct slp_mx_call *c)
 {
 	check_first(c, 1, "input_dim");
-	if (slp_mx_go(c)) c->out[0] = sl_gather_at(c->at, c->in[1], as_index(c, c->in[0]));
+	if (slp_mx_go(c)) c->out[0] = sl_gather_at(c->at, c->in[1], slp_numbers_as_index(c->at, c->in[0]));
 }
 
 void slp_mx_import_take(struct slp_mx_call *c)
 {
 	slp_mx_only(c, "axis", "0");
-	if (slp_mx_go(c)) c->out[0] = sl_gather_at(c->at, c->in[0], as_index(c, c->in[1]));
+	if (slp_mx_go(c)) c->out[0] = sl_gather_at(c->at, c->in[0], slp_numbers_as_index(c->at, c->in[1]));
 }
 
 /* ---- without ----------------------------------------------------------------------------------------------------- */
@@ -154,6 +150,8 @@ void slp_mx_import_pool(struct slp_mx_call *c)
 	else slp_mx_only(c, "pool_type", "max");
 	slp_mx_only(c, "layout", "NCHW");
 	if (!o.ceil) slp_mx_only(c, "pooling_convention", "valid");
+	o.exclude_pad &= o.type == SL_POOL_AVG && !o.global; /* ignored elsewhere in MXNet */
+	o.ceil &= !o.global;
 	if (!o.global) {
 		pair(c, "kernel", 0, o.kernel);
 		pair(c, "stride", 1, o.stride);

@@ -2,6 +2,7 @@
 #include <float.h>
 #include <string.h>
 
+#include "as_index.h"
 #include "mxnet/import_operators.h"
 #include "op_list/fill.h"
 #include "starling/arithmetic.h"
@@ -168,8 +169,7 @@ void slp_mx_import_one_hot(struct slp_mx_call *c)
 	double on = slp_mx_double(c, "on_value", 1), off = slp_mx_double(c, "off_value", 0);
 	enum sl_dtype dtype = dtype_of(c, "float32");
 	if (!slp_mx_go(c)) return;
-	sl_tensor *x = c->in[0];
-	if (sl_tensor_dtype(x) != SL_INT32) x = sl_cast_at(c->at, x, SL_INT32);
+	sl_tensor *x = slp_numbers_as_index(c->at, c->in[0]);
 	x = sl_one_hot_at(c->at, x, depth, SL_MAKE_(.dtype = dtype));
 	if (on - off != 1) x = sl_mul_scalar_at(c->at, x, on - off);
 	c->out[0] = off == 0 ? x : sl_add_scalar_at(c->at, x, off);

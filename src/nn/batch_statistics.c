@@ -145,7 +145,7 @@ static sl_tensor *figures_of(const struct pass *p, sl_tensor *x)
 	return sl_place_at(at, sl_concat_at(at, both, 2, 1), p->device);
 }
 
-/* Those of all shards of this process, in the type that is computed in. */
+/* The statistics of all shards of this process, in the type of the computation. */
 static sl_tensor *own_figures(const struct pass *p, sl_tensor *const *x)
 {
 	enum sl_dtype dtype = slp_promoted(x[0]->type.dtype);

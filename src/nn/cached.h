@@ -23,7 +23,7 @@ struct sl_cache {
 	int count;
 };
 
-/* Makes it the one that the calling thread's layers see; NULL: none.  The one before. */
+/* Makes it the cache of the calling thread's layers; NULL: none.  Returns the previous one. */
 sl_cache *slp_cache_switch(sl_cache *cache);
 
 #endif

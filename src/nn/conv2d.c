@@ -60,6 +60,7 @@ static enum sl_status check_conv(const char *at, int64_t channels, struct sl_con
 	else if (o->kernel[0] < 1 || o->kernel[1] < 1) wrong = ".kernel must be given, and positive";
 	else if (o->groups < 1 || channels % o->groups || o->in_channels % o->groups)
 		wrong = "groups must divide the channels";
+	else if (o->no_bias && o->bias_init.kind != SL_INIT_DEFAULT) wrong = SLP_NO_BIAS;
 	if (wrong) slp_call_fail(at, "sl_conv2d_layer", SL_EINVAL, "%s", wrong);
 	return wrong ? SL_EINVAL : SL_OK;
 }
@@ -67,7 +68,7 @@ static enum sl_status check_conv(const char *at, int64_t channels, struct sl_con
 /* A convolution with its parameters: weight (channels, in_channels / groups, kernel height, kernel width) and bias
  * (channels), zeros at first; activation(conv2d(x, weight) + bias), x (n, in_channels, height, width).  .stride, .pad,
  * .dilation as in sl_conv2d.  The number of channels of x comes from the first x, or from .in_channels.  SL_EINVAL: no
- * kernel, channels that groups do not divide.
+ * kernel, channels that groups do not divide, .bias_init with .no_bias.
  *
  *     sl_block *c = sl_conv2d_layer(20, .kernel = {5}, .activation = SL_RELU); */
 sl_block *sl_conv2d_layer_at(const char *at, int64_t channels, struct sl_conv2d_layer_opts opts)
@@ -118,11 +119,14 @@ static sl_block *pool_of(const char *at, const char *function, const char *type,
 	if (opts.kernel[0] < 1 || opts.kernel[1] < 1)
 		return slp_call_fail(at, function, SL_EINVAL, "a window of %d by %d: it must be positive",
 		                     opts.kernel[0], opts.kernel[1]);
+	const char *idle = slp_pool_idle(&opts);
+	if (idle) return slp_call_fail(at, function, SL_EINVAL, "%s", idle);
 	return pool_new(at, type, opts);
 }
 
 /* The largest element under each window of kernel by kernel elements (.kernel = {height, width} for others), which
- * moves by .stride, by default the window's size: sl_pool2d as a layer.  SL_EINVAL: a window that is not positive.
+ * moves by .stride, by default the window's size: sl_pool2d as a layer.  SL_EINVAL: a window that is not positive, or an
+ * option without effect, as in sl_pool2d.
  *
  *     sl_block *p = sl_max_pool2d_layer(3, .stride = {2}, .pad = {1, 1}); */
 sl_block *sl_max_pool2d_layer_at(const char *at, int kernel, struct sl_pool2d_opts opts)

@@ -1,6 +1,7 @@
 /* Fully connected layers, and embeddings: a row of weights for each word. */
 #include <stdlib.h>
 
+#include "as_index.h"
 #include "nn/nn.h"
 #include "op.h"
 #include "starling/nn.h"
@@ -43,7 +44,8 @@ static sl_tensor *dense_forward(sl_block *self, sl_tensor *const *in, int nin)
 
 /* A fully connected layer: activation(x·wᵀ + b).  x (n, …) is flattened to (n, inputs), the result is (n, units); with
  * .no_flatten x is (…, inputs), the result (…, units).  Parameters: weight (units, inputs), bias (units), zeros at
- * first.  The number of inputs comes from the first x, or from .in_units.  SL_EINVAL: units is not positive.
+ * first.  The number of inputs comes from the first x, or from .in_units.  SL_EINVAL: units is not positive, or .bias_init
+ * with .no_bias.
  *
  *     sl_block *net = sl_sequential(sl_dense(256, .activation = SL_RELU), sl_dense(10)); */
 sl_block *sl_dense_at(const char *at, int64_t units, struct sl_dense_opts opts)
@@ -52,6 +54,8 @@ sl_block *sl_dense_at(const char *at, int64_t units, struct sl_dense_opts opts)
 	if (units < 1 || opts.in_units < 0)
 		return slp_call_fail(at, "sl_dense", SL_EINVAL, "%lld units of %lld inputs: they must be positive",
 		                     (long long)units, (long long)opts.in_units);
+	if (opts.no_bias && opts.bias_init.kind != SL_INIT_DEFAULT)
+		return slp_call_fail(at, "sl_dense", SL_EINVAL, SLP_NO_BIAS);
 	struct dense *d = slp_layer_new(at, sizeof *d, "Dense", "dense", dense_forward);
 	if (!d) return NULL;
 	d->units = units;
@@ -79,12 +83,11 @@ static sl_tensor *embedding_forward(sl_block *self, sl_tensor *const *in, int ni
 	struct embedding *e = (struct embedding *)self;
 	const char *at = slp_forward_call_site();
 	sl_tensor *x = slp_layer_input(self, in, nin), *w = sl_param_use_at(at, e->weight, x);
-	if (x && sl_tensor_dtype(x) != SL_INT32) x = sl_cast_at(at, x, SL_INT32);
-	return sl_gather_at(at, w, x);
+	return sl_gather_at(at, w, slp_numbers_as_index(at, x));
 }
 
 /* A learned row of `width` numbers for each of `words` words: x, indices of words in any shape (…), gives (…, width).
- * Indices of other data types than int32 are converted to it.  Parameter: weight (words, width).  SL_EINVAL: words or
+ * Indices of other data types than int32 are converted to it; NaN is no index.  Parameter: weight (words, width).  SL_EINVAL: words or
  * width is not positive.
  *
  *     sl_block *e = sl_embedding(20000, 128); */

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "as_index.h"
 #include "dist/dist.h"
 #include "nn/nn.h"
 #include "op.h"
@@ -60,8 +61,7 @@ static sl_tensor *hits(const char *at, const sl_metric *m, sl_tensor *scores, sl
 		return slp_call_fail(at, "sl_metric_add", SL_ESHAPE, "scores have shape %s, (n, classes) needed",
 		                     sl_shape_string(sl_tensor_shape(scores), text));
 	}
-	if (sl_tensor_dtype(labels) != SL_INT32) labels = sl_cast_at(at, labels, SL_INT32);
-	return sl_eq_at(at, sl_argmax_at(at, scores, 1), labels);
+	return sl_eq_at(at, sl_argmax_at(at, scores, 1), slp_numbers_as_index(at, labels));
 }
 
 static enum sl_status add(const char *at, sl_metric *m, sl_tensor *values)

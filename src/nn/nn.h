@@ -197,6 +197,8 @@ static inline struct sl_initializer slp_init_or(struct sl_initializer init, stru
 {
 	return init.kind != SL_INIT_DEFAULT ? init : otherwise;
 }
+/* An initialiser without its parameter is a mistake. */
+#define SLP_NO_BIAS ".bias_init with .no_bias: there is no bias to initialise"
 /* New values by an initialiser; in the innermost scope. */
 sl_tensor *slp_init_values(const char *at, const sl_param *param, const struct sl_initializer *init, sl_device device);
 

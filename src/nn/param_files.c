@@ -149,7 +149,7 @@ static bool compare(const struct named *n, const struct slp_named_arrays *f, con
 	return ok;
 }
 
-/* The file's values for a parameter, in its data type; they are there. */
+/* The file's values for a parameter, which the file has, in the parameter's data type. */
 static sl_tensor *values_for(const char *at, const sl_param *p, sl_tensor *t)
 {
 	enum sl_dtype dtype = dtype_for(p, t);

@@ -193,6 +193,10 @@ static sl_block *make(const char *at, const char *function, const char *type, co
 	    !(opts.dropout >= 0 && opts.dropout < 1))
 		return slp_call_fail(at, function, SL_EINVAL, "hidden %lld, %d layers, dropout %g: impossible",
 		                     (long long)hidden, opts.layers, opts.dropout);
+	if (opts.dropout > 0 && opts.layers == 1)
+		return slp_call_fail(at, function, SL_EINVAL,
+		                     ".dropout %g is between layers, and there is one: it would have no effect",
+		                     opts.dropout);
 	if (opts.relu && cell > SL_CELL_RELU) return slp_call_fail(at, function, SL_EINVAL, ".relu is for sl_rnn");
 	struct recurrent *r = slp_layer_new(at, sizeof *r, type, word, recurrent_forward);
 	if (!r) return NULL;
@@ -217,7 +221,7 @@ static sl_block *make(const char *at, const char *function, const char *type, co
  * shapes and order of gates: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0; _l1, …; _l0_reverse.  With .lengths
  * the second input, before a state, is the number of valid steps of each row, integers (rows): see sl_recurrent; the
  * results are those of PyTorch's packed sequences.  Later elements of x have no effect if they are finite.  SL_EINVAL:
- * options out of range.
+ * options out of range, or .dropout with one layer.
  *
  *     sl_block *net = sl_sequential(sl_embedding(words, 64), sl_rnn(128, .layers = 2),
  *                                   sl_dense(words, .no_flatten = true)); */

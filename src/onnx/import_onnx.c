@@ -16,15 +16,15 @@ sl_block *slp_import_onnx_parse(struct slp_file *f, struct sl_import_onnx_opts o
 }
 #endif
 
-/* Makes a block of an ONNX model (operator sets 7 to 28), as PyTorch's exporters and others write it.  sl_forward takes
+/* Makes a block of an ONNX model (operator sets 1 to 28), as PyTorch's exporters and others write it.  sl_forward takes
  * its inputs in the file's order, or in that of .inputs: sl_import_onnx("bert.onnx", SL_INPUTS("ids", "mask")).  Inputs
  * of another integer or float type than the model's are converted.  Results have the data types of the model, including
  * int64 and bool.  The block can be called with tensors and symbols, hybridised, trained, saved.  Its parameters are
  * the model's floating-point initializers, under their names (with "_" for "." in sl_block_find); doc/files.md lists
  * those that count as constants and are not trained.  Batch norm keeps the statistics of the file, also in training.
  * Shapes are computed for each shape of the inputs, or once for each if the block is hybridised.  So are branches and
- * loops: conditions of If, Loop and Scan may depend on shapes and constants; an If whose condition depends on values
- * computes both branches.
+ * loops.  Where a shape, a count or a condition depends on values, a block that is not hybridised waits for them and reads them;
+ * a program of such a network is refused (sl_hybridize: .fallback), but for an If, which computes both branches there.
  *
  * The results are the model's, in its order (sl_forward returns the first, sl_forward_all several); a model with more
  * than SL_MAX_RESULTS is refused.  SL_OUTPUTS("logits", "state") or .output = "logits" choose others, including results

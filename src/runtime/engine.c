@@ -10,7 +10,7 @@
 #include "runtime/task/finite.h"
 #include "runtime/observe/fxt.h"
 #include "runtime/gate.h"
-#include "runtime/home.h"
+#include "runtime/settings/home.h"
 #include "runtime/task/priority.h"
 #include "runtime/process/processes.h"
 #include "runtime/simulation/simulate.h"
@@ -19,7 +19,7 @@
 #include "runtime/device/gpu.h"
 #include "runtime/device/idle.h"
 #include "runtime/engine.h"
-#include "runtime/environment.h"
+#include "runtime/settings/environment.h"
 #include "runtime/fault.h"
 #include "runtime/forked.h"
 #include "runtime/memory/runahead.h"
@@ -127,6 +127,7 @@ static enum sl_status start(const char *at, const struct sl_config *given)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct slp_settings settings;
+	slp_env_report_unknown();
 	if (!slp_env_check(at) || !slp_settings_read(at, given, &settings)) return SL_EINVAL;
 	const struct sl_config *c = &settings.config;
 	enum sl_status s = slp_simulate_start(at) ? join(at, c->dist) : SL_EINVAL;

@@ -117,7 +117,7 @@ static void barrier(void)
 
 /* ---- entering and leaving ---------------------------------------------------------------------------------------- */
 
-/* Workers go through: what is closed for waits for them. */
+/* Workers pass: whoever closes the gate waits for them. */
 static bool must_wait(void)
 {
 	return atomic_load(&slp_gate) & CLOSED && gate.closer != &slp_current_call &&
@@ -290,7 +290,7 @@ static bool has_passed(const struct later *l)
 	return true;
 }
 
-/* Those whose calls have all ended.  Locked. */
+/* Takes out entries whose calls have all ended.  Locked. */
 static struct later *take_passed(void)
 {
 	struct later *passed = NULL;

@@ -10,7 +10,7 @@
 _Thread_local struct slp_guard *slp_guards;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t left = PTHREAD_COND_INITIALIZER; /* a guard for which somebody waits */
+static pthread_cond_t left = PTHREAD_COND_INITIALIZER; /* a guard with a waiting thread */
 
 static void reset_in_child(void)
 {

@@ -18,7 +18,7 @@ extern _Thread_local struct slp_guard *slp_guards; /* of the calling thread, the
 bool slp_guard_wait(struct slp_guard *g, const char *at, const char *function); /* function NULL: patiently */
 void slp_guard_wake(void);
 void slp_guards_abandon(void);
-/* false: another thread is there. */
+/* false: another thread holds it. */
 static inline bool slp_guard_try(struct slp_guard *g)
 {
 	struct slp_call *me = &slp_current_call, *owner = NULL;

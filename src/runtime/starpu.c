@@ -9,7 +9,7 @@
 #include "number.h"
 #include "runtime/device/cores.h"
 #include "runtime/task/fuzz.h"
-#include "runtime/home.h"
+#include "runtime/settings/home.h"
 #include "runtime/task/priority.h"
 #include "runtime/process/processes.h"
 #include "runtime/memory/memory_limit.h"
@@ -17,7 +17,7 @@
 #include "op.h"
 #include "runtime/device/team.h"
 #include "runtime/engine.h"
-#include "runtime/environment.h"
+#include "runtime/settings/environment.h"
 #include "runtime/process/slaves.h"
 #include "runtime/start.h"
 #include "runtime/thread.h"
@@ -42,8 +42,8 @@ static enum sl_status check_policy(const char *at, const char *name)
 	size_t n = strlen(known);
 	if (!strcmp(name, SLP_FUZZ_POLICY)) return SL_OK;
 	for (struct starpu_sched_policy **p = starpu_sched_get_predefined_policies(); *p; p++) {
-		bool waits =
-		        (*p)->do_schedule != NULL; /* for starpu_do_schedule, which nobody calls: no task would run */
+		bool waits = (*p)->do_schedule !=
+		             NULL; /* it waits for starpu_do_schedule, which is never called: no task would run */
 		if (!strcmp((*p)->policy_name, name) && waits) {
 			slp_call_fail(at, "sl_init", SL_EUNSUPPORTED,
 			              "the scheduling policy \"%s\" waits for starpu_do_schedule, which is not called",

@@ -28,6 +28,7 @@ struct sl_backward_opts {
 	sl_tensor *const *head_grads; /* one for each head; NULL: ones */
 	bool retain_graph;            /* keep the values for another backward pass */
 	double scale SL_IS_(1);       /* factor of all gradients; a trainer divides by it */
+	bool create_graph;            /* record the gradients, for second derivatives; keeps the values, too */
 	bool as_written SL_IS_(true); /* see SL_OPTIONS */
 };
 #define SL_DEFAULTS_sl_backward_opts(X) X(scale, 1)
@@ -44,12 +45,18 @@ SL_API enum sl_status sl_backward_heads_at(const char *at, sl_tensor *const *hea
 	sl_backward_heads_at(SL_HERE, SL_ARRAY(sl_tensor *, __VA_ARGS__), SL_COUNT_(sl_tensor *, __VA_ARGS__),         \
 	                     SL_OPTIONS(sl_backward_opts, ))
 
+SL_API enum sl_status sl_gradients_at(const char *at, sl_tensor *const *heads, int count, sl_tensor *const *wants,
+                                      int nwants, sl_tensor **out, struct sl_backward_opts opts);
+#define sl_gradients(heads, count, wants, nwants, out, ...)                                                            \
+	sl_gradients_at(SL_HERE, heads, count, wants, nwants, out, SL_OPTIONS(sl_backward_opts, __VA_ARGS__))
+
 /* The backward pass of a custom computation: sets din[i] to the gradient with respect to input i, or leaves it NULL. */
 typedef enum sl_status sl_custom_backward(void *context, sl_tensor *const *dout, int nout, sl_tensor **din, int nin);
 struct sl_custom_gradient_opts {
 	sl_custom_backward *backward;
 	void *context;                  /* passed to backward */
 	void (*destroy)(void *context); /* called when context is no longer needed; may be NULL */
+	bool differentiable;            /* backward is made of operations: its results have gradients (create_graph) */
 };
 SL_API enum sl_status sl_custom_gradient_at(const char *at, sl_tensor *const *in, int nin, sl_tensor *const *out,
                                             int nout, struct sl_custom_gradient_opts opts);

@@ -7,7 +7,7 @@
 #include "runtime/task/storage.h"
 #include "tensor/tensor.h"
 
-/* A question to StarPU whether values are there.  The asker and StarPU's callback hold it. */
+/* A request to StarPU to report that values are computed.  The caller and StarPU's callback hold it. */
 struct question {
 	atomic_int refs;
 	atomic_bool answered;

@@ -24,6 +24,8 @@ const char *slp_loss_scaling_wrong(const struct sl_loss_scaling *s)
 	if (slp_was_given(s->backoff) && !(s->backoff > 0 && s->backoff < 1))
 		return ".loss_scaling.backoff must be in (0, 1)";
 	if (s->every < 0) return ".loss_scaling.every must not be negative";
+	if (!slp_was_given(s->start) && (s->growth != 2 || s->backoff != 0.5 || s->every != 2000))
+		return ".loss_scaling has no .start: its other fields would have no effect";
 	return NULL;
 }
 

@@ -5,6 +5,16 @@
 #include "options.h"
 #include "train/train.h"
 
+/* A field that the kind of schedule does not read. */
+static const char *idle(const struct sl_schedule *s)
+{
+	if (s->kind != SL_STEPS && (s->every || s->factor != 0.1)) return ".every and .factor are for SL_STEPS";
+	if (s->kind < SL_COSINE && (s->total || s->final_lr != 0))
+		return ".total and .final_lr are for SL_COSINE and SL_POLYNOMIAL";
+	if (s->kind != SL_POLYNOMIAL && s->power != 1) return ".power is for SL_POLYNOMIAL";
+	return NULL;
+}
+
 const char *slp_schedule_wrong(const struct sl_schedule *s)
 {
 	if ((unsigned)s->kind > SL_POLYNOMIAL) return "there is no such schedule";
@@ -14,7 +24,7 @@ const char *slp_schedule_wrong(const struct sl_schedule *s)
 	if (!isfinite(s->final_lr) || s->final_lr < 0) return ".final_lr must be a number that is not negative";
 	if (!isfinite(s->power) || s->power < 0) return ".power must be a number that is not negative";
 	if (s->kind >= SL_COSINE && s->total <= s->warmup) return "the schedule needs .total, more than .warmup";
-	return NULL;
+	return idle(s);
 }
 
 /* How far step t of `total` is, from 0 to 1. */

@@ -295,10 +295,11 @@ static bool run_programs(struct slp_step_run *r)
 	if (!shards) return slp_call_fail(r->at, r->function, SL_ENOMEM, "no memory for a step") != NULL;
 	int64_t rows = 0;
 	int nresults = 0;
+	SLP_AUTO_DEAL_SCOPE();
+	SLP_TURN_SHARED();
 	deal(r);
 	const sl_device *owners = gather(r->at, r->step);
 	bool ok = owners != NULL;
-	slp_turn_share(true);
 	for (int i = 0; ok && i < r->n; i++) {
 		slp_auto_deal.shard = i;
 		ok = (shards[i] = run_shard(r, i, &nresults)) != NULL;
@@ -308,8 +309,6 @@ static bool run_programs(struct slp_step_run *r)
 	SL_PAUSE
 		SL_SCOPE
 			if (ok) ok = update(r, owners, shards, nresults, rows);
-	slp_auto_deal = (struct slp_auto_deal){.shard = -1};
-	slp_turn_share(false);
 	for (int i = 0; i < r->n; i++) {
 		if (ok) slp_step_give(r, i, shards[i][0], shards[i] + 1, nresults);
 		free(shards[i]);

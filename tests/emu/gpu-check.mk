@@ -63,7 +63,7 @@ tests_emu_engine_linear_LDADD = $(emu_engine_ldadd)
 EXTRA_tests_emu_engine_linear_DEPENDENCIES = $(emu_stubs)
 
 tests_emu_engine_masters_CPPFLAGS = $(emu_engine_cppflags)
-tests_emu_engine_masters_SOURCES = tests/test_masters.c
+tests_emu_engine_masters_SOURCES = tests/test_master_weights.c
 tests_emu_engine_masters_LDFLAGS = $(emu_ldflags)
 tests_emu_engine_masters_LDADD = $(emu_engine_ldadd)
 EXTRA_tests_emu_engine_masters_DEPENDENCIES = $(emu_stubs)

@@ -5,7 +5,7 @@
 #include <starling.h>
 
 #include "fuzz.h"
-#include "graph/parse.h"
+#include "graph/text/parse.h"
 
 static char *text_of(const sl_graph *g)
 {

@@ -20,7 +20,7 @@ struct bench_work {
 	double tasks;         /* at the measured price of a bare StarPU task */
 };
 
-/* What a case must show. */
+/* A case's goal. */
 enum bench_goal_kind {
 	BENCH_NO_GOAL,
 	BENCH_AT_MOST,  /* the value */
@@ -93,7 +93,7 @@ struct bench_result {
 	char error[BENCH_MESSAGE];
 };
 
-/* What a row shows. */
+/* A row of the table. */
 struct bench_summary {
 	double value, low, high;
 	double rate;

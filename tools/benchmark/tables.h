@@ -83,7 +83,7 @@
 #define GPT_TRAFFIC(weights) .read = 16.0 * (weights), .written = 16.0 * (weights)
 #define NANOGPT_WEIGHTS GPT_WEIGHTS(65, 128, 4)
 #define GPT2_WEIGHTS GPT_WEIGHTS(50257, 768, 12)
-/* What scores and values take of 12 layers, causal, both ways: a query sees half of the keys on average. */
+/* The share of scores and values in 12 layers, causal, both ways: a query sees half of the keys on average. */
 #define GPT2_LONG_PAIRS (0.5 * 12 * 6 * 2.0 * 8 * 1024 * 1024 * 768)
 #define ATTENTION_FLOPS (6 * 2.0 * 4 * 12 * 1024 * 1024 * 64)
 #define MLP5_FLOPS (2.0 * 64 * (3 * MLP5_WEIGHTS - 784.0 * 512))

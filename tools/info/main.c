@@ -170,6 +170,6 @@ int main(int argc, char **argv)
 	struct options o = {.ops = false};
 	drv_parse(&argp, argc, argv, &o);
 	if (!load(o.library)) return DRV_ERROR;
-	if (o.ops) return drv_stop(&o.common, tell(&o)); /* they are there without an engine */
+	if (o.ops) return drv_stop(&o.common, tell(&o)); /* the list needs no engine */
 	return drv_stop(&o.common, drv_start(&o.common) ? tell(&o) : DRV_ERROR);
 }

@@ -32,7 +32,7 @@ static int by_length(const void *a, const void *b)
 	return (x->iteration > y->iteration) - (x->iteration < y->iteration);
 }
 
-/* That took the median time; -1: there are none. */
+/* The iteration that took the median time; -1: none. */
 static long typical_iteration(const struct trace *t)
 {
 	struct length *lengths = NULL;

@@ -1,5 +1,6 @@
 """mx.autograd: recording and gradients."""
 from .. import autograd as _autograd
+from .._core import StateError, lib
 from .._custom import Function
 from ..autograd import backward, is_recording, is_training, pause, predict_mode, train_mode
 from .unsupported import missing, not_here
@@ -48,20 +49,15 @@ def mark_variables(variables, gradients, grad_reqs="write"):
 
 
 def grad(heads, variables, head_grads=None, retain_graph=None, create_graph=False, train_mode=True):
-    """The gradients of heads with respect to variables: a list of new arrays."""
-    if create_graph:
-        raise not_here("autograd.grad(create_graph=True)", "the first derivative")
-    given = variables if isinstance(variables, (list, tuple)) else [variables]
-    if any(v.grad is None for v in given):
-        raise ValueError("autograd.grad: attach_grad() of the variables comes before the heads are computed")
-    with pause(train_mode=is_training()):
-        before = [v.grad.copy() for v in given]
-        for v in given:
-            v.grad[:] = 0
-        backward(heads, head_grads, bool(retain_graph))
-        found = [v.grad.copy() for v in given]
-        for v, old in zip(given, before):
-            v.grad[:] = old
+    """The gradients of heads with respect to variables: a list of new arrays.  create_graph: they can be differentiated again."""
+    given = list(variables) if isinstance(variables, (list, tuple)) else [variables]
+    try:
+        found = _autograd.grad(heads, given, head_grads, bool(retain_graph), create_graph)
+    except StateError as error:
+        raise ValueError(f"autograd.grad: attach_grad() of the variables comes before the heads are computed: {error}") from None
+    for g in found:
+        if not create_graph:
+            lib.sl_grad_as_constant(g._p)
     return found
 
 

@@ -515,11 +515,19 @@ stop_gradient = BlockGrad
 __all__.append("stop_gradient")
 
 
+def numbers_of(t):
+    """Labels or indices as int32, without wrapping around; NaN, which would be 0, is -1 and so none."""
+    if "int32" in str(t.dtype):
+        return t
+    whole = ops.cast(t, "int32")
+    return classify(whole if lib.slpy_integers(t._p, NULL) else whole - ops.cast(ops.isnan(t), "int32"), t)
+
+
 def places_inside(indices, size, mode):
     """Indices for the engine, all in range: an index out of range becomes the nearest ("clip"), or wraps around."""
     if mode not in ("clip", "wrap", "raise"):
         raise ValueError(f"mode is {mode!r}; these are clip, wrap and raise")
-    whole = indices if lib.slpy_integers(indices._p, NULL) else ops.cast(indices, "int32")
+    whole = indices if lib.slpy_integers(indices._p, NULL) else numbers_of(indices)
     if mode == "wrap":
         whole = _whole.arithmetic("mod", whole, size)
     elif mode == "clip":

@@ -155,10 +155,12 @@ def Pooling(data, kernel=(), pool_type="max", global_pool=False, cudnn_off=False
         return Pooling(data.expand_dims(2), kernel, stride=stride, pad=pad, **rest).squeeze(2)
     if n == 3:
         return _windows3.pooled(Pooling, data, *(_each(v, 1 if i < 2 else 0, 3) for i, v in enumerate((kernel, stride, pad))), rest)
-    pooled = ops.pool2d(
-        data, type="max" if pool_type == "max" else "avg", kernel=kernel or 1, stride=stride or 1, pad=pad or 0, global_=global_pool,
-        ceil=pooling_convention == "full", exclude_pad=count_include_pad is False and pool_type != "sum",
-    )  # fmt: skip
+    kind = "max" if pool_type == "max" else "avg"
+    if global_pool:  # MXNet ignores the options of windows
+        pooled = ops.pool2d(data, type=kind, global_=True)
+    else:
+        pooled = ops.pool2d(data, type=kind, kernel=kernel or 1, stride=stride or 1, pad=pad or 0, ceil=pooling_convention == "full",
+                            exclude_pad=count_include_pad is False and pool_type == "avg")  # fmt: skip
     if pool_type != "sum":
         return pooled
     size = data.shape[2:] if global_pool else pair(kernel)

@@ -6,7 +6,7 @@ import numpy
 from .. import _ops as ops
 from .._tensor import Tensor, array as _array
 from .._extra import topk as _topk
-from .functions import _no_scalar, concat, places_inside, turned
+from .functions import _no_scalar, concat, numbers_of, places_inside, turned
 from .unsupported import not_here
 from ._array import NDArray, axis_of
 from ._program import classify
@@ -26,7 +26,7 @@ def _also(name, function):
 
 def _whole(indices):
     """Indices for the engine; indices beyond int32 do not wrap around."""
-    return indices if "int32" in str(indices.dtype) else classify(ops.cast(indices, "int32"), indices)
+    return numbers_of(indices)
 
 
 # ---- parts

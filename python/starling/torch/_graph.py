@@ -45,7 +45,8 @@ def left_to_torch(target, reason):
 class Plan:
     """A compiled program and how it is called."""
 
-    def __init__(self, program, results):
+    def __init__(self, program, results, device=None):
+        self.device = device or _memory.DEVICE
         self.inputs, self.results, self.labels = list(program.inputs), results, program.labels
         self.written = [self.inputs.index(v) for v in program.written]
         self.text, self.updates = program.text(results), program.updates
@@ -58,7 +59,7 @@ class Plan:
         """Compiles the text; the engine may have been restarted since."""
         graph = lib.sl_graph_parse_at(HERE, self.text.encode())
         # For training, whatever it is for: weights are inputs, so that packing them would be a part of each run.
-        options = {"training": True, "device": _memory.DEVICE}
+        options = {"training": True, "device": self.device}
         plan = graph and lib.sl_compile_at(HERE, graph, ffi.new("struct sl_compile_opts *", options)[0])
         lib.sl_graph_free(graph or ffi.NULL)
         if not plan:

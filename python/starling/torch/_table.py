@@ -407,6 +407,29 @@ def _(p, dy, sizes, dim, i):
     return p.op("slice_grad", one, axis=dim, begin=i, end=i + 1, step=1, size=sizes[dim])
 
 
+@lower(aten.slice_scatter.default, any_type=True)
+def _(p, x, y, dim=0, start=None, end=None, step=1):
+    begin, end, step = slice(start, end, step).indices(x.shape[dim])
+    need(step == 1 and x.dtype == y.dtype, "with a step, or of several types")
+    return pasted(p, x, y, dim, begin, max(begin, end))
+
+
+@lower(aten.select_scatter.default, any_type=True)
+def _(p, x, y, dim, i):
+    need(x.dtype == y.dtype, "of several types")
+    dim, i = dim % x.ndim, i % x.shape[dim]
+    one = [*x.shape[:dim], 1, *x.shape[dim + 1 :]]
+    return pasted(p, x, typed(p, p.op("reshape", y, shape=one), one, y.dtype), dim, i, i + 1)
+
+
+def pasted(p, x, y, dim, begin, end):
+    """x with y in the place of elements begin to end of an axis."""
+    dim %= x.ndim
+    before = [cut(p, x, dim, 0, begin)] if begin else []
+    after = [cut(p, x, dim, end, x.shape[dim])] if end < x.shape[dim] else []
+    return p.op("concat", *before, y, *after, axis=dim) if before or after else y
+
+
 @lower(aten.split_with_sizes.default, any_type=True)
 def _(p, x, sizes, dim=0):
     ends = [sum(sizes[: i + 1]) for i in range(len(sizes))]

@@ -70,6 +70,13 @@ void slp_onnx_import_swish(struct slp_onnx_call *c)
 	                               : sl_mul_at(c->at, x, sl_sigmoid_at(c->at, sl_mul_scalar_at(c->at, x, alpha))));
 }
 
+void slp_onnx_import_swiglu(struct slp_onnx_call *c)
+{
+	slp_onnx_import_swish(c);
+	sl_tensor *gate = c->failed ? NULL : c->out[0].t, *x = gate ? slp_onnx_tensor(c, 1) : NULL;
+	if (!c->failed) slp_onnx_set_output(c, 0, x ? sl_mul_at(c->at, gate, x) : NULL);
+}
+
 /* x + bias below -lambd, x - bias above lambd, 0 between. */
 void slp_onnx_import_shrink(struct slp_onnx_call *c)
 {

@@ -15,6 +15,7 @@ struct attention {
 	sl_tensor *bias; /* added to the scores; NULL: none */
 	bool joined;     /* heads are adjacent in the last axis of the file's operands */
 	int64_t past;    /* keys before the first query's own */
+	sl_tensor *keys; /* of each sample, (batch, 1, 1, 1), where the others are padding; NULL: all */
 	double scale, softcap;
 	int mode; /* which scores are the fourth result */
 };
@@ -59,15 +60,21 @@ static sl_tensor *frontier(struct slp_onnx_call *c, const struct attention *a)
 	        right = slp_onnx_attr_int(c, "right_window_size", -1);
 	int64_t n = sl_tensor_shape(a->q).dim[2], m = sl_tensor_shape(a->k).dim[2];
 	if (causal && right != 0) right = 0;
-	if (left < 0 && right < 0) return NULL;
+	if (left < 0 && right < 0 && !a->keys) return NULL;
 	struct sl_make make = {sl_tensor_dtype(a->q), sl_tensor_device(a->q)}, whole = {SL_INT64, make.device};
 	sl_tensor *i = sl_arange_at(c->at, (double)a->past, (double)(a->past + n), 1, whole),
 	          *j = sl_arange_at(c->at, 0, (double)m, 1, whole);
-	sl_tensor *ahead = i && j ? sl_sub_at(c->at, j, sl_reshape_at(c->at, i, SL_SHAPE(n, 1))) : NULL;
+	i = i ? sl_reshape_at(c->at, i, SL_SHAPE(n, 1)) : NULL;
+	if (i && a->keys) i = sl_add_at(c->at, i, sl_sub_scalar_at(c->at, a->keys, (double)n));
+	sl_tensor *ahead = i && j ? sl_sub_at(c->at, j, i) : NULL;
 	sl_tensor *hidden = ahead && right >= 0 ? sl_gt_scalar_at(c->at, ahead, (double)right) : NULL;
 	if (ahead && left >= 0) {
 		sl_tensor *far = sl_lt_scalar_at(c->at, ahead, (double)-left);
 		hidden = hidden && far ? sl_maximum_at(c->at, hidden, far) : far;
+	}
+	if (ahead && a->keys) {
+		sl_tensor *padding = sl_ge_at(c->at, j, a->keys);
+		hidden = hidden && padding ? sl_maximum_at(c->at, hidden, padding) : padding;
 	}
 	sl_tensor *zero = hidden ? sl_zeros_at(c->at, SL_SCALAR, make) : NULL;
 	return zero ? sl_masked_fill_at(c->at, zero, hidden, -INFINITY) : NULL;
@@ -96,7 +103,12 @@ static bool read_attention(struct slp_onnx_call *c, struct attention *a)
 	*a = (struct attention){.softcap = slp_onnx_attr_float(c, "softcap", 0),
 	                        .mode = slp_onnx_attr_small(c, "qk_matmul_output_mode", 0, 0, 3)};
 	a->joined = slp_onnx_shape(c, 0).ndim == 3;
-	if (slp_onnx_has(c, 6)) slp_onnx_call_fail(c, SL_EUNSUPPORTED, "nonpad_kv_seqlen is not supported");
+	if (slp_onnx_has(c, 6)) {
+		sl_tensor *t = slp_onnx_tensor(c, 6);
+		t = t ? sl_cast_at(c->at, t, SL_INT64) : NULL;
+		a->keys = t ? sl_reshape_at(c->at, t, SL_SHAPE(-1, 1, 1, 1)) : NULL;
+		if (!a->keys) c->failed = true; /* and recorded */
+	}
 	a->q = with_heads(c, slp_onnx_tensor(c, 0), "q_num_heads");
 	a->k = c->failed ? NULL : behind(c, 4, with_heads(c, slp_onnx_tensor(c, 1), "kv_num_heads"));
 	a->v = c->failed || !a->k ? NULL : behind(c, 5, with_heads(c, slp_onnx_tensor(c, 2), "kv_num_heads"));

@@ -1,7 +1,9 @@
 /* ONNX operators, computed: the bits of integers.
  *
  * There are no operations for these: a number x, or -1 - x if x is negative, gets a new axis of its bits, 0 or 1. */
-#include "onnx/model/call.h"
+#include <stdlib.h>
+
+#include "onnx/model/tensors.h"
 #include "op.h"
 #include "starling/arithmetic.h"
 #include "starling/elementwise.h"
@@ -141,14 +143,16 @@ void slp_onnx_import_bit_shift(struct slp_onnx_call *c)
 	if (!left && !slp_onnx_attr_is(c, "direction", "", "RIGHT"))
 		slp_onnx_call_fail(c, SL_EFORMAT, "attribute direction must be LEFT or RIGHT");
 	sl_tensor *x = are_integers(c) ? slp_onnx_tensor(c, 0) : NULL, *by = x ? slp_onnx_tensor(c, 1) : NULL;
+	by = by ? sl_cast_at(c->at, by, SL_INT32) : NULL;
+	if (by) by = sl_masked_fill_at(c->at, by, sl_lt_scalar_at(c->at, by, 0), BITS - 1); /* all bits are lost */
 	if (!by) {
 		c->failed = true;
 		return;
 	}
 	enum sl_dtype dtype = sl_tensor_dtype(x);
 	int bits = bits_of(dtype);
-	sl_tensor *p = powers(c, BITS), *most = sl_rsub_scalar_at(c->at, sl_cast_at(c->at, by, SL_INT32), bits);
-	x = sl_cast_at(c->at, x, SL_INT64), by = sl_cast_at(c->at, by, SL_INT32);
+	sl_tensor *p = powers(c, BITS), *most = sl_rsub_scalar_at(c->at, by, bits);
+	x = sl_cast_at(c->at, x, SL_INT64);
 	by = p && by ? sl_gather_at(c->at, p, sl_minimum_scalar_at(c->at, by, BITS - 1)) : NULL;
 	if (left && by && most) {
 		most = sl_gather_at(c->at, p,
@@ -159,4 +163,44 @@ void slp_onnx_import_bit_shift(struct slp_onnx_call *c)
 	if (x && by) x = left ? sl_mul_at(c->at, x, by) : shifted_right(c, x, by);
 	else x = NULL;
 	slp_onnx_set_output(c, 0, x ? sl_cast_at(c->at, x, dtype) : NULL);
+}
+
+/* ---- the bits of elements as those of another type --------------------------------------------------------------- */
+
+/* Bytes of an element of a type of the format; 0: none of ours. */
+static size_t bytes_of(int type)
+{
+	enum slp_element e = slp_onnx_element_numbered(type);
+	return e == SLP_ELEMENTS ? 0 : slp_elements[e].bytes;
+}
+
+/* The elements as the file has them: those that tensors hold in wider types lose what is above. */
+static unsigned char *elements_of(struct slp_onnx_call *c, sl_tensor *t, size_t each)
+{
+	size_t n = (size_t)sl_tensor_size(t), held = sl_dtype_size(sl_tensor_dtype(t));
+	unsigned char *bytes = slp_malloc(n * held + 1);
+	if (!bytes || sl_read_at(c->at, t, bytes, n * held) != SL_OK) {
+		free(bytes);
+		return NULL;
+	}
+	for (size_t i = 0; i < n && each < held; i++) memmove(bytes + i * each, bytes + i * held, each);
+	return bytes;
+}
+
+/* The values are read. */
+void slp_onnx_import_bit_cast(struct slp_onnx_call *c)
+{
+	int from = slp_onnx_type_of(&c->in[0]), to = slp_onnx_attr_small(c, "to", 0, 0, INT16_MAX);
+	if (!c->failed && (!bytes_of(from) || bytes_of(from) != bytes_of(to)))
+		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "types %d and %d differ in size, or are not supported", from,
+		                   to);
+	if (!c->failed && !slp_onnx_can_read(&c->in[0])) slp_onnx_cannot_read(c, "input 0", c->node->input[0]);
+	sl_tensor *t = c->failed ? NULL : slp_onnx_tensor(c, 0);
+	unsigned char *bytes = t ? elements_of(c, t, bytes_of(from)) : NULL;
+	struct slp_onnx_data d = {.element = slp_onnx_element_numbered(to), .data = bytes};
+	if (t) d.shape = sl_tensor_shape(t);
+	struct slp_onnx_value y = {.type = to};
+	if (bytes) y.known = slp_onnx_known_from(c->made, &d);
+	free(bytes);
+	slp_onnx_set_output_value(c, 0, y);
 }

@@ -86,7 +86,9 @@ void slp_onnx_import_if(struct slp_onnx_call *c)
 	if (!c->failed && sl_shape_size(s) != 1)
 		slp_onnx_call_fail(c, SL_ESHAPE, "its condition must be one truth value");
 	if (c->failed) return;
-	if (c->in[0].known) one_branch(c, slp_onnx_known_number(c->in[0].known, 0) != 0);
+	const struct slp_onnx_known *k = slp_onnx_can_read(&c->in[0]) ? slp_onnx_known_in(c, 0) : NULL;
+	if (c->failed) return;
+	if (k) one_branch(c, slp_onnx_known_number(k, 0) != 0);
 	else both_branches(c);
 }
 
@@ -213,10 +215,10 @@ static void give_carried(struct unrolled *u)
 static bool goes_on(struct slp_onnx_call *c, struct slp_onnx_value condition, const char *name)
 {
 	if (!slp_onnx_present(condition)) return true;
-	if (condition.known && sl_shape_size(condition.known->shape) == 1)
-		return slp_onnx_known_number(condition.known, 0) != 0;
-	slp_onnx_call_fail(c, SL_EUNSUPPORTED, "its condition (\"%.100s\") depends on values that a run computes",
-	                   name);
+	const struct slp_onnx_known *k = slp_onnx_can_read(&condition) ? slp_onnx_read(c, condition) : NULL;
+	if (k && sl_shape_size(k->shape) == 1) return slp_onnx_known_number(k, 0) != 0;
+	if (k) slp_onnx_call_fail(c, SL_EFORMAT, "its condition (\"%.100s\") must be one truth value", name);
+	else slp_onnx_cannot_read(c, "its condition", name);
 	return false;
 }
 

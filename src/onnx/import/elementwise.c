@@ -319,6 +319,19 @@ static struct slp_onnx_value whole_mod(struct slp_onnx_call *c, struct slp_onnx_
 	return (struct slp_onnx_value){.t = p.t ? sl_add_at(c->at, r.t, of_tensors(c, mul, p, b)) : NULL};
 }
 
+/* The rest of a division by infinity: a, or b where the signs differ. */
+static struct slp_onnx_value of_infinite(struct slp_onnx_call *c, struct slp_onnx_value r, struct slp_onnx_value a,
+                                         struct slp_onnx_value b, bool c_rule)
+{
+	const char *at = c->at;
+	sl_tensor *x = slp_onnx_as_tensor(c, a), *y = slp_onnx_as_tensor(c, b), *t = slp_onnx_as_tensor(c, r);
+	sl_tensor *far = t ? sl_eq_scalar_at(at, sl_abs_at(at, y), INFINITY) : NULL;
+	far = far ? sl_mul_at(at, far, sl_isfinite_at(at, x)) : NULL;
+	sl_tensor *apart = far ? sl_lt_scalar_at(at, sl_mul_at(at, sl_sign_at(at, x), sl_sign_at(at, y)), 0) : NULL;
+	sl_tensor *then = !apart ? NULL : c_rule ? x : sl_where_at(at, apart, y, x);
+	return (struct slp_onnx_value){.t = then ? sl_where_at(at, far, then, t) : NULL};
+}
+
 /* The rest has the sign of a with fmod, else that of b. */
 void slp_onnx_import_mod(struct slp_onnx_call *c)
 {
@@ -336,9 +349,10 @@ void slp_onnx_import_mod(struct slp_onnx_call *c)
 		q.known->v[i].f = c_rule ? trunc(q.known->v[i].f) : floor(q.known->v[i].f);
 	if (q.t && c_rule) q.t = sl_mul_at(c->at, sl_sign_at(c->at, q.t), sl_floor_at(c->at, sl_abs_at(c->at, q.t)));
 	else if (q.t) q.t = sl_floor_at(c->at, q.t);
-	if (q.t || q.known)
-		slp_onnx_set_output_value(c, 0, slp_onnx_cast(c, apply(c, sub, a, apply(c, mul, q, b)), dtype));
-	else c->failed = true;
+	if (q.t || q.known) q = apply(c, sub, a, apply(c, mul, q, b));
+	if (slp_is_float(dtype) && slp_onnx_present(q)) q = of_infinite(c, q, a, b, c_rule);
+	if (slp_onnx_present(q)) slp_onnx_set_output_value(c, 0, slp_onnx_cast(c, q, dtype));
+	else c->failed = true; /* and recorded */
 }
 
 void slp_onnx_import_clip(struct slp_onnx_call *c)
@@ -414,9 +428,21 @@ static void cast_to(struct slp_onnx_call *c, int type)
 	slp_onnx_set_output_value(c, 0, y);
 }
 
+/* The number of a type, which operator sets before 6 name. */
+static int type_named(struct slp_onnx_call *c)
+{
+	static const char *const names[] = {"UNDEFINED", "FLOAT",  "UINT8", "INT8",    "UINT16", "INT16",  "INT32",
+	                                    "INT64",     "STRING", "BOOL",  "FLOAT16", "DOUBLE", "UINT32", "UINT64"};
+	for (int i = 1; i < (int)(sizeof names / sizeof *names); i++)
+		if (slp_onnx_attr_is(c, "to", "", names[i])) return i;
+	slp_onnx_call_fail(c, SL_EFORMAT, "its attribute to names no type");
+	return 0;
+}
+
 void slp_onnx_import_cast(struct slp_onnx_call *c)
 {
-	cast_to(c, slp_onnx_attr_small(c, "to", 0, 0, INT16_MAX));
+	int to = c->opset < 6 ? type_named(c) : slp_onnx_attr_small(c, "to", 0, 0, INT16_MAX);
+	if (!c->failed) cast_to(c, to);
 }
 
 void slp_onnx_import_cast_like(struct slp_onnx_call *c)

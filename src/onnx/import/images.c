@@ -85,6 +85,8 @@ struct stretch {
 	double scale, cubic;
 	char coordinates[64], nearest[64];
 	bool is_cubic, antialias, exclude_outside;
+	bool cropped; /* to a part, from begin to end of 1; elements outside of the image are this number */
+	double begin, end, outside;
 };
 
 /* Where element i comes from. */
@@ -92,7 +94,9 @@ static double origin(const struct stretch *s, int64_t i)
 {
 	double x = (double)i, from = (double)s->from, to = (double)s->to;
 	if (!strcmp(s->coordinates, "asymmetric")) return x / s->scale;
-	if (!strcmp(s->coordinates, "align_corners")) return s->to > 1 ? x * (from - 1) / (to - 1) : 0;
+	if (!strcmp(s->coordinates, "align_corners")) return s->to > 1 ? x * (from - 1) / (s->scale * from - 1) : 0;
+	if (s->cropped && s->to == 1) return (s->begin + s->end) / 2 * (from - 1);
+	if (s->cropped) return (s->begin + x * (s->end - s->begin) / (double)(s->to - 1)) * (from - 1);
 	if (!strcmp(s->coordinates, "pytorch_half_pixel") && s->to <= 1) return 0;
 	if (!strcmp(s->coordinates, "half_pixel_symmetric")) {
 		double adjust = to / (s->scale * from), center = from / 2;
@@ -262,8 +266,36 @@ static void read_mode(struct slp_onnx_call *c, struct stretch *s, char mode[64])
 		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "mode \"%s\" is not supported", mode);
 	s->antialias = slp_onnx_attr_int(c, "antialias", 0) != 0;
 	s->exclude_outside = slp_onnx_attr_int(c, "exclude_outside", 0) != 0;
-	if (!strcmp(s->coordinates, "tf_crop_and_resize"))
-		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "coordinates \"tf_crop_and_resize\" are not supported");
+	s->cropped = !strcmp(s->coordinates, "tf_crop_and_resize");
+	s->outside = slp_onnx_attr_float(c, "extrapolation_value", 0);
+}
+
+/* The part of each axis that is kept: begins of all axes, then ends. */
+static void read_crop(struct slp_onnx_call *c, int ndim, struct stretch s[SL_MAX_NDIM])
+{
+	int64_t axes[SL_MAX_NDIM];
+	const struct slp_onnx_known *k = slp_onnx_known_in(c, 1);
+	int named = slp_onnx_attr_ints(c, "axes", axes, SL_MAX_NDIM), n = named < 0 ? ndim : named;
+	for (int i = 0; i < ndim; i++) s[i].begin = 0, s[i].end = 1;
+	if (k && sl_shape_size(k->shape) != 2 * n) slp_onnx_call_fail(c, SL_ESHAPE, "a region of other axes");
+	for (int i = 0; i < n && !c->failed; i++) {
+		int axis = named < 0 ? i : slp_onnx_axis(c, axes[i], ndim);
+		s[axis].begin = slp_onnx_known_number(k, i);
+		s[axis].end = slp_onnx_known_number(k, n + i);
+	}
+}
+
+/* Elements from outside of the image get the number for those. */
+static sl_tensor *extrapolated(struct slp_onnx_call *c, const struct stretch *s, sl_tensor *t, int axis)
+{
+	sl_shape seen = {.ndim = t ? sl_tensor_shape(t).ndim : 0};
+	struct slp_onnx_known *k = slp_onnx_known_new(c->made, SL_BOOL, SL_SHAPE(s->to));
+	for (int i = 0; i < seen.ndim; i++) seen.dim[i] = i == axis ? s->to : 1;
+	for (int64_t i = 0; k && i < s->to; i++) k->v[i].i = origin(s, i) < 0 || origin(s, i) > (double)(s->from - 1);
+	struct slp_onnx_value v = {.known = k};
+	if (k && t) v = slp_onnx_reshaped(c, v, seen);
+	sl_tensor *hidden = t ? slp_onnx_as_tensor(c, v) : NULL;
+	return hidden ? sl_masked_fill_at(c->at, t, hidden, s->outside) : NULL;
 }
 
 void slp_onnx_import_resize(struct slp_onnx_call *c)
@@ -273,13 +305,18 @@ void slp_onnx_import_resize(struct slp_onnx_call *c)
 	sl_shape x = slp_onnx_shape(c, 0);
 	read_mode(c, &mode, name);
 	if (c->failed || !read_sizes(c, x, s)) return;
+	if (mode.cropped) read_crop(c, x.ndim, s);
+	if (c->failed) return;
 	struct slp_onnx_value v = {.t = slp_onnx_tensor(c, 0)};
 	for (int i = 0; i < x.ndim && v.t; i++) {
 		struct stretch one = mode;
 		one.from = s[i].from, one.to = s[i].to, one.scale = s[i].scale;
-		if (one.from == one.to) continue;
+		one.begin = s[i].begin, one.end = s[i].end;
+		bool whole = !mode.cropped || (one.begin == 0 && one.end == 1);
+		if (one.from == one.to && whole) continue;
 		if (!strcmp(name, "nearest")) v = stretched_nearest(c, &one, v.t, i);
 		else v.t = stretched(c, &one, v.t, i);
+		if (mode.cropped) v.t = extrapolated(c, &one, v.t, i);
 	}
 	slp_onnx_set_output(c, 0, v.t);
 }

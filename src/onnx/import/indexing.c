@@ -323,23 +323,6 @@ void slp_onnx_import_scatter_nd(struct slp_onnx_call *c)
 	slp_onnx_set_output(c, 0, y ? sl_reshape_at(c->at, y, x) : NULL);
 }
 
-/* Their number must be known. */
-void slp_onnx_import_nonzero(struct slp_onnx_call *c)
-{
-	const struct slp_onnx_known *k = slp_onnx_known_in(c, 0);
-	int64_t n = k ? sl_shape_size(k->shape) : 0, count = 0, place = 0;
-	for (int64_t i = 0; i < n; i++) count += slp_onnx_known_number(k, i) != 0;
-	struct slp_onnx_known *y = k ? slp_onnx_known_new(c->made, SL_INT64, SL_SHAPE(k->shape.ndim, count)) : NULL;
-	for (int64_t i = 0; y && i < n; i++) {
-		if (slp_onnx_known_number(k, i) == 0) continue;
-		int64_t rest = i;
-		for (int a = k->shape.ndim - 1; a >= 0; rest /= k->shape.dim[a--])
-			y->v[a * count + place].i = rest % k->shape.dim[a];
-		place++;
-	}
-	if (k) slp_onnx_set_output_value(c, 0, (struct slp_onnx_value){.known = y});
-}
-
 /* ---- patterns ---------------------------------------------------------------------------------------------------- */
 
 /* Element i of a known value, as a tensor. */

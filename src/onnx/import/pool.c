@@ -24,6 +24,7 @@ static sl_tensor *pooled(struct slp_onnx_call *c, sl_tensor *x, struct slp_onnx_
 	bool even = w->begin[0] == w->end[0] && w->begin[1] == w->end[1];
 	even = even && w->begin[0] < w->kernel[0] && w->begin[1] < w->kernel[1];
 	for (int i = 0; i < 2; i++) o.kernel[i] = (int)w->kernel[i];
+	o.exclude_pad &= o.type == SL_POOL_AVG;
 	slp_onnx_window_pairs(w, o.stride, NULL, o.pad);
 	if (even) return sl_pool2d_at(c->at, x, o);
 	o.pad[0] = o.pad[1] = 0;

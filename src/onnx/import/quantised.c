@@ -26,7 +26,8 @@ static struct range range_of(struct slp_onnx_call *c, int type)
 static struct range range_of_zero(struct slp_onnx_call *c, int i)
 {
 	int type = slp_onnx_has(c, i) ? slp_onnx_file_type(c, i) : 2;
-	if (!type) type = slp_onnx_dtype(&c->in[i]) == SL_UINT8 ? 2 : 3;
+	if (!type) type = slp_onnx_type_of(&c->in[i]);
+	if (type == 6) type = 3; /* nothing is said */
 	return range_of(c, type);
 }
 

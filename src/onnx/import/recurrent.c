@@ -1,21 +1,33 @@
 /* ONNX operators, computed: recurrent layers, all steps in one operation; step by step for GRUs that reset the state
- * before its product, which that operation does not compute. */
+ * before its product, and for unusual functions and peepholes, which that operation does not compute. */
+#include <strings.h>
+
 #include "onnx/model/call.h"
 #include "starling/arithmetic.h"
 #include "starling/elementwise.h"
 #include "starling/functions.h"
+
+/* A function of a gate or of the state, with its numbers. */
+struct function {
+	const char *name;
+	double alpha, beta;
+};
 
 /* One direction of a layer. */
 struct layer {
 	struct slp_onnx_call *c;
 	int gates; /* 4, 3 or 1 */
 	int64_t steps, batch, inputs, units;
-	bool relu, before;   /* RNN's function; linear_before_reset */
-	bool whole;          /* by one operation, whose order of gates is another */
-	sl_tensor *x;        /* the gates' share of the inputs, (steps, batch, gates units) */
-	sl_tensor *r, *rb;   /* (gates units, units), (gates units) or NULL */
-	sl_tensor *h, *cell; /* the state, (batch, units) */
-	sl_tensor *lengths;  /* of sequences, (batch, 1); NULL: all have all steps */
+	bool relu, before;    /* RNN's function; linear_before_reset */
+	bool whole;           /* by one operation, whose order of gates is another */
+	sl_tensor *x;         /* the gates' share of the inputs, (steps, batch, gates units) */
+	sl_tensor *r, *rb;    /* (gates units, units), (gates units) or NULL */
+	sl_tensor *h, *cell;  /* the state, (batch, units) */
+	sl_tensor *lengths;   /* of sequences, (batch, 1); NULL: all have all steps */
+	struct function f[3]; /* of the gates, the candidate, the result */
+	double clip;          /* of what goes into the functions; 0: none */
+	bool coupled;         /* the forget gate is one less the input gate */
+	sl_tensor *peep[3];   /* the cell's weights in gates i, o, f, (units); NULL: none */
 };
 
 static sl_tensor *part(const struct layer *l, sl_tensor *x, int axis, int64_t i, int64_t n)
@@ -39,16 +51,102 @@ static sl_tensor *gate(const struct layer *l, sl_tensor *all, int i)
 	return part(l, all, 1, i, l->units);
 }
 
+/* ---- functions --------------------------------------------------------------------------------------------------- */
+
+static sl_tensor *scaled_tanh(const char *at, sl_tensor *x, struct function f)
+{
+	return sl_mul_scalar_at(at, sl_tanh_at(at, sl_mul_scalar_at(at, x, f.beta)), f.alpha);
+}
+static sl_tensor *affine(const char *at, sl_tensor *x, struct function f)
+{
+	return sl_add_scalar_at(at, sl_mul_scalar_at(at, x, f.alpha), f.beta);
+}
+static sl_tensor *hard_sigmoid(const char *at, sl_tensor *x, struct function f)
+{
+	return sl_minimum_scalar_at(at, sl_maximum_scalar_at(at, affine(at, x, f), 0), 1);
+}
+static sl_tensor *leaky(const char *at, sl_tensor *x, struct function f)
+{
+	return sl_add_at(at, sl_relu_at(at, x), sl_mul_scalar_at(at, sl_minimum_scalar_at(at, x, 0), f.alpha));
+}
+static sl_tensor *thresholded(const char *at, sl_tensor *x, struct function f)
+{
+	return sl_mul_at(at, x, sl_gt_scalar_at(at, x, f.alpha));
+}
+static sl_tensor *elu(const char *at, sl_tensor *x, struct function f)
+{
+	sl_tensor *below = sl_mul_scalar_at(at, sl_expm1_at(at, sl_minimum_scalar_at(at, x, 0)), f.alpha);
+	return sl_add_at(at, sl_relu_at(at, x), below);
+}
+#define PLAIN(name, call)                                                                                              \
+	static sl_tensor *name(const char *at, sl_tensor *x, struct function f)                                        \
+	{                                                                                                              \
+		(void)f;                                                                                               \
+		return call(at, x);                                                                                    \
+	}
+PLAIN(sigmoid, sl_sigmoid_at)
+PLAIN(hyperbolic, sl_tanh_at)
+PLAIN(relu, sl_relu_at)
+PLAIN(softsign, sl_softsign_at)
+PLAIN(softplus, sl_softplus_at)
+
+/* With the numbers that they have if the file gives none. */
+static const struct {
+	const char *name;
+	sl_tensor *(*apply)(const char *at, sl_tensor *x, struct function f);
+	int takes; /* of alpha and beta */
+	double alpha, beta;
+} functions[] = {
+        {"Sigmoid", sigmoid, 0, 0, 0},
+        {"Tanh", hyperbolic, 0, 0, 0},
+        {"Relu", relu, 0, 0, 0},
+        {"Softsign", softsign, 0, 0, 0},
+        {"Softplus", softplus, 0, 0, 0},
+        {"Affine", affine, 2, 1, 0},
+        {"LeakyRelu", leaky, 1, 0.01, 0},
+        {"ThresholdedRelu", thresholded, 1, 1, 0},
+        {"ScaledTanh", scaled_tanh, 2, 1, 1},
+        {"HardSigmoid", hard_sigmoid, 2, 0.2, 0.5},
+        {"Elu", elu, 1, 1, 0},
+};
+enum { FUNCTIONS = sizeof functions / sizeof *functions };
+
+static int function_named(const char *name)
+{
+	int i = 0;
+	while (i < FUNCTIONS && strcasecmp(functions[i].name, name)) i++;
+	return i;
+}
+
+static sl_tensor *apply(const struct layer *l, int which, sl_tensor *x)
+{
+	struct function f = l->f[which];
+	bool into_gate = l->gates != 4 || which < 2; /* the cell's values are not cut */
+	if (x && l->clip > 0 && into_gate) x = sl_clip_at(l->c->at, x, -l->clip, l->clip);
+	return x ? functions[function_named(f.name)].apply(l->c->at, x, f) : NULL;
+}
+
+/* ---- steps ------------------------------------------------------------------------------------------------------- */
+
+/* Gate k of a, with what it sees of the cell. */
+static sl_tensor *peeping(const struct layer *l, sl_tensor *a, int k, sl_tensor *cell)
+{
+	sl_tensor *x = gate(l, a, k);
+	return l->peep[k] ? sl_add_at(l->c->at, x, sl_mul_at(l->c->at, cell, l->peep[k])) : x;
+}
+
 /* Gates i, o, f, c. */
 static void step_lstm(struct layer *l, sl_tensor *x)
 {
 	const char *at = l->c->at;
 	sl_tensor *a = sl_add_at(at, x, sl_linear_at(at, l->h, l->r, NULL, (struct sl_linear_opts){.tw = true}));
-	sl_tensor *i = sl_sigmoid_at(at, gate(l, a, 0)), *o = sl_sigmoid_at(at, gate(l, a, 1)),
-	          *f = sl_sigmoid_at(at, gate(l, a, 2));
-	sl_tensor *fresh = sl_mul_at(at, i, sl_tanh_at(at, gate(l, a, 3)));
+	sl_tensor *i = apply(l, 0, peeping(l, a, 0, l->cell)), *f = NULL;
+	if (l->coupled) f = sl_rsub_scalar_at(at, i, 1);
+	else f = apply(l, 0, peeping(l, a, 2, l->cell));
+	sl_tensor *fresh = sl_mul_at(at, i, apply(l, 1, gate(l, a, 3)));
 	l->cell = sl_add_at(at, sl_mul_at(at, f, l->cell), fresh);
-	l->h = sl_mul_at(at, o, sl_tanh_at(at, l->cell));
+	sl_tensor *o = apply(l, 0, peeping(l, a, 1, l->cell));
+	l->h = sl_mul_at(at, o, apply(l, 2, l->cell));
 }
 
 /* Gates z, r, h: the state is reset before or after its product. */
@@ -61,10 +159,10 @@ static void step_gru(struct layer *l, sl_tensor *x)
 	sl_tensor *all = l->before ? sl_linear_at(at, l->h, l->r, l->rb, rows)
 	                           : sl_linear_at(at, l->h, sl_slice_at(at, l->r, 0, 0, 2 * u, 1), NULL, rows);
 	a = sl_add_at(at, sl_slice_at(at, x, 1, 0, 2 * u, 1), sl_slice_at(at, all, 1, 0, 2 * u, 1));
-	sl_tensor *z = sl_sigmoid_at(at, gate(l, a, 0)), *r = sl_sigmoid_at(at, gate(l, a, 1));
+	sl_tensor *z = apply(l, 0, gate(l, a, 0)), *r = apply(l, 0, gate(l, a, 1));
 	if (l->before) hidden = sl_mul_at(at, r, gate(l, all, 2));
 	else hidden = sl_linear_at(at, sl_mul_at(at, r, l->h), part(l, l->r, 0, 2, u), NULL, rows);
-	sl_tensor *n = sl_tanh_at(at, sl_add_at(at, gate(l, x, 2), hidden));
+	sl_tensor *n = apply(l, 1, sl_add_at(at, gate(l, x, 2), hidden));
 	l->h = sl_add_at(at, n, sl_mul_at(at, z, sl_sub_at(at, l->h, n)));
 }
 
@@ -72,7 +170,7 @@ static void step_rnn(struct layer *l, sl_tensor *x)
 {
 	const char *at = l->c->at;
 	sl_tensor *a = sl_add_at(at, x, sl_linear_at(at, l->h, l->r, NULL, (struct sl_linear_opts){.tw = true}));
-	l->h = l->relu ? sl_relu_at(at, a) : sl_tanh_at(at, a);
+	l->h = apply(l, 0, a);
 }
 
 static sl_tensor *zero_state(const struct layer *l)
@@ -180,24 +278,61 @@ static sl_tensor *run_whole(struct layer *l, bool backwards)
 
 /* ---- the node ---------------------------------------------------------------------------------------------------- */
 
-/* Unusual attributes are refused. */
-static void check(struct slp_onnx_call *c, struct layer *l)
+/* Number i of an attribute that has some numbers, or this. */
+static double number_of(struct slp_onnx_call *c, const char *attribute, size_t i, double otherwise)
 {
-	static const char *const usual[] = {"Tanh", "Sigmoid", "Tanh", "Tanh"};
+	const SlpOnnx__AttributeProto *a = slp_onnx_attr(c, attribute);
+	return a && i < a->n_floats ? (double)a->floats[i] : otherwise;
+}
+
+/* The function at a place of the attribute; FUNCTIONS: unknown; -1: the attribute ends before. */
+static int function_at(struct slp_onnx_call *c, size_t place)
+{
 	const SlpOnnx__AttributeProto *a = slp_onnx_attr(c, "activations");
-	int each = l->gates == 4 ? 3 : l->gates == 3 ? 2 : 1;
-	if (slp_onnx_attr(c, "clip")) slp_onnx_call_fail(c, SL_EUNSUPPORTED, "attribute clip is not supported");
-	if (slp_onnx_attr_int(c, "input_forget", 0))
-		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "attribute input_forget is not supported");
-	if (slp_onnx_has(c, 7)) slp_onnx_call_fail(c, SL_EUNSUPPORTED, "peepholes (input 7) are not supported");
-	for (size_t i = 0; a && i < a->n_strings; i++) {
-		const char *wanted = l->gates == 1 ? (i && l->relu ? "Relu" : "Tanh") : usual[1 + i % (size_t)each];
-		bool relu = l->gates == 1 && a->strings[i].len == 4 && !memcmp(a->strings[i].data, "Relu", 4);
-		if (relu && (i == 0 || l->relu)) l->relu = true;
-		else if (a->strings[i].len != strlen(wanted) || memcmp(a->strings[i].data, wanted, strlen(wanted)))
-			slp_onnx_call_fail(c, SL_EUNSUPPORTED,
-			                   "activations other than the usual ones are not supported");
+	char text[32] = "";
+	if (!a || place >= a->n_strings) return -1;
+	size_t n = a->strings[place].len < sizeof text - 1 ? a->strings[place].len : sizeof text - 1;
+	memcpy(text, a->strings[place].data, n);
+	int f = function_named(text);
+	if (f == FUNCTIONS) slp_onnx_call_fail(c, SL_EUNSUPPORTED, "activation \"%.31s\" is not supported", text);
+	return f;
+}
+
+/* Function k of a direction, which has `each`; the names of all directions follow each other, and so do the numbers of
+ * those that take any. */
+static void read_function(struct slp_onnx_call *c, struct layer *l, int direction, int each, int k)
+{
+	size_t place = (size_t)(direction * each + k), alphas = 0, betas = 0;
+	const char *usual = l->gates == 1 || k ? "Tanh" : "Sigmoid";
+	for (size_t i = 0; i < place && !c->failed; i++) {
+		int before = function_at(c, i);
+		if (before >= 0 && !c->failed)
+			alphas += functions[before].takes > 0, betas += functions[before].takes > 1;
 	}
+	int f = c->failed ? FUNCTIONS : function_at(c, place);
+	if (f < 0) f = function_named(usual);
+	if (c->failed) return;
+	l->f[k] = (struct function){functions[f].name, functions[f].alpha, functions[f].beta};
+	if (functions[f].takes > 0) l->f[k].alpha = number_of(c, "activation_alpha", alphas, functions[f].alpha);
+	if (functions[f].takes > 1) l->f[k].beta = number_of(c, "activation_beta", betas, functions[f].beta);
+	bool plain_rnn = l->gates == 1 && !strcmp(functions[f].name, "Relu");
+	l->relu = plain_rnn;
+	if (!plain_rnn && strcmp(functions[f].name, usual)) l->whole = false;
+}
+
+/* What this direction computes; anything unusual is computed step by step. */
+static void read_functions(struct slp_onnx_call *c, struct layer *l, int direction)
+{
+	int each = l->gates == 4 ? 3 : l->gates == 3 ? 2 : 1;
+	l->whole = l->gates != 3 || l->before;
+	for (int k = 0; k < each && !c->failed; k++) read_function(c, l, direction, each, k);
+	l->clip = slp_onnx_attr_float(c, "clip", 0);
+	l->coupled = slp_onnx_attr_int(c, "input_forget", 0) != 0;
+	sl_tensor *p = l->gates == 4 ? of_direction(c, 7, direction) : NULL;
+	if (p && (sl_tensor_shape(p).ndim != 1 || sl_tensor_shape(p).dim[0] != 3 * l->units))
+		slp_onnx_call_fail(c, SL_ESHAPE, "peepholes that do not fit %lld units", (long long)l->units);
+	for (int k = 0; k < 3 && !c->failed; k++) l->peep[k] = p ? part(l, p, 0, k, l->units) : NULL;
+	if (l->clip > 0 || l->coupled || p) l->whole = false;
 }
 
 /* How long each sequence is, unless it is known that all have all steps. */
@@ -250,7 +385,8 @@ static void run_directions(struct layer *l, sl_tensor *x, int directions, bool r
 	sl_tensor *y[2] = {NULL}, *h[2] = {NULL}, *cell[2] = {NULL};
 	sl_shape state = SL_SHAPE(1, l->batch, l->units);
 	for (int d = 0; d < directions && !c->failed; d++) {
-		if (!prepare(l, x, d)) {
+		read_functions(c, l, d);
+		if (c->failed || !prepare(l, x, d)) {
 			c->failed = true;
 			return;
 		}
@@ -283,9 +419,7 @@ void slp_onnx_import_recurrent(struct slp_onnx_call *c)
 	l.before = l.gates == 3 && slp_onnx_attr_int(c, "linear_before_reset", 0) != 0;
 	if (batch_first && (slp_onnx_has(c, 5) || slp_onnx_has(c, 6)))
 		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "layout 1 with an initial state is not supported");
-	check(c, &l);
 	read_lengths(c, &l);
-	l.whole = l.gates != 3 || l.before;
 	if (!c->failed && batch_first) turn_states(c);
 	if (c->failed) return;
 	sl_tensor *x = slp_onnx_tensor(c, 0);

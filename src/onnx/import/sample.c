@@ -1,7 +1,7 @@
 /* ONNX operators, computed: pixels at the positions of a grid. */
 #include <math.h>
 
-#include "onnx/model/call.h"
+#include "onnx/import/window.h"
 #include "op.h"
 #include "starling/arithmetic.h"
 #include "starling/elementwise.h"
@@ -20,8 +20,8 @@ struct taps {
 struct sampling {
 	const char *at;
 	enum border border;
-	bool corners;
-	int taps; /* 1: nearest, 2: linear, 4: cubic */
+	bool corners, absolute; /* absolute: places are numbers of elements */
+	int taps;               /* 1: nearest, 2: linear, 4: cubic */
 };
 
 /* ---- along one axis of n elements -------------------------------------------------------------------------------- */
@@ -53,6 +53,7 @@ static sl_tensor *inside(const struct sampling *s, sl_tensor *x, double n)
 /* -1 and 1 are the centers of the outer elements, or their outer edges. */
 static sl_tensor *denormalised(const struct sampling *s, sl_tensor *g, double n)
 {
+	if (s->absolute) return g;
 	if (s->corners) return sl_mul_scalar_at(s->at, sl_add_scalar_at(s->at, g, 1), (n - 1) / 2);
 	g = sl_mul_scalar_at(s->at, sl_add_scalar_at(s->at, g, 1), n / 2);
 	return sl_sub_scalar_at(s->at, g, 0.5);
@@ -203,6 +204,110 @@ void slp_onnx_import_grid_sample(struct slp_onnx_call *c)
 	t = t ? sl_reshape_at(c->at, t, y) : NULL;
 	if (t) slp_onnx_set_output_value(c, 0, slp_onnx_axis_moved(c, (struct slp_onnx_value){.t = t}, y.ndim - 1, 1));
 	else c->failed = true;
+}
+
+/* ---- deformable convolutions ------------------------------------------------------------------------------------- */
+
+/* X. Zhu et al., "Deformable ConvNets v2", 2019: each element of the kernel has its own offset at each place. */
+struct deformed {
+	struct slp_onnx_call *c;
+	struct slp_onnx_window w;
+	sl_shape x, out;  /* (n, channels, height, width) */
+	int group, parts; /* of channels: in products, with the same offsets */
+	sl_tensor *t, *offset, *mask;
+};
+
+/* The offsets of a kernel element, along an axis, and the places that they shift: (n, height, width). */
+static sl_tensor *shifted(const struct deformed *d, int tap, int part, int axis)
+{
+	const char *at = d->c->at;
+	int a = slp_onnx_window_place(2, axis);
+	int64_t taps = d->w.kernel[slp_onnx_window_place(2, 0)] * d->w.kernel[slp_onnx_window_place(2, 1)];
+	int64_t columns = d->w.kernel[slp_onnx_window_place(2, 1)], element = axis ? tap % columns : tap / columns;
+	int64_t channel = (part * taps + tap) * 2 + axis, n = d->out.dim[2 + axis];
+	struct sl_make make = {sl_tensor_dtype(d->offset), sl_tensor_device(d->offset)};
+	double first = (double)(element * d->w.dilation[a] - d->w.begin[a]), step = (double)d->w.stride[a];
+	sl_tensor *place = sl_arange_at(at, first, first + step * ((double)n - 0.5), step, make);
+	place = place ? sl_reshape_at(at, place, axis ? SL_SHAPE(1, 1, n) : SL_SHAPE(1, n, 1)) : NULL;
+	sl_tensor *o = place ? sl_slice_at(at, d->offset, 1, channel, channel + 1, 1) : NULL;
+	o = o ? sl_reshape_at(at, o, SL_SHAPE(d->x.dim[0], d->out.dim[2], d->out.dim[3])) : NULL;
+	return o ? sl_add_at(at, o, place) : NULL;
+}
+
+/* What a kernel element sees of a part of the channels: (places, channels). */
+static sl_tensor *seen_by(const struct deformed *d, int tap, int part)
+{
+	const struct sampling s = {.at = d->c->at, .absolute = true, .taps = 2};
+	int64_t taps = d->w.kernel[slp_onnx_window_place(2, 0)] * d->w.kernel[slp_onnx_window_place(2, 1)];
+	int64_t each = d->x.dim[1] / d->parts, channel = part * taps + tap;
+	sl_tensor *grid[] = {shifted(d, tap, part, 1), shifted(d, tap, part, 0)};
+	sl_shape one = SL_SHAPE(d->x.dim[0], d->out.dim[2], d->out.dim[3], 1);
+	for (int i = 0; i < 2; i++) grid[i] = grid[i] ? sl_reshape_at(s.at, grid[i], one) : NULL;
+	sl_tensor *g = grid[0] && grid[1] ? sl_concat_at(s.at, grid, 2, 3) : NULL;
+	sl_tensor *x = g ? sl_slice_at(s.at, d->t, 1, part * each, (part + 1) * each, 1) : NULL;
+	sl_tensor *y = x ? sampled(d->c, &s, x, g) : NULL;
+	sl_tensor *m = y && d->mask ? sl_slice_at(s.at, d->mask, 1, channel, channel + 1, 1) : NULL;
+	if (y && d->mask) y = m ? sl_mul_at(s.at, y, sl_reshape_at(s.at, m, SL_SHAPE(-1, 1))) : NULL;
+	return y;
+}
+
+/* Its share of the result, (places, channels): the product with the kernel element of each group. */
+static sl_tensor *share_of_tap(const struct deformed *d, int tap, sl_tensor *kernel)
+{
+	enum { MOST = 64 };
+	const char *at = d->c->at;
+	sl_tensor *list[MOST];
+	sl_shape k = sl_tensor_shape(kernel);
+	for (int i = 0; i < d->parts; i++)
+		if (!(list[i] = seen_by(d, tap, i))) return NULL;
+	sl_tensor *x = d->parts > 1 ? sl_concat_at(at, list, d->parts, 1) : list[0];
+	sl_tensor *w = sl_slice_at(at, sl_reshape_at(at, kernel, SL_SHAPE(k.dim[0], k.dim[1], -1)), 2, tap, tap + 1, 1);
+	w = w ? sl_reshape_at(at, w, SL_SHAPE(k.dim[0], k.dim[1])) : NULL;
+	int64_t out = k.dim[0] / d->group;
+	for (int i = 0; i < d->group && x && w; i++) {
+		sl_tensor *rows = sl_slice_at(at, x, 1, i * k.dim[1], (i + 1) * k.dim[1], 1);
+		list[i] = rows ? sl_linear_at(at, rows, sl_slice_at(at, w, 0, i * out, (i + 1) * out, 1), NULL,
+		                              (struct sl_linear_opts){.tw = true})
+		               : NULL;
+		if (!list[i]) return NULL;
+	}
+	return x && w ? sl_concat_at(at, list, d->group, 1) : NULL;
+}
+
+static bool read_deformed(struct slp_onnx_call *c, struct deformed *d)
+{
+	enum { MOST = 64 };
+	sl_shape kernel = slp_onnx_shape(c, 1), o = slp_onnx_shape(c, 2);
+	*d = (struct deformed){.c = c, .x = slp_onnx_shape(c, 0), .out = o};
+	d->group = slp_onnx_attr_small(c, "group", 1, 1, MOST);
+	d->parts = slp_onnx_attr_small(c, "offset_group", 1, 1, MOST);
+	if (!c->failed && (d->x.ndim != 4 || kernel.ndim != 4 || o.ndim != 4 || d->x.dim[1] % d->parts ||
+	                   kernel.dim[0] % d->group || kernel.dim[1] * d->group != d->x.dim[1] ||
+	                   o.dim[0] != d->x.dim[0] || o.dim[1] != 2 * d->parts * kernel.dim[2] * kernel.dim[3]))
+		slp_onnx_call_fail(c, SL_ESHAPE, "offsets or weights that do not fit the images");
+	if (c->failed || !slp_onnx_window_read(c, d->x, &kernel, &d->w)) return false;
+	d->out.dim[1] = kernel.dim[0];
+	d->t = slp_onnx_tensor(c, 0), d->offset = slp_onnx_tensor(c, 2), d->mask = slp_onnx_tensor(c, 4);
+	if (!d->t || !d->offset) c->failed = true; /* and recorded */
+	return !c->failed;
+}
+
+void slp_onnx_import_deform_conv(struct slp_onnx_call *c)
+{
+	struct deformed d;
+	sl_tensor *kernel = slp_onnx_tensor(c, 1), *bias = slp_onnx_tensor(c, 3), *sum = NULL;
+	if (!read_deformed(c, &d) || !kernel) return;
+	int taps = (int)(sl_tensor_shape(kernel).dim[2] * sl_tensor_shape(kernel).dim[3]);
+	for (int i = 0; i < taps && !c->failed; i++) {
+		sl_tensor *part = share_of_tap(&d, i, kernel);
+		sum = i && part ? sl_add_at(c->at, sum, part) : part;
+		if (!sum) c->failed = true; /* and recorded */
+	}
+	if (sum && bias) sum = sl_add_at(c->at, sum, bias);
+	sl_shape last = SL_SHAPE(d.out.dim[0], d.out.dim[2], d.out.dim[3], d.out.dim[1]);
+	sum = sum ? sl_reshape_at(c->at, sum, last) : NULL;
+	if (sum) slp_onnx_set_output_value(c, 0, slp_onnx_axis_moved(c, (struct slp_onnx_value){.t = sum}, 3, 1));
+	else c->failed = true; /* and recorded */
 }
 
 /* ---- affine grids ------------------------------------------------------------------------------------------------ */

@@ -116,6 +116,26 @@ void slp_onnx_import_concat_from_sequence(struct slp_onnx_call *c)
 	free(list);
 }
 
+/* ---- optionals: the value itself, or none ------------------------------------------------------------------------- */
+
+void slp_onnx_import_optional(struct slp_onnx_call *c)
+{
+	if (slp_onnx_has(c, 0)) slp_onnx_set_output_value(c, 0, c->in[0]);
+}
+
+void slp_onnx_import_optional_element(struct slp_onnx_call *c)
+{
+	if (slp_onnx_has(c, 0)) slp_onnx_set_output_value(c, 0, c->in[0]);
+	else slp_onnx_call_fail(c, SL_EFORMAT, "its optional has no value");
+}
+
+void slp_onnx_import_has_element(struct slp_onnx_call *c)
+{
+	struct slp_onnx_known *k = slp_onnx_known_new(c->made, SL_BOOL, SL_SCALAR);
+	if (k) k->v[0].i = slp_onnx_has(c, 0);
+	slp_onnx_set_output_value(c, 0, (struct slp_onnx_value){.known = k});
+}
+
 /* Sizes of parts: each its own, or all the same but for the last one; none: 1, and no such axis is left. */
 void slp_onnx_import_split_to_sequence(struct slp_onnx_call *c)
 {

@@ -130,11 +130,11 @@ sl_tensor *slp_onnx_tensor(struct slp_onnx_call *c, int i)
 
 const struct slp_onnx_known *slp_onnx_known_in(struct slp_onnx_call *c, int i)
 {
-	if (slp_onnx_has(c, i) && c->in[i].known) return c->in[i].known;
-	if (slp_onnx_has(c, i))
-		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "input %d (\"%.100s\") depends on values that a run computes", i,
-		                   c->node->input[i]);
-	else slp_onnx_call_fail(c, SL_EFORMAT, "has no input %d", i);
+	char what[32];
+	if (slp_onnx_has(c, i) && slp_onnx_can_read(&c->in[i])) return c->in[i].known = slp_onnx_read(c, c->in[i]);
+	snprintf(what, sizeof what, "input %d", i);
+	if (slp_onnx_has(c, i) && !c->in[i].sequence) slp_onnx_cannot_read(c, what, c->node->input[i]);
+	else slp_onnx_call_fail(c, SL_EFORMAT, "has no %s", what);
 	return NULL;
 }
 

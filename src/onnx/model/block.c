@@ -106,6 +106,7 @@ static bool run_node(struct slp_onnx_run *r, const struct slp_onnx_node *n)
 		c.in[i] = r->values[n->in[i]];
 	}
 	bool shifted = !slp_onnx_takes_bytes(n->op) && slp_onnx_plain_inputs(&c), widened = slp_onnx_widen(&c);
+	slp_onnx_align_old(&c);
 	if (!c.failed) n->op->import(&c);
 	if (!c.failed) slp_onnx_set_types(&c, widened);
 	if (!c.failed && shifted) slp_onnx_shift_results(&c);

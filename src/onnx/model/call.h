@@ -111,7 +111,7 @@ static inline bool slp_onnx_has(const struct slp_onnx_call *c, int i)
 /* Input i as a tensor; NULL if it is missing, or after an error. */
 sl_tensor *slp_onnx_tensor(struct slp_onnx_call *c, int i);
 sl_tensor *slp_onnx_as_tensor(struct slp_onnx_call *c, struct slp_onnx_value v);
-/* Input i, which must be known. */
+/* Input i, which must be known, or is read from the run. */
 const struct slp_onnx_known *slp_onnx_known_in(struct slp_onnx_call *c, int i);
 /* Numbers of input i, or of the attribute that earlier operator sets had: at most `max`; returns their number, -1:
  * neither exists. */
@@ -178,6 +178,15 @@ bool slp_onnx_is_few(sl_shape shape);
 struct slp_onnx_known *slp_onnx_known_strided(struct slp_onnx_call *c, const struct slp_onnx_known *k, sl_shape shape,
                                               int64_t first, const int64_t *steps);
 
+/* ---- values that a run computes (reading.c) ------------------------------------------------------------------------ */
+
+/* Waits for a value; NULL after an error. */
+struct slp_onnx_known *slp_onnx_read(struct slp_onnx_call *c, struct slp_onnx_value v);
+/* Whether it has, or will have, values: not while a program is traced. */
+bool slp_onnx_can_read(const struct slp_onnx_value *v);
+/* Records that it cannot be read. */
+void slp_onnx_cannot_read(struct slp_onnx_call *c, const char *what, const char *name);
+
 /* ---- functions of values: of known ones while they are few, else of tensors (values.c) --------------------------- */
 
 struct slp_onnx_value slp_onnx_reshaped(struct slp_onnx_call *c, struct slp_onnx_value v, sl_shape shape);
@@ -215,6 +224,8 @@ int slp_onnx_type_of(const struct slp_onnx_value *v);
 /* An integer without the bits that the type of this number lacks, in two's complement (import/elementwise.c). */
 struct slp_onnx_value slp_onnx_wrapped(struct slp_onnx_call *c, struct slp_onnx_value v, int type);
 
+/* Shapes the second operand where an operator set before 7 aligns it in another way (import/old.c). */
+void slp_onnx_align_old(struct slp_onnx_call *c);
 /* Applies an operator of two inputs: "Add", "Mul", …  After an error the value is empty, and the call has failed. */
 struct slp_onnx_value slp_onnx_binary(struct slp_onnx_call *c, const char *operator, struct slp_onnx_value a,
                                       struct slp_onnx_value b);

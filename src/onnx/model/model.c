@@ -6,7 +6,7 @@
 #include "runtime/text.h"
 #include "starling/io.h"
 
-enum { FIRST_OPSET = 7, LAST_OPSET = 28 };
+enum { FIRST_OPSET = 1, LAST_OPSET = 28 };
 
 #define fail(p, ...) slp_file_fail((p)->f, __VA_ARGS__)
 
@@ -215,25 +215,12 @@ static void mark_needed(struct slp_onnx_model *m, const struct slp_onnx_graph *g
 	}
 }
 
-/* The advice about an operator that no function can compute: the size of its result depends on its values. */
-static const char *advice_for(const char *operator)
-{
-	static const char *const sized[] = {"NonMaxSuppression", "Unique", "Compress"};
-	for (size_t i = 0; i < sizeof sized / sizeof *sized; i++)
-		if (!strcmp(sized[i], operator))
-			return "; the size of such an operator's result depends on values: end the network "
-			       "before it "
-			       "(.output, or SL_OUTPUTS), and do the rest in the program";
-	return "";
-}
-
 /* The operators that are not known, with their nodes, as "Warp (a, b), Weft (c)". */
 static bool report_unknown(struct slp_onnx_parsing *p)
 {
 	struct slp_onnx_model *m = p->m;
 	enum { MOST = 32 };
 	char text[400] = "";
-	const char *advice = "";
 	size_t used = 0;
 	int operators = 0;
 	for (int i = 0; i < m->nnodes; i++) {
@@ -245,7 +232,6 @@ static bool report_unknown(struct slp_onnx_parsing *p)
 			         !strcmp(m->nodes[k].proto->op_type, n->op_type);
 		if (before) continue;
 		if (++operators == MOST) break;
-		if (!*advice) advice = advice_for(n->op_type);
 		if (used < sizeof text - 80)
 			used += (size_t)snprintf(text + used, sizeof text - used, "%s%.40s (", used ? ", " : "",
 			                         n->op_type);
@@ -261,16 +247,25 @@ static bool report_unknown(struct slp_onnx_parsing *p)
 			used += (size_t)snprintf(text + used, sizeof text - used, count > 4 ? " and %d more)" : ")",
 			                         count - 4);
 	}
-	return !operators || fail(p, SL_EUNSUPPORTED, "%d operator%s not supported: %s%s", operators,
-	                          operators > 1 ? "s are" : " is", text, advice);
+	return !operators || fail(p, SL_EUNSUPPORTED, "%d operator%s not supported: %s", operators,
+	                          operators > 1 ? "s are" : " is", text);
 }
 
-static bool is_among(const char *name, const char *list)
+/* Whether a list has the name; NAME<7 is there in operator sets before 7. */
+static bool is_among(const char *name, const char *list, int opset)
 {
 	size_t n = strlen(name);
 	for (const char *at = list; n && (at = strstr(at, name)); at += n)
-		if ((at == list || at[-1] == ' ') && (!at[n] || at[n] == ' ')) return true;
+		if ((at == list || at[-1] == ' ') &&
+		    (!at[n] || at[n] == ' ' || (at[n] == '<' && opset < at[n + 1] - '0')))
+			return true;
 	return false;
+}
+
+/* What every operator may have: sets before 6 said which inputs may be overwritten. */
+static bool is_hint(const char *name, int opset)
+{
+	return opset < 6 && !strcmp(name, "consumed_inputs");
 }
 
 /* An attribute that the operator lacks means something that Starling does not know. */
@@ -279,7 +274,7 @@ static bool check_attributes(struct slp_onnx_parsing *p, const struct slp_onnx_n
 	const struct slp_onnx_op *own = slp_onnx_op_find(n->proto->op_type);
 	for (size_t i = 0; i < n->proto->n_attribute; i++) {
 		const char *name = n->proto->attribute[i]->name;
-		if (name && !is_among(name, own->attributes))
+		if (name && !is_among(name, own->attributes, p->m->opset) && !is_hint(name, p->m->opset))
 			return fail(p, SL_EFORMAT,
 			            "node \"%.100s\" has the attribute \"%.60s\", which %.60s does not take",
 			            slp_onnx_node_name(n->proto), name, own->name);

@@ -68,7 +68,7 @@ sl_device slp_auto_foreseen(sl_device device)
 	return d->gpus && d->shard >= 0 ? sl_gpu(d->shard % d->gpus) : device;
 }
 
-/* ---- what is expected -------------------------------------------------------------------------------------------- */
+/* ---- expected times ---------------------------------------------------------------------------------------------- */
 
 static const struct slp_buffer *buffer_of(const struct slp_slot *s)
 {
@@ -90,7 +90,7 @@ static double transfer(const struct slp_buffer *b, int gpu)
 	return l->latency + (double)b->bytes / l->bandwidth;
 }
 
-/* When the last operand is there; they travel one after the other. */
+/* The arrival of the last operand; operands travel one after the other. */
 static double arrival(const struct slp_segment *seg, int gpu)
 {
 	double ready = 0, travels = 0;

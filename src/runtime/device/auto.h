@@ -12,13 +12,21 @@ struct slp_segment;
 void slp_auto_start(bool placed);
 int slp_auto_gpus(void); /* among which tasks are placed; 0: the policy places them on all workers */
 
-/* What the calling thread submits belongs to a step whose shards are dealt to GPUs. */
+/* The calling thread submits a step whose shards are dealt to GPUs. */
 struct slp_auto_deal {
 	int gpus;  /* the first ones; 0: each task is placed by itself */
 	int most;  /* that the step may ever use */
 	int shard; /* whose program it is; -1: of all shards together */
 };
 extern _Thread_local struct slp_auto_deal slp_auto_deal;
+static inline void slp_auto_deal_restore(const struct slp_auto_deal *before)
+{
+	slp_auto_deal = *before;
+}
+/* Stands before changes of slp_auto_deal: it is as before at the end of the C scope. */
+#define SLP_AUTO_DEAL_SCOPE()                                                                                          \
+	__attribute__((cleanup(slp_auto_deal_restore), unused)) const struct slp_auto_deal slp_auto_deal_before_ =     \
+	        slp_auto_deal
 
 /* Where a program for GPUs on `auto` will run, as far as that is known before its tasks are submitted; else `device`. */
 sl_device slp_auto_foreseen(sl_device device);

@@ -5,7 +5,7 @@
 #include "runtime/compat.h"
 #include "runtime/device/cores.h"
 #include "runtime/engine.h"
-#include "runtime/environment.h"
+#include "runtime/settings/environment.h"
 
 #include <ctype.h>
 #include <omp.h>

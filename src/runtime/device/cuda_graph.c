@@ -333,7 +333,7 @@ static enum change change_graph(const struct slp_graph_run *r, struct worker *w,
 
 /* ---- the graph for a run ----------------------------------------------------------------------------------------- */
 
-/* That with the fewest other calls; NULL: none. */
+/* The graph with the fewest other calls; NULL: none. */
 static struct graph *nearest(const struct slp_graph_run *r, struct code *c, int *different)
 {
 	struct graph *best = NULL;

@@ -210,7 +210,7 @@ bool slp_cudnn_graph(void)
 	return handles[starpu_worker_get_id()].dnn_graph;
 }
 
-/* All work of a worker is on one stream, so the zeros are there before the first kernel that counts. */
+/* All work of a worker is on one stream, so the zeros are written before the first kernel that counts. */
 unsigned *slp_arrivals(const struct slp_kernel *k)
 {
 	struct handles *h = &handles[starpu_worker_get_id()];

@@ -114,7 +114,7 @@ void slp_idle_submitted(sl_device device)
 	slp_idle_wake_worker(worker);
 }
 
-/* Those with tasks that may have waited for this one. */
+/* Wakes workers whose tasks may have waited for this one. */
 void slp_idle_ended(sl_device device)
 {
 	atomic_fetch_sub(tasks_of(worker_of(device)), 1);

@@ -17,7 +17,7 @@
 #include "runtime/device/idle.h"
 #include "runtime/device/team.h"
 #include "runtime/engine.h"
-#include "runtime/environment.h"
+#include "runtime/settings/environment.h"
 
 struct team {
 	int index, threads;

@@ -42,7 +42,7 @@ void slp_tune_say(const char *key, const char *way, double us)
 
 #include "alloc.h"
 #include "runtime/compat.h"
-#include "runtime/environment.h"
+#include "runtime/settings/environment.h"
 
 enum { LINE = SLP_TUNE_KEY + SLP_TUNE_TEXT + 64, BUCKETS = 256, DEVICES = 64 };
 

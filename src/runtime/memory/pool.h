@@ -12,7 +12,7 @@ void slp_pool_put(struct slp_buffer *b);
 /* Takes one out; NULL: none.  An idle one: */
 struct slp_buffer *slp_pool_idle(int pool, int cls);
 struct slp_buffer *slp_pool_largest(void); /* of all idle ones of the first device that has any */
-/* One that tasks still use: the one put in last, or first. */
+/* A buffer that tasks still use: the one put in last, or first. */
 struct slp_buffer *slp_pool_newest(int pool, int cls);
 struct slp_buffer *slp_pool_oldest(int pool, int cls);
 

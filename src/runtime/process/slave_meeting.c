@@ -142,7 +142,7 @@ static bool is_starpus(int fd)
 	return a.ss_family == AF_INET && ((struct sockaddr_in *)&a)->sin_port == htons((uint16_t)atoi(meeting.port));
 }
 
-/* Its socket for slaves on this machine is there a moment later. */
+/* The master's socket for slaves on this machine exists a moment later. */
 static bool is_local(int fd)
 {
 	int listens = 0, domain = 0;

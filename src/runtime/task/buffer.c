@@ -100,7 +100,7 @@ bool slp_buffer_owns_memory(void)
 	return !slp_engine.ngpus && !sl_is_simulated();
 }
 
-/* Releases unneeded memory, then waits for tasks; false: there is nothing to release or to wait for. */
+/* Releases unneeded memory, then waits for tasks; false: no memory to release, no task in flight. */
 static bool make_room(size_t bytes)
 {
 	slp_pool_settle();
@@ -188,7 +188,7 @@ static void *handle_room(void)
 
 /* ---- making them ------------------------------------------------------------------------------------------------- */
 
-/* Each with room for a handle: its memory, as long as it is reserved. */
+/* Makes reserved buffers, each with memory for a handle, until there are n. */
 bool slp_buffer_reserve(int n)
 {
 	while (nreserve < n) {
@@ -260,7 +260,7 @@ static struct slp_buffer *create_pooled(sl_device device, int cls, bool reserved
 }
 
 static struct {
-	bool grows;    /* with what the program holds: SL_RUNAHEAD_BYTES is not set */
+	bool grows;    /* with the program's memory: SL_RUNAHEAD_BYTES is not set */
 	size_t memory; /* a quarter of the least device's */
 } limit;
 
@@ -356,7 +356,7 @@ void slp_buffer_dead(struct slp_buffer *b)
 	starpu_data_invalidate_submit(b->handle);
 }
 
-/* Nobody holds the buffer any more. */
+/* The last reference to the buffer is gone. */
 void slp_buffer_put(struct slp_buffer *b)
 {
 	if (b->adopted) {
@@ -433,7 +433,7 @@ void slp_buffer_reap(bool all)
 	}
 }
 
-/* Returns all adopted memory, also that of live tensors; no task is left. */
+/* Returns all adopted memory, including live tensors'; no task is left. */
 void slp_buffer_retire(void)
 {
 	slp_buffer_reap(true);
@@ -444,7 +444,7 @@ void slp_buffer_retire(void)
 	slp_buffer_reap(true);
 }
 
-/* Unregisters all remaining buffers, also those of live tensors; no task is left. */
+/* Unregisters all remaining buffers, including live tensors'; no task is left. */
 void slp_buffer_clear(void)
 {
 	while (everything) {

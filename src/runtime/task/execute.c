@@ -46,7 +46,7 @@ struct run {
 	struct slp_failure *tell; /* it runs for another process */
 	int ntell, max_tell;
 	bool elsewhere, for_master;
-	bool no_room; /* in a slave process, where nobody has looked for it before */
+	bool no_room; /* in a slave process, which does not check the size beforehand */
 };
 
 static char *scratch_of(const struct run *run)

@@ -28,10 +28,17 @@ void slp_turn_next(void)
 	if (policy.kind != UNUSED && !shares) atomic_fetch_add_explicit(&turn, 1, memory_order_relaxed);
 }
 
-void slp_turn_share(bool share)
+bool slp_turn_share(void)
 {
-	if (share) slp_turn_next();
-	shares = share;
+	bool before = shares;
+	slp_turn_next();
+	shares = true;
+	return before;
+}
+
+void slp_turn_unshare(const bool *before)
+{
+	shares = *before;
 }
 
 /* ---- heteroprio -------------------------------------------------------------------------------------------------- */

@@ -35,7 +35,11 @@ static inline void slp_level_leave(int outer)
 
 /* The calling thread runs a plan: the next turn begins, unless the runs of one step share it. */
 void slp_turn_next(void);
-void slp_turn_share(bool share);
+/* The next turn begins, which all runs until the end of the C scope share. */
+bool slp_turn_share(void);
+void slp_turn_unshare(const bool *before);
+#define SLP_TURN_SHARED()                                                                                              \
+	__attribute__((cleanup(slp_turn_unshare), unused)) const bool slp_turn_before_ = slp_turn_share()
 
 /* Before StarPU starts: has it call a policy as priorities need it; an error if it cannot. */
 enum sl_status slp_priority_prepare(const char *at, const char *policy, struct starpu_conf *conf);
@@ -43,7 +47,7 @@ enum sl_status slp_priority_prepare(const char *at, const char *policy, struct s
 void slp_priority_start(bool wanted);
 /* Whether tasks get any: the policy sorts by them, and there are several workers to share tasks. */
 bool slp_priority_is_used(void);
-/* That of a task of a level, in the present turn; whether it is bound to a worker is known already. */
+/* The priority of a task of this level in the present turn; whether it is bound to a worker is known already. */
 int slp_priority_of(int level, const struct starpu_task *task);
 
 #endif

@@ -21,7 +21,7 @@ static struct slp_type promoted_type(struct slp_type t)
 	return t;
 }
 
-/* Of a half type, in float32; as it is, it takes less. */
+/* The bytes of a float32 copy of an operand in a half type; other operands need none. */
 static size_t copy_bytes(const struct slp_type *t)
 {
 	return slp_is_half(t->dtype) ? slp_align((size_t)sl_shape_size(t->shape) * sizeof(float), 64) : 0;

@@ -39,7 +39,7 @@ static bool make(size_t bytes, struct slp_scratch *s)
 	return true;
 }
 
-/* One that is there already and not much too large. */
+/* Existing scratch that is not much too large. */
 static const struct slp_scratch *find(size_t bytes)
 {
 	for (int i = 0; i < count; i++)

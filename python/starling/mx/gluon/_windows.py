@@ -18,7 +18,7 @@ class Conv2D(_Layer):
             raise not_here(f"Conv2D(layout={layout!r})", "layout NCHW")
         inner = _nn.Conv2d(channels, kernel=kernel_size, stride=strides, pad=padding, dilation=dilation, groups=groups,
                            no_bias=not use_bias, activation=_activation(activation), in_channels=in_channels,
-                           weight_init=for_layer(weight_initializer), bias_init=for_layer(bias_initializer))
+                           weight_init=for_layer(weight_initializer), bias_init=for_layer(bias_initializer) if use_bias else None)
 
         def text(layer):
             known = _sizes(layer)[1]

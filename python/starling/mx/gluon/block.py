@@ -401,7 +401,7 @@ class HybridBlock(Block):
         """Runs the block as a compiled program from now on."""
         _only_hints(options)
         self._mark_compiled(active)
-        _blocks.Block.hybridize(self, active, static_alloc=static_alloc)  # static_shape would refuse a last, smaller batch; MXNet's does not
+        _blocks.Block.hybridize(self, active, static_alloc=static_alloc and active)  # static_shape would refuse a last, smaller batch; MXNet's does not
 
     def add_child(self, name, child):
         self._is_hybrid(child)

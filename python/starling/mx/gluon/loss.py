@@ -5,7 +5,7 @@ from ... import _ops as ops
 from ..._core import ShapeError, pointer
 from ..._tensor import Tensor
 from .._signed import as_mxnet as _as_mxnet
-from ..functions import ones_like
+from ..functions import numbers_of, ones_like
 from ..unsupported import missing
 from .._program import classify
 from .block import HybridBlock
@@ -160,8 +160,7 @@ class SoftmaxCrossEntropyLoss(Loss):
             return ops.sum(logs * _like(label, pred), axis) * -1
         if axis != pred.ndim - 1:
             pred = ops.transpose(pred, [i for i in range(pred.ndim) if i != axis] + [axis])
-        if "int32" not in str(label.dtype):
-            label = classify(ops.cast(label, "int32"), label)  # does not wrap around
+        label = numbers_of(label)  # does not wrap around
         label = label.reshape(pred.shape[:-1])
         if not self._from_logits:
             if pred.ndim == 2:
@@ -262,8 +261,8 @@ class CosineEmbeddingLoss(Loss):
     def hybrid_forward(self, F, input1, input2, label, sample_weight=None):
         cosine = ops.cosine_similarity(input1, _like(input2, input1), -1)
         cosine = cosine.reshape((-1, 1))
-        label = label.reshape((-1, 1))
-        loss = ops.where(label == 1, 1.0 - cosine, ops.relu(cosine - self._margin))
+        label = _like(label.reshape((-1, 1)), cosine)
+        loss = ops.where(label == 1, 1.0 - cosine, ops.relu(cosine - self._margin)) + (label - label)  # NaN stays NaN
         return classify(self._weighted(loss, sample_weight))
 
 

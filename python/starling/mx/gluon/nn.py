@@ -6,6 +6,7 @@ from .._signed import as_mxnet as _as_mxnet
 from .. import init as _init
 from .._program import classify
 from ..autograd import is_training, predict_mode
+from ..functions import numbers_of
 from ..init import for_layer, keep
 from ..layers import Dropout as _dropout
 from ..unsupported import missing, not_here
@@ -23,7 +24,7 @@ class Dense(_Layer):
                  bias_initializer="zeros", in_units=0, **common):
         _float32(dtype, "Dense")
         inner = _nn.Dense(units, activation=_activation(activation), no_bias=not use_bias, no_flatten=not flatten,
-                          in_units=in_units, weight_init=for_layer(weight_initializer), bias_init=for_layer(bias_initializer))
+                          in_units=in_units, weight_init=for_layer(weight_initializer), bias_init=for_layer(bias_initializer) if use_bias else None)
 
         def text(layer):
             known = _sizes(layer)[1] if len(_sizes(layer)) > 1 else 0
@@ -269,7 +270,7 @@ class Embedding(_Layer):
 
     def __call__(self, x):
         # MXNet also takes words as floats.
-        return super().__call__(x if "int32" in str(getattr(x, "dtype", "int32")) else classify(ops.cast(x, "int32"), x))
+        return super().__call__(numbers_of(x) if hasattr(x, "dtype") else x)
 
 
 class Sequential(Block):

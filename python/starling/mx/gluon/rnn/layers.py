@@ -1,4 +1,6 @@
 """mx.gluon.rnn's layers: all steps of sequences at once, by the engine's recurrent layer."""
+import warnings
+
 from .... import _ops as ops
 from ...._extra import recurrent
 from ...unsupported import not_here
@@ -26,6 +28,8 @@ class _Recurrent(HybridBlock):
             raise not_here(f"{type(self).__name__}(dtype={dtype!r})", "float32")
         if layout not in ("TNC", "NTC"):
             raise AssertionError(f"Invalid layout {layout}; must be one of ['TNC' or 'NTC']")
+        if dropout and num_layers == 1:
+            warnings.warn(f"{type(self).__name__}(dropout={dropout}) is between layers, and there is one: it has no effect", stacklevel=3)
         super().__init__(prefix, params)
         self._hidden, self._layers, self._layout, self._input, self._dropout = hidden_size, num_layers, layout, input_size, dropout
         self._counted = use_sequence_length

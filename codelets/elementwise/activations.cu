@@ -1,0 +1,3 @@
+/* The activations that products join on GPUs. */
+#include "unary.cuh"
+#include "activations.def"

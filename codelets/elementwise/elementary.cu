@@ -1,0 +1,3 @@
+/* The elementary functions on GPUs. */
+#include "unary.cuh"
+#include "elementary.def"

@@ -1,0 +1,202 @@
+"""PyTorch's eager tensors on Starling's devices, against PyTorch on its CPU.  Skipped where PyTorch is not installed."""
+import copy
+import gc
+import logging
+import unittest
+import warnings
+
+try:
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+except ImportError as error:
+    raise unittest.SkipTest(f"needs PyTorch: {error}") from None
+
+import starling as sl
+import starling.torch
+from starling.torch import _eager
+
+logging.getLogger("starling.torch").setLevel(logging.ERROR)
+warnings.filterwarnings("ignore", module="torch")
+torch.set_num_threads(2)
+
+
+def setUpModule():
+    sl.shutdown()
+    sl.init_engine(teams=2)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(3)
+        self.devices = [starling.torch.device(0), starling.torch.device(1)]
+
+    def close(self, a, b, tolerance=1e-5):
+        torch.testing.assert_close(a.detach().cpu(), b.detach(), rtol=tolerance, atol=tolerance)
+
+
+class Tensors(Case):
+    def test_devices(self):
+        d0, d1 = self.devices
+        self.assertEqual((d1, d1.type, d1.index), (torch.device("starling", 1), "starling", 1))
+        x = torch.randn(2, 3).to(d1)
+        self.assertEqual((x.device, x.get_device(), x.to(d0).device, x.cpu().device.type), (d1, 1, d0, "cpu"))
+        for t in (torch.zeros(3, device=d1), torch.ones_like(x), x.new_full((2,), 3), torch.arange(4, device=d1), torch.randn(2, device=d1), x + 1):
+            self.assertEqual(t.device, d1)
+        self.assertIn("device='starling:1'", repr(x))
+        with self.assertRaises(ValueError):
+            starling.torch.device(99)
+        for other in (torch.ones(2, 3, device=d0), torch.ones(2, 3)):
+            with self.assertRaisesRegex(RuntimeError, "same device"):
+                x + other
+        with self.assertRaises(TypeError):
+            torch.ones(2, dtype=torch.complex64).to(d1)
+
+    def test_views_and_changes(self):
+        def program(t):
+            t[1] = 5
+            t[:, 2] *= 2
+            t.t()[0, 1:] += 1
+            t.view(-1)[3] = 9
+            u = t[1:]
+            w = t.permute(1, 0)
+            t[:] += t * 2
+            t.add_(1)
+            u.mul_(3)
+            kept = w.clone()
+            w[1:3, :2].sub_(7)
+            t.unsqueeze(0)[0, 0, 0] = -1
+            a, b = t.split(2, 1)
+            b.copy_(a)
+            for row in t.unbind(0):
+                row += 2
+            t.clamp_(max=50)
+            return t, u, w, kept, t.reshape(4, 3), t.expand(2, 3, 4).sum(0)
+
+        x = torch.randn(3, 4)
+        for a, b in zip(program(x.clone().to(self.devices[1])), program(x.clone())):
+            self.close(a, b)
+
+    def test_old_values_stay_with_their_readers(self):
+        x = torch.zeros(200, 200, device=self.devices[0])
+        kept = []
+        for k in range(20):
+            kept.append(x @ x + k)
+            x += 1
+        for k, y in enumerate(kept):
+            self.assertTrue(torch.equal(y.cpu(), torch.full((200, 200), 200.0 * k * k + k)))
+
+    def test_gradients(self):
+        def program(w, device):
+            a = w.clone().to(device).requires_grad_()
+            b = w.to(device) * 2
+            y = F.softmax(a @ b.t(), 1).log().sum() + (a * 3).tanh().mean() + a[1:].exp().sum()
+            y.backward()
+            return a.grad
+
+        w = torch.randn(4, 5)
+        self.close(program(w, self.devices[1]), program(w, "cpu"))
+
+    def test_gradients_between_devices(self):
+        d0, d1 = self.devices
+        a = torch.ones(3, device=d0, requires_grad=True)
+        ((a * 2).to(d1) * 3).sum().backward()
+        self.assertEqual((a.grad.device, a.grad.tolist()), (d0, [6.0] * 3))
+        c = torch.ones(3, requires_grad=True)
+        (c.to(d1) * 4).sum().backward()
+        self.assertEqual((type(c.grad), c.grad.tolist()), (torch.Tensor, [4.0] * 3))
+        with self.assertRaises(RuntimeError):  # a saved value that was changed
+            y = a.exp()
+            y += 1
+            y.sum().backward()
+
+    def test_in_main_memory(self):
+        before = sum(starling.torch.fallbacks().values())
+        x = torch.randn(4, 5)
+        y = x.to(self.devices[1])
+        values, places = y.sort(1)
+        self.close(values, x.sort(1)[0])
+        self.assertEqual((places.device, places.tolist()), (self.devices[1], x.sort(1)[1].tolist()))
+        self.assertEqual(y.argmax(1).tolist(), x.argmax(1).tolist())
+        torch.cumprod(y, 0, out=(out := torch.empty_like(y)))
+        self.close(out, x.cumprod(0))
+        self.assertGreater(sum(starling.torch.fallbacks().values()), before)
+
+    def test_empty_integers_random(self):
+        d = self.devices[1]
+        self.assertEqual((torch.ones(0, 3).to(d) + 1).cpu().shape, (0, 3))
+        self.assertEqual((torch.arange(5, device=d)[1:3]).tolist(), [1, 2])
+        torch.manual_seed(5)
+        a = torch.empty(3, 4).normal_()
+        torch.manual_seed(5)
+        self.close(torch.empty(3, 4, device=d).normal_(), a)
+        y, places = F.max_pool2d(torch.arange(16.0).view(1, 1, 4, 4).to(d), 2, return_indices=True)
+        self.assertEqual((y.flatten().tolist(), places.flatten().tolist()), ([5, 7, 13, 15], [5, 7, 13, 15]))
+
+    def test_labels(self):
+        x = torch.randn(3, 4).to(self.devices[1])
+        for bad in (torch.tensor([0, 4, 1]), torch.tensor([0, -3, 1])):
+            with self.assertRaises(IndexError):
+                F.cross_entropy(x, bad.to(self.devices[1]))
+        self.assertTrue(torch.isfinite(F.cross_entropy(x, torch.tensor([0, 3, 1]).to(self.devices[1])).cpu()))
+
+    def test_memory_is_given_back(self):
+        def step():
+            x = torch.ones(50, 50, device=self.devices[0], requires_grad=True)
+            (x @ x).sum().backward()
+
+        step()
+        starling.torch.synchronize()
+        gc.collect()
+        known, tensors = len(_eager._known), sl.stats().get("tensors")
+        for _ in range(20):
+            step()
+        starling.torch.synchronize()
+        gc.collect()
+        self.assertEqual((len(_eager._known), sl.stats().get("tensors")), (known, tensors))
+
+    def test_the_engine_is_stopped(self):
+        sl.shutdown()
+        sl.init_engine(teams=2)
+        x = torch.ones(3, device=self.devices[1])
+        self.assertEqual((x * 2).tolist(), [2.0] * 3)
+
+
+class Networks(Case):
+    def test_training(self):
+        net = nn.Sequential(
+            nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(36, 16), nn.LayerNorm(16), nn.GELU(),
+            nn.Linear(16, 10),
+        )  # fmt: skip
+        x, y = torch.randn(5, 1, 8, 8), torch.randint(10, (5,))
+        for make in (lambda p: torch.optim.SGD(p, 0.1, momentum=0.9), lambda p: torch.optim.AdamW(p, 1e-3, eps=1e-4)):
+            ours, theirs = copy.deepcopy(net).to(self.devices[1]), copy.deepcopy(net)
+            self.assertEqual((type(ours[0].weight), ours[0].weight.device), (_eager.StarlingTensor, self.devices[1]))
+            a, b = make(ours.parameters()), make(theirs.parameters())
+            for _ in range(3):
+                for model, optimizer, device in ((ours, a, self.devices[1]), (theirs, b, "cpu")):
+                    optimizer.zero_grad()
+                    F.cross_entropy(model(x.to(device)), y.to(device)).backward()
+                    optimizer.step()
+            for p, q in zip(ours.state_dict().values(), theirs.state_dict().values()):
+                self.close(p, q, 1e-4)
+            ours.eval(), theirs.eval()
+            with torch.no_grad():
+                self.close(ours(x.to(self.devices[1])), theirs(x), 1e-4)
+
+    def test_data_parallel(self):
+        net = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3))
+        x = torch.randn(7, 4)
+        ours = nn.DataParallel(copy.deepcopy(net).to(self.devices[0]), device_ids=self.devices)
+        y = ours(x.to(self.devices[0]))
+        (y * y).sum().backward()
+        z = net(x)
+        (z * z).sum().backward()
+        self.close(y, z)
+        for p, q in zip(ours.parameters(), net.parameters()):
+            self.assertEqual(p.grad.device, self.devices[0])
+            self.close(p.grad, q.grad)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,77 @@
+/* Copies between a device and main memory, planned for a program whose values do not all fit on the device.
+ *
+ * A program is a chain of units that run one after the other, again and again.  While one unit runs, the next one is
+ * submitted, so the values of two neighbours are on the device together.  Between two uses a value may be away: that is
+ * a gap.  offload_choose.c chooses the gaps, by bytes alone; offload_when.c decides when copies begin, by time.  Both know
+ * nothing of tasks; plan_offload.c makes the problem of a plan and carries out the result. */
+#ifndef SLP_OFFLOAD_H
+#define SLP_OFFLOAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum slp_offload_kind {
+	SLP_OFFLOAD_LOCAL,  /* written by its first unit, of no use after the last one */
+	SLP_OFFLOAD_RESULT, /* written by its first unit, used after the program */
+	SLP_OFFLOAD_KEPT,   /* a parameter or constant: it lives from run to run */
+	SLP_OFFLOAD_INPUT,  /* comes from main memory, of no use after the last unit */
+};
+struct slp_offload_use {
+	int value;
+	bool write;
+};
+struct slp_offload_unit {
+	const struct slp_offload_use *uses; /* of different values */
+	int nuses;
+	double seconds;
+};
+struct slp_offload_problem {
+	const struct slp_offload_unit *units;
+	int nunits;
+	const size_t *bytes; /* of each value */
+	const enum slp_offload_kind *kind;
+	int nvalues;
+	size_t room;                    /* bytes on the device */
+	double out_bytes, in_bytes;     /* a second, over the link, each way */
+	double out_latency, in_latency; /* seconds */
+};
+
+/* A value is away from the device between two uses. */
+struct slp_offload_gap {
+	int value;
+	int after, before; /* units that use it; before is at least nunits if that is in the next run */
+	int from;          /* away from position `from` to position before - 1; positions count like units */
+	int written;       /* the unit that wrote it last, perhaps in the previous run; -1: main memory has it */
+	int copies;        /* gaps since it was written share one copy to main memory: the number of the first */
+	bool returns;      /* false: a result that is not used again in the program */
+	bool chosen;
+	int copy, drop,
+	        fetch; /* positions: its copy to main memory begins (only of the first that is chosen since it was
+	                           * written, else -1), it leaves, its copy back begins */
+};
+
+/* The steps before unit i is submitted: those from first[i] to before first[i + 1]. */
+struct slp_offload_step {
+	enum { SLP_OFFLOAD_COPY, SLP_OFFLOAD_DROP, SLP_OFFLOAD_FETCH } what;
+	int value;
+};
+struct slp_offload {
+	bool *alone; /* by unit: the previous unit ends before it is submitted */
+	struct slp_offload_gap *gaps;
+	int ngaps;
+	int *first;
+	struct slp_offload_step *steps;
+	int nsteps;
+	size_t *used;               /* bytes on the device, by position */
+	size_t out_bytes, in_bytes; /* of a run */
+	size_t peak;
+	double seconds, busy; /* of a run, as predicted; of its units alone */
+};
+
+/* False without memory, or if a unit does not fit: *unit is its number (else -1), *need its bytes. */
+bool slp_offload_choose(const struct slp_offload_problem *p, struct slp_offload *o, int *unit, size_t *need);
+/* After that: when copies begin; and the prediction. */
+bool slp_offload_when(const struct slp_offload_problem *p, struct slp_offload *o);
+void slp_offload_clear(struct slp_offload *o);
+
+#endif

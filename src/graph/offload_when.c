@@ -1,0 +1,233 @@
+/* When the copies of chosen gaps begin, and how long a run takes.
+ *
+ * A value that was written is copied to main memory as soon as its writer has ended.  It leaves when the copy is complete, if
+ * its memory is not needed before that.  The copy back begins early enough to be complete when the next unit that uses the
+ * value begins, and as late as that allows: backwards from the last unit, one copy after the other.  If the memory is not
+ * free so early, it begins as soon as it is. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "alloc.h"
+#include "graph/offload.h"
+
+struct when {
+	const struct slp_offload_problem *p;
+	struct slp_offload *o;
+	double *begin; /* of each unit, if nothing waits for copies; last: the end */
+	int *order;    /* gaps by the unit that needs their value */
+};
+
+/* The time at which the thread that submits is at a position, which may be in another run. */
+static double time_at(const struct when *w, int position)
+{
+	int n = w->p->nunits, run = position >= 0 ? position / n : -((n - 1 - position) / n), i = position - run * n;
+	return run * w->begin[n] + w->begin[w->o->alone[i] || !i ? i : i - 1];
+}
+
+static int folded(const struct when *w, int position)
+{
+	int n = w->p->nunits;
+	return ((position % n) + n) % n;
+}
+
+static double out_seconds(const struct when *w, int value)
+{
+	return w->p->out_latency + (double)w->p->bytes[value] / w->p->out_bytes;
+}
+
+static double in_seconds(const struct when *w, int value)
+{
+	return w->p->in_latency + (double)w->p->bytes[value] / w->p->in_bytes;
+}
+
+/* ---- to main memory ---------------------------------------------------------------------------------------------- */
+
+static int position_after(const struct when *w, int unit)
+{
+	return unit + 1 >= w->p->nunits || w->o->alone[unit + 1] ? unit + 1 : unit + 2;
+}
+
+static bool take(struct when *w, int position, int value)
+{
+	size_t *used = &w->o->used[folded(w, position)];
+	if (*used + w->p->bytes[value] > w->p->room) return false;
+	*used += w->p->bytes[value];
+	return true;
+}
+
+/* The end of each value's copy, in the order in which they begin; then the positions where the values leave. */
+static bool plan_copies(struct when *w)
+{
+	struct slp_offload *o = w->o;
+	double *done = slp_malloc((size_t)(o->ngaps + 1) * sizeof *done), free_at = 0;
+	if (!done) return false;
+	for (int i = 0; i < o->ngaps; i++) done[i] = -INFINITY;
+	for (int position = 0; position <= w->p->nunits; position++)
+		for (int i = 0; i < o->ngaps; i++) {
+			struct slp_offload_gap *g = &o->gaps[i];
+			if (!g->chosen || g->copy < 0 || position_after(w, g->written) != position) continue;
+			free_at = fmax(free_at, time_at(w, position)) + out_seconds(w, g->value);
+			g->copy = position;
+			done[g->copies] = free_at;
+		}
+	for (int i = 0; i < o->ngaps; i++) {
+		struct slp_offload_gap *g = &o->gaps[i];
+		g->drop = g->from;
+		if (!g->chosen || g->after < g->written) continue;
+		while (g->drop + 1 < g->before && time_at(w, g->drop) < done[g->copies] && take(w, g->drop, g->value))
+			g->drop++;
+	}
+	free(done);
+	return true;
+}
+
+/* ---- and back ---------------------------------------------------------------------------------------------------- */
+
+static int user_of(const struct when *w, const struct slp_offload_gap *g)
+{
+	return folded(w, g->before);
+}
+
+static void plan_fetches(struct when *w)
+{
+	struct slp_offload *o = w->o;
+	double link = INFINITY; /* the beginning of the copies that follow */
+	for (int k = o->ngaps - 1; k >= 0; k--) {
+		struct slp_offload_gap *g = &o->gaps[w->order[k]];
+		g->fetch = g->before;
+		if (!g->chosen || !g->returns) continue;
+		int shift = g->before - user_of(w, g);
+		double end = fmin(w->begin[user_of(w, g)], link);
+		link = end - in_seconds(w, g->value);
+		while (g->fetch - 1 > g->drop && time_at(w, g->fetch - shift) > link && take(w, g->fetch - 1, g->value))
+			g->fetch--;
+	}
+}
+
+/* ---- the steps --------------------------------------------------------------------------------------------------- */
+
+static int position_of(const struct when *w, const struct slp_offload_gap *g, int what)
+{
+	bool is = g->chosen && (what == SLP_OFFLOAD_COPY    ? g->copy >= 0
+	                        : what == SLP_OFFLOAD_FETCH ? g->returns
+	                                                    : true);
+	if (!is) return -1;
+	return folded(w, what == SLP_OFFLOAD_COPY ? g->copy : what == SLP_OFFLOAD_DROP ? g->drop : g->fetch);
+}
+
+static bool list_steps(struct when *w)
+{
+	struct slp_offload *o = w->o;
+	int n = w->p->nunits, sum = 0;
+	int *next = slp_calloc((size_t)n + 1, sizeof *next);
+	o->first = slp_calloc((size_t)n + 1, sizeof *o->first);
+	o->steps = slp_malloc((size_t)(3 * o->ngaps + 1) * sizeof *o->steps);
+	if (!next || !o->first || !o->steps) return free(next), false;
+	for (int i = 0; i < o->ngaps; i++)
+		for (int what = SLP_OFFLOAD_COPY; what <= SLP_OFFLOAD_FETCH; what++) {
+			int position = position_of(w, &o->gaps[i], what);
+			if (position >= 0) next[position]++;
+		}
+	for (int i = 0; i < n; i++) {
+		int count = next[i];
+		o->first[i] = next[i] = sum;
+		sum += count;
+	}
+	o->first[n] = o->nsteps = sum;
+	for (int what = SLP_OFFLOAD_COPY; what <= SLP_OFFLOAD_FETCH; what++)
+		for (int i = 0; i < o->ngaps; i++) {
+			const struct slp_offload_gap *g = &o->gaps[w->order[i]];
+			int position = position_of(w, g, what);
+			if (position >= 0) o->steps[next[position]++] = (struct slp_offload_step){what, g->value};
+		}
+	free(next);
+	return true;
+}
+
+/* ---- the prediction ---------------------------------------------------------------------------------------------- */
+
+struct clock {
+	double host, out, in; /* when the thread that submits, and the link each way, are free */
+	double *left, *there; /* of each value: when its copies are complete */
+	double *end;          /* of each unit of this run, or of the previous one */
+};
+
+static double later(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+static void carry_out(const struct when *w, struct clock *c, struct slp_offload_step s)
+{
+	switch (s.what) {
+	case SLP_OFFLOAD_COPY: c->left[s.value] = c->out = later(c->out, c->host) + out_seconds(w, s.value); break;
+	case SLP_OFFLOAD_DROP: c->host = later(c->host, c->left[s.value]); break;
+	case SLP_OFFLOAD_FETCH: c->there[s.value] = c->in = later(c->in, c->host) + in_seconds(w, s.value); break;
+	}
+}
+
+static double run_once(const struct when *w, struct clock *c)
+{
+	const struct slp_offload *o = w->o;
+	int n = w->p->nunits;
+	for (int i = 0; i < n; i++) {
+		int waits = o->alone[i] ? i - 1 : i - 2;
+		double before = c->end[i ? i - 1 : n - 1];
+		if (i == 0 || waits >= 0) c->host = later(c->host, c->end[i == 0 ? n - 1 : waits]);
+		for (int k = o->first[i]; k < o->first[i + 1]; k++) carry_out(w, c, o->steps[k]);
+		double begin = later(before, c->host);
+		for (int k = 0; k < w->p->units[i].nuses; k++)
+			begin = later(begin, c->there[w->p->units[i].uses[k].value]);
+		c->end[i] = begin + w->p->units[i].seconds;
+	}
+	return c->end[n - 1];
+}
+
+/* Of a run like those before it. */
+static bool predict(struct when *w)
+{
+	size_t values = (size_t)w->p->nvalues, n = (size_t)w->p->nunits;
+	double *memory = slp_calloc(2 * values + n + 1, sizeof *memory);
+	if (!memory) return false;
+	struct clock c = {.left = memory, .there = memory + values, .end = memory + 2 * values};
+	double before = 0, now = 0;
+	for (int run = 0; run < 3; run++) {
+		before = now;
+		now = run_once(w, &c);
+	}
+	w->o->seconds = now - before;
+	w->o->busy = w->begin[n];
+	free(memory);
+	return true;
+}
+
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
+
+static bool sort(struct when *w)
+{
+	int n = w->p->nunits, k = 0;
+	w->begin = slp_malloc((size_t)(n + 1) * sizeof *w->begin);
+	w->order = slp_malloc((size_t)(w->o->ngaps + 1) * sizeof *w->order);
+	if (!w->begin || !w->order) return false;
+	w->begin[0] = 0;
+	for (int i = 0; i < n; i++) w->begin[i + 1] = w->begin[i] + w->p->units[i].seconds;
+	for (int unit = 0; unit < n; unit++)
+		for (int i = 0; i < w->o->ngaps; i++)
+			if (user_of(w, &w->o->gaps[i]) == unit) w->order[k++] = i;
+	return true;
+}
+
+bool slp_offload_when(const struct slp_offload_problem *p, struct slp_offload *o)
+{
+	struct when w = {.p = p, .o = o};
+	bool ok = sort(&w) && plan_copies(&w);
+	if (ok) {
+		plan_fetches(&w);
+		for (int i = 0; i < p->nunits; i++)
+			if (o->used[i] > o->peak) o->peak = o->used[i];
+		ok = list_steps(&w) && predict(&w);
+	}
+	free(w.begin);
+	free(w.order);
+	return ok;
+}

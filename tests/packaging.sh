@@ -1,0 +1,25 @@
+#!/bin/bash
+# packaging.sh: the recipes in packaging/ have the version of the tree, can be parsed, and pass options that configure has.
+# Run by make check in the build tree.
+. "${srcdir:-.}/tests/expect.sh"
+version=$(sed -n 's/^#define SL_VERSION_[MP][A-Z]* //p' "$srcdir/src/starling/version.h" | paste -sd .)
+spack=$srcdir/packaging/spack/packages/starling/package.py conda=$srcdir/packaging/conda
+contains "$spack" "^    version\\(\"$version\"\\)\$"
+contains "$spack" "starling-$version\\.tar\\.xz"
+contains "$conda/meta.yaml" "^  version: $version\$"
+
+echo "--- syntax"
+bash -n "$conda/build.sh" || fail "build.sh"
+if command -v python3 >/dev/null; then
+  python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "$spack" || fail "package.py"
+fi
+
+echo "--- options"
+"$srcdir/configure" --help >"$tmp/help"
+# What follows with_or_without( or "for option in", and --with-NAME, --without-NAME
+options=$(sed -n 's/.*with_or_without("\([a-z]*\)".*/\1/p; s/.*for option in (\(.*\)).*/\1/p' "$spack" | tr -d '",')
+options+=" $(grep -ohE -- '--with(out)?-[a-z]+' "$spack" "$conda/build.sh" | sed -E 's/--with(out)?-//')"
+for option in $options; do
+  grep -qE -- "--with-$option(\$|[[ =])" "$tmp/help" || fail "configure has no --with-$option"
+done
+[ "$(wc -w <<<"$options")" -gt 10 ] || fail "options were not found: $options"

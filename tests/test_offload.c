@@ -1,0 +1,529 @@
+/* The plan of copies between a device and main memory: what it does is possible, it copies little more than the least that
+ * exhaustive search or a bound finds, and it is the same each time. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "graph/offload.h"
+
+enum { MAX_UNITS = 400, MAX_USES = 8, MAX_VALUES = 900, TINY_VALUES = 6 };
+
+struct problem {
+	struct slp_offload_problem p;
+	struct slp_offload_unit units[MAX_UNITS];
+	struct slp_offload_use uses[MAX_UNITS][MAX_USES];
+	size_t bytes[MAX_VALUES];
+	enum slp_offload_kind kind[MAX_VALUES];
+};
+
+static unsigned draw(unsigned *state, unsigned n)
+{
+	*state = *state * 1664525u + 1013904223u;
+	return (*state >> 8) % n;
+}
+
+static void begin(struct problem *q, int nunits)
+{
+	memset(q, 0, sizeof *q);
+	q->p = (struct slp_offload_problem){.units = q->units,
+	                                    .nunits = nunits,
+	                                    .bytes = q->bytes,
+	                                    .kind = q->kind,
+	                                    .out_bytes = 1e3,
+	                                    .in_bytes = 1e3,
+	                                    .out_latency = 1e-3,
+	                                    .in_latency = 1e-3};
+	for (int i = 0; i < nunits; i++) q->units[i] = (struct slp_offload_unit){q->uses[i], 0, 0.05};
+}
+
+static int add_value(struct problem *q, size_t bytes, enum slp_offload_kind kind)
+{
+	q->bytes[q->p.nvalues] = bytes;
+	q->kind[q->p.nvalues] = kind;
+	return q->p.nvalues++;
+}
+
+static void use(struct problem *q, int unit, int value, bool write)
+{
+	struct slp_offload_unit *u = &q->units[unit];
+	for (int k = 0; k < u->nuses; k++)
+		if (q->uses[unit][k].value == value) return;
+	q->uses[unit][u->nuses++] = (struct slp_offload_use){value, write};
+}
+
+static bool uses_value(const struct problem *q, int unit, int value)
+{
+	for (int k = 0; unit >= 0 && k < q->units[unit].nuses; k++)
+		if (q->uses[unit][k].value == value) return true;
+	return false;
+}
+
+/* The most that a unit, or two neighbours, need. */
+static size_t need(const struct problem *q, int units)
+{
+	size_t most = 0;
+	for (int i = 0; i < q->p.nunits; i++) {
+		size_t bytes = 0;
+		for (int v = 0; v < q->p.nvalues; v++)
+			if (uses_value(q, i, v) || (units == 2 && uses_value(q, i - 1, v))) bytes += q->bytes[v];
+		if (bytes > most) most = bytes;
+	}
+	return most;
+}
+
+/* ---- what a plan does, carried out step by step ------------------------------------------------------------------ */
+
+struct device {
+	const struct problem *q;
+	const struct slp_offload *o;
+	bool here[MAX_VALUES], there[MAX_VALUES], written[MAX_VALUES]; /* on the device; in main memory, as it is now */
+	int last[MAX_VALUES], first[MAX_VALUES];
+	size_t in, out;
+};
+
+static bool carry_out(struct device *d, struct slp_offload_step s, int i)
+{
+	int v = s.value;
+	bool busy = uses_value(d->q, i, v) || (!d->o->alone[i] && uses_value(d->q, i - 1, v));
+	switch (s.what) {
+	case SLP_OFFLOAD_COPY:
+		if (d->here[v] && !d->there[v]) d->out += d->q->bytes[v];
+		d->there[v] = true;
+		return d->here[v];
+	case SLP_OFFLOAD_DROP: d->here[v] = false; return d->there[v] && !(busy && i > 0);
+	case SLP_OFFLOAD_FETCH:
+		if (!d->here[v]) d->in += d->q->bytes[v];
+		d->here[v] = true;
+		return d->there[v];
+	}
+	return false;
+}
+
+static size_t bytes_here(const struct device *d)
+{
+	size_t sum = 0;
+	for (int v = 0; v < d->q->p.nvalues; v++) sum += d->here[v] ? d->q->bytes[v] : 0;
+	return sum;
+}
+
+/* Memory of values of no use is free once their last unit has ended. */
+static void end_units(struct device *d, int i)
+{
+	for (int v = 0; v < d->q->p.nvalues; v++) {
+		int ended = d->o->alone[i] ? i - 1 : i - 2;
+		if (d->q->kind[v] == SLP_OFFLOAD_LOCAL && d->last[v] <= ended && d->written[v]) d->here[v] = false;
+	}
+}
+
+static bool run_unit(struct device *d, int i)
+{
+	bool ok = true;
+	for (int k = 0; k < d->q->units[i].nuses; k++) {
+		struct slp_offload_use u = d->q->uses[i][k];
+		bool made = d->q->kind[u.value] != SLP_OFFLOAD_KEPT && d->first[u.value] == i &&
+		            d->q->kind[u.value] != SLP_OFFLOAD_INPUT;
+		ok &= made || d->here[u.value];
+		d->here[u.value] = true;
+		if (u.write) d->there[u.value] = false;
+		d->written[u.value] |= u.write;
+	}
+	return ok && bytes_here(d) <= d->q->p.room;
+}
+
+static void begin_run(struct device *d)
+{
+	for (int v = 0; v < d->q->p.nvalues; v++) {
+		d->written[v] = false;
+		if (d->q->kind[v] == SLP_OFFLOAD_LOCAL || d->q->kind[v] == SLP_OFFLOAD_RESULT)
+			d->here[v] = d->there[v] = false;
+	}
+}
+
+/* Whether three runs are possible; the copies of the last one are those that the plan expects. */
+static bool is_possible(const struct problem *q, const struct slp_offload *o)
+{
+	static struct device d;
+	memset(&d, 0, sizeof d);
+	d.q = q;
+	d.o = o;
+	for (int v = 0; v < q->p.nvalues; v++) {
+		d.first[v] = d.last[v] = -1;
+		for (int i = 0; i < q->p.nunits; i++) {
+			if (!uses_value(q, i, v)) continue;
+			if (d.first[v] < 0) d.first[v] = i;
+			d.last[v] = i;
+		}
+	}
+	bool ok = true;
+	for (int run = 0; run < 4; run++) {
+		d.in = d.out = 0;
+		begin_run(&d);
+		for (int i = 0; i < q->p.nunits; i++) {
+			end_units(&d, i);
+			for (int k = o->first[i]; k < o->first[i + 1]; k++) {
+				bool step = carry_out(&d, o->steps[k], i);
+				if (run)
+					ok &= CHECK_SAYING(step, "unit %d: step %d of value %d", i, o->steps[k].what,
+					                   o->steps[k].value);
+			}
+			/* In the first run, parameters are wherever they are. */
+			for (int v = 0; !run && v < q->p.nvalues; v++)
+				if (q->kind[v] >= SLP_OFFLOAD_KEPT && uses_value(q, i, v))
+					d.here[v] = d.there[v] = true;
+			bool unit = run_unit(&d, i);
+			if (run) ok &= CHECK_SAYING(unit, "unit %d: %zu bytes of %zu", i, bytes_here(&d), q->p.room);
+		}
+	}
+	return ok & CHECK_SAYING(d.in == o->in_bytes && d.out == o->out_bytes,
+	                         "copied %zu and %zu, planned %zu and %zu", d.in, d.out, o->in_bytes, o->out_bytes);
+}
+
+static bool plan(const struct problem *q, struct slp_offload *o)
+{
+	int unit = -1;
+	size_t bytes = 0;
+	bool planned = slp_offload_choose(&q->p, o, &unit, &bytes) && slp_offload_when(&q->p, o);
+	return CHECK_SAYING(planned, "unit %d needs %zu", unit, bytes);
+}
+
+/* ---- exhaustive search ------------------------------------------------------------------------------------------- */
+
+/* The least number of bytes to copy to reach each state: which values are on the device, and which in main memory. */
+enum { STATES = 1 << 2 * TINY_VALUES };
+static unsigned cost_now[STATES], cost_next[STATES];
+
+static int mask(const struct problem *q, int unit)
+{
+	int m = 0;
+	for (int v = 0; v < q->p.nvalues; v++) m |= uses_value(q, unit, v) << v;
+	return m;
+}
+
+static unsigned bytes_in(const struct problem *q, int m)
+{
+	unsigned sum = 0;
+	for (int v = 0; v < q->p.nvalues; v++) sum += m >> v & 1 ? (unsigned)q->bytes[v] : 0;
+	return sum;
+}
+
+static void reach(unsigned *costs, int state, unsigned cost)
+{
+	if (costs[state] > cost) costs[state] = cost;
+}
+
+/* The moments of values at position i: not written yet; may be away; of no use any more. */
+struct moment {
+	int needed, unborn, dead, created, written, all;
+};
+
+static struct moment moment_of(const struct problem *q, const bool *alone, int i)
+{
+	struct moment m = {.all = (1 << q->p.nvalues) - 1};
+	m.needed = mask(q, i) | (alone[i] ? 0 : mask(q, i - 1));
+	for (int v = 0; v < q->p.nvalues; v++) {
+		bool before = false, later = false;
+		for (int k = 0; k < q->p.nunits; k++) {
+			before |= k < i && uses_value(q, k, v);
+			later |= k >= i && uses_value(q, k, v);
+		}
+		bool kept = q->kind[v] == SLP_OFFLOAD_KEPT;
+		if (!kept && !before && !uses_value(q, i, v)) m.unborn |= 1 << v;
+		if (!kept && !before && uses_value(q, i, v)) m.created |= 1 << v;
+		if (q->kind[v] == SLP_OFFLOAD_LOCAL && !later && !(m.needed >> v & 1)) m.dead |= 1 << v;
+	}
+	for (int k = 0; k < q->units[i].nuses; k++) m.written |= q->uses[i][k].write << q->uses[i][k].value;
+	return m;
+}
+
+/* All that can be on the device at position i. */
+static void step(const struct problem *q, const struct moment *m, int here, int there, unsigned cost)
+{
+	int n = q->p.nvalues, gone = m->dead | m->unborn;
+	here &= ~gone;
+	there &= ~(gone | m->created);
+	for (int next = 0; next <= m->all; next++) {
+		if ((next & m->needed) != m->needed || next & gone || bytes_in(q, next) > q->p.room) continue;
+		int fetched = next & ~here & ~m->created, dropped = here & ~next, out = dropped & ~there;
+		if (fetched & ~there) continue;
+		int main_memory = (there | out) & ~m->written;
+		reach(cost_next, next << n | main_memory, cost + bytes_in(q, fetched) + bytes_in(q, out));
+	}
+}
+
+/* From a state to the same state one run later. */
+static unsigned least_from(const struct problem *q, const bool *alone, int here, int there, int kept)
+{
+	int n = q->p.nvalues, states = 1 << 2 * n;
+	memset(cost_now, 0xff, sizeof *cost_now * (size_t)states);
+	cost_now[here << n | there] = 0;
+	for (int i = 0; i < q->p.nunits; i++) {
+		struct moment m = moment_of(q, alone, i);
+		memset(cost_next, 0xff, sizeof *cost_next * (size_t)states);
+		for (int s = 0; s < states; s++)
+			if (cost_now[s] != -1u) step(q, &m, s >> n, s & m.all, cost_now[s]);
+		memcpy(cost_now, cost_next, sizeof *cost_now * (size_t)states);
+	}
+	unsigned least = -1u;
+	for (int s = 0; s < states; s++) {
+		if (cost_now[s] == -1u) continue;
+		int end_here = s >> n & kept, end_there = s & kept, out = 0;
+		if (end_here & ~here) { /* leaves at the end */
+			out = end_here & ~here & ~end_there;
+			end_there |= out;
+			end_here &= here;
+		}
+		unsigned cost = cost_now[s] + bytes_in(q, out);
+		if (here & ~end_here || there & ~end_there) continue;
+		if (cost < least) least = cost;
+	}
+	return least;
+}
+
+static unsigned least_copies(const struct problem *q, const bool *alone)
+{
+	int kept = 0;
+	unsigned least = -1u;
+	for (int v = 0; v < q->p.nvalues; v++) kept |= (q->kind[v] == SLP_OFFLOAD_KEPT) << v;
+	for (int here = 0; here <= kept; here++)
+		for (int there = 0; there <= kept; there++) {
+			if (here & ~kept || there & ~kept || (here | there) != kept) continue;
+			unsigned cost = least_from(q, alone, here, there, kept);
+			if (cost < least) least = cost;
+		}
+	return least;
+}
+
+static void make_tiny(struct problem *q, unsigned *state)
+{
+	begin(q, 5 + (int)draw(state, 3));
+	int n = 4 + (int)draw(state, 2);
+	for (int v = 0; v < n; v++)
+		add_value(q, 1 + draw(state, 8), v < 2 ? SLP_OFFLOAD_KEPT : v == n - 1 ? SLP_OFFLOAD_RESULT : 0);
+	for (int v = 0; v < n; v++) {
+		bool kept = q->kind[v] == SLP_OFFLOAD_KEPT;
+		int unit = (int)draw(state, (unsigned)q->p.nunits - 2);
+		use(q, unit, v, !kept);
+		for (int k = 0; k < 2; k++) {
+			int next = unit + 1 + (int)draw(state, (unsigned)(q->p.nunits - unit));
+			if (next < q->p.nunits) use(q, next, v, draw(state, 4) == 0);
+		}
+	}
+	size_t all = 0, least = need(q, 1);
+	for (int v = 0; v < n; v++) all += q->bytes[v];
+	q->p.room = least + draw(state, (unsigned)(all - least) / 2 + 1);
+}
+
+static void test_exhaustive(void)
+{
+	static struct problem q;
+	unsigned state = 7, sum = 0, most = 0;
+	for (int trial = 0; trial < 60; trial++) {
+		struct slp_offload o;
+		make_tiny(&q, &state);
+		if (!plan(&q, &o)) continue;
+		is_possible(&q, &o);
+		unsigned least = least_copies(&q, o.alone), copied = (unsigned)(o.in_bytes + o.out_bytes);
+		CHECK_SAYING(copied >= least && 10 * copied <= 11 * least, "program %d: %u bytes, at least %u", trial,
+		             copied, least);
+		sum += least;
+		if (copied - least > most) most = copied - least;
+		slp_offload_clear(&o);
+	}
+	CHECK(sum > 200); /* most programs must copy */
+	printf(" (at most %u bytes more than the least; %u in all)", most, sum);
+}
+
+/* ---- the bound --------------------------------------------------------------------------------------------------- */
+
+/* Forward, backward: each layer's result is used again in the reverse order. */
+static void make_chain(struct problem *q, int layers, unsigned *state)
+{
+	begin(q, 2 * layers);
+	int last = -1, gradient = -1, act[MAX_UNITS];
+	for (int i = 0; i < layers; i++) {
+		act[i] = add_value(q, 64 + draw(state, 64), SLP_OFFLOAD_LOCAL);
+		if (last >= 0) use(q, i, last, false);
+		use(q, i, last = act[i], true);
+	}
+	for (int i = layers; i < 2 * layers; i++) {
+		int layer = 2 * layers - 1 - i;
+		use(q, i, act[layer], false);
+		if (layer) use(q, i, act[layer - 1], false);
+		if (gradient >= 0) use(q, i, gradient, false);
+		gradient = add_value(q, q->bytes[act[layer ? layer - 1 : 0]], SLP_OFFLOAD_LOCAL);
+		use(q, i, gradient, true);
+	}
+}
+
+/* Of values that can be divided, those leave whose next use is farthest away: the least number of bytes that come back.
+ * Each of these has left before. */
+static double bound(const struct problem *q, const struct slp_offload *o)
+{
+	static double part[MAX_VALUES];
+	double sum = 0;
+	memset(part, 0, sizeof part);
+	for (int i = 0; i < q->p.nunits; i++) {
+		double used = 0;
+		int next[MAX_VALUES];
+		for (int v = 0; v < q->p.nvalues; v++) {
+			int before = -1, after = q->p.nunits;
+			bool busy = uses_value(q, i, v) || (!o->alone[i] && uses_value(q, i - 1, v));
+			for (int k = 0; k < i; k++)
+				if (uses_value(q, k, v)) before = k;
+			for (int k = q->p.nunits - 1; k > i; k--)
+				if (uses_value(q, k, v)) after = k;
+			next[v] = busy || before < 0 || after == q->p.nunits ? -1 : after;
+			if (busy) part[v] = 0;
+			if (busy || next[v] >= 0) used += (double)q->bytes[v] - part[v];
+		}
+		while (used > (double)q->p.room) {
+			int best = -1;
+			for (int v = 0; v < q->p.nvalues; v++)
+				if (next[v] >= 0 && part[v] < (double)q->bytes[v] && (best < 0 || next[v] > next[best]))
+					best = v;
+			if (best < 0) return 0;
+			double more = (double)q->bytes[best] - part[best], missing = used - (double)q->p.room;
+			if (more > missing) more = missing;
+			part[best] += more;
+			used -= more;
+			sum += more;
+		}
+	}
+	return 2 * sum;
+}
+
+static void test_bound(void)
+{
+	static struct problem q;
+	unsigned state = 3;
+	double worst = 0;
+	for (int layers = 12; layers <= 192; layers *= 2)
+		for (int part = 2; part <= 8; part *= 2) {
+			struct slp_offload o;
+			make_chain(&q, layers, &state);
+			size_t all = 0;
+			for (int i = 0; i < layers; i++) all += q.bytes[i];
+			q.p.room = all / (size_t)part;
+			if (q.p.room < 2 * need(&q, 2)) continue;
+			if (!plan(&q, &o)) continue;
+			is_possible(&q, &o);
+			double least = bound(&q, &o), copied = (double)(o.in_bytes + o.out_bytes);
+			CHECK_SAYING(copied >= least && copied <= 1.1 * least,
+			             "%d layers, 1/%d: %.0f bytes, bound %.0f", layers, part, copied, least);
+			if (copied / least > worst) worst = copied / least;
+			slp_offload_clear(&o);
+		}
+	CHECK(worst > 0);
+	printf(" (at most %.3f times the bound)", worst);
+}
+
+/* ---- times ------------------------------------------------------------------------------------------------------- */
+
+/* The page of arithmetic: the longer of computing and the busier way of the link, and what begins and ends a step. */
+static void test_times(void)
+{
+	static struct problem q;
+	static const double rates[] = {1e2, 1e3, 5e3, 1e5};
+	for (size_t k = 0; k < sizeof rates / sizeof *rates; k++) {
+		unsigned state = 5;
+		struct slp_offload o;
+		make_chain(&q, 48, &state);
+		size_t all = 0;
+		for (int i = 0; i < 48; i++) all += q.bytes[i];
+		q.p.room = all / 2;
+		q.p.in_bytes = q.p.out_bytes = rates[k];
+		if (!plan(&q, &o)) continue;
+		double link = (double)o.in_bytes / rates[k], least = o.busy > link ? o.busy : link;
+		CHECK_SAYING(o.seconds >= least * (1 - 1e-9), "%g s, at least %g", o.seconds, least);
+		CHECK_SAYING(o.seconds <= o.busy + 2 * link + 1, "%g s: compute %g, link %g", o.seconds, o.busy, link);
+		if (rates[k] >= 5e3) CHECK_SAYING(o.seconds <= 1.05 * o.busy, "hidden: %g s, %g", o.seconds, o.busy);
+		slp_offload_clear(&o);
+	}
+}
+
+/* ---- others ------------------------------------------------------------------------------------------------------ */
+
+static void test_enough(void)
+{
+	static struct problem q;
+	unsigned state = 1;
+	struct slp_offload o;
+	make_chain(&q, 20, &state);
+	q.p.room = (size_t)1 << 40;
+	if (!plan(&q, &o)) return;
+	CHECK(!o.in_bytes && !o.out_bytes && !o.nsteps && o.seconds >= o.busy * 0.999 && o.seconds <= o.busy * 1.001);
+	slp_offload_clear(&o);
+}
+
+static void test_too_small(void)
+{
+	static struct problem q;
+	unsigned state = 1;
+	struct slp_offload o;
+	int unit;
+	size_t bytes;
+	make_chain(&q, 20, &state);
+	q.p.room = need(&q, 1) - 1;
+	CHECK(!slp_offload_choose(&q.p, &o, &unit, &bytes));
+	CHECK_SAYING(unit >= 0 && bytes == q.p.room + 1, "unit %d: %zu", unit, bytes);
+	q.p.room++;
+	if (!plan(&q, &o)) return;
+	is_possible(&q, &o);
+	slp_offload_clear(&o);
+}
+
+/* A value that changes while it is here is copied out again when it leaves again; one that does not change is not. */
+static void test_rewritten(void)
+{
+	static struct problem q;
+	for (int changes = 0; changes < 2; changes++) {
+		struct slp_offload o;
+		begin(&q, 14);
+		int value = add_value(&q, 10, SLP_OFFLOAD_LOCAL);
+		use(&q, 0, value, true);
+		use(&q, 7, value, changes);
+		use(&q, 13, value, false);
+		for (int i = 3; i <= 10; i += 7) { /* leaves no room */
+			int large = add_value(&q, 20, SLP_OFFLOAD_LOCAL);
+			use(&q, i, large, true);
+			use(&q, i + 1, large, false);
+		}
+		q.p.room = 20;
+		if (!plan(&q, &o)) continue;
+		is_possible(&q, &o);
+		CHECK_SAYING(o.in_bytes == 20 && o.out_bytes == (changes ? 20 : 10), "%zu in, %zu out", o.in_bytes,
+		             o.out_bytes);
+		slp_offload_clear(&o);
+	}
+}
+
+static void test_repeatable(void)
+{
+	static struct problem q;
+	unsigned state = 9;
+	struct slp_offload a, b;
+	make_chain(&q, 60, &state);
+	q.p.room = 3 * need(&q, 2);
+	if (!plan(&q, &a) || !plan(&q, &b)) return;
+	CHECK(a.nsteps == b.nsteps && !memcmp(a.first, b.first, sizeof *a.first * (size_t)(q.p.nunits + 1)));
+	for (int i = 0; i < a.nsteps; i++)
+		CHECK(a.steps[i].what == b.steps[i].what && a.steps[i].value == b.steps[i].value);
+	slp_offload_clear(&a);
+	slp_offload_clear(&b);
+}
+
+static const struct slp_test tests[] = {
+        {"exhaustive search", test_exhaustive},
+        {"bound", test_bound},
+        {"times", test_times},
+        {"enough memory", test_enough},
+        {"too little memory", test_too_small},
+        {"rewritten", test_rewritten},
+        {"repeatable", test_repeatable},
+        {0},
+};
+
+int main(int argc, char **argv)
+{
+	return slp_test_main(argc, argv, (const struct slp_suite[]){{.name = "offload", .tests = tests}, {0}});
+}
