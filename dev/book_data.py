@@ -193,6 +193,26 @@ def _images(mx, shape, count=40):
     return Images
 
 
+def _random_weights(mx):
+    """Networks of the zoo with random weights in place of trained ones."""
+    vision = mx.gluon.model_zoo.vision
+
+    def without(make):
+        def call(*args, pretrained=False, ctx=None, **options):
+            net = make(*args, **options)
+            if pretrained:
+                net.initialize(mx.init.Xavier(), ctx=ctx)
+                array = mx.np.array if mx.util.is_np_array() else mx.nd.array
+                net(array(numpy.zeros((1, 3, 299, 299)), ctx=ctx))
+            return net
+
+        return call
+
+    for name, make in list(vars(vision).items()):
+        if callable(make) and not isinstance(make, type) and not name.startswith("_") and name.islower() and name not in ("download", "check_sha1"):
+            setattr(vision, name, without(make))
+
+
 def _module(name, **names):
     module = sys.modules[name] = types.ModuleType(name)
     vars(module).update(names)
@@ -220,6 +240,7 @@ def replace(side):
     vision = mx.gluon.data.vision
     vision.MNIST = vision.FashionMNIST = _images(mx, (28, 28, 1))
     vision.CIFAR10 = vision.CIFAR100 = _images(mx, (32, 32, 3))
+    _random_weights(mx)
     for module in (mx.gluon.utils, mx.test_utils):
         module.download = _download
     for name in ("catdog.jpg", "cat1.jpg", "banana.jpg", "rainier.jpg", "autumn-oak.jpg", "cat.jpg", "dog.jpg", "real.jpg"):
