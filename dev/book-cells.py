@@ -1,6 +1,7 @@
-"""Runs the cells of one file of a book, for book-check: book-cells.py mxnet|starling FOLDER FILE SECONDS SEED [--tests].
+"""Runs the cells of files of a book, for book-check: book-cells.py mxnet|starling FOLDER SECONDS SEED [--tests] FILE...
 
-Prints a line for each cell: {"cell", "error", "text", "values"}.  `import mxnet` means starling.mx on Starling's side.
+Prints a line for each cell: {"cell", "file", "error", "text", "values"}.  `import mxnet` means starling.mx on Starling's side.
+Modules are imported once; each file runs in a child.
 """
 import ast
 import importlib
@@ -13,11 +14,13 @@ import re
 import signal
 import sys
 import tempfile
+import time
+import traceback
 import types
 import warnings
 
-SIDE, FOLDER, FILE, SECONDS = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3]), int(sys.argv[4])
-SEED = int(sys.argv[5])
+SIDE, FOLDER, SECONDS, SEED = sys.argv[1], pathlib.Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+TESTS, FILES = "--tests" in sys.argv, [pathlib.Path(f) for f in sys.argv[5:] if f != "--tests"]
 out = os.fdopen(os.dup(1), "w")
 
 
@@ -51,6 +54,9 @@ def prepare():
         if name not in numpy.__dict__:
             setattr(numpy, name, getattr(__import__("builtins"), name))
     if SIDE == "starling":
+        from starling import mx  # noqa: F401
+
+        sys.modules.update({"mxnet" + name[11:]: module for name, module in list(sys.modules.items()) if name.startswith("starling.mx")})
         sys.meta_path.insert(0, AsMXNet())
     sys.path[:0] = [str(pathlib.Path(__file__).parent), str(FOLDER)]
     warnings.simplefilter("ignore")
@@ -146,7 +152,7 @@ def run(text, names):
 
 
 def row(cell, error=None, values=None):
-    out.write(json.dumps({"cell": cell, "error": type(error).__name__ if error else "", "text": " ".join(str(error).split())[:300] if error else "",
+    out.write(json.dumps({"cell": cell, "file": str(FILE), "error": type(error).__name__ if error else "", "text": " ".join(str(error).split())[:300] if error else "",
                           "values": values or {}}) + "\n")  # fmt: skip
     out.flush()
 
@@ -202,18 +208,86 @@ class Report:
             row("import", ImportError(str(report.longrepr)[-300:]))
 
 
+def stand_in_for_nose():
+    """The names of nose, which MXNet's tests import, and which later Pythons do not run."""
+    import unittest
+
+    case = unittest.TestCase()
+
+    def make_decorator(function):
+        def decorate(made):
+            made.__name__, made.__dict__ = function.__name__, {**function.__dict__, **made.__dict__}
+            return made
+
+        return decorate
+
+    def raises(*kinds):
+        def around(test):
+            def call(*args, **kwargs):
+                with case.assertRaises(kinds):
+                    test(*args, **kwargs)
+
+            return make_decorator(test)(call)
+
+        return around
+
+    names = {"make_decorator": make_decorator, "raises": raises, "assert_raises": case.assertRaises, "assert_equal": case.assertEqual,
+             "assert_true": case.assertTrue, "ok_": case.assertTrue, "eq_": case.assertEqual, "with_setup": lambda *_: lambda test: test,
+             "nottest": lambda test: test, "istest": lambda test: test, "assert_almost_equal": case.assertAlmostEqual}  # fmt: skip
+    tools, nose = types.ModuleType("nose.tools"), types.ModuleType("nose")
+    vars(tools).update(names)
+    nose.tools = tools
+    nose.SkipTest = unittest.SkipTest
+    sys.modules.update({"nose": nose, "nose.tools": tools})
+
+
 def run_tests():
     import pytest
+
+    stand_in_for_nose()
 
     sys.path[:0] = [str(FILE.parent), str(FILE.parent.parent / "common"), str(FILE.parents[2])]
     pytest.main(["-q", "-p", "no:cacheprovider", str(FILE)], plugins=[Report()])
 
 
-if __name__ == "__main__":
-    prepare()
+def child(path):
+    """Runs a file in a folder of its own."""
+    global FILE
+    FILE = path
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         os.makedirs("book/data"), os.makedirs("data"), os.makedirs("img")
         os.chdir("book")
-        run_tests() if "--tests" in sys.argv else run_cells()
-    os._exit(0)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what cells print is no result
+        run_tests() if TESTS else run_cells()
+
+
+def main():
+    prepare()
+    for name in ("pytest", "scipy") if TESTS else ("pandas", "matplotlib.pyplot", "requests"):
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            pass
+    importlib.import_module("mxnet")
+    for path in FILES:
+        number = os.fork()
+        if not number:
+            try:
+                child(path)
+            except Exception:
+                traceback.print_exc()
+            finally:
+                out.flush()
+                os._exit(0)
+        limit, started = SECONDS * 40, time.monotonic()
+        while not os.waitpid(number, os.WNOHANG)[0]:
+            if time.monotonic() - started > limit:
+                os.kill(number, signal.SIGKILL)
+                os.waitpid(number, 0)
+                break
+            time.sleep(0.05)
+
+
+if __name__ == "__main__":
+    main()

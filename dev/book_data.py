@@ -193,6 +193,32 @@ def _images(mx, shape, count=40):
     return Images
 
 
+def _mnist():
+    labels = numpy.arange(40) % 10
+    images = (numpy.random.RandomState(1).rand(40, 1, 28, 28) / 2 + labels.reshape((-1, 1, 1, 1)) / 20).astype("float32")
+    return {"train_data": images, "train_label": labels, "test_data": images[:20], "test_label": labels[:20]}
+
+
+def _random_weights(mx):
+    """Networks of the zoo with random weights in place of trained ones."""
+    vision = mx.gluon.model_zoo.vision
+
+    def without(make):
+        def call(*args, pretrained=False, ctx=None, **options):
+            net = make(*args, **options)
+            if pretrained:
+                net.initialize(mx.init.Xavier(), ctx=ctx)
+                array = mx.np.array if mx.util.is_np_array() else mx.nd.array
+                net(array(numpy.zeros((1, 3, 299, 299)), ctx=ctx))
+            return net
+
+        return call
+
+    for name, make in list(vars(vision).items()):
+        if callable(make) and not isinstance(make, type) and not name.startswith("_") and name.islower() and name not in ("download", "check_sha1"):
+            setattr(vision, name, without(make))
+
+
 def _module(name, **names):
     module = sys.modules[name] = types.ModuleType(name)
     vars(module).update(names)
@@ -203,7 +229,7 @@ def _quiet_notebook():
     """Stands in for IPython, which shows pictures."""
     nothing = lambda *_, **__: None  # noqa: E731
     display = _module("IPython.display", display=nothing, clear_output=nothing, set_matplotlib_formats=nothing, HTML=nothing, SVG=nothing, Image=nothing)
-    _module("IPython", display=display, get_ipython=nothing)
+    _module("IPython", display=display, get_ipython=nothing, version_info=(8, 0))
     backend = _module("matplotlib_inline.backend_inline", set_matplotlib_formats=nothing)
     _module("matplotlib_inline", backend_inline=backend)
 
@@ -220,8 +246,10 @@ def replace(side):
     vision = mx.gluon.data.vision
     vision.MNIST = vision.FashionMNIST = _images(mx, (28, 28, 1))
     vision.CIFAR10 = vision.CIFAR100 = _images(mx, (32, 32, 3))
+    _random_weights(mx)
     for module in (mx.gluon.utils, mx.test_utils):
         module.download = _download
+    mx.test_utils.get_mnist = _mnist
     for name in ("catdog.jpg", "cat1.jpg", "banana.jpg", "rainier.jpg", "autumn-oak.jpg", "cat.jpg", "dog.jpg", "real.jpg"):
         pathlib.Path("..", "img", name).write_bytes(_image((400, 300)))
         os.makedirs("../../img", exist_ok=True)

@@ -89,6 +89,8 @@ EXTRA_DIST += \
 	python/starling/mx/functions.py \
 	python/starling/mx/image.py \
 	python/starling/mx/gluon/__init__.py \
+	python/starling/mx/gluon/_layer.py \
+	python/starling/mx/gluon/_windows.py \
 	python/starling/mx/gluon/block.py \
 	python/starling/mx/gluon/data/__init__.py \
 	python/starling/mx/gluon/data/_datasets.py \
@@ -124,6 +126,7 @@ EXTRA_DIST += \
 	python/starling/mx/ndarray.py \
 	python/starling/mx/np.py \
 	python/starling/mx/np_by_numpy.py \
+	python/starling/mx/nd_image.py \
 	python/starling/mx/np_linalg.py \
 	python/starling/mx/np_manipulation.py \
 	python/starling/mx/np_math.py \

@@ -140,6 +140,23 @@ layer('Dense(3, weight_initializer=mx.init.One(), bias_initializer="ones")', (2,
 mark(a(3))
 cast("float64")
 cast("float16")
+written("nd", "x.reshape((2, 3))")
+written("nd", "nd.reshape(x, shape=(2, 3))")
+written("nd", "x.expand_dims(0)")
+written("nd", "nd.expand_dims(x, 0)")
+written("nd", "x.reshape((1, 6)).squeeze()")
+written("nd", "x.flatten()")
+written("nd", "x[1:3]")
+written("nd", "x.T")
+written("np", "x.reshape((2, 3))  # np.array")
+written("np", "np.reshape(x, (2, 3))  # np.array")
+written("np", "np.expand_dims(x, 0)  # np.array")
+written("np", "x.reshape((1, 6)).squeeze()  # np.array")
+written("np", "x.ravel()  # np.array")
+written("np", "x.flatten()  # np.array")
+written("np", "x[1:3]  # np.array")
+written("np", "x.T  # np.array")
+written("np", "x.reshape(2, 3)[0]  # np.array")
 while_loop()
 image("resize", 5, 7)
 image("resize", 10, 3)
@@ -204,6 +221,13 @@ def names(mx, given):
         net.cast(dtype)
         y = net(nd.ones((2, 2), dtype=dtype))
         return [y, net.weight.data()]
+
+    def written(space, change):
+        """An array, another one made of it, and both after the other one is written."""
+        x = getattr(mx, space).arange(6)
+        y = eval(change, {"x": x, "nd": nd, "np": mx.np})
+        y[:] = 7
+        return [x, y]
 
     def while_loop():
         out, last = nd.contrib.while_loop(lambda i, s: i < 3, lambda i, s: (s * i, [i + 1, s + i]), [nd.array([0]), nd.array([1])], max_iterations=5)

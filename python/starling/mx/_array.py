@@ -46,6 +46,12 @@ def reshaped(t, shape, reverse=False):
     return wrap(lib.sl_reshape_at(here(), t._p, shape_of(mx_shape(shape, t.shape, reverse))), type(t))
 
 
+def apart(t):
+    """A copy of an array in another shape, as MXNet's functions give it: a change of one does not change the other.  Recorded
+    operations need no copy, because a change makes a new array."""
+    return t if lib.sl_is_symbol(t._p) or lib.sl_is_recording() else wrap(lib.sl_clone_at(here(), t._p), type(t))
+
+
 def _without_ones(t, key, value):
     """A value for a part of an array, without surplus first axes of length 1, as in MXNet."""
     if isinstance(key, slice) or any(isinstance(k, Tensor) for k in (key if isinstance(key, tuple) else (key,))):
@@ -65,6 +71,8 @@ def indices_of(key):
     """Indices as in MXNet: arrays of floats become integers."""
     if isinstance(key, tuple):
         return tuple(indices_of(k) for k in key)
+    if isinstance(key, range):
+        return list(key)
     return key.astype("int32") if isinstance(key, NDArray) and not key.is_symbol and "float" in str(key.dtype) else key
 
 
@@ -193,7 +201,7 @@ class NDArray(Tensor):
         """With one more axis, of length 1."""
         shape = list(self.shape)
         shape.insert(axis_of("expand_dims", axis, len(shape) + 1), 1)
-        return self.reshape(tuple(shape))
+        return apart(reshaped(self, tuple(shape)))
 
     def squeeze(self, axis=None):
         """Without axes of length 1."""
@@ -201,7 +209,12 @@ class NDArray(Tensor):
         gone = {axis_of("squeeze", a, self.ndim) for a in axes if axis is not None or self.shape[a] == 1}
         if wrong := [a for a in gone if self.shape[a] != 1]:
             raise ShapeError(f"squeeze: axis {wrong[0]} of {self.shape} has more than one element")
-        return self.reshape(tuple(d for i, d in enumerate(self.shape) if i not in gone))
+        return apart(reshaped(self, tuple(d for i, d in enumerate(self.shape) if i not in gone)))
+
+    @property
+    def T(self):
+        """With the axes in reverse order; an array of one axis itself."""
+        return self if self.ndim < 2 else Tensor.T.fget(self)
 
     def slice_axis(self, axis, begin, end):
         """Part of an axis."""

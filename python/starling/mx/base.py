@@ -1,4 +1,21 @@
-"""mx.base: the error class that programs for MXNet catch."""
+"""mx.base: the error class that programs for MXNet catch, and the types of numbers and texts."""
+import numpy
+
 from .._core import Error as MXNetError
+from .unsupported import missing
 
 __all__ = ["MXNetError"]
+string_types, numeric_types, integer_types = (str,), (float, int, numpy.generic), (int, numpy.int32, numpy.int64)
+mx_real_t = numpy.float32
+
+
+def py_str(x):
+    """The text of bytes."""
+    return x.decode("utf-8") if isinstance(x, bytes) else x
+
+
+def _as_list(obj):
+    return list(obj) if isinstance(obj, (list, tuple)) else [obj]
+
+
+__getattr__ = missing("mx.base")

@@ -10,7 +10,7 @@ from .._tensor import Tensor, array as _array
 from . import _whole
 from .context import known
 from .unsupported import not_here
-from ._array import NDArray, reshaped
+from ._array import NDArray, apart, reshaped
 from .autograd import is_recording
 from ._program import classify
 
@@ -366,7 +366,7 @@ def batch_dot(lhs, rhs, transpose_a=False, transpose_b=False):
 @_public
 def flatten(data):
     """(n, …) as (n, elements)."""
-    return ops.flatten(data)
+    return apart(ops.flatten(data))
 
 
 Flatten = flatten
@@ -379,8 +379,8 @@ def reshape(data, shape=(), reverse=False, target_shape=(), keep_highest=False):
     if target_shape:  # MXNet's old form: 0 is computed
         wanted = [n or -1 for n in target_shape]
         shape = [data.shape[0], *wanted[1:]] if keep_highest else wanted
-        return data.reshape(tuple(shape))
-    return reshaped(data, shape, reverse)
+        return apart(reshaped(data, tuple(shape)))
+    return apart(reshaped(data, shape, reverse))
 
 
 Reshape = reshape
@@ -460,7 +460,7 @@ def tile(data, reps):
 def reshape_like(lhs, rhs, lhs_begin=None, lhs_end=None, rhs_begin=None, rhs_end=None):
     """The values of lhs in the shape of rhs, or with some axes of lhs in the place of some of rhs."""
     shape = lhs.shape[: lhs_begin or 0] + rhs.shape[rhs_begin:rhs_end] + (lhs.shape[lhs_end:] if lhs_end is not None else ())
-    return reshaped(lhs, shape)
+    return apart(reshaped(lhs, shape))
 
 
 @_public

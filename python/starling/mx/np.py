@@ -14,7 +14,7 @@ from ._mode import set_np
 from ._np import as_array as _as_array
 from ._signed import as_mxnet as _as_mxnet, into, signed as _signed
 from .unsupported import Space, missing, not_here
-from ._array import NDArray
+from ._array import NDArray, apart
 from .context import known as _known
 from .np_by_numpy import *  # noqa: F403
 from .np_manipulation import *  # noqa: F403
@@ -23,6 +23,7 @@ from .np_math import *  # noqa: F403
 from .np_math import promoted as _promoted
 from ._program import Symbol, classify
 
+set_printoptions = numpy.set_printoptions
 e, pi, inf, nan, newaxis = numpy.e, numpy.pi, numpy.inf, numpy.nan, None
 float16, float32, float64 = numpy.float16, numpy.float32, numpy.float64
 uint8, int8, int32, int64, bool_, bool = numpy.uint8, numpy.int8, numpy.int32, numpy.int64, numpy.bool_, numpy.bool_
@@ -48,6 +49,7 @@ class ndarray(NDArray):
 
     __slots__ = ()
     _scalars = True
+    T = Tensor.T
 
     def __getitem__(self, key):
         return NDArray.__getitem__(self, key) if not _is_mask(key) else _masked(self, key)
@@ -92,7 +94,7 @@ class ndarray(NDArray):
     def reshape(self, *several, shape=(), order="C", reverse=False):
         """The same values in another shape; -1 is computed."""
         _rows_first("ndarray.reshape", order)
-        return NDArray.reshape(self, *several, shape=shape, reverse=reverse)
+        return apart(NDArray.reshape(self, *several, shape=shape, reverse=reverse))
 
     def transpose(self, *axes):
         """With the axes in another order, or in reverse."""
@@ -304,6 +306,11 @@ def _dot(a, b, out=None):
     return dot(a, b, out)
 
 
+def _clip(a, min=None, max=None, out=None):
+    """Elements between two bounds, of which one may be None."""
+    return clip(a, min, max, out)
+
+
 ndarray.dot = _dot
 ndarray.ravel = ndarray.flatten = ravel
 
@@ -424,6 +431,7 @@ for _module, _space in ((_np_linalg, linalg), (_np_random, random)):
 for _name in ("prod", "cumsum", "any", "all", "sort", "argsort", "repeat", "diagonal", "round", "nonzero"):
     setattr(ndarray, _name, globals()[_name])
 _as_mxnet("np", globals())
+ndarray.clip = _clip
 for _method in (sum, mean, max, min, var, std, argmax, argmin):
     setattr(ndarray, _method.__name__, _method)
 for _space in (random, linalg):

@@ -71,7 +71,7 @@ concat = concatenate
 
 def stack(arrays, axis=0, out=None):
     """Arrays side by side along a new axis."""
-    return into(_f.stack(*arrays, axis=axis), out)
+    return into(_f.stack(*map(as_array, arrays), axis=axis), out)
 
 
 def vstack(arrays):

@@ -1,5 +1,6 @@
 """Functions of mx.np that compute: element by element, along axes, products."""
 import builtins
+import operator
 
 import numpy
 
@@ -36,14 +37,31 @@ def promoted(a, b):
 
 # ---- element by element
 
-exp, log, sqrt, square, tanh, reciprocal, negative, sign = (
-    getattr(_f, name) for name in ("exp", "log", "sqrt", "square", "tanh", "reciprocal", "negative", "sign")
+def _is_number(x):
+    return isinstance(x, (builtins.int, builtins.float, numpy.generic))
+
+
+def _of_one(name, function):
+    """A function of an array; of a number it is NumPy's."""
+
+    def call(x, out=None):
+        if _is_number(x) and out is None:
+            return getattr(numpy, name)(x)
+        return into(function(as_array(x)), out)
+
+    return named(call, name, function.__doc__)
+
+
+exp, log, sqrt, square, tanh, reciprocal, negative, sign, abs = (
+    _of_one(name, getattr(_f, name)) for name in ("exp", "log", "sqrt", "square", "tanh", "reciprocal", "negative", "sign", "abs")
 )
-abs = absolute = fabs = _f.abs
+absolute = fabs = abs
 
 
 def _operator(name, doc):
     def call(x1, x2, out=None):
+        if _is_number(x1) and _is_number(x2) and out is None:
+            return getattr(operator, name)(x1, x2)
         if not isinstance(x1, Tensor) and not isinstance(x2, Tensor):
             x1 = as_array(x1)
         if not isinstance(x1, Tensor):
@@ -69,6 +87,8 @@ def _chosen(name):
     choose = getattr(_f, name)
 
     def call(x1, x2, out=None):
+        if _is_number(x1) and _is_number(x2) and out is None:
+            return getattr(numpy, name)(x1, x2)
         x1, x2 = (x2, x1) if not isinstance(x1, Tensor) else (x1, x2)
         x1 = x1 if isinstance(x1, Tensor) else as_array(x1)
         if isinstance(x2, Tensor):
@@ -91,7 +111,10 @@ def clip(a, a_min, a_max, out=None):
 
 
 def _unary(name, function):
-    _enter(name, lambda x, out=None: into(function(as_array(x)), out), f"{name} of each element.")
+    def call(x, out=None):
+        return getattr(numpy, name)(x) if _is_number(x) and out is None else into(function(as_array(x)), out)
+
+    _enter(name, call, f"{name} of each element.")
 
 
 for _name in """sin cos tan sinh cosh arcsin arccos arctan arcsinh arccosh arctanh expm1 log1p log2 log10 floor ceil rint trunc fix cbrt degrees radians
@@ -115,7 +138,12 @@ _truth("logical_xor", lambda a, b: (a != 0).astype("int32") != (as_array(b) != 0
 
 
 def _binary(name, function):
-    _enter(name, lambda x1, x2, out=None: into(classify(function(as_array(x1), x2)), out), f"{name} of two arrays, or an array and a number.")
+    def call(x1, x2, out=None):
+        if _is_number(x1) and _is_number(x2) and out is None:
+            return getattr(numpy, name)(x1, x2)
+        return into(classify(function(as_array(x1), x2)), out)
+
+    _enter(name, call, f"{name} of two arrays, or an array and a number.")
 
 
 for _name, _function in (("mod", _elements.modulo_of), ("remainder", _elements.modulo_of), ("fmod", lambda a, b: a - _elements.trunc(a / b) * b),

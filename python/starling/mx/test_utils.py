@@ -1,11 +1,458 @@
-"""mx.test_utils: its functions that programs use."""
-from .context import num_gpus
-from .unsupported import missing
+"""mx.test_utils: what tests of programs use: comparisons, random arrays, finite differences."""
+import contextlib
+import functools
+import os
+
+import numpy
+
+from .._tensor import Tensor
+from . import nd
+from .context import Context, current_context, num_gpus
+from .gluon.utils import download
+from .unsupported import missing, not_here
+from .util import use_np
+
+np = numpy  # MXNet's module has these names, and tests use them
+_RTOL = {"float16": 1e-2, "float32": 1e-4, "float64": 1e-5}
+_ATOL = {"float16": 1e-1, "float32": 1e-3, "float64": 1e-20}
+_rng = numpy.random.RandomState(1234)
 
 
 def list_gpus():
     """The numbers of the GPUs."""
     return range(num_gpus())
+
+
+def default_context():
+    """The current context."""
+    return current_context()
+
+
+def set_default_context(ctx):
+    """Makes this context the current one."""
+    Context._current.__dict__["stack"] = [ctx]
+
+
+def default_dtype():
+    """float32."""
+    return numpy.float32
+
+
+def default_numeric_eps():
+    """The usual step of finite differences."""
+    return {"float16": 1e-1, "float32": 1e-3, "float64": 1e-4}
+
+
+def effective_dtype(dat):
+    """The data type that an operation has computed in."""
+    return numpy.dtype(dat.dtype)
+
+
+def is_cd_run():
+    """Whether this is a run of MXNet's builders."""
+    return False
+
+
+def has_tvm_ops():
+    """Whether there are operations of TVM."""
+    return False
+
+
+def is_op_runnable():
+    """Whether operations can run here."""
+    return True
+
+
+# ---- comparisons
+
+
+def _values(a):
+    return a.asnumpy() if isinstance(a, Tensor) else numpy.asarray(a)
+
+
+def _tolerance(given, table, arrays):
+    if given is not None:
+        return given
+    return max(table.get(str(numpy.asarray(a).dtype), 1e-5 if table is _RTOL else 1e-20) for a in arrays)
+
+
+def get_rtol(rtol=None):
+    """The relative tolerance."""
+    return 1e-5 if rtol is None else rtol
+
+
+def get_atol(atol=None):
+    """The absolute tolerance."""
+    return 1e-20 if atol is None else atol
+
+
+def get_etol(etol=None):
+    """The share of elements that may differ."""
+    return 0 if etol is None else etol
+
+
+def same(a, b):
+    """Whether two NumPy arrays are equal."""
+    return numpy.array_equal(_values(a), _values(b))
+
+
+def same_array(array1, array2):
+    """Whether two arrays have the same memory: a change of one changes the other."""
+    array1[:] += 1
+    changed = same(array1, array2)
+    array1[:] -= 1
+    return changed and same(array1, array2)
+
+
+def almost_equal(a, b, rtol=None, atol=None, equal_nan=False, use_broadcast=True):
+    """Whether arrays are nearly equal."""
+    a, b = _values(a), _values(b)
+    if not use_broadcast and a.shape != b.shape:
+        return False
+    return numpy.allclose(a, b, _tolerance(rtol, _RTOL, (a, b)), _tolerance(atol, _ATOL, (a, b)), equal_nan)
+
+
+def find_max_violation(a, b, rtol=None, atol=None):
+    """(the place of the largest difference, how many times the tolerance it is)."""
+    a, b = numpy.broadcast_arrays(_values(a), _values(b))
+    over = numpy.abs(a - b) / (get_atol(atol) + get_rtol(rtol) * numpy.abs(b) + 1e-300)
+    place = numpy.unravel_index(numpy.argmax(over), over.shape)
+    return place, over[place]
+
+
+def locationError(a, b, index, names):
+    """A text that says where arrays differ."""
+    return f"Location of maximum error: {index}, {names[0]}={_values(a)[index]!r}, {names[1]}={_values(b)[index]!r}"
+
+
+def assert_almost_equal(a, b, rtol=None, atol=None, names=("a", "b"), equal_nan=False, use_broadcast=True, mismatches=(10, 10)):
+    """AssertionError where arrays are not nearly equal."""
+    x, y = _values(a), _values(b)
+    if not use_broadcast and x.shape != y.shape:
+        raise AssertionError(f"{names[0]} has the shape {x.shape}, {names[1]} {y.shape}")
+    rtol, atol = _tolerance(rtol, _RTOL, (x, y)), _tolerance(atol, _ATOL, (x, y))
+    if numpy.allclose(x, y, rtol, atol, equal_nan):
+        return
+    place, times = find_max_violation(x.astype("float64"), y.astype("float64"), rtol, atol)
+    raise AssertionError(f"Error {times} exceeds tolerance rtol={rtol:e}, atol={atol:e}. {locationError(*numpy.broadcast_arrays(x, y), place, names)}")
+
+
+def almost_equal_ignore_nan(a, b, rtol=None, atol=None):
+    """Whether arrays are nearly equal where neither is NaN."""
+    a, b = _values(a).copy(), _values(b).copy()
+    neither = ~(numpy.isnan(a) | numpy.isnan(b))
+    return almost_equal(a[neither], b[neither], rtol, atol)
+
+
+def assert_almost_equal_ignore_nan(a, b, rtol=None, atol=None, names=("a", "b")):
+    """AssertionError where arrays are not nearly equal, and neither is NaN."""
+    a, b = _values(a), _values(b)
+    neither = ~(numpy.isnan(a) | numpy.isnan(b))
+    assert_almost_equal(a[neither], b[neither], rtol, atol, names)
+
+
+def assert_almost_equal_with_err(a, b, rtol=None, atol=None, etol=None, names=("a", "b"), equal_nan=False, mismatches=(10, 10)):
+    """AssertionError if more than a share of the elements is not nearly equal."""
+    x, y = _values(a), _values(b)
+    off = ~numpy.isclose(x, y, _tolerance(rtol, _RTOL, (x, y)), _tolerance(atol, _ATOL, (x, y)), equal_nan)
+    if off.mean() > get_etol(etol):
+        raise AssertionError(f"{off.mean():.2%} of {names[0]} and {names[1]} differ, more than {get_etol(etol):.2%}")
+
+
+def assert_exception(f, exception_type, *args, **kwargs):
+    """AssertionError if a call does not raise this exception."""
+    try:
+        f(*args, **kwargs)
+    except exception_type:
+        return
+    raise AssertionError("Did not raise exception " + exception_type.__name__)
+
+
+def compare_ndarray_tuple(t1, t2, rtol=None, atol=None):
+    """AssertionError where arrays, or nested tuples of them, are not nearly equal."""
+    if t1 is None or t2 is None:
+        return
+    if isinstance(t1, (tuple, list)):
+        for a, b in zip(t1, t2):
+            compare_ndarray_tuple(a, b, rtol, atol)
+    else:
+        assert_almost_equal(t1, t2, rtol=rtol, atol=atol)
+
+
+def compare_optimizer(opt1, opt2, shapes, dtype, w_stype="default", g_stype="default", rtol=1e-4, atol=1e-5, compare_states=True):
+    """AssertionError where a step of two optimisers gives other weights, or other states."""
+    if (w_stype, g_stype) != ("default", "default"):
+        raise not_here("compare_optimizer of sparse arrays", "dense ones")
+    states = [], []
+    first, grads = ([nd.array(numpy.random.uniform(-1, 1, s), dtype=dtype) for s in shapes] for _ in range(2))
+    second = [w.copy() for w in first]
+    for found, optimizer, weights in ((states[0], opt1, first), (states[1], opt2, second)):
+        found += [optimizer.create_state_multi_precision(i, w) for i, w in enumerate(weights)]
+        for i, (w, g, state) in enumerate(zip(weights, grads, found)):
+            optimizer.update_multi_precision(i, w, g.copy(), state)
+    for a, b, one, other in zip(first, second, *states):
+        if compare_states:
+            compare_ndarray_tuple(one, other, rtol, atol)
+        assert_almost_equal(a, b, rtol=rtol, atol=atol)
+
+
+# ---- random and other arrays
+
+
+def random_arrays(*shapes):
+    """Normal numbers in these shapes, in NumPy's arrays."""
+    arrays = [numpy.array(numpy.random.randn(), default_dtype()) if not s else numpy.random.randn(*s).astype(default_dtype()) for s in shapes]
+    return arrays[0] if len(arrays) == 1 else arrays
+
+
+def random_sample(population, k):
+    """k elements of a list, in their order."""
+    chosen = numpy.random.choice(len(population), k, replace=False)
+    return [population[i] for i in chosen]
+
+
+def rand_shape_2d(dim0=10, dim1=10, allow_zero_size=False):
+    """A random shape of two axes."""
+    return rand_shape_nd(2, (dim0, dim1), allow_zero_size)
+
+
+def rand_shape_3d(dim0=10, dim1=10, dim2=10, allow_zero_size=False):
+    """A random shape of three axes."""
+    return rand_shape_nd(3, (dim0, dim1, dim2), allow_zero_size)
+
+
+def rand_shape_nd(num_dim, dim=10, allow_zero_size=False):
+    """A random shape."""
+    low, high = 0 if allow_zero_size else 1, numpy.broadcast_to(dim, (num_dim,))
+    return tuple(int(numpy.random.randint(low, n + 1)) for n in high)
+
+
+def rand_coord_2d(x_low, x_high, y_low, y_high):
+    """A random place."""
+    return int(numpy.random.randint(x_low, x_high)), int(numpy.random.randint(y_low, y_high))
+
+
+def rand_ndarray(shape, stype="default", density=None, dtype=None, modifier_func=None, shuffle_csr_indices=False, distribution=None, ctx=None):
+    """An array of uniform numbers from -1 to 1."""
+    if stype != "default":
+        raise not_here(f"rand_ndarray(stype={stype!r})", "dense arrays")
+    values = numpy.random.uniform(-1, 1, shape)
+    if modifier_func is not None:
+        values = numpy.vectorize(modifier_func)(values)
+    return nd.array(values, ctx, dtype or default_dtype())
+
+
+def rand_sparse_ndarray(*args, **kwargs):
+    """Sparse arrays are not available."""
+    raise not_here("rand_sparse_ndarray", "dense arrays")
+
+
+def create_2d_tensor(rows, columns, dtype=numpy.int64):
+    """Rows of their numbers."""
+    return nd.array(numpy.broadcast_to(numpy.arange(rows)[:, None], (rows, columns)), dtype=dtype)
+
+
+def create_vector(size, dtype=numpy.int64):
+    """The numbers below size."""
+    return nd.array(numpy.arange(size), dtype=dtype)
+
+
+def assign_each(the_input, function):
+    """A function of each element."""
+    return the_input if function is None else numpy.vectorize(function)(the_input)
+
+
+def assign_each2(input1, input2, function):
+    """A function of the elements of two arrays."""
+    return numpy.array(input1) if function is None else numpy.vectorize(function)(input1, input2)
+
+
+def new_sym_matrix_with_real_eigvals_2d(n):
+    """A symmetric matrix."""
+    q, _ = numpy.linalg.qr(numpy.random.uniform(-1, 1, (n, n)))
+    return q.T @ numpy.diag(numpy.random.uniform(-1, 1, n)) @ q
+
+
+def new_sym_matrix_with_real_eigvals_nd(shape):
+    """Symmetric matrices."""
+    count = int(numpy.prod(shape[:-2]))
+    return numpy.array([new_sym_matrix_with_real_eigvals_2d(shape[-1]) for _ in range(count)]).reshape(shape)
+
+
+def new_matrix_with_real_eigvals_2d(n):
+    """A matrix with real eigenvalues."""
+    shape = (n, n)
+    q = numpy.ones(shape)
+    while numpy.linalg.cond(q) > 3:
+        q = numpy.random.uniform(-1, 1, shape) + numpy.eye(n) * n
+    return numpy.linalg.inv(q) @ numpy.diag(numpy.random.uniform(-1, 1, n)) @ q
+
+
+def new_matrix_with_real_eigvals_nd(shape):
+    """Matrices with real eigenvalues."""
+    count = int(numpy.prod(shape[:-2]))
+    return numpy.array([new_matrix_with_real_eigvals_2d(shape[-1]) for _ in range(count)]).reshape(shape)
+
+
+def np_reduce(dat, axis, keepdims, numpy_reduce_func):
+    """A reduction of NumPy's along several axes."""
+    axis = list(range(dat.ndim)) if axis is None else [axis] if isinstance(axis, int) else list(axis)
+    result = dat
+    for i in sorted((a % dat.ndim for a in axis), reverse=True):
+        result = numpy_reduce_func(result, axis=i)
+    return result.reshape([1 if i in [a % dat.ndim for a in axis] else n for i, n in enumerate(dat.shape)]) if keepdims else result
+
+
+def collapse_sum_like(a, shape):
+    """The sum along the axes that broadcasting has lengthened."""
+    extra = len(a.shape) - len(shape)
+    axes = tuple(range(extra)) + tuple(i + extra for i, n in enumerate(shape) if n == 1 and a.shape[i + extra] != 1)
+    return numpy.sum(a, axis=axes).reshape(shape) if axes else a.reshape(shape)
+
+
+# ---- symbols
+
+
+def _named(location, sym, ctx):
+    """The arguments of a symbol by their names."""
+    names = sym.list_arguments()
+    given = dict(zip(names, location)) if isinstance(location, (list, tuple)) else dict(location)
+    if set(given) != set(names):
+        raise ValueError(f"Symbol arguments and keys of the given location do not match. symbol args: {names}, location: {sorted(given)}")
+    return {k: v if isinstance(v, Tensor) else nd.array(v, ctx, v.dtype if hasattr(v, "dtype") else None) for k, v in given.items()}
+
+
+def simple_forward(sym, ctx=None, is_train=False, **inputs):
+    """The results of a symbol, as NumPy's arrays."""
+    executor = sym.bind(ctx or default_context(), args=_named({k: numpy.asarray(v) for k, v in inputs.items()}, sym, ctx))
+    outputs = [y.asnumpy() for y in executor.forward(is_train=is_train)]
+    return outputs[0] if len(outputs) == 1 else outputs
+
+
+def check_symbolic_forward(sym, location, expected, rtol=1e-4, atol=None, aux_states=None, ctx=None, equal_nan=False, dtype=numpy.float32):
+    """AssertionError where a symbol's results are not those expected; returns them."""
+    ctx = ctx or default_context()
+    executor = sym.bind(ctx, args=_named(location, sym, ctx), **({"aux_states": aux_states} if aux_states else {}))
+    outputs = executor.forward(is_train=False)
+    wanted = [expected[name] for name in sym.list_outputs()] if isinstance(expected, dict) else expected
+    for name, y, want in zip(sym.list_outputs(), outputs, wanted):
+        assert_almost_equal(want, y, rtol, atol, (f"EXPECTED_{name}", f"FORWARD_{name}"), equal_nan)
+    return outputs
+
+
+def check_symbolic_backward(sym, location, out_grads, expected, rtol=1e-5, atol=None, aux_states=None, grad_req="write", ctx=None, grad_stypes=None,
+                            equal_nan=False, dtype=numpy.float32):
+    """AssertionError where a symbol's gradients are not those expected; returns them."""
+    ctx = ctx or default_context()
+    args = _named(location, sym, ctx)
+    wanted = dict(zip(sym.list_arguments(), expected)) if isinstance(expected, (list, tuple)) else dict(expected)
+    before = {k: nd.array(numpy.random.normal(size=v.shape), ctx, args[k].dtype) for k, v in wanted.items()}
+    grads = {k: v.copy() for k, v in before.items()}
+    reqs = {k: grad_req if isinstance(grad_req, str) else grad_req.get(k, "null") for k in wanted} if not isinstance(grad_req, (list, tuple)) else dict(
+        zip(sym.list_arguments(), grad_req))
+    executor = sym.bind(ctx, args=args, args_grad=grads, grad_req={**{k: "null" for k in args}, **reqs})
+    outputs = executor.forward(is_train=True)
+    given = [out_grads[k] for k in sym.list_outputs()] if isinstance(out_grads, dict) else out_grads
+    heads = None if given is None else [g if isinstance(g, Tensor) else nd.array(g, ctx, y.dtype) for g, y in zip(given, outputs)]
+    executor.backward(heads)
+    for name, want in wanted.items():
+        want = {"write": lambda w: w, "add": lambda w: _values(w) + before[name].asnumpy(), "null": lambda w: before[name]}[reqs[name]](want)
+        assert_almost_equal(want, grads[name], rtol, atol, (f"EXPECTED_{name}", f"BACKWARD_{name}"), equal_nan)
+    return grads
+
+
+def numeric_grad(function, location, eps=1e-4):
+    """The gradients of a function of NumPy's arrays, a number, by finite differences."""
+    found = {}
+    for name, values in location.items():
+        grad = numpy.zeros(values.shape)
+        for i in numpy.ndindex(values.shape):
+            old = values[i]
+            values[i] = old + eps / 2
+            high = function(location)
+            values[i] = old - eps / 2
+            low = function(location)
+            values[i], grad[i] = old, (high - low) / eps
+        found[name] = grad
+    return found
+
+
+def check_numeric_gradient(sym, location, aux_states=None, numeric_eps=None, rtol=None, atol=None, grad_nodes=None, use_forward_train=True, ctx=None,
+                           grad_stype_dict=None, dtype=numpy.float32):
+    """AssertionError where a symbol's gradients differ from finite differences."""
+    ctx, eps = ctx or default_context(), numeric_eps or {"float32": 1e-3, "float64": 1e-4}.get(numpy.dtype(dtype).name, 1e-1)
+    args = _named(location, sym, ctx)
+    nodes = list(args) if grad_nodes is None else list(grad_nodes)
+    shape = sym.bind(ctx, args=args, **({"aux_states": aux_states} if aux_states else {})).forward(is_train=use_forward_train)[0].shape
+    weights = _rng.rand(*shape) + 0.1
+    values = {k: v.asnumpy().astype("float64" if numpy.dtype(v.dtype).kind == "f" else v.dtype) for k, v in args.items()}
+
+    def total(at):
+        executor = sym.bind(ctx, args={k: nd.array(v, ctx, args[k].dtype) for k, v in at.items()})
+        return float((executor.forward(is_train=use_forward_train)[0].asnumpy().astype("float64") * weights).sum())
+
+    grads = {k: nd.zeros(args[k].shape, ctx, args[k].dtype) for k in nodes}
+    executor = sym.bind(ctx, args=args, args_grad=grads, grad_req={k: "write" if k in nodes else "null" for k in args})
+    executor.forward(is_train=True)
+    executor.backward([nd.array(weights, ctx, dtype)])
+    numbers = numeric_grad(lambda chosen: total({**values, **chosen}), {k: values[k] for k in nodes}, eps)
+    for name in nodes:
+        assert_almost_equal(numbers[name], grads[name], 1e-4 if rtol is None else rtol, 1e-5 if atol is None else atol,
+                            (f"NUMERICAL_{name}", f"BACKWARD_{name}"))  # fmt: skip
+
+
+# ---- surroundings
+
+
+@contextlib.contextmanager
+def environment(*args):
+    """Environment variables inside: (name, value), or a dictionary; None removes one."""
+    wanted = args[0] if len(args) == 1 else {args[0]: args[1]}
+    before = {name: os.environ.get(name) for name in wanted}
+
+    def put(values):
+        for name, value in values.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = str(value)
+
+    put(wanted)
+    try:
+        yield
+    finally:
+        put(before)
+
+
+@contextlib.contextmanager
+def discard_stderr():
+    """Without what is written to the standard error output inside."""
+    kept = os.dup(2)
+    with open(os.devnull, "w") as nothing:
+        os.dup2(nothing.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+def retry(n):
+    """A test that may fail n - 1 times."""
+
+    def around(test):
+        @functools.wraps(test)
+        def call(*args, **kwargs):
+            for i in range(n):
+                try:
+                    return test(*args, **kwargs)
+                except AssertionError:
+                    if i == n - 1:
+                        raise
+
+        return call
+
+    return around
 
 
 __getattr__ = missing("mx.test_utils")

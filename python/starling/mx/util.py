@@ -1,6 +1,87 @@
-"""mx.util: its functions that programs use."""
+"""mx.util: its functions that programs use; whether blocks and loaders make arrays of mx.np, for a time or in a function."""
+import contextlib
+import functools
+import os
+
+from . import _mode
 from ._mode import is_np_array, is_np_shape, reset_np, set_np
 from .context import num_gpus as get_gpu_count
 from .unsupported import missing
+
+
+@contextlib.contextmanager
+def np_array(active=True):
+    """Blocks and loaders make arrays of mx.np, or of mx.nd, inside."""
+    before, _mode._np = _mode._np, bool(active)
+    try:
+        yield
+    finally:
+        _mode._np = before
+
+
+@contextlib.contextmanager
+def np_shape(active=True):
+    """No effect: arrays of mx.np can always be without axes, arrays of mx.nd cannot."""
+    yield
+
+
+def set_np_shape(active):
+    """No effect: arrays of mx.np can always be without axes; returns the state."""
+    return is_np_shape()
+
+
+def _inside(scope, thing):
+    """A function that runs in a scope, or a class whose methods do."""
+    if isinstance(thing, type):
+        for name, method in list(vars(thing).items()):
+            if callable(method) and not isinstance(method, type) and not name.startswith("__") or name in ("__init__", "__call__"):
+                setattr(thing, name, _inside(scope, method))
+        return thing
+    if isinstance(thing, (staticmethod, classmethod, property)):
+        return thing
+
+    @functools.wraps(thing)
+    def call(*args, **kwargs):
+        with scope(True):
+            return thing(*args, **kwargs)
+
+    return call
+
+
+def use_np_array(func):
+    """The function, or class, with arrays of mx.np."""
+    return _inside(np_array, func)
+
+
+def use_np_shape(func):
+    """The function, or class, itself: shapes are NumPy's anyway."""
+    return func
+
+
+use_np = use_np_array
+
+
+def wraps_safely(wrapped, assigned=functools.WRAPPER_ASSIGNMENTS):
+    """functools.wraps, without attributes that are missing."""
+    return functools.wraps(wrapped, [name for name in assigned if hasattr(wrapped, name)])
+
+
+def makedirs(d):
+    """Makes a folder, with those around it."""
+    os.makedirs(os.path.expanduser(d), exist_ok=True)
+
+
+def getenv(name):
+    """The value of an environment variable; None if it is not set."""
+    return os.environ.get(name)
+
+
+def setenv(name, value):
+    """Sets an environment variable, or removes it."""
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = value
+
 
 __getattr__ = missing("mx.util")

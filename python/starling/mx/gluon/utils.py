@@ -1,4 +1,9 @@
 """mx.gluon.utils: batches on several contexts."""
+import hashlib
+import os
+import shutil
+import tempfile
+import urllib.request
 import warnings
 
 import numpy
@@ -45,6 +50,38 @@ def clip_global_norm(arrays, max_norm, check_isfinite=True):
         for a in arrays:
             a *= scale
     return norm if check_isfinite else nd.array([norm])
+
+
+def check_sha1(filename, sha1_hash):
+    """Whether a file has that checksum, in hexadecimal digits."""
+    with open(filename, "rb") as file:
+        return hashlib.sha1(file.read()).hexdigest() == sha1_hash
+
+
+def download(url, path=None, overwrite=False, sha1_hash=None, retries=5, verify_ssl=True):
+    """Fetches a file, unless it is there with that checksum; returns its path."""
+    name = url.split("/")[-1]
+    if path is None:
+        path = name
+    elif os.path.isdir(os.path.expanduser(path)):
+        path = os.path.join(path, name)
+    path = os.path.expanduser(path)
+    if not overwrite and os.path.exists(path) and (not sha1_hash or check_sha1(path, sha1_hash)):
+        return path
+    folder = os.path.dirname(os.path.abspath(path))
+    os.makedirs(folder, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=folder, delete=False) as part:
+        try:
+            with urllib.request.urlopen(url) as source:
+                shutil.copyfileobj(source, part)
+            part.close()
+            if sha1_hash and not check_sha1(part.name, sha1_hash):
+                raise UserWarning(f"File {path} is downloaded but the content hash does not match. The repo may be outdated or download may be incomplete.")
+            os.replace(part.name, path)
+        except BaseException:
+            os.unlink(part.name)
+            raise
+    return path
 
 
 _as_mxnet("gluon.utils", globals())

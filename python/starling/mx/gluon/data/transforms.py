@@ -4,6 +4,7 @@ Images are NumPy arrays until they are assembled to batches; arrays of mx.nd and
 """
 import numpy
 
+from ...._core import ShapeError
 from ...._tensor import Tensor, array
 from ..._signed import as_mxnet as _as_mxnet
 from ..._resize import resized
@@ -19,8 +20,14 @@ class _Transform:
         if not isinstance(x, Tensor):
             y = self._of(numpy.asarray(x))
         else:
-            y = array(numpy.ascontiguousarray(self._of(x.numpy())), device=x.device, like=type(x))
+            y = array(numpy.ascontiguousarray(self._each(x.numpy())), device=x.device, like=type(x))
         return (y, *rest) if rest else y
+
+    def _each(self, x):
+        """The transformed image, or batch of images."""
+        if x.ndim not in (3, 4):
+            raise ShapeError(f"{type(self).__name__}: an array of {x.ndim} axes is neither an image nor a batch")
+        return self._of(x) if x.ndim == 3 or self.takes_batches else numpy.stack([self._of(image) for image in x])
 
     forward = hybrid_forward = __call__
 
@@ -29,6 +36,8 @@ class _Transform:
 
     def __repr__(self):
         return type(self).__name__
+
+    __name__ = property(lambda self: type(self).__name__)
 
 
 class ToTensor(_Transform):
@@ -56,6 +65,9 @@ class Cast(_Transform):
     """Converts to another data type."""
 
     takes_batches = True
+
+    def _each(self, x):
+        return self._of(x)
 
     def __init__(self, dtype="float32"):
         self._dtype = dtype
