@@ -6,5 +6,6 @@
 
 /* Numbers of any type as int32 (codelets/compose/choose.c); NULL stays NULL. */
 sl_tensor *slp_numbers_as_index(const char *at, sl_tensor *x);
+sl_tensor *slp_labels_as_index(const char *at, sl_tensor *x); /* NaN as -1 */
 
 #endif

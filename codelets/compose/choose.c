@@ -14,12 +14,17 @@ static sl_tensor *as_condition(const char *at, sl_tensor *c, enum sl_dtype dtype
 	return sl_cast_at(at, c, dtype);
 }
 
-/* Numbers that are too large saturate; NaN, whose conversion is 0, becomes -1: all are outside of every tensor. */
+/* Numbers that are too large saturate: they are outside of every tensor. */
 sl_tensor *slp_numbers_as_index(const char *at, sl_tensor *x)
 {
-	if (!x || sl_tensor_dtype(x) == SL_INT32) return x;
-	sl_tensor *whole = sl_cast_at(at, x, SL_INT32);
-	if (!slp_is_float(sl_tensor_dtype(x))) return whole;
+	return !x || sl_tensor_dtype(x) == SL_INT32 ? x : sl_cast_at(at, x, SL_INT32);
+}
+
+/* NaN, whose conversion is 0, becomes -1, which is no class. */
+sl_tensor *slp_labels_as_index(const char *at, sl_tensor *x)
+{
+	sl_tensor *whole = slp_numbers_as_index(at, x);
+	if (!whole || !slp_is_float(sl_tensor_dtype(x))) return whole;
 	return sl_sub_at(at, whole, sl_cast_at(at, sl_isnan_at(at, x), SL_INT32));
 }
 

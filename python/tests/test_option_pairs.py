@@ -117,7 +117,7 @@ SCHEDULES = {k: n.split() for k, n in (("constant", "warmup every factor total f
              ("cosine", "warmup total floor every factor power"), ("polynomial", "warmup total floor power every factor"))}  # fmt: skip
 
 # How something is done, not what; and operands.
-ELSEWHERE = {"device", "dtype", "copy", "prefetch", "workers", "in_units", "in_channels", "synchronised", "kind"}
+ELSEWHERE = {"device", "dtype", "copy", "prefetch", "workers", "num_workers", "processes", "collate", "in_units", "in_channels", "synchronised", "kind"}
 OPERANDS = {"b", "y", "beta", "gamma", "means", "momenta", "squares", "vars"}
 # (function, option): the same alone; (function, option, other): the same beside another; why.
 SAME = {

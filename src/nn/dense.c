@@ -87,8 +87,8 @@ static sl_tensor *embedding_forward(sl_block *self, sl_tensor *const *in, int ni
 }
 
 /* A learned row of `width` numbers for each of `words` words: x, indices of words in any shape (…), gives (…, width).
- * Indices of other data types than int32 are converted to it; NaN is no index.  Parameter: weight (words, width).  SL_EINVAL: words or
- * width is not positive.
+ * Indices of other data types than int32 are converted to it; NaN counts as 0.  Parameter: weight (words, width).
+ * SL_EINVAL: words or width is not positive.
  *
  *     sl_block *e = sl_embedding(20000, 128); */
 sl_block *sl_embedding_at(const char *at, int64_t words, int64_t width)

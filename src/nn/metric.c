@@ -61,7 +61,7 @@ static sl_tensor *hits(const char *at, const sl_metric *m, sl_tensor *scores, sl
 		return slp_call_fail(at, "sl_metric_add", SL_ESHAPE, "scores have shape %s, (n, classes) needed",
 		                     sl_shape_string(sl_tensor_shape(scores), text));
 	}
-	return sl_eq_at(at, sl_argmax_at(at, scores, 1), slp_numbers_as_index(at, labels));
+	return sl_eq_at(at, sl_argmax_at(at, scores, 1), slp_labels_as_index(at, labels));
 }
 
 static enum sl_status add(const char *at, sl_metric *m, sl_tensor *values)
