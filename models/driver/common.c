@@ -20,7 +20,7 @@ static const struct argp_option options[] = {
         {"seed", KEY_SEED, "N", 0, "Seed of all random numbers (default: 0)", 10},
         {"spill", KEY_SPILL, "FILE", 0,
          "Without GPUs: keep values that do not fit into main memory in this new file, or in this folder", 10},
-        {"spill-memory", KEY_SPILL_MEMORY, "MIB", 0,
+        {"spill-memory", KEY_SPILL_MEMORY, "SIZE", 0,
          "With --spill: main memory that values may take (default: half of what is available)", 10},
         {"json", KEY_JSON, "FILE", 0, "Write the results as JSON; -: to standard output, and text to standard error",
          20},
@@ -53,11 +53,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_SEED: o->seed = (uint64_t)drv_int(state, "--seed", arg, 0, INT64_MAX); return 0;
 	case KEY_JSON: o->json = arg; return 0;
 	case KEY_SPILL: o->spill = arg; return 0;
-	case KEY_SPILL_MEMORY:
-		o->spill_memory = (size_t)drv_int(state, "--spill-memory", arg, 1, 1 << 30) << 20;
-		return 0;
+	case KEY_SPILL_MEMORY: o->spill_memory = drv_size(state, "--spill-memory", arg); return 0;
 	case 'q': o->quiet = true; return 0;
 	case KEY_STATS: o->stats = true; return 0;
+	case ARGP_KEY_END:
+		if (o->spill_memory && !o->spill) argp_error(state, "--spill-memory needs --spill");
+		return 0;
 	default: return ARGP_ERR_UNKNOWN;
 	}
 }

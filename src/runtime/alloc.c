@@ -35,7 +35,9 @@ static void *noted(void *p, size_t bytes)
 
 const char *slp_refused_text(char text[160])
 {
-	return slp_memory_limit_text(atomic_load(&last_refused), text);
+	size_t refused = atomic_load(&last_refused);
+	*text = '\0';
+	return refused ? slp_memory_limit_text(refused, text) : text;
 }
 
 void *slp_try_malloc(size_t bytes)

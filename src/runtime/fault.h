@@ -24,8 +24,8 @@ struct slp_pending {
 };
 void slp_error_set_aside(struct slp_pending *first);
 void slp_error_rejoin(const struct slp_pending *first);
-const char *
-slp_refused_text(char text[160]); /* of the last allocation that failed, in any thread: as slp_memory_limit_text */
+const char *slp_refused_text(
+        char text[160]); /* of the last allocation that failed, in any thread: as slp_memory_limit_text; none: "" */
 enum sl_status
 slp_no_memory(size_t bytes); /* sets the error of the program's call: SL_ENOMEM for a request of `bytes` */
 /* Ends a sync point: the first error, of the thread or of kernels, counts as reported. */
