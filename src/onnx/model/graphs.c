@@ -149,6 +149,7 @@ static bool add_inputs(struct slp_onnx_parsing *p, int graph, const SlpOnnx__Gra
 		struct slp_onnx_name *n = add_name(p, graph, name);
 		if (graph) continue;
 		n->input = m->ninputs;
+		n->declared = (int)i;
 		m->inputs[m->ninputs++] = m->nnames - 1;
 	}
 	return true;

@@ -345,11 +345,7 @@ struct slp_type slp_onnx_declared_type(const SlpOnnx__ValueInfoProto *v)
 
 static const SlpOnnx__ValueInfoProto *input_info(const struct slp_onnx_model *m, int input)
 {
-	const SlpOnnx__GraphProto *g = m->proto->graph;
-	const char *name = m->names[m->inputs[input]].name;
-	size_t i = 0;
-	while (strcmp(g->input[i]->name, name)) i++;
-	return g->input[i];
+	return m->proto->graph->input[m->names[m->inputs[input]].declared];
 }
 
 struct slp_type slp_onnx_declared(const struct slp_onnx_model *m, int input)

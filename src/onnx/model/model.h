@@ -14,6 +14,7 @@ struct slp_onnx_name {
 	const SlpOnnx__TensorProto *tensor; /* an initializer, or of a node Constant; NULL: none */
 	int graph;                          /* where it has its name */
 	int input;                          /* which one of the block's, or -1 */
+	int declared;                       /* which one of the graph's, if it is one of the block's */
 	int node;                           /* that computes it, or -1 */
 	int uses;                           /* by nodes that are needed, and by the results */
 	bool as_tensor;                     /* some node does not need to know it */
