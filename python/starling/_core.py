@@ -167,6 +167,15 @@ def wrong(name, value, wanted):
     return TypeError(f"{name} is {type(value).__name__}, {wanted} is needed")
 
 
+def seed_of(value):
+    """A seed for C: a whole number that 64 bits hold."""
+    if not hasattr(value, "__index__"):
+        raise wrong("seed", value, "a whole number")
+    if not 0 <= (n := value.__index__()) < 2**64:
+        raise InvalidArgument(f"seed is {n}, a number from 0 to 2**64 - 1 is needed")
+    return n
+
+
 def exact(value):
     """A number as a double for C: integers that a double cannot hold exactly are refused."""
     if value.__class__ is not float and isinstance(value, (int, numpy.integer)) and not -(2**53) <= (n := int(value)) <= 2**53 and (

@@ -90,7 +90,7 @@ def shutdown():
 
 def seed(value):
     """Restarts random numbers with this seed."""
-    lib.sl_seed(value)
+    lib.sl_seed(_core.seed_of(value))
 
 
 def poll(tensor=None, seconds=0.0):

@@ -102,7 +102,7 @@ class Dataset(_core.Settled):
     def split(self, count, seed=0):
         """Two data sets: `count` samples drawn at random by the seed, and the others."""
         parts = ffi.new("sl_dataset *[2]")
-        if not lib.sl_dataset_split_at(here(), self._p, count, seed, parts):
+        if not lib.sl_dataset_split_at(here(), self._p, count, _core.seed_of(seed), parts):
             raise_error()
         return Dataset(parts[0], self), Dataset(parts[1], self)
 
@@ -219,6 +219,7 @@ class Loader(_core.Settled):
             raise _core.wrong("batch_size", batch_size, "a whole number")
         if batch_size < 1:
             raise _core.InvalidArgument(f"batch_size is {batch_size}")
+        seed = _core.seed_of(seed)
         if not 0 <= rank < ranks:
             raise _core.InvalidArgument(f"rank is {rank} of {ranks} ranks")
         if num_workers is not None:

@@ -133,6 +133,14 @@ class Values(unittest.TestCase):
         self.assertRaises(TypeError, sl.sum, x, axis=0, axes=(1,))
         self.assertEqual((sl.sum(x, axes=1).tolist(), sl.sum(x, axis=1).tolist(), x.sum(axis=1).tolist()), ([3, 12], [3, 12], [3, 12]))
 
+    def test_seeds(self):
+        arrays = sl.data.arrays(np.ones((4, 2), "f"), np.arange(4))
+        for take in (sl.seed, lambda seed: sl.data.Loader(arrays, 2, seed=seed), lambda seed: arrays.split(2, seed=seed)):
+            for seed in (-1, 2**64):
+                self.assertRaisesRegex(sl.InvalidArgument, f"seed is {seed}", take, seed)
+            self.assertRaisesRegex(TypeError, "seed is float", take, 1.5)
+            take(np.int64(2**40)), take(2**64 - 1)
+
     def test_others(self):
         for wrong in (["1"], "1", [None], [1j], np.array([1], "M8[s]"), [object()], np.array(["a"]), {"a": 1}, [b"1"]):
             for name in TYPES:

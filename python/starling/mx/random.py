@@ -226,7 +226,7 @@ gamma_like, poisson_like = _like(gamma, "alpha", "beta"), _like(poisson, "lam")
 
 def seed(seed_state, ctx="all"):
     """Restarts random numbers with this seed."""
-    _engine.seed(seed_state)
+    _engine.seed(seed_state % 2**32 if isinstance(seed_state, int) else seed_state)  # as an int of C
 
 
 _as_mxnet("random", globals())
