@@ -1,7 +1,7 @@
 /* ONNX operators, computed: pooling of images, of sequences, which are images of one row, and of volumes. */
 #include <math.h>
 
-#include "onnx/import/bytes.h"
+#include "onnx/import/bytes/bytes.h"
 #include "onnx/import/window.h"
 #include "op.h"
 #include "starling/arithmetic.h"

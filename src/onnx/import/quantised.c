@@ -1,6 +1,6 @@
 /* ONNX operators, computed: integers that represent real numbers.  Products of them are exact: in float32 as far as it
  * holds them, else in float64. */
-#include "onnx/import/bytes.h"
+#include "onnx/import/bytes/bytes.h"
 #include "starling/arithmetic.h"
 #include "starling/elementwise.h"
 #include "starling/functions.h"

@@ -211,7 +211,7 @@ struct slp_onnx_value slp_onnx_axis_moved(struct slp_onnx_call *c, struct slp_on
 bool slp_onnx_widen(struct slp_onnx_call *c);
 /* Gives the results their types, and cuts them to that type if the inputs were widened. */
 void slp_onnx_set_types(struct slp_onnx_call *c, bool widened);
-/* The value as all operators know it (import/bytes.c). */
+/* The value as all operators know it (import/bytes/bytes.c). */
 struct slp_onnx_value slp_onnx_plain(struct slp_onnx_call *c, struct slp_onnx_value v);
 /* The same for inputs; true: the first, of an operator that only moves elements, is still shifted, and results will be
  * (slp_onnx_shift_results). */

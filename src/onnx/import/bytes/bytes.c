@@ -5,7 +5,7 @@
 #include <math.h>
 #include <math.h>
 
-#include "onnx/import/bytes_operands.h"
+#include "onnx/import/bytes/operands.h"
 #include "onnx/import/window.h"
 #include "op_inner.h"
 #include "op_list/quant.h"

@@ -1,7 +1,7 @@
 /* ONNX operators, computed: products of matrices of eight bits. */
 #include <math.h>
 
-#include "onnx/import/bytes_operands.h"
+#include "onnx/import/bytes/operands.h"
 #include "op_inner.h"
 #include "op_list/quant.h"
 #include "starling/arithmetic.h"

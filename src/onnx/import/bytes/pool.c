@@ -1,7 +1,7 @@
 /* ONNX operators, computed: sums, products by elements and poolings of eight bits. */
 #include <math.h>
 
-#include "onnx/import/bytes_operands.h"
+#include "onnx/import/bytes/operands.h"
 #include "onnx/import/window.h"
 #include "op_inner.h"
 #include "op_list/quant.h"

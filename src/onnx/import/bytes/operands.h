@@ -2,7 +2,7 @@
 #ifndef SLP_ONNX_BYTES_OPERANDS_H
 #define SLP_ONNX_BYTES_OPERANDS_H
 
-#include "onnx/import/bytes.h"
+#include "onnx/import/bytes/bytes.h"
 
 enum { SLP_ONNX_UINT8 = 2, SLP_ONNX_INT8 = 3 }; /* numbers of types in the format */
 

@@ -1,7 +1,7 @@
 /* ONNX operators, computed: operands of eight bits, their scales, zero points and biases. */
 #include <math.h>
 
-#include "onnx/import/bytes_operands.h"
+#include "onnx/import/bytes/operands.h"
 #include "op.h"
 #include "starling/arithmetic.h"
 #include "starling/elementwise.h"
