@@ -25,7 +25,7 @@ out = os.fdopen(os.dup(1), "w")
 
 
 class AsMXNet(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Makes `mxnet` and its modules those of starling.mx."""
+    """Imports of `mxnet` and its modules get starling.mx and its modules."""
 
     def find_spec(self, name, path=None, target=None):
         return importlib.util.spec_from_loader(name, self) if name.split(".")[0] == "mxnet" else None
@@ -251,7 +251,7 @@ def run_tests():
 
 
 def child(path):
-    """Runs a file in a folder of its own."""
+    """Runs a file in a new folder."""
     global FILE
     FILE = path
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""Small generated data sets in place of those that a book downloads, for book-cells.py: by the names of their files."""
+"""Generates small data sets with the file names that a book downloads, for book-cells.py."""
 import csv
 import io
 import os

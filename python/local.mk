@@ -140,6 +140,7 @@ EXTRA_DIST += \
 	python/starling/mx/test_utils.py \
 	python/starling/mx/unsupported.py \
 	python/starling/mx/util.py \
+	python/tests/compiled.py \
 	python/tests/mxnet-answers.txt \
 	python/tests/mxnet-names.txt \
 	python/tests/mxnet_cases.py \

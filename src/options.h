@@ -41,6 +41,7 @@ struct sl_tokens_opts;
 struct sl_transform;
 struct sl_loader_opts;
 struct sl_backward_opts;
+struct sl_spill_opts;
 
 /* The structures of which a field has a default that is not 0. */
 #define SLP_OPTIONS_LIST(X)                                                                                            \
@@ -72,7 +73,8 @@ struct sl_backward_opts;
 	X(sl_tokens_opts)                                                                                              \
 	X(sl_transform)                                                                                                \
 	X(sl_loader_opts)                                                                                              \
-	X(sl_backward_opts)
+	X(sl_backward_opts)                                                                                            \
+	X(sl_spill_opts)
 
 /* false: an integer was written as 0, and an error that names it was recorded. */
 bool slp_options_sl_conv2d_opts(const char *at, const char *function, struct sl_conv2d_opts *o);
@@ -104,6 +106,7 @@ bool slp_options_sl_tokens_opts(const char *at, const char *function, struct sl_
 bool slp_options_sl_transform(const char *at, const char *function, struct sl_transform *o);
 bool slp_options_sl_loader_opts(const char *at, const char *function, struct sl_loader_opts *o);
 bool slp_options_sl_backward_opts(const char *at, const char *function, struct sl_backward_opts *o);
+bool slp_options_sl_spill_opts(const char *at, const char *function, struct sl_spill_opts *o);
 #define SLP_OPTIONS(type, at, function, opts) slp_options_##type(at, function, opts)
 
 /* Whether a double was given. */
@@ -119,7 +122,7 @@ static inline double slp_or(double x, double otherwise)
 }
 
 /* An option of a pooling that has no effect beside the others, and why; NULL: there is none. */
-static inline const char *slp_pool_idle(const struct sl_pool2d_opts *o)
+static inline const char *slp_pool2d_ignored(const struct sl_pool2d_opts *o)
 {
 	if (o->exclude_pad && o->type == SL_POOL_MAX) return ".exclude_pad is for means; padding is never the largest";
 	if (!o->global) return NULL;

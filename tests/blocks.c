@@ -84,3 +84,19 @@ sl_block *slp_transformer(int64_t tokens, int64_t width, int heads, int64_t step
 		CHECK(sl_forward(net, sl_zeros(SL_SHAPE(1, 2), .dtype = SL_INT32)) != NULL);
 	return net;
 }
+
+uint64_t slp_net_bits(const sl_block *net)
+{
+	enum { MOST = 512 };
+	sl_param *params[MOST];
+	uint64_t h = 14695981039346656037u;
+	for (int i = 0, n = sl_block_params(net, params, MOST); i < n; i++) {
+		size_t size = sl_tensor_bytes(sl_param_data(params[i]));
+		unsigned char *values = malloc(size + 1);
+		bool ok = sl_read(sl_param_data(params[i]), values, size) == SL_OK;
+		for (size_t k = 0; ok && k < size; k++) h = (h ^ values[k]) * 1099511628211u;
+		free(values);
+		if (!ok) return 0;
+	}
+	return h;
+}

@@ -17,6 +17,8 @@ double *slp_numbers(sl_tensor *t);
 bool slp_same_bits(sl_tensor *a, sl_tensor *b);
 #define CHECK_SAME(a, b) CHECK_SAYING(slp_same_bits(a, b), "tensors differ (%s)", sl_error_message())
 
+/* FNV-1a of the values of all parameters; 0 after an error. */
+uint64_t slp_net_bits(const sl_block *net);
 /* The values of the parameter at a path. */
 sl_tensor *slp_data(sl_block *block, const char *path);
 

@@ -155,7 +155,8 @@ static void test_outliers(void)
 		CHECK_OK(sl_initialize(net, .init = sl_xavier_init()));
 		sl_tensor *samples[] = {sl_concat(SL_ARRAY(sl_tensor *, x, sl_mul_scalar(ones, 60)), 2, 0)};
 		for (int i = 0; i < 3; i++) {
-			struct sl_quantize_opts o = {.method = (enum sl_calibration)i, .percentile = 99.5};
+			struct sl_quantize_opts o = {.method = (enum sl_calibration)i};
+			if (o.method == SL_CALIBRATE_PERCENTILE) o.percentile = 99.5;
 			CHECK_OK(sl_quantize_at(SL_HERE, net, "bytes.onnx", samples, 1, o));
 			sl_block *q = sl_import_onnx("bytes.onnx");
 			error[i] = mean_difference(net, q, x);
@@ -185,6 +186,7 @@ static void test_errors(void)
 		check_error(sl_quantize(net, "y.onnx", none, 1), SL_EINVAL, "a sample is NULL");
 		check_error(sl_quantize(net, "y.onnx", &x, 1, .method = SL_CALIBRATE_PERCENTILE), SL_EINVAL,
 		            ".percentile");
+		check_error(sl_quantize(net, "y.onnx", &x, 1, .percentile = 99), SL_EINVAL, "SL_CALIBRATE_PERCENTILE");
 		check_error(sl_quantize(plain, "y.onnx", &x, 1), SL_EUNSUPPORTED, "no convolution or product");
 		check_error(sl_quantize_onnx("missing.onnx", "y.onnx", &x, 1), SL_EIO, "missing.onnx");
 		CHECK_OK(sl_quantize(net, "y.onnx", two, 2));

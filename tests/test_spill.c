@@ -12,13 +12,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "check.h"
+#include "blocks.h"
 #include "driver/networks.h"
 #include "runtime/memory/spill.h"
 #include "runtime/memory/spill_file.h"
 #include "starling/spill.h"
 
-enum { MOST = 128, STEPS = 3, IMAGES = 64 };
+enum { STEPS = 3, IMAGES = 64 };
 
 /* A folder on a disk, if there is one: tmpfs is memory. */
 static const char *folder(void)
@@ -78,21 +78,6 @@ static void digits(int step, sl_tensor **x, sl_tensor **y)
 	*y = sl_from(classes, SL_SHAPE(IMAGES), .dtype = SL_INT32);
 }
 
-/* FNV-1a of all parameters. */
-static uint64_t bits_of(const sl_block *net, bool *ok)
-{
-	sl_param *params[MOST];
-	uint64_t h = 14695981039346656037u;
-	for (int i = 0, n = sl_block_params(net, params, MOST); i < n; i++) {
-		size_t size = sl_tensor_bytes(sl_param_data(params[i]));
-		unsigned char *values = malloc(size);
-		*ok &= sl_read(sl_param_data(params[i]), values, size) == SL_OK;
-		for (size_t k = 0; *ok && k < size; k++) h = (h ^ values[k]) * 1099511628211u;
-		free(values);
-	}
-	return h;
-}
-
 static sl_tensor *make_step(const struct course *c, sl_block *net, sl_trainer *trainer, sl_step *step, sl_tensor *x,
                             sl_tensor *y)
 {
@@ -119,7 +104,8 @@ static void train_network(const struct course *c, struct result *r)
 			r->loss = loss ? sl_item(sl_sum(loss)) : NAN;
 			r->ok = isfinite(r->loss);
 		}
-	r->bits = bits_of(net, &r->ok);
+	r->bits = slp_net_bits(net);
+	r->ok &= r->bits != 0;
 	r->need = slp_stats().peak_bytes;
 	slp_spill_counts(&r->written, &r->read);
 	sl_step_free(step);
@@ -132,7 +118,7 @@ static struct result train(const struct course *c, size_t memory)
 {
 	struct result r = {0};
 	slp_end();
-	CHECK_OK(sl_spill(memory ? folder() : NULL, .memory = memory));
+	CHECK_OK(sl_spill_at(SL_HERE, memory ? folder() : NULL, (struct sl_spill_opts){.memory = (int64_t)memory}));
 	slp_begin((struct sl_config){.teams = 1, .seed = 1});
 	sl_stats_reset();
 	train_network(c, &r);
@@ -184,7 +170,7 @@ static void fill(sl_tensor **t)
 static void begin_small(void)
 {
 	slp_end();
-	CHECK_OK(sl_spill(folder(), .memory = (size_t)13 << 20));
+	CHECK_OK(sl_spill(folder(), .memory = 13 << 20));
 	slp_begin((struct sl_config){.teams = 1, .seed = 1});
 }
 
@@ -284,6 +270,10 @@ static void test_mistakes(void)
 	CHECK_STATUS(sl_spill("."), SL_ESTATE, "the engine runs");
 	sl_error_clear();
 	slp_end();
+	CHECK_STATUS(sl_spill(".", .memory = 0), SL_EINVAL, ".memory is 0");
+	sl_error_clear();
+	CHECK_STATUS(sl_spill(".", .memory = -1), SL_EINVAL, "-1 bytes");
+	sl_error_clear();
 	CHECK_OK(sl_spill("/no/such/folder/file"));
 	CHECK_STATUS(sl_init(NULL), SL_EIO, "/no/such/folder/file");
 	sl_error_clear();

@@ -1,5 +1,4 @@
-/* Attention: attention and its gradient attention_grad. Both compute blocks of queries and keys, and store nothing of
- * the size queries × keys. M. N. Rabe, C. Staats, arXiv:2112.05682, 2021; T. Dao et al., arXiv:2205.14135, 2022. */
+/* Attention: attention and its gradient attention_grad, with reference kernels; attention_cpu.c has those for CPUs. */
 #include "attention.h"
 #include "op_list/attention.h"
 #include "options.h"
@@ -9,9 +8,6 @@
 #include <string.h>
 
 #include "common/forget.h"
-#include "common/gemm.h"
-#include "common/simd.h"
-#include "common/vmath.h"
 
 static const struct slp_attr attr_table[] = {
         SLP_ATTR_DEFAULTED(struct slp_attention_attrs, scale, "of the products; 0: one over the root of the width"),
@@ -121,12 +117,6 @@ static enum sl_status grad(struct slp_grad *g)
 
 /* ---- reference --------------------------------------------------------------------------------------------------- */
 
-static struct slp_attention sizes_of(const struct slp_kernel *k, int q, int mask)
-{
-	return slp_attention_of(k->attrs, k->in[q].type.shape, k->in[q + 1].type.shape, k->in[q + 2].type.shape,
-	                        k->nin > mask ? &k->in[mask].type.shape : NULL);
-}
-
 static double dot_of(const struct slp_view *a, int64_t at, const struct slp_view *b, int64_t bt, int64_t n)
 {
 	double sum = 0;
@@ -173,7 +163,7 @@ void slp_attention_by_hand(const struct slp_attention *a, const struct slp_view 
 
 static enum sl_status attention_ref(const struct slp_kernel *k)
 {
-	struct slp_attention a = sizes_of(k, 0, 3);
+	struct slp_attention a = slp_attention_sizes(k, 0, 3);
 	slp_attention_by_hand(&a, &k->in[0], &k->in[1], &k->in[2], &k->in[3], &k->out[0], &k->out[1]);
 	return SL_OK;
 }
@@ -186,7 +176,7 @@ static void add(const struct slp_view *to, int64_t at, double factor, const stru
 
 static enum sl_status attention_grad_ref(const struct slp_kernel *k)
 {
-	struct slp_attention a = sizes_of(k, 1, 6);
+	struct slp_attention a = slp_attention_sizes(k, 1, 6);
 	const struct slp_view *dy = &k->in[0], *q = &k->in[1], *key = &k->in[2], *v = &k->in[3], *y = &k->in[4];
 	for (int o = 0; o < 3; o++)
 		for (int64_t e = 0; e < slp_size(&k->out[o]); e++) slp_set(&k->out[o], e, 0);
@@ -205,275 +195,7 @@ static enum sl_status attention_grad_ref(const struct slp_kernel *k)
 	return SL_OK;
 }
 
-/* ---- CPU: blocks ------------------------------------------------------------------------------------------------- */
-
-enum { QUERIES = 64, KEYS = 256 };
-
-typedef float block[QUERIES][KEYS];
-
-struct job {
-	struct slp_attention a;
-	const float *q, *k, *v, *mask, *dy, *y, *logs;
-	float *out, *out_logs, *dq, *dk, *dv, *sums;
-};
-
-static int64_t least(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
-static int64_t query_blocks(const struct slp_attention *a)
-{
-	return (a->t + QUERIES - 1) / QUERIES;
-}
-
-static int64_t key_blocks(const struct slp_attention *a)
-{
-	return (a->s + KEYS - 1) / KEYS;
-}
-
-/* Scores of queries [i, i + rows) and keys [j, j + width); -inf where a query does not see a key. */
-static void scores(const struct job *w, int64_t h, int64_t i, int64_t rows, int64_t j, int64_t width, block s)
-{
-	const struct slp_attention *a = &w->a;
-	slp_sgemm_serial(false, true, rows, width, a->d, (float)a->scale, w->q + (h * a->t + i) * a->d, a->d,
-	                 w->k + (h * a->s + j) * a->d, a->d, 0, s[0], KEYS);
-	if (a->masked) {
-		const float *mask = w->mask + slp_attention_mask(a, h) + i * a->mask_row + j;
-		for (int64_t r = 0; r < rows; r++)
-			for (int64_t c = 0; c < width; c++) s[r][c] += mask[r * a->mask_row + c];
-	}
-	for (int64_t r = 0; r < rows; r++) {
-		int64_t seen = slp_attention_seen(a, i + r) - j;
-		for (int64_t c = seen > 0 ? seen : 0; c < width; c++) s[r][c] = -INFINITY;
-	}
-}
-
-enum { LANES = 16 };
-
-SLP_INLINE float row_max(const float *x, int64_t n, float m)
-{
-	float a[LANES];
-	int64_t c = 0;
-	for (int l = 0; l < LANES; l++) a[l] = m;
-	for (; c + LANES <= n; c += LANES)
-		for (int l = 0; l < LANES; l++) a[l] = x[c + l] > a[l] ? x[c + l] : a[l];
-	for (; c < n; c++) m = x[c] > m ? x[c] : m;
-	for (int l = 0; l < LANES; l++) m = a[l] > m ? a[l] : m;
-	return m;
-}
-
-/* x = exp(x - m); returns the sum. */
-SLP_INLINE float row_exp(float *x, int64_t n, float m)
-{
-	float a[LANES] = {0}, sum = 0;
-	int64_t c = 0;
-	for (; c + LANES <= n; c += LANES)
-		for (int l = 0; l < LANES; l++) a[l] += x[c + l] = slp_exp_falling(x[c + l] - m);
-	for (; c < n; c++) sum += x[c] = slp_exp_falling(x[c] - m);
-	for (int l = 0; l < LANES; l++) sum += a[l];
-	return sum;
-}
-
-/* Turns scores into weights relative to the largest score so far, and scales y, the earlier sums, accordingly. */
-SLP_CLONES static void soften(block s, int64_t rows, int64_t width, float *most, float *sum, float *y, int64_t dv)
-{
-	for (int64_t r = 0; r < rows; r++) {
-		float m = row_max(s[r], width, most[r]);
-		if (m == -INFINITY) { /* no key so far, or NaN */
-			for (int64_t c = 0; c < width; c++) sum[r] += s[r][c] = s[r][c] != s[r][c] ? NAN : 0;
-			continue;
-		}
-		float before = slp_exp_falling(most[r] - m);
-		most[r] = m;
-		sum[r] = sum[r] * before + row_exp(s[r], width, m);
-		if (before != 1)
-			for (int64_t c = 0; c < dv; c++) y[r * dv + c] *= before;
-	}
-}
-
-static void finish(const struct job *w, int64_t row, int64_t rows, const float *most, const float *sum)
-{
-	float *y = w->out + row * w->a.dv;
-	for (int64_t r = 0; r < rows; r++) {
-		float inverse = sum[r] == 0 ? 0 : 1 / sum[r];
-		if (w->out_logs) w->out_logs[row + r] = sum[r] == 0 ? -INFINITY : most[r] + logf(sum[r]);
-		for (int64_t c = 0; c < w->a.dv; c++) y[r * w->a.dv + c] *= inverse;
-	}
-}
-
-static void forward_block(const struct job *w, int64_t h, int64_t i)
-{
-	const struct slp_attention *a = &w->a;
-	block s;
-	float most[QUERIES], sum[QUERIES] = {0}, *y = w->out + (h * a->t + i) * a->dv;
-	int64_t rows = least(QUERIES, a->t - i), seen = slp_attention_seen(a, i + rows - 1);
-	for (int64_t r = 0; r < rows; r++) most[r] = -INFINITY;
-	memset(y, 0, (size_t)(rows * a->dv) * sizeof *y);
-	for (int64_t j = 0; j < seen; j += KEYS) {
-		int64_t width = least(KEYS, seen - j);
-		scores(w, h, i, rows, j, width, s);
-		soften(s, rows, width, most, sum, y, a->dv);
-		slp_sgemm_serial(false, false, rows, a->dv, width, 1, s[0], KEYS, w->v + (h * a->s + j) * a->dv, a->dv,
-		                 1, y, a->dv);
-	}
-	finish(w, h * a->t + i, rows, most, sum);
-}
-
-static void forward_range(void *arg, int64_t begin, int64_t end)
-{
-	const struct job *w = arg;
-	int64_t blocks = query_blocks(&w->a);
-	for (; begin < end; begin++) forward_block(w, begin / blocks, begin % blocks * QUERIES);
-}
-
-void slp_attention_by_blocks(const struct slp_attention *a, const float *q, const float *k, const float *v,
-                             const float *mask, float *y, float *logs)
-{
-	struct job w = {.a = *a, .q = q, .k = k, .v = v, .mask = mask, .out = y, .out_logs = logs};
-	slp_parallel_for(a->heads * query_blocks(a), 1, forward_range, &w);
-}
-
-static enum sl_status attention_cpu(const struct slp_kernel *k)
-{
-	struct slp_attention a = sizes_of(k, 0, 3);
-	slp_attention_by_blocks(&a, k->in[0].ptr, k->in[1].ptr, k->in[2].ptr, k->nin > 3 ? k->in[3].ptr : NULL,
-	                        k->out[0].ptr, k->out[1].ptr);
-	return SL_OK;
-}
-
-/* s = exp(s - logs): the weights. */
-SLP_CLONES static void shares(block s, int64_t rows, int64_t width, const float *logs)
-{
-	for (int64_t r = 0; r < rows; r++)
-		if (logs[r] == -INFINITY) memset(s[r], 0, (size_t)width * sizeof(float));
-		else row_exp(s[r], width, logs[r]);
-}
-
-/* d = p (d - sum) */
-SLP_CLONES static void slopes(block d, block p, int64_t rows, int64_t width, const float *sums)
-{
-	for (int64_t r = 0; r < rows; r++)
-		for (int64_t c = 0; c < width; c++) d[r][c] = p[r][c] * (d[r][c] - sums[r]);
-}
-
-/* Which gradients a thread computes. */
-enum part { QUERY = 1, KEY_AND_VALUE = 2 };
-
-/* The backward pass of one block of queries and one of keys. */
-static void backward_block(const struct job *w, int parts, int64_t h, int64_t i, int64_t j)
-{
-	const struct slp_attention *a = &w->a;
-	int64_t rows = least(QUERIES, a->t - i), width = least(KEYS, slp_attention_seen(a, i + rows - 1) - j);
-	int64_t row = h * a->t + i, key = h * a->s + j;
-	block p, d;
-	if (width <= 0) return;
-	scores(w, h, i, rows, j, width, p);
-	shares(p, rows, width, w->logs + row);
-	const float *dy = w->dy + row * a->dv, *q = w->q + row * a->d;
-	if (parts & KEY_AND_VALUE)
-		slp_sgemm_serial(true, false, width, a->dv, rows, 1, p[0], KEYS, dy, a->dv, 1, w->dv + key * a->dv,
-		                 a->dv);
-	slp_sgemm_serial(false, true, rows, width, a->dv, 1, dy, a->dv, w->v + key * a->dv, a->dv, 0, d[0], KEYS);
-	slopes(d, p, rows, width, w->sums + row);
-	float scale = (float)a->scale;
-	if (parts & QUERY)
-		slp_sgemm_serial(false, false, rows, a->d, width, scale, d[0], KEYS, w->k + key * a->d, a->d, 1,
-		                 w->dq + row * a->d, a->d);
-	if (parts & KEY_AND_VALUE)
-		slp_sgemm_serial(true, false, width, a->d, rows, scale, d[0], KEYS, q, a->d, 1, w->dk + key * a->d,
-		                 a->d);
-}
-
-/* sums[row] = dy · y */
-SLP_CLONES static void weigh(const struct job *w, int64_t row)
-{
-	const float *dy = w->dy + row * w->a.dv, *y = w->y + row * w->a.dv;
-	float sum = 0;
-	for (int64_t c = 0; c < w->a.dv; c++) sum += dy[c] * y[c];
-	w->sums[row] = sum;
-}
-
-static void weigh_range(void *arg, int64_t begin, int64_t end)
-{
-	for (int64_t row = begin; row < end; row++) weigh(arg, row);
-}
-
-static void clear(float *first, int64_t count)
-{
-	memset(first, 0, (size_t)count * sizeof *first);
-}
-
-/* Sums have one order: of queries by blocks of keys, of keys by blocks of queries. */
-static void backward_range(void *arg, int64_t begin, int64_t end)
-{
-	const struct job *w = arg;
-	const struct slp_attention *a = &w->a;
-	for (int64_t h = begin; h < end; h++) {
-		clear(w->dq + h * a->t * a->d, a->t * a->d);
-		clear(w->dk + h * a->s * a->d, a->s * a->d);
-		clear(w->dv + h * a->s * a->dv, a->s * a->dv);
-		for (int64_t i = 0; i < a->t; i++) weigh(w, h * a->t + i);
-		for (int64_t j = 0; j < a->s; j += KEYS)
-			for (int64_t i = 0; i < a->t; i += QUERIES) backward_block(w, QUERY | KEY_AND_VALUE, h, i, j);
-	}
-}
-
-static void backward_of_queries(const struct job *w, int64_t h, int64_t i)
-{
-	const struct slp_attention *a = &w->a;
-	clear(w->dq + (h * a->t + i) * a->d, least(QUERIES, a->t - i) * a->d);
-	for (int64_t j = 0; j < a->s; j += KEYS) backward_block(w, QUERY, h, i, j);
-}
-
-static void backward_of_keys(const struct job *w, int64_t h, int64_t j)
-{
-	const struct slp_attention *a = &w->a;
-	clear(w->dk + (h * a->s + j) * a->d, least(KEYS, a->s - j) * a->d);
-	clear(w->dv + (h * a->s + j) * a->dv, least(KEYS, a->s - j) * a->dv);
-	for (int64_t i = 0; i < a->t; i += QUERIES) backward_block(w, KEY_AND_VALUE, h, i, j);
-}
-
-/* Blocks of keys of all heads, which take longer, then those of queries. */
-static void backward_blocks(void *arg, int64_t begin, int64_t end)
-{
-	const struct job *w = arg;
-	int64_t queries = query_blocks(&w->a), keys = key_blocks(&w->a), first = w->a.heads * keys;
-	for (int64_t b = begin; b < end; b++)
-		if (b < first) backward_of_keys(w, b / keys, b % keys * KEYS);
-		else backward_of_queries(w, (b - first) / queries, (b - first) % queries * QUERIES);
-}
-
-/* A thread computes whole heads, or, if heads are too few for the team, blocks of them: weights are then computed twice,
- * seven products instead of five, and the sums are the same. */
-static void backward(struct job *w, int64_t threads)
-{
-	const struct slp_attention *a = &w->a;
-	if (7 * a->heads >= 5 * threads) {
-		slp_parallel_for(a->heads, 1, backward_range, w);
-		return;
-	}
-	slp_parallel_for(a->heads * a->t, 1 + SLP_GRAIN / (a->dv + 1), weigh_range, w);
-	slp_parallel_for(a->heads * (key_blocks(a) + query_blocks(a)), 1, backward_blocks, w);
-}
-
-static enum sl_status attention_grad_cpu(const struct slp_kernel *k)
-{
-	struct job w = {.a = sizes_of(k, 1, 6),
-	                .dy = k->in[0].ptr,
-	                .q = k->in[1].ptr,
-	                .k = k->in[2].ptr,
-	                .v = k->in[3].ptr,
-	                .y = k->in[4].ptr,
-	                .logs = k->in[5].ptr,
-	                .mask = k->nin > 6 ? k->in[6].ptr : NULL,
-	                .dq = k->out[0].ptr,
-	                .dk = k->out[1].ptr,
-	                .dv = k->out[2].ptr,
-	                .sums = k->scratch};
-	backward(&w, k->threads);
-	return SL_OK;
-}
+/* ---- scratch ----------------------------------------------------------------------------------------------------- */
 
 /* Scratch memory for the products on a GPU. */
 static size_t products_scratch(const struct slp_infer *c, bool back)
@@ -536,7 +258,7 @@ sl_tensor *sl_scaled_dot_product_attention_at(const char *at, sl_tensor *q, sl_t
 
 /* The logs of half types are float32. */
 #define ROWS(name)                                                                                                     \
-	SLP_ROWS(SLP_ROW(SLP_F32, name##_cpu, slp_cuda_##name), SLP_ROW(SLP_F64, name##_ref, slp_cuda_##name),         \
+	SLP_ROWS(SLP_ROW(SLP_F32, slp_##name##_cpu, slp_cuda_##name), SLP_ROW(SLP_F64, name##_ref, slp_cuda_##name),   \
 	         SLP_ROW(SLP_DTYPE(SL_BFLOAT16) | SLP_F32, NULL, slp_cuda_##name),                                     \
 	         SLP_ROW(SLP_DTYPE(SL_FLOAT16) | SLP_F32, NULL, slp_cuda_##name))
 /* clang-format off */

@@ -133,12 +133,6 @@ template <class T> __global__ void back_to_keys(operands<T> w)
 	}
 }
 
-static slp_attention sizes_of(const struct slp_kernel *k, int q, int mask)
-{
-	return slp_attention_of((const slp_attention_attrs *)k->attrs, k->in[q].type.shape, k->in[q + 1].type.shape,
-	                        k->in[q + 2].type.shape, k->nin > mask ? &k->in[mask].type.shape : NULL);
-}
-
 /* SL_OK: it is queued. Half types have no other kernel here: they are declined. */
 static bool by_products(const struct slp_kernel *k, const slp_attention &a, bool back, enum sl_status *status)
 {
@@ -157,11 +151,11 @@ static bool by_products(const struct slp_kernel *k, const slp_attention &a, bool
 extern "C" enum sl_status slp_cuda_attention(const struct slp_kernel *k)
 {
 	enum sl_status status;
-	if (by_products(k, sizes_of(k, 0, 3), false, &status)) return status;
+	if (by_products(k, slp_attention_sizes(k, 0, 3), false, &status)) return status;
 	slp_with<SLP_FLOATS>(k->in[0].type.dtype, [&](auto zero) {
 		typedef decltype(zero) T;
 		operands<T> w = {};
-		w.a = sizes_of(k, 0, 3);
+		w.a = slp_attention_sizes(k, 0, 3);
 		w.q = (const T *)k->in[0].ptr, w.k = (const T *)k->in[1].ptr, w.v = (const T *)k->in[2].ptr;
 		if (k->nin > 3) w.mask = (const T *)k->in[3].ptr;
 		w.out = (T *)k->out[0].ptr, w.out_logs = (T *)k->out[1].ptr;
@@ -173,11 +167,11 @@ extern "C" enum sl_status slp_cuda_attention(const struct slp_kernel *k)
 extern "C" enum sl_status slp_cuda_attention_grad(const struct slp_kernel *k)
 {
 	enum sl_status status;
-	if (by_products(k, sizes_of(k, 1, 6), true, &status)) return status;
+	if (by_products(k, slp_attention_sizes(k, 1, 6), true, &status)) return status;
 	slp_with<SLP_FLOATS>(k->in[0].type.dtype, [&](auto zero) {
 		typedef decltype(zero) T;
 		operands<T> w = {};
-		w.a = sizes_of(k, 1, 6);
+		w.a = slp_attention_sizes(k, 1, 6);
 		w.dy = (const T *)k->in[0].ptr, w.q = (const T *)k->in[1].ptr, w.k = (const T *)k->in[2].ptr;
 		w.v = (const T *)k->in[3].ptr, w.y = (const T *)k->in[4].ptr, w.logs = (const T *)k->in[5].ptr;
 		if (k->nin > 6) w.mask = (const T *)k->in[6].ptr;

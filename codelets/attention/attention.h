@@ -169,8 +169,19 @@ bool slp_attention_by_tiles(const struct slp_kernel *k, const struct slp_attenti
 }
 #endif
 
+/* Of a call whose input q is followed by k and v; its mask, if there is one, is input `mask`. */
+static inline struct slp_attention slp_attention_sizes(const struct slp_kernel *k, int q, int mask)
+{
+	return slp_attention_of((const struct slp_attention_attrs *)k->attrs, k->in[q].type.shape,
+	                        k->in[q + 1].type.shape, k->in[q + 2].type.shape,
+	                        k->nin > mask ? &k->in[mask].type.shape : NULL);
+}
+
 #ifndef __CUDACC__
-/* attention.c: attention of q over k and v; mask and logs may be NULL. */
+/* attention_cpu.c: the kernels for float32 */
+enum sl_status slp_attention_cpu(const struct slp_kernel *k);
+enum sl_status slp_attention_grad_cpu(const struct slp_kernel *k);
+/* attention of q over k and v; mask and logs may be NULL. */
 void slp_attention_by_blocks(const struct slp_attention *a, const float *q, const float *k, const float *v,
                              const float *mask, float *y, float *logs);
 void slp_attention_by_hand(const struct slp_attention *a, const struct slp_view *q, const struct slp_view *k,

@@ -73,9 +73,10 @@ static sl_tensor *entropy(const char *at, sl_tensor *x, sl_tensor *labels, const
 	row.dim[s.ndim - 1] = 1;
 	sl_tensor *kept = are_kept(at, labels, o), *counted = sl_cast_at(at, kept, sl_tensor_dtype(x)), *w = counted;
 	if (!counted) return NULL;
-	if (o->ignore) labels = sl_mul_at(at, labels, sl_cast_at(at, kept, sl_tensor_dtype(labels)));
-	/* logits of samples that do not count may be anything, even NaN */
-	x = slp_take_if(at, sl_reshape_at(at, counted, row), x);
+	if (o->ignore) { /* the logits of samples that do not count may be anything, even NaN */
+		labels = sl_mul_at(at, labels, sl_cast_at(at, kept, sl_tensor_dtype(labels)));
+		x = slp_take_if(at, sl_reshape_at(at, counted, row), x);
+	}
 	if (o->weights) {
 		struct sl_make make = {.dtype = sl_tensor_dtype(x)};
 		sl_tensor *chosen = sl_mul_at(at, sl_one_hot_at(at, labels, classes, make), o->weights);

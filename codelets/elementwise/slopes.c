@@ -1,4 +1,4 @@
-/* Gradients of elementwise functions by operations that have gradients: d and v are those of unary.def. */
+/* Slopes of elementwise functions as operations that have gradients themselves.  unary.def explains d and v. */
 #include "slopes.h"
 
 #include "op_list/binary.h"

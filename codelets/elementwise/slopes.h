@@ -1,4 +1,4 @@
-/* Gradients of elementwise functions by operations that have gradients, for second derivatives (slp_grad.again). */
+/* Slopes of elementwise functions as operations that have gradients themselves, for second derivatives (slp_grad.again). */
 #ifndef SLP_SLOPES_H
 #define SLP_SLOPES_H
 

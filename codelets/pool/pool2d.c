@@ -296,7 +296,7 @@ sl_tensor *sl_pool2d_at(const char *at, sl_tensor *x, struct sl_pool2d_opts opts
 	if (opts.type != SL_POOL_MAX && opts.type != SL_POOL_AVG)
 		return slp_call_fail(at, "sl_pool2d", SL_EINVAL, "type %d is neither SL_POOL_MAX nor SL_POOL_AVG",
 		                     (int)opts.type);
-	const char *idle = slp_pool_idle(&opts);
+	const char *idle = slp_pool2d_ignored(&opts);
 	if (idle) return slp_call_fail(at, "sl_pool2d", SL_EINVAL, "%s", idle);
 	return slp_apply1(at, opts.type == SL_POOL_MAX ? &slp_op_max_pool2d : &slp_op_avg_pool2d,
 	                  &(struct slp_pool2d_attrs){.pool = opts}, 1, &x);
@@ -304,7 +304,7 @@ sl_tensor *sl_pool2d_at(const char *at, sl_tensor *x, struct sl_pool2d_opts opts
 
 /* ---- again, for second derivatives ------------------------------------------------------------------------------ */
 
-/* x with n rows, along an axis, of what is never the largest, before or after it. */
+/* x with n more indices of an axis before or after it; their elements are -inf, which is never a maximum. */
 static sl_tensor *with_border(const struct slp_grad *g, sl_tensor *x, int axis, int64_t n, bool before)
 {
 	if (n <= 0 || !x) return x;

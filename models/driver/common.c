@@ -21,7 +21,7 @@ static const struct argp_option options[] = {
         {"spill", KEY_SPILL, "FILE", 0,
          "Without GPUs: keep values that do not fit into main memory in this new file, or in this folder", 10},
         {"spill-memory", KEY_SPILL_MEMORY, "SIZE", 0,
-         "With --spill: main memory that values may take (default: half of what is available)", 10},
+         "With --spill: the most main memory for values (default: half of the free memory)", 10},
         {"json", KEY_JSON, "FILE", 0, "Write the results as JSON; -: to standard output, and text to standard error",
          20},
         {"quiet", 'q', NULL, 0, "Print errors only", 20},
@@ -241,7 +241,8 @@ bool drv_start(struct drv_options *o)
 {
 	if (o->json && strcmp(o->json, "-") != 0 && !drv_writable(o->json)) return false;
 	catch_interrupts();
-	enum sl_status s = o->spill ? sl_spill(o->spill, .memory = o->spill_memory) : SL_OK;
+	struct sl_spill_opts spill = {.memory = (int64_t)o->spill_memory};
+	enum sl_status s = o->spill ? sl_spill_at(SL_HERE, o->spill, spill) : SL_OK;
 	if (s == SL_OK)
 		s = sl_init(&(struct sl_config){
 		        .teams = teams(o), .seed = o->seed, .tf32 = o->tf32, .untrusted = o->untrusted});

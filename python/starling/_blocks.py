@@ -6,7 +6,7 @@ import weakref
 from . import _copying, _core, _hooks, _nested, _ops, _show
 from ._core import NULL, check, choice, ffi, here, lib, options, raise_error, shape_from, shape_of, text_of
 from ._files import captured
-from ._tensor import Tensor, _callbacks_under_way, array, borrow, device_of, dtype_of, wrap
+from ._tensor import Callback, Tensor, array, borrow, device_of, dtype_of, wrap
 
 
 class Initializer:
@@ -112,20 +112,12 @@ def _message(error):
     return f"{type(error).__name__}: {error}".encode()
 
 
-class _Callback:
-    """Surrounds Python code that C has called: keeps the depth of callbacks in this thread, and the exception raised."""
+class _Callback(Callback):
+    """A forward or a loss: C gets the exception as its error, too."""
 
-    def __enter__(self):
-        _callbacks_under_way.append(self)
-        _core.callbacks.depth = getattr(_core.callbacks, "depth", 0) + 1
-
-    def __exit__(self, kind, error, traceback):
-        _callbacks_under_way.remove(self)
-        _core.callbacks.depth -= 1
-        if error is not None:
-            _core.callbacks.failure = error
-            lib.sl_error_raise_at(NULL, lib.SL_EINVAL, ffi.new("char[]", _message(error)))
-        return True
+    def failed(self, error):
+        _core.callbacks.failure = error
+        lib.sl_error_raise_at(NULL, lib.SL_EINVAL, ffi.new("char[]", _message(error)))
 
 
 def _result(y, of):

@@ -74,12 +74,12 @@ def init_engine(**settings):
         check(lib.sl_init_at(here(), ffi.new("struct sl_config *", settings)))
 
 
-def spill(path, memory=0):
+def spill(path, memory=None):
     """Keeps values that do not fit into main memory in a new file, or in a folder; memory: the bytes that values may take there.
 
     Call it before the first operation; None: nothing is spilled.  Without GPUs only.
     """
-    check(lib.sl_spill_at(here(), _core.text_of(path, "path"), (memory,)))
+    check(lib.sl_spill_at(here(), _core.text_of(path, "path"), _core.options("sl_spill_opts", memory=memory)))
 
 
 def shutdown():

@@ -3,7 +3,7 @@ import weakref
 
 from . import _core
 from ._core import NULL, check, ffi, here, lib
-from ._tensor import _callbacks_under_way, borrow
+from ._tensor import Callback, borrow
 
 
 class Hook:
@@ -20,19 +20,11 @@ class Hook:
             hooks.settle()
 
 
-class _Call:
-    """Surrounds a hook, which C calls and which cannot fail there: the call of the network raises its exception."""
+class _Call(Callback):
+    """A hook, which cannot fail in C: the call of the network raises its exception."""
 
-    def __enter__(self):
-        _callbacks_under_way.append(self)
-        _core.callbacks.depth = getattr(_core.callbacks, "depth", 0) + 1
-
-    def __exit__(self, kind, error, traceback):
-        _callbacks_under_way.remove(self)
-        _core.callbacks.depth -= 1
-        if error is not None:
-            _core.callbacks.failure = _core.callbacks.hooked = error
-        return True
+    def failed(self, error):
+        _core.callbacks.failure = _core.callbacks.hooked = error
 
 
 def recover():

@@ -90,6 +90,21 @@ def device_count(kind="gpu"):
 _callbacks_under_way: list = []  # one entry for each, in any thread: nearly always empty
 
 
+class Callback:
+    """Surrounds Python code that C has called: keeps the depth of callbacks in this thread, and hands what is raised to failed()."""
+
+    def __enter__(self):
+        _callbacks_under_way.append(self)
+        _core.callbacks.depth = getattr(_core.callbacks, "depth", 0) + 1
+
+    def __exit__(self, kind, error, traceback):
+        _callbacks_under_way.remove(self)
+        _core.callbacks.depth -= 1
+        if error is not None:
+            self.failed(error)
+        return True
+
+
 def wrap(p, kind):
     """The Python object of a new tensor; raises the error if it is NULL."""
     if not p:

@@ -7,6 +7,8 @@ import unittest
 import numpy as np
 import starling as sl
 
+from compiled import both
+
 LIMITS = {"uint8": (0, 255), "int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
 
 
@@ -29,27 +31,6 @@ def quotient(a, b):
     if b == 0:
         return 0 if a == 0 else 2**70 if a > 0 else -(2**70)
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-
-
-class Net(sl.Block):
-    """A function of tensors, compiled."""
-
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def forward(self, *x):
-        return self.function(*x)
-
-
-def both(function, *x):
-    """What it gives eagerly and compiled, which must be the same."""
-    eager = function(*x)
-    net = Net(function)
-    net.hybridize()
-    compiled = net(*x)
-    assert eager.dtype == compiled.dtype and eager.tolist() == compiled.tolist(), (eager.tolist(), compiled.tolist())
-    return eager
 
 
 BINARY = {

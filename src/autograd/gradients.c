@@ -94,13 +94,13 @@ enum sl_status slp_backward(const char *at, sl_tensor *const *heads, int count, 
  * elements, or opts.head_grads are the gradients of the heads; all gradients are multiplied by opts.scale, and the step
  * of a trainer divides by it (sl_trainer_loss_scale).  Values that were saved for the backward pass are released when
  * they have been used, unless opts.retain_graph.  With opts.create_graph, which keeps them, the computation of the
- * gradients is recorded: they can be differentiated, as sl_gradients explains; gradients refer to the record then, which
- * lives until the next sl_backward, sl_attach_grad or sl_grad_as_constant for the same tensors.  After an error no gradient has changed: SL_ESTATE, a head was not
- * recorded, the call is made in a function of sl_custom_gradient or while a program is traced, values that the backward
- * pass needs have been released, or a tensor that it needs was changed in place; SL_ESHAPE, SL_EDTYPE, a head's
- * gradient does not match the head; SL_EUNSUPPORTED, a recorded operation has no gradient, or a head is itself a
- * gradient that was not recorded; SL_EINVAL, heads is NULL, or opts.scale is not finite.  Reverse accumulation: A. Griewank, A. Walther,
- * "Evaluating Derivatives", SIAM 2008.
+ * gradients is recorded: they can be differentiated, as sl_gradients explains; gradients refer to the record then,
+ * which lives until the next sl_backward, sl_attach_grad or sl_grad_as_constant for the same tensors.  After an error
+ * no gradient has changed: SL_ESTATE, a head was not recorded, the call is made in a function of sl_custom_gradient or
+ * while a program is traced, values that the backward pass needs have been released, or a tensor that it needs was
+ * changed in place; SL_ESHAPE, SL_EDTYPE, a head's gradient does not match the head; SL_EUNSUPPORTED, a recorded
+ * operation has no gradient, or a head is itself a gradient that was not recorded; SL_EINVAL, heads is NULL, or
+ * opts.scale is not finite.  Reverse accumulation: A. Griewank, A. Walther, "Evaluating Derivatives", SIAM 2008.
  *
  *     SL_RECORD loss = sl_l2_loss(sl_linear(x, w, b), y);
  *     sl_backward(loss);                    // then sl_grad(w), sl_grad(b) */

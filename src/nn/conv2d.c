@@ -119,7 +119,7 @@ static sl_block *pool_of(const char *at, const char *function, const char *type,
 	if (opts.kernel[0] < 1 || opts.kernel[1] < 1)
 		return slp_call_fail(at, function, SL_EINVAL, "a window of %d by %d: it must be positive",
 		                     opts.kernel[0], opts.kernel[1]);
-	const char *idle = slp_pool_idle(&opts);
+	const char *idle = slp_pool2d_ignored(&opts);
 	if (idle) return slp_call_fail(at, function, SL_EINVAL, "%s", idle);
 	return pool_new(at, type, opts);
 }

@@ -26,7 +26,7 @@ enum sl_status sl_export_onnx_at(const char *at, sl_block *block, const char *pa
 	opts.training = false;
 	sl_graph *g = slp_export_trace(at, "sl_export_onnx", block, &opts);
 	if (!g) return sl_error();
-	enum sl_status s = slp_onnx_write(at, path, g);
+	enum sl_status s = slp_onnx_write(at, path, NULL, g);
 	sl_graph_free(g);
 	return s;
 #else

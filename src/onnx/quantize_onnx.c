@@ -4,7 +4,9 @@
 
 #include "config.h"
 #include "alloc.h"
+#include "export/program.h"
 #include "onnx/quantize_call.h"
+#include "onnx/write.h"
 #include "op.h"
 #include "starling/io.h"
 
@@ -18,6 +20,15 @@ enum sl_status slp_onnx_quantize(struct slp_file *f, const char *to, sl_tensor *
 	(void)opts;
 	slp_file_fail(f, SL_EUNSUPPORTED, "Starling was built without protobuf-c and cannot read ONNX");
 	return SL_EUNSUPPORTED;
+}
+
+enum sl_status slp_onnx_write(const char *at, const char *path, struct slp_file *f, const sl_graph *g)
+{
+	(void)at;
+	(void)path;
+	(void)f;
+	(void)g;
+	return SL_OK;
 }
 #endif
 
@@ -33,6 +44,8 @@ static bool usable(const char *at, const char *function, const void *from, const
 		if (!samples[i]) wrong = "a sample is NULL";
 	if (!wrong && o->method == SL_CALIBRATE_PERCENTILE && !(o->percentile >= 50 && o->percentile <= 100))
 		wrong = ".percentile must be from 50 to 100";
+	if (!wrong && o->method != SL_CALIBRATE_PERCENTILE && o->percentile != 0)
+		wrong = ".percentile has an effect with SL_CALIBRATE_PERCENTILE only";
 	if (!wrong && (o->method < SL_CALIBRATE_MINMAX || o->method > SL_CALIBRATE_ENTROPY))
 		wrong = "an unknown .method";
 	if (wrong) slp_call_fail(at, function, SL_EINVAL, "%s", wrong);
@@ -60,7 +73,7 @@ static enum sl_status quantise_file(const char *at, const char *function, const 
  * SL_CALIBRATE_MINMAX.  B. Jacob et al., "Quantization and training of neural networks for efficient
  * integer-arithmetic-only inference", 2018.
  *
- * SL_EINVAL: the number of tensors is not that of samples, .percentile is not from 50 to 100; SL_EUNSUPPORTED: the model
+ * SL_EINVAL: the number of tensors is not that of samples, .percentile is not from 50 to 100, or stands beside another method; SL_EUNSUPPORTED: the model
  * has nothing to quantise, is no network of float32, or its operator set is older; otherwise errors of sl_import_onnx,
  * sl_forward, and of writing files (io.h).
  *
@@ -74,7 +87,7 @@ enum sl_status sl_quantize_onnx_at(const char *at, const char *from, const char 
 	return quantise_file(at, "sl_quantize_onnx", from, to, samples, nsamples, &opts);
 }
 
-/* The same for a block with one input, as it runs at inference: sl_export_onnx writes it first.  Each sample is one
+/* The same for a block with one input, as it runs at inference, exported as by sl_export_onnx.  Each sample is one
  * tensor; their first axis is that of the batch.  Errors are those of both.
  *
  *     sl_quantize(net, "net-int8.onnx", SL_ARRAY(sl_tensor *, images, more), 2, .method = SL_CALIBRATE_ENTROPY); */
@@ -85,11 +98,12 @@ enum sl_status sl_quantize_at(const char *at, sl_block *net, const char *to, sl_
 	if (!usable(at, "sl_quantize", net, to, samples, nsamples, &opts)) return sl_error();
 	sl_shape shape = sl_tensor_shape(samples[0]);
 	struct sl_export_opts export = {.shapes = &shape, .nshapes = 1, .dtype = sl_tensor_dtype(samples[0])};
-	char *path = slp_format("%s.float32", to);
-	if (!path) return slp_call_fail(at, "sl_quantize", SL_ENOMEM, "no memory"), SL_ENOMEM;
-	enum sl_status s = sl_export_onnx_at(at, net, path, export);
-	if (s == SL_OK) s = quantise_file(at, "sl_quantize", path, to, samples, nsamples, &opts);
-	remove(path);
-	free(path);
+	sl_graph *g = slp_export_trace(at, "sl_quantize", net, &export);
+	if (!g) return sl_error();
+	struct slp_file f = {.at = at, .function = "sl_quantize", .path = "the exported network"};
+	enum sl_status s = slp_onnx_write(at, NULL, &f, g);
+	if (s == SL_OK) s = slp_onnx_quantize(&f, to, samples, nsamples, &opts);
+	sl_graph_free(g);
+	free(f.data);
 	return s;
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <starling.h>
 
-#include "check.h"
+#include "blocks.h"
 #include "emulated.h"
 #include "driver/networks.h"
 #include "runtime/task/execute.h"
@@ -101,21 +101,6 @@ static sl_tensor *make_step(struct training *t, sl_tensor *x, sl_tensor *y)
 	return loss;
 }
 
-/* FNV-1a. */
-static uint64_t bits_of(const sl_block *net)
-{
-	sl_param *params[MAX_PARAMS];
-	uint64_t h = 14695981039346656037u;
-	for (int i = 0, n = sl_block_params(net, params, MAX_PARAMS); i < n; i++) {
-		size_t size = sl_tensor_bytes(sl_param_data(params[i]));
-		unsigned char *values = malloc(size);
-		sl_read(sl_param_data(params[i]), values, size);
-		for (size_t k = 0; k < size; k++) h = (h ^ values[k]) * 1099511628211u;
-		free(values);
-	}
-	return h;
-}
-
 /* Without checks: threads do this, too. */
 static void make_steps(struct training *t, struct result *r)
 {
@@ -129,7 +114,7 @@ static void make_steps(struct training *t, struct result *r)
 				sl_tensor *loss = make_step(t, x, y);
 				r->losses[i] = loss ? sl_item(sl_sum(loss)) : NAN;
 			}
-		r->bits = bits_of(t->net);
+		r->bits = slp_net_bits(t->net);
 	}
 }
 

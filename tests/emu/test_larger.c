@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "check.h"
+#include "blocks.h"
 #include "emulated.h"
 
 enum {
@@ -14,7 +14,6 @@ enum {
 	ROWS = 64,
 	WIDTH = 256,
 	LAYERS = 24,
-	MAX_PARAMS = 64,
 	LIMIT = 8,
 	CUBLAS = 4 /* MiB; the second is what Starling gives cuBLAS */
 };
@@ -51,20 +50,6 @@ static sl_block *network(void)
 	return sl_sequential_at(SL_HERE, layers, LAYERS + 1);
 }
 
-/* FNV-1a. */
-static uint64_t bits_of(const sl_block *net)
-{
-	static unsigned char values[WIDTH * WIDTH * sizeof(float)];
-	sl_param *params[MAX_PARAMS];
-	uint64_t h = 14695981039346656037u;
-	for (int i = 0, n = sl_block_params(net, params, MAX_PARAMS); i < n; i++) {
-		size_t size = sl_tensor_bytes(sl_param_data(params[i]));
-		CHECK_OK(sl_read(sl_param_data(params[i]), values, size));
-		for (size_t k = 0; k < size; k++) h = (h ^ values[k]) * 1099511628211u;
-	}
-	return h;
-}
-
 static sl_tensor *make_step(sl_block *net, sl_trainer *trainer, sl_step *step, sl_tensor *x, sl_tensor *y)
 {
 	if (step) return sl_step_run(step, x, y, NULL);
@@ -91,7 +76,8 @@ static void train_network(const struct course *c, struct result *r)
 			r->losses[i] = loss ? sl_item(sl_sum(loss)) : NAN;
 		}
 	r->units = sl_step_info(step).segments;
-	r->bits = bits_of(net);
+	r->bits = slp_net_bits(net);
+	CHECK(r->bits != 0);
 	sl_step_free(step);
 	sl_trainer_free(trainer);
 	sl_block_free(net);

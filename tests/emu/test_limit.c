@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "check.h"
+#include "blocks.h"
 #include "emulated.h"
 
-enum { STEPS = 7, WARM = 3, ROWS = 1024, WIDTH = 128, LAYERS = 24, MAX_PARAMS = 64, MIB = 1 << 20 };
+enum { STEPS = 7, WARM = 3, ROWS = 1024, WIDTH = 128, LAYERS = 24, MIB = 1 << 20 };
 
 struct result {
 	double losses[STEPS];
@@ -34,20 +34,6 @@ static void make_batch(int step, sl_tensor **x, sl_tensor **y)
 	for (int i = 0; i < ROWS; i++) classes[i] = (i + step) % 10;
 	*x = sl_from(values, SL_SHAPE(ROWS, WIDTH));
 	*y = sl_from(classes, SL_SHAPE(ROWS), .dtype = SL_INT32);
-}
-
-/* FNV-1a. */
-static uint64_t bits_of(const sl_block *net)
-{
-	static unsigned char values[WIDTH * WIDTH * sizeof(float)];
-	sl_param *params[MAX_PARAMS];
-	uint64_t h = 14695981039346656037u;
-	for (int i = 0, n = sl_block_params(net, params, MAX_PARAMS); i < n; i++) {
-		size_t size = sl_tensor_bytes(sl_param_data(params[i]));
-		CHECK_OK(sl_read(sl_param_data(params[i]), values, size));
-		for (size_t k = 0; k < size; k++) h = (h ^ values[k]) * 1099511628211u;
-	}
-	return h;
 }
 
 static void note_counts(struct result *r, int sign)
@@ -78,7 +64,8 @@ static void train_network(size_t limit, struct sl_optimizer optimizer, struct re
 			r->losses[i] = loss ? sl_item(sl_sum(loss)) : NAN;
 		}
 	r->info = sl_step_info(step);
-	r->bits = bits_of(net);
+	r->bits = slp_net_bits(net);
+	CHECK(r->bits != 0);
 	sl_step_free(step);
 	sl_trainer_free(trainer);
 	sl_block_free(net);

@@ -5,6 +5,7 @@
 #include "io/elements.h"
 #include "number.h"
 #include "onnx/export/writer.h"
+#include "onnx/packed.h"
 #include "onnx/write.h"
 #include "op_list/reduce.h"
 #include "runtime/uncancelled.h"
@@ -357,21 +358,11 @@ static void write_ends(struct slp_onnx_writer *w)
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
-struct sink {
-	ProtobufCBuffer base;
-	struct slp_out out;
-};
-
-static void sink_append(ProtobufCBuffer *buffer, size_t length, const uint8_t *data)
-{
-	slp_out_put(&((struct sink *)buffer)->out, data, length);
-}
-
-static enum sl_status write_model(struct slp_onnx_writer *w, const char *path)
+/* Into the file, or, without a path, into f. */
+static enum sl_status write_model(struct slp_onnx_writer *w, const char *path, struct slp_file *f)
 {
 	SlpOnnx__ModelProto model = SLP_ONNX__MODEL_PROTO__INIT;
 	SlpOnnx__OperatorSetIdProto opset = SLP_ONNX__OPERATOR_SET_ID_PROTO__INIT, *opsets[] = {&opset};
-	struct sink sink = {.base = {sink_append}};
 	opset.has_version = true, opset.version = OPSET;
 	opset.domain = copy(w, "");
 	model.has_ir_version = true, model.ir_version = IR_VERSION;
@@ -380,14 +371,15 @@ static enum sl_status write_model(struct slp_onnx_writer *w, const char *path)
 	model.graph = &w->graph;
 	if (slp_onnx__model_proto__get_packed_size(&model) > INT32_MAX) {
 		w->now = NULL;
-		slp_onnx_fail(w, SL_EUNSUPPORTED, "%s would exceed 2 GiB, the limit of an ONNX file", path);
+		slp_onnx_fail(w, SL_EUNSUPPORTED, "%s would exceed 2 GiB, the limit of an ONNX file",
+		              path ? path : f->path);
 	}
-	if (w->failed || !slp_out_open(&sink.out, w->at, "sl_export_onnx", path)) return sl_error();
-	slp_onnx__model_proto__pack_to_buffer(&model, &sink.base);
-	return slp_out_close(&sink.out);
+	bool ok =
+	        !w->failed && (path ? slp_onnx_save(&model, w->at, "sl_export_onnx", path) : slp_onnx_pack(&model, f));
+	return ok ? SL_OK : sl_error();
 }
 
-enum sl_status slp_onnx_write(const char *at, const char *path, const sl_graph *g)
+enum sl_status slp_onnx_write(const char *at, const char *path, struct slp_file *f, const sl_graph *g)
 {
 	SLP_UNCANCELLED();
 	struct slp_onnx_writer w = {.at = at, .g = g, .graph = SLP_ONNX__GRAPH_PROTO__INIT};
@@ -395,7 +387,7 @@ enum sl_status slp_onnx_write(const char *at, const char *path, const sl_graph *
 	w.names = get(&w, (size_t)(g->count + 1) * SLP_MAX_OUTPUTS * sizeof *w.names);
 	for (int i = 0; i < g->count && !w.failed; i++) write_node(&w, i);
 	if (!w.failed) write_ends(&w);
-	s = w.failed ? sl_error() : write_model(&w, path);
+	s = w.failed ? sl_error() : write_model(&w, path, f);
 	for (struct slp_onnx_piece *p = w.pieces, *next; p; p = next) {
 		next = p->next;
 		free(p);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "alloc.h"
+#include "onnx/packed.h"
 #include "onnx/quantize/quantize.h"
 
 enum { OLDEST = 13 }; /* operator set: that of scales for each channel */
@@ -45,30 +46,13 @@ static bool take_in(struct slp_quantizing *q)
 	return true;
 }
 
-struct sink {
-	ProtobufCBuffer base;
-	struct slp_out out;
-};
-
-static void sink_append(ProtobufCBuffer *buffer, size_t length, const uint8_t *data)
-{
-	slp_out_put(&((struct sink *)buffer)->out, data, length);
-}
-
-static bool write_model(struct slp_quantizing *q, const char *to)
-{
-	struct sink sink = {.base = {sink_append}};
-	if (!slp_out_open(&sink.out, q->at, q->f->function, to)) return false;
-	slp_onnx__model_proto__pack_to_buffer(q->model, &sink.base);
-	return slp_out_close(&sink.out) == SL_OK;
-}
-
 enum sl_status slp_onnx_quantize(struct slp_file *f, const char *to, sl_tensor *const *samples, int nsamples,
                                  const struct sl_quantize_opts *opts)
 {
 	struct slp_quantizing q = {.f = f, .at = f->at, .opts = opts};
 	bool ok = unpack(&q) && take_in(&q) && slp_quantize_fold(&q) && slp_quantize_choose(&q) &&
-	          slp_quantize_calibrate(&q, samples, nsamples) && slp_quantize_rewrite(&q) && write_model(&q, to);
+	          slp_quantize_calibrate(&q, samples, nsamples) && slp_quantize_rewrite(&q) &&
+	          slp_onnx_save(q.model, q.at, f->function, to);
 	for (int i = 0; i < q.nvalues; i++) {
 		free(q.values[i].name);
 		free(q.values[i].from);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "alloc.h"
+#include "onnx/packed.h"
 #include "onnx/quantize/quantize.h"
 #include "onnx/read.h"
 #include "tensor/tensor.h"
@@ -140,14 +141,11 @@ static bool run(struct slp_quantizing *q, const struct group *g, sl_tensor *cons
 static sl_block *block_of(struct slp_quantizing *q, const struct group *g)
 {
 	const char *names[SL_MAX_RESULTS];
-	size_t size = slp_onnx__model_proto__get_packed_size(q->model);
-	struct slp_file f = {.at = q->at, .function = q->f->function, .path = q->f->path, .size = size};
+	struct slp_file f = {.at = q->at, .function = q->f->function, .path = q->f->path};
 	struct sl_import_onnx_opts o = {
 	        .inputs = q->opts->inputs, .ninputs = q->opts->ninputs, .outputs = names, .noutputs = g->count};
 	for (int i = 0; i < g->count; i++) names[i] = q->values[g->which[i]].name;
-	f.data = slp_malloc(size + 1);
-	if (f.data) slp_onnx__model_proto__pack(q->model, f.data);
-	sl_block *b = f.data ? slp_import_onnx_parse(&f, o) : NULL;
+	sl_block *b = slp_onnx_pack(q->model, &f) ? slp_import_onnx_parse(&f, o) : NULL;
 	free(f.data);
 	return b;
 }

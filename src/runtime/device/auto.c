@@ -17,9 +17,6 @@
 #include "runtime/task/buffer.h"
 #include "runtime/task/segment.h"
 
-/* Rough rates of a GPU: only their proportion to transfers matters. */
-static const double flops_per_second = 20e12, bytes_per_second = 1.5e12, seconds_a_call = 5e-6;
-
 _Thread_local struct slp_auto_deal slp_auto_deal = {.shard = -1};
 
 static struct {
@@ -75,11 +72,18 @@ static const struct slp_buffer *buffer_of(const struct slp_slot *s)
 	return s->buffer ? s->buffer : s->storage ? s->storage->buffer : NULL;
 }
 
+/* Rough rates of a GPU: only their proportion to transfers matters. */
+double slp_gpu_seconds(double flops, double bytes, int calls)
+{
+	static const double flops_per_second = 20e12, bytes_per_second = 1.5e12, seconds_a_call = 5e-6;
+	return fmax(flops / flops_per_second, bytes / bytes_per_second) + seconds_a_call * calls;
+}
+
 static double seconds_of(const struct slp_segment *seg)
 {
-	double bytes = 0, flops = seg->calls->flops / flops_per_second;
+	double bytes = 0;
 	for (int i = 0; i < seg->nslots; i++) bytes += seg->slots[i].storage ? (double)seg->slots[i].storage->bytes : 0;
-	return fmax(flops, bytes / bytes_per_second) + seconds_a_call * seg->calls->nops;
+	return slp_gpu_seconds(seg->calls->flops, bytes, seg->calls->nops);
 }
 
 static double transfer(const struct slp_buffer *b, int gpu)

@@ -28,6 +28,8 @@ static inline void slp_auto_deal_restore(const struct slp_auto_deal *before)
 	__attribute__((cleanup(slp_auto_deal_restore), unused)) const struct slp_auto_deal slp_auto_deal_before_ =     \
 	        slp_auto_deal
 
+/* The time of calls on a GPU, roughly. */
+double slp_gpu_seconds(double flops, double bytes, int calls);
 /* Where a program for GPUs on `auto` will run, as far as that is known before its tasks are submitted; else `device`. */
 sl_device slp_auto_foreseen(sl_device device);
 /* With the engine locked: chooses a GPU for a segment on `auto`, before it has its buffers; notes what becomes of these. */

@@ -19,6 +19,7 @@
 
 #include "alloc.h"
 #include "number.h"
+#include "options.h"
 #include "runtime/engine.h"
 #include "runtime/fault.h"
 #include "runtime/forked.h"
@@ -531,14 +532,18 @@ void slp_spill_stop(void)
  * optimisers, values that the backward pass reads.  path names a new file, which has no name once it is open and goes with
  * the process, or a folder for it, best on a fast disk that is not tmpfs.  Values may take .memory bytes of main memory;
  * operations work in memory beside that.  Results have the same bits.  Takes effect when the engine starts next; path NULL:
- * nothing is spilled.  SL_ESTATE: the engine runs; when it starts, SL_EIO: the file cannot be made, SL_EUNSUPPORTED: there
+ * nothing is spilled.  SL_EINVAL: .memory is below 1; SL_ESTATE: the engine runs; when it starts, SL_EIO: the file cannot be made, SL_EUNSUPPORTED: there
  * are GPUs.  If the file cannot be written or read, or does not answer for 30 s (SL_SPILL_TIMEOUT), operations fail with
  * SL_EIO.  SL_SPILL and SL_SPILL_MEMORY do the same from outside.
  *
- *     sl_spill("/var/tmp", .memory = (size_t)2 << 30); */
+ *     sl_spill("/var/tmp", .memory = (int64_t)2 << 30); */
 enum sl_status sl_spill_at(const char *at, const char *path, struct sl_spill_opts opts)
 {
 	SLP_CALL("sl_spill", at);
+	if (!SLP_OPTIONS(sl_spill_opts, at, "sl_spill", &opts)) return SL_EINVAL;
+	if (opts.memory < 0)
+		return slp_call_fail(at, "sl_spill", SL_EINVAL, ".memory is %lld bytes", (long long)opts.memory),
+		       SL_EINVAL;
 	if (sl_is_initialized())
 		return slp_call_fail(at, "sl_spill", SL_ESTATE, "the engine runs: call it before the first operation"),
 		       SL_ESTATE;
@@ -546,6 +551,6 @@ enum sl_status sl_spill_at(const char *at, const char *path, struct sl_spill_opt
 	if (path && !copy) return sl_error();
 	free(asked.path);
 	asked.path = copy;
-	asked.memory = opts.memory;
+	asked.memory = (size_t)opts.memory;
 	return SL_OK;
 }

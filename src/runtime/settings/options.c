@@ -3,6 +3,7 @@
 
 #include <starling/checkpoint.h>
 #include <starling/functions.h>
+#include <starling/spill.h>
 #include <string.h>
 
 #include "op.h"

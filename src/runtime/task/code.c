@@ -1,10 +1,10 @@
 /* Prepared code: calls whose operands have fixed addresses, submitted repeatedly with other storages.  Plans consist of
  * it. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/device/cuda_graph.h"
+#include "runtime/device/auto.h"
 #include "runtime/engine.h"
 #include "runtime/fault.h"
 #include "runtime/observe/stats.h"
@@ -31,11 +31,8 @@ struct slp_code {
 
 double slp_call_gpu_seconds(const struct slp_infer *c)
 {
-	static const double flops_per_second = 20e12, bytes_per_second = 1.5e12, seconds_a_call = 5e-6;
 	double described = slp_simulated_call_seconds(c);
-	if (described > 0) return described;
-	double flops = c->op->flops ? c->op->flops(c) : 0;
-	return fmax(flops / flops_per_second, slp_call_bytes(c) / bytes_per_second) + seconds_a_call;
+	return described > 0 ? described : slp_gpu_seconds(c->op->flops ? c->op->flops(c) : 0, slp_call_bytes(c), 1);
 }
 
 struct slp_code *slp_code_new(void)
