@@ -226,7 +226,7 @@ static void check_round_trip(const struct row *row, sl_block *b, struct slp_case
 	sl_graph *g = slp_export_trace(SL_HERE, "sl_export_onnx", b, &o);
 	if (!CHECK_SAYING(g != NULL, "%s: %s", row->name, sl_error_message())) return;
 	if (look(g)) {
-		enum sl_status s = slp_onnx_write(SL_HERE, "case.onnx", g);
+		enum sl_status s = slp_onnx_write(SL_HERE, "case.onnx", NULL, g);
 		sl_block *again = s == SL_OK ? sl_import_onnx("case.onnx") : NULL;
 		if (CHECK_SAYING(again != NULL, "%s, written: %s", row->name, sl_error_message()))
 			check_results(row, again, c);
@@ -330,7 +330,7 @@ static void write_block(sl_block *net, sl_shape shape, bool training)
 		struct sl_export_opts o = {.shapes = &shape, .nshapes = 1, .training = training};
 		sl_graph *g = slp_export_trace(SL_HERE, "sl_export_onnx", net, &o);
 		if (CHECK_SAYING(g && look(g), "%s", sl_error_message())) {
-			CHECK_OK(slp_onnx_write(SL_HERE, "block.onnx", g));
+			CHECK_OK(slp_onnx_write(SL_HERE, "block.onnx", NULL, g));
 			sl_block *again = sl_import_onnx("block.onnx");
 			sl_tensor *z = again ? sl_forward(again, x) : NULL;
 			if (CHECK_SAYING(z != NULL, "%s", sl_error_message()))

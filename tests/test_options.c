@@ -283,6 +283,13 @@ static double backward(struct sl_backward_opts o)
 		y = sl_sum(sl_square(a));
 	return sl_backward_heads_at(SL_HERE, &y, 1, o) == SL_OK ? figure(sl_grad(a)) : NAN;
 }
+/* Here the engine runs, which is the next mistake if the options are accepted; test_spill shows their effect. */
+static double spill(struct sl_spill_opts o)
+{
+	if (sl_spill_at(SL_HERE, "spilled", o) != SL_ESTATE) return NAN;
+	sl_error_clear();
+	return o.memory > 0 ? (double)o.memory : 0;
+}
 
 /* A sample of a data set: its size and its first values. */
 static double sample(sl_dataset *d)
@@ -385,7 +392,7 @@ static double loader(struct sl_loader_opts o)
 	X(sl_transform, p, transform, SL_RANDOM_FLIP) X(sl_transform, std, transform, SL_NORMALISE)                    \
 	X(sl_transform, area, transform, SL_RANDOM_RESIZED_CROP) X(sl_transform, ratio, transform, SL_RANDOM_RESIZED_CROP) \
 	X(sl_loader_opts, limit, loader) X(sl_loader_opts, prefetch, loader) X(sl_loader_opts, ranks, loader)          \
-	X(sl_backward_opts, scale, backward)
+	X(sl_backward_opts, scale, backward) X(sl_spill_opts, memory, spill)
 /* clang-format on */
 
 /* ---- giving a field a value, by its type ------------------------------------------------------------------------ */
