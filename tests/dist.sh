@@ -365,7 +365,7 @@ fi
 teams=1
 same 2 1 optimizer=rmsprop groups=1 freeze=1 recompute=1
 same 2 2 optimizer=adamw clip=0.5 accumulate=2 steps=4 autocast=bfloat16 dropout=0
-for what in optimizer=rmsprop optimizer=adamw optimizer=lion optimizer=nadam groups=1 freeze=1 recompute=1 accumulate=2 "optimizer=average" \
+for what in optimizer=rmsprop optimizer=adamw optimizer=lion optimizer=nadam optimizer=lamb groups=1 freeze=1 recompute=1 accumulate=2 "optimizer=average" \
   "clip=0.1 groups=1" autocast=bfloat16 "autocast=float16 optimizer=scaled" "freeze=1 groups=1 recompute=1 optimizer=adamw"; do
   for shared in 0 1; do
     # shellcheck disable=SC2086

@@ -108,16 +108,11 @@ static int gradient_of(const struct sl_op *op)
 
 /* ---- reference -------------------------------------------------------------------------------------------------- */
 
-static double square(double x)
-{
-	return x * x;
-}
-
 double slp_optim_ref_scale(const struct slp_kernel *k)
 {
 	double squares = 0;
 	for (int p = gradient_of(k->op); p < k->nin; p += k->op->period)
-		for (int64_t i = 0; i < slp_size(&k->in[p]); i++) squares += square(slp_get(&k->in[p], i));
+		for (int64_t i = 0; i < slp_size(&k->in[p]); i++) squares += slp_optim_square(slp_get(&k->in[p], i));
 	return slp_optim_scale(k->attrs, squares);
 }
 

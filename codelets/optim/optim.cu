@@ -167,6 +167,81 @@ template <template <class> class RULE> static sl_status dispatch(const slp_kerne
 	return slp_launched(k);
 }
 
+/* ---- layerwise rules (layerwise.c) ------------------------------------------------------------------------------- */
+
+/* Sums of squares. */
+struct two_norms {
+	double param, direction;
+};
+
+/* A pair for each block. */
+template <class S, class T, class R> __global__ void norms(parameters<S> p, R rule, two_norms *part)
+{
+	share<S> s(p);
+	const S *w = p.w[s.t], *s0 = p.s0[s.t], *s1 = p.s1[s.t];
+	double param = 0, step = 0;
+	for (int64_t i = s.begin + threadIdx.x; i < s.end; i += blockDim.x) {
+		T value = w[i], direction = rule.direction(value, s0 ? (T)s0[i] : T(0), s1 ? (T)s1[i] : T(0));
+		param += square_of((double)value);
+		step += square_of((double)direction);
+	}
+	param = slp_block_reduce(param, slp_sum_of(), 0.0);
+	step = slp_block_reduce(step, slp_sum_of(), 0.0);
+	if (threadIdx.x == 0) part[blockIdx.x] = {param, step};
+}
+
+/* A block for each parameter; slp_optim_ratio's rule. */
+template <class S> __global__ void find_ratios(parameters<S> p, const two_norms *part, double *ratio)
+{
+	int64_t begin = blockIdx.x ? p.end[blockIdx.x - 1] : 0;
+	double param = 0, step = 0;
+	for (int64_t i = begin + threadIdx.x; i < p.end[blockIdx.x]; i += blockDim.x) {
+		param += part[i].param;
+		step += part[i].direction;
+	}
+	param = slp_block_reduce(param, slp_sum_of(), 0.0);
+	step = slp_block_reduce(step, slp_sum_of(), 0.0);
+	if (threadIdx.x == 0) ratio[blockIdx.x] = param == 0 || step == 0 ? 1 : sqrt(param) / sqrt(step);
+}
+
+template <class S, class T, class R> __global__ void move(parameters<S> p, R rule, const double *ratio)
+{
+	share<S> s(p);
+	S *w = p.w[s.t];
+	const S *s0 = p.s0[s.t], *s1 = p.s1[s.t];
+	T rate = rule.rule.rate * (T)ratio[s.t];
+	for (int64_t i = s.begin + threadIdx.x; i < s.end; i += blockDim.x) {
+		T value = w[i];
+		w[i] = value - rate * rule.direction(value, s0 ? (T)s0[i] : T(0), s1 ? (T)s1[i] : T(0));
+	}
+}
+
+/* The launches of one list of parameters use the scratch memory one after the other. */
+template <class S, class T, class R> static void run_layerwise(const slp_kernel *k)
+{
+	int64_t blocks_of_all = 0;
+	run<S, T, R>(k);
+	each_launch<S>(k, [&](const parameters<S> &, unsigned blocks) { blocks_of_all += blocks; });
+	two_norms *part = (two_norms *)k->scratch;
+	double *ratio = (double *)(part + blocks_of_all);
+	each_launch<S>(k, [&](const parameters<S> &p, unsigned blocks) {
+		R rule = R::of(k);
+		SLP_LAUNCH((norms<S, T, R>), blocks, SLP_BLOCK, 0, k->stream, p, rule, part);
+		SLP_LAUNCH(find_ratios<S>, (unsigned)p.count, SLP_BLOCK, 0, k->stream, p, part, ratio);
+		SLP_LAUNCH((move<S, T, R>), blocks, SLP_BLOCK, 0, k->stream, p, rule, ratio);
+	});
+}
+
+template <template <class> class RULE> static sl_status dispatch_layerwise(const slp_kernel *k)
+{
+	slp_with_float(k->in[0].type.dtype, [&](auto zero) {
+		typedef decltype(zero) S;
+		typedef typename slp_number<S>::type T;
+		run_layerwise<S, T, RULE<T>>(k);
+	});
+	return slp_launched(k);
+}
+
 /* The rules of SL_OPTIMIZER_LIST, and their kernels; made from the list by make. */
 #include "optim/rule.h"
 #include "codelets/optim/rules.inc"

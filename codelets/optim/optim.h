@@ -121,10 +121,48 @@ static inline __attribute__((always_inline)) float slp_optim_clipped(const struc
 	return g < -c->limit ? -c->limit : g;
 }
 
+static inline __attribute__((always_inline)) double slp_optim_square(double x)
+{
+	return x * x;
+}
+
 /* SL_EINVAL unless the parameters' own steps count from 1: the number may have changed since infer saw it. */
 enum sl_status slp_optim_check_number(const struct slp_kernel *k);
 
-#define SLP_OPTIM_OP(op_name, text, inputs, count, written, type, attrs, ...)                                          \
+/* ---- layerwise rules (layerwise.c) ------------------------------------------------------------------------------ */
+
+/* The ratio of a parameter's norm to that of the direction of its step; 1 if one of them is 0.  NaN stays. */
+static inline double slp_optim_ratio(double squares_of_param, double squares_of_direction)
+{
+	return squares_of_param == 0 || squares_of_direction == 0 ? 1
+	                                                          : sqrt(squares_of_param) / sqrt(squares_of_direction);
+}
+
+/* Chunks of the parameters, of SLP_OPTIM_CHUNK elements: a chunk belongs to one parameter. */
+static inline int64_t slp_optim_chunks(int64_t size)
+{
+	return (size + SLP_OPTIM_CHUNK - 1) / SLP_OPTIM_CHUNK;
+}
+
+/* For n elements of a parameter: updates of the states; the sums of squares of the parameter and of the direction; the
+ * step, the direction times the rule's rate and `ratio`. */
+struct slp_optim_layerwise {
+	slp_optim_step *update;
+	void (*norms)(const void *rule, float *const t[], int64_t n, double sum[2]);
+	void (*move)(const void *rule, float ratio, float *const t[], int64_t n);
+};
+enum sl_status slp_optim_layerwise_cpu(const struct slp_kernel *k, const struct slp_optim_layerwise *how,
+                                       const void *rule);
+/* The direction of an element in plain C; t as for slp_optim_one, which updates the states alone. */
+typedef double slp_optim_direction(const void *attrs, const double t[SLP_OPTIM_TENSORS]);
+enum sl_status slp_optim_layerwise_ref(const struct slp_kernel *k, slp_optim_one *update,
+                                       slp_optim_direction *direction);
+size_t slp_optim_layerwise_scratch(const struct slp_infer *c);
+double slp_optim_layerwise_bytes(const struct slp_infer *c);
+
+#define SLP_OPTIM_OP(...) SLP_OPTIM_OP_(slp_optim, __VA_ARGS__)
+#define SLP_LAYERWISE_OP(...) SLP_OPTIM_OP_(slp_optim_layerwise, __VA_ARGS__)
+#define SLP_OPTIM_OP_(costs, op_name, text, inputs, count, written, type, attrs, ...)                                  \
 	const struct sl_op slp_op_##op_name = {                                                                        \
 	        .name = #op_name,                                                                                      \
 	        .doc = text,                                                                                           \
@@ -137,8 +175,8 @@ enum sl_status slp_optim_check_number(const struct slp_kernel *k);
 	        .mutates = written,                                                                                    \
 	        .period = count,                                                                                       \
 	        .flops = slp_optim_flops,                                                                              \
-	        .bytes = slp_optim_bytes,                                                                              \
-	        .scratch = slp_optim_scratch,                                                                          \
+	        .bytes = costs##_bytes,                                                                                \
+	        .scratch = costs##_scratch,                                                                            \
 	        __VA_ARGS__,                                                                                           \
 	}
 

@@ -12,7 +12,15 @@
  *	SLP_RULE_STEP(NAME, NAME, states)       the loop of CPUs
  *	SLP_RULE_KERNELS(NAME, NAME, check)     NAME_ref, NAME_cpu
  *	…                                       attributes, infer, the operation, the descriptor
- *	#endif */
+ *	#endif
+ *
+ * A layerwise rule (layerwise.c) steps by  w -= rate ratio direction, where ratio depends on all elements of a parameter.
+ * SLP_RULE_ELEMENT and NAME_one of it update the states alone, the coefficients have a rate, and
+ *	SLP_RULE_DIRECTION(NAME, s0, s1) { … }  returns the direction of one element: T w, T s0, T s1
+ *	SLP_RULE_LAYERWISE_CUDA(NAME, check), SLP_RULE_LAYERWISE_KERNELS(NAME, states, check)
+ *                                              instead of SLP_RULE_CUDA and SLP_RULE_KERNELS
+ *	static double NAME_direction_one(const void *attrs, const double t[]) { … }
+ *                                              the direction by the formula */
 #ifndef SLP_OPTIM_RULE_H
 #define SLP_OPTIM_RULE_H
 
@@ -29,10 +37,13 @@
 #define SLP_RULE_ELEMENT(name, s0, s1)                                                                                 \
 	template <class T> static inline __device__ void name##_element(const name##_rule<T> *r, T g, T *w,            \
 	                                                                SLP_UNUSED_ T *s0, SLP_UNUSED_ T *s1)
+#define SLP_RULE_DIRECTION(name, s0, s1)                                                                               \
+	template <class T>                                                                                             \
+	static inline __device__ T name##_direction(const name##_rule<T> *r, T w, SLP_UNUSED_ T s0, SLP_UNUSED_ T s1)
 #define slp_rule_sqrt(x) sqrt(x)
 
 /* update() of optim.cu calls it for each element. */
-#define SLP_RULE_CUDA(name, check)                                                                                     \
+#define SLP_RULE_FUNCTOR_(name, ...)                                                                                   \
 	template <class T> struct name##_step {                                                                        \
 		name##_rule<T> rule;                                                                                   \
 		static __host__ name##_step of(const slp_kernel *k)                                                    \
@@ -45,16 +56,24 @@
 		{                                                                                                      \
 			name##_element<T>(&rule, g, w, s0, s1);                                                        \
 		}                                                                                                      \
-	};                                                                                                             \
+		__VA_ARGS__                                                                                            \
+	};
+#define SLP_RULE_LAUNCH_(name, check, dispatch)                                                                        \
 	extern "C" sl_status slp_cuda_##name(const slp_kernel *k)                                                      \
 	{                                                                                                              \
 		sl_status status = check(k);                                                                           \
 		return status ? status : dispatch<name##_step>(k);                                                     \
 	}
+#define SLP_RULE_CUDA(name, check) SLP_RULE_FUNCTOR_(name, ) SLP_RULE_LAUNCH_(name, check, dispatch)
+#define SLP_RULE_LAYERWISE_CUDA(name, check)                                                                           \
+	SLP_RULE_FUNCTOR_(                                                                                             \
+	        name, __device__ T direction(T w, T s0, T s1) const { return name##_direction<T>(&rule, w, s0, s1); }) \
+	SLP_RULE_LAUNCH_(name, check, dispatch_layerwise)
 
 #else
 
 #include "common/vmath.h"
+#include "loss/softmax_rows.h"
 
 typedef float T;
 #define SLP_RULE_STRUCT(name) struct name##_rule
@@ -62,7 +81,10 @@ typedef float T;
 	static void name##_coefficients(struct name##_rule *r, const struct slp_##name##_attrs *a)
 #define SLP_RULE_ELEMENT(name, s0, s1)                                                                                 \
 	SLP_VFN void name##_element(const struct name##_rule *r, T g, T *w, SLP_UNUSED_ T *s0, SLP_UNUSED_ T *s1)
+#define SLP_RULE_DIRECTION(name, s0, s1)                                                                               \
+	SLP_VFN T name##_direction(const struct name##_rule *r, T w, SLP_UNUSED_ T s0, SLP_UNUSED_ T s1)
 #define SLP_RULE_CUDA(name, check)
+#define SLP_RULE_LAYERWISE_CUDA(name, check)
 #define slp_rule_sqrt(x) sqrtf(x)
 
 #define SLP_RULE_STEP(name, rule_name, states)                                                                         \
@@ -96,6 +118,37 @@ typedef float T;
 		struct rule_name##_rule rule;                                                                          \
 		rule_name##_coefficients(&rule, k->attrs);                                                             \
 		return status ? status : slp_optim_cpu(k, name##_step, &rule);                                         \
+	}
+
+#define SLP_RULE_LAYERWISE_KERNELS(name, states, check)                                                                \
+	SLP_RULE_STEP(name, name, states)                                                                              \
+	static SLP_CLONES void name##_norms(const void *rule, float *const t[], int64_t n, double sum[2])              \
+	{                                                                                                              \
+		const struct name##_rule r = *(const struct name##_rule *)rule;                                        \
+		const float *w = t[0], *s0 = (states) > 0 ? t[2] : w, *s1 = (states) > 1 ? t[3] : w;                   \
+		SLP_ROW_SUM(sum[0], n, (double)w[i] * w[i]);                                                           \
+		SLP_ROW_SUM(sum[1], n, slp_optim_square(name##_direction(&r, w[i], s0[i], s1[i])));                    \
+	}                                                                                                              \
+	static SLP_CLONES void name##_move(const void *rule, float ratio, float *const t[], int64_t n)                 \
+	{                                                                                                              \
+		const struct name##_rule r = *(const struct name##_rule *)rule;                                        \
+		float *w = t[0], rate = r.rate * ratio;                                                                \
+		const float *s0 = (states) > 0 ? t[2] : w, *s1 = (states) > 1 ? t[3] : w;                              \
+		SLP_INDEPENDENT                                                                                        \
+		for (int64_t i = 0; i < n; i++) w[i] -= rate * name##_direction(&r, w[i], s0[i], s1[i]);               \
+	}                                                                                                              \
+	static enum sl_status name##_ref(const struct slp_kernel *k)                                                   \
+	{                                                                                                              \
+		enum sl_status status = check(k);                                                                      \
+		return status ? status : slp_optim_layerwise_ref(k, name##_one, name##_direction_one);                 \
+	}                                                                                                              \
+	static enum sl_status name##_cpu(const struct slp_kernel *k)                                                   \
+	{                                                                                                              \
+		static const struct slp_optim_layerwise how = {name##_step, name##_norms, name##_move};                \
+		enum sl_status status = check(k);                                                                      \
+		struct name##_rule rule;                                                                               \
+		name##_coefficients(&rule, k->attrs);                                                                  \
+		return status ? status : slp_optim_layerwise_cpu(k, &how, &rule);                                      \
 	}
 
 #endif

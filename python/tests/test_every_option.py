@@ -169,7 +169,7 @@ def everything():
     yield "Dropout", Given("p", 0.5), LAYERS["Dropout"]
     yield "constant", Given("value", 1.0), lambda o: drawn(init.constant(**{"value": 1, **o}))
     for kind, names in (("sgd", "lr momentum weight_decay clip_norm clip_value average"), ("adam", "lr beta1 beta2 eps weight_decay"), ("adamw", "beta1 beta2 eps weight_decay"),
-                        ("rmsprop", "lr alpha eps momentum"), ("nadam", "beta1 beta2 eps momentum_decay"), ("lion", "lr beta1 beta2 weight_decay")):  # fmt: skip
+                        ("rmsprop", "lr alpha eps momentum"), ("nadam", "beta1 beta2 eps momentum_decay"), ("lion", "lr beta1 beta2 weight_decay"), ("lamb", "lr beta1 beta2 eps weight_decay")):  # fmt: skip
         for name in names.split():
             yield f"Trainer {kind}", Given(name, None), lambda o, kind=kind: trained(kind, o)
     for kind, names in (("steps", "every factor"), ("cosine", "total floor warmup"), ("polynomial", "total power floor")):

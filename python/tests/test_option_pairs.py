@@ -112,7 +112,8 @@ DATA = {
 }
 TRAINERS = {k: n.split() for k, n in (("sgd", "lr momentum nesterov weight_decay clip_norm clip_value"), ("adam", "lr beta1 beta2 eps weight_decay clip_norm clip_value"),
             ("adamw", "lr beta1 beta2 eps weight_decay clip_norm clip_value"), ("rmsprop", "lr alpha eps momentum weight_decay clip_norm clip_value"),
-            ("nadam", "lr beta1 beta2 eps momentum_decay weight_decay"), ("lion", "lr beta1 beta2 weight_decay"))}  # fmt: skip
+            ("nadam", "lr beta1 beta2 eps momentum_decay weight_decay"), ("lion", "lr beta1 beta2 weight_decay"),
+            ("lamb", "lr beta1 beta2 eps weight_decay clip_norm"))}  # fmt: skip
 SCHEDULES = {k: n.split() for k, n in (("constant", "warmup every factor total floor power"), ("steps", "warmup every factor total floor power"),
              ("cosine", "warmup total floor every factor power"), ("polynomial", "warmup total floor power every factor"))}  # fmt: skip
 

@@ -17,7 +17,8 @@ extern "C" {
 	X(SL_ADAMW, adamw)                                                                                             \
 	X(SL_RMSPROP, rmsprop)                                                                                         \
 	X(SL_LION, lion)                                                                                               \
-	X(SL_NADAM, nadam)
+	X(SL_NADAM, nadam)                                                                                             \
+	X(SL_LAMB, lamb)
 
 enum sl_optimizer_kind {
 #define X(kind, name) kind,
@@ -33,6 +34,7 @@ enum sl_optimizer_kind {
 #define sl_rmsprop(...) SL_OPTIMIZER(SL_RMSPROP, __VA_ARGS__)
 #define sl_lion(...) SL_OPTIMIZER(SL_LION, __VA_ARGS__)
 #define sl_nadam(...) SL_OPTIMIZER(SL_NADAM, __VA_ARGS__)
+#define sl_lamb(...) SL_OPTIMIZER(SL_LAMB, __VA_ARGS__)
 
 /* Settings of optimisers beside the learning rate, with their ranges: SHARE, in [0, 1); AMOUNT, a number that is not
  * negative; LIMIT, a positive number; AVERAGE, in (0, 1); FLAG, a boolean.  GIVEN(type, field, range, x): 0 is an
