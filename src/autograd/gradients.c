@@ -157,7 +157,7 @@ static sl_tensor *result_of(const struct walk *w, int i)
 
 /* The gradients of the heads, of their sums if there are several, with respect to `wants` alone: out[i], which belongs
  * to the innermost scope, is that with respect to wants[i], zeros if no head depends on it.  Other tensors with a
- * gradient attached keep theirs, and only the calls on the ways from wants to the heads are differentiated.  wants have
+ * gradient attached keep theirs, and only the calls on the paths from wants to the heads are differentiated.  wants have
  * a gradient attached, or were computed from tensors that have.  Options and errors are those of sl_backward_heads; out
  * is unchanged after an error.  It can also be called in a forward that is traced.
  *
