@@ -3,10 +3,13 @@
 # ccache, and ends with the status of what it ran.  Run by make check in the build tree.
 . "${srcdir:-.}/tests/expect.sh"
 tree=$tmp/tree
+srcdir=$(cd "$srcdir" && pwd)
+touch "$tmp/file"
 mkdir -p "$tree/dev" "$tree/tools" "$tree/m4" "$tree/src/starling" "$tmp/bin"
 cp "$srcdir/quickstart" "$tree"
 cp "$srcdir/dev/counted-make" "$tree/dev"
-touch "$tree"/{Makefile.in,Makefile.am,configure.ac,m4/slp_none.m4,src/starling/version.h}
+touch -d '1 hour ago' "$tree"/{Makefile.am,configure.ac,m4/slp_none.m4,src/starling/version.h}
+touch "$tree/Makefile.in"
 
 # stub PLACE: a program, from standard input
 stub() {
@@ -23,6 +26,7 @@ stub "$tree/autogen.sh" </dev/null
 stub "$tree/configure" <<'END'
 #!/bin/bash
 printf '%s\n' "$@" >configured
+echo "$0" >place
 echo "Starling 0.0.0"
 touch config.status
 mkdir -p models
@@ -99,21 +103,49 @@ done
 # elsewhere STUBS ARGUMENT...: quickstart in a system of these stubs
 elsewhere() { env -u CC -u CXX -u MAKEFLAGS -u MFLAGS PATH="$1:$tmp/others" "$tree/quickstart" "${@:2}"; }
 
+# untouched COMMAND...: it fails with status 1, and nothing in the tree has changed.
+untouched() {
+  rm -rf "$tree/build"
+  find "$tree" | sort >"$tmp/before"
+  run 1 "$@"
+  complains 'nothing was done'
+  find "$tree" | sort | cmp - "$tmp/before" || fail "something was done: $*"
+}
+
 echo "--- without a package manager"
-mkdir "$tmp/none"
+mkdir "$tmp/none" "$tmp/hwloc"
 printf '#!/bin/sh\nexit 1\n' | stub "$tmp/none/pkg-config"
-run 1 elsewhere "$tmp/none" build
-complains 'no apt-get or dnf here.*hwloc \(2\.0\), Jansson'
-if grep -qE 'to do:|packages' "$tmp/err"; then fail "packages are announced where there are none"; fi
-run 0 elsewhere "$tmp/none" build --no-install -- CC=gcc
-complains 'not installed: .*hwloc'
+for option in "" --no-install; do
+  untouched elsewhere "$tmp/none" build $option
+  complains '^  libraries, with their headers: hwloc \(2\.0\), Jansson, libsodium \(1\.0\.12\), zlib$'
+  complains '^  for speed: .*OpenBLAS$'
+  ! grep -qE 'to do:|packages' "$tmp/err" || fail "packages are announced where none can be installed"
+done
+# hwloc is too old there, and no ONNX.
+printf '#!/bin/sh\ncase "$*" in *protobuf* | *"hwloc >= 2"*) exit 1 ;; esac\n' | stub "$tmp/hwloc/pkg-config"
+untouched elsewhere "$tmp/hwloc" build --no-install
+complains '^  libraries, with their headers: hwloc \(2\.0\)$'
+untouched elsewhere "$tmp/none" build --no-install -- CC=none-of-these
+complains '^  to compile: a C compiler, the C library'
+# What can be left out is named, and left out with --no-install only.
+mkdir "$tmp/enough"
+printf '#!/bin/sh\ncase "$*" in *protobuf*) exit 1 ;; esac\n' | stub "$tmp/enough/pkg-config"
+untouched elsewhere "$tmp/enough" build
+complains 'leave these out with --no-install'
+run 0 elsewhere "$tmp/enough" build --no-install
+complains '^  for ONNX files: protobuf-c'
 
 echo "--- without root and sudo"
 mkdir "$tmp/user"
 printf '#!/bin/sh\necho 1000\n' | stub "$tmp/user/id"
 for name in apt-get dpkg-query; do printf '#!/bin/sh\necho called >>"%s"\nexit 1\n' "$tmp/calls.$name" | stub "$tmp/user/$name"; done
-run 1 elsewhere "$tmp/user" build
-complains 'neither root nor sudo; first, as root: apt-get install autoconf automake .*zlib1g-dev'
+untouched elsewhere "$tmp/user" build
+complains '^  to compile: g\+\+, gcc, libc6-dev, make, pkgconf$'
+complains 'first, as root: apt-get install dpkg-dev g\+\+ .*zlib1g-dev'
+touch -d '2 hours ago' "$tree/configure" "$tree/Makefile.in" # older than configure.ac: it is made again
+untouched elsewhere "$tmp/user" build
+complains '^  to make configure: autoconf, automake, libtool$'
+touch "$tree/configure" "$tree/Makefile.in"
 [ ! -e "$tmp/calls.apt-get" ] || fail "apt-get is called without being allowed"
 
 echo "--- Fedora"
@@ -131,11 +163,65 @@ echo "\$*" >>"$tmp/starpu"
 case "\$*" in *--print-prefix) echo /usr ;; esac
 END
 cd "$tmp" || exit
-run 0 elsewhere "$tmp/none" build --no-install --tarball starpu.tar.gz -- CC=gcc-11
+run 2 elsewhere "$tmp/enough" build --no-install --tarball starpu.tar.gz
+complains 'cannot read .*starpu.tar.gz'
+touch starpu.tar.gz
+run 0 elsewhere "$tmp/enough" build --no-install --tarball starpu.tar.gz -- --none
 contains "$tmp/starpu" "^--tarball $tmp/starpu.tar.gz .*--jobs"
+
+printf '#!/bin/sh\nexit 1\n' | stub "$tree/tools/build-starpu"
+stub "$tmp/bin/apt-get" </dev/null
+run 1 quickstart build --tarball starpu.tar.gz -- --other
+complains 'no StarPU could be built from .*starpu.tar.gz'
+
+echo "--- where StarPU's source is looked for"
+mkdir "$tmp/apt.d"
+printf '#!/bin/sh\n[ "$2" = hwloc ]\n' | stub "$tmp/apt.d/pkg-config"
+stub "$tmp/apt.d/apt-get" <<END
+#!/bin/sh
+case "\$*" in
+  indextargets*) cat "$tmp/targets" ;;
+  *) for option; do case \$option in -oDir::Etc::sourcelist=*) cat "\${option#*=}" >"$tmp/sources" ;; esac; done ;;
+esac
+END
+stub "$tmp/apt.d/dpkg-source" </dev/null
+stub "$tmp/apt.d/apt-cache" </dev/null
+# looks RELEASE TARGET LINE...: on that system build-starpu looks for source in these lines of a list, and finds none.
+looks() {
+  printf '%s\n' "$1" | tr ' ' '\n' >"$tmp/os-release"
+  echo "$2" >"$tmp/targets"
+  run 1 env -u XDG_CACHE_HOME PATH="$tmp/apt.d:$PATH" HOME="$tmp/home" BUILD_STARPU_OS="$tmp/os-release" \
+    "$srcdir/tools/build-starpu" --without-cuda
+  complains 'no source of StarPU 1.4 was found'
+  sed -E 's/\[[^]]*\] //' "$tmp/sources" >"$tmp/plain"
+  printf '%s\n' "${@:3}" | cmp - "$tmp/plain" || fail "$1: sources are $(cat "$tmp/sources")"
+}
+looks "ID=ubuntu VERSION_CODENAME=noble UBUNTU_CODENAME=noble ID_LIKE=debian" "Ubuntu|noble|http://u/ubuntu/" \
+  "deb-src http://u/ubuntu/ noble universe"
+looks "ID=linuxmint VERSION_CODENAME=zena UBUNTU_CODENAME=resolute ID_LIKE=ubuntu" "Ubuntu|resolute|http://u/ubuntu/" \
+  "deb-src http://u/ubuntu/ resolute universe"
+looks "ID=debian VERSION_CODENAME=trixie" "Debian-Security|trixie-security|http://s/
+Debian|trixie|http://d/debian/" "deb-src http://d/debian/ "{forky,sid,trixie,testing,unstable}" main"
+run 1 env -u XDG_CACHE_HOME PATH="$tmp/apt.d:$PATH" HOME="$tmp/file" "$srcdir/tools/build-starpu" --without-cuda
+complains 'file/.cache/starling cannot be written: set XDG_CACHE_HOME to another folder'
+run 1 env -u HOME -u XDG_CACHE_HOME PATH="$tmp/apt.d:$PATH" "$srcdir/tools/build-starpu" --without-cuda
+complains 'HOME is not set'
+
+echo "--- folders"
+untouched quickstart build --build-dir "$tmp/file/build"
+complains 'file/build cannot be written: choose a folder with --build-dir'
+untouched quickstart build --build-dir "build'"
+complains 'configure takes no folder whose name has'
+# configure and make read a way with spaces as several names.
+mkdir "$tmp/two words"
+cp -a "$tree" "$tmp/two words/tree"
+run 0 env PATH="$tmp/bin:$PATH" "$tmp/two words/tree/quickstart" build --no-install -- --with-starpu=/usr
+contains "$tmp/two words/tree/build/place" '^\.\./configure$'
+run 1 env PATH="$tmp/bin:$PATH" "$tmp/two words/tree/quickstart" build --build-dir "$tmp/elsewhere"
+complains 'names have spaces; nothing was done'
 
 echo "--- a failure beside StarPU's build"
 rm "$tree/configure"
 printf '#!/bin/sh\nexit 1\n' | stub "$tree/autogen.sh"
-run 1 elsewhere "$tmp/none" build --no-install -- CC=gcc-10
+run 1 quickstart build --no-install
 complains 'autoreconf failed'

@@ -2,6 +2,10 @@
  * (M. Kounavis, F. Berry, "A systematic approach to building high performance software-based CRC generators", 2005). */
 #include <pthread.h>
 #include <string.h>
+#ifdef __aarch64__
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
 
 #include "io/crc32c.h"
 
@@ -39,21 +43,32 @@ static uint32_t by_tables(uint32_t c, const unsigned char *p, size_t size)
 	return c;
 }
 
-#ifdef __x86_64__
-__attribute__((target("sse4.2"))) static uint32_t by_instruction(uint32_t c, const unsigned char *p, size_t size)
+/* EIGHT, ONE: the instruction, of as many bytes; TARGET compiles for it, HAS asks the processor. */
+#if defined(__x86_64__)
+#define TARGET "sse4.2"
+#define EIGHT(c, v) __builtin_ia32_crc32di(c, v)
+#define ONE(c, v) __builtin_ia32_crc32qi(c, v)
+#define HAS __builtin_cpu_supports("sse4.2")
+#elif defined(__aarch64__) && defined(__GNUC__) && !defined(__clang__)
+#define TARGET "+crc"
+#define EIGHT(c, v) __builtin_aarch64_crc32cx(c, v)
+#define ONE(c, v) __builtin_aarch64_crc32cb(c, v)
+#define HAS (getauxval(AT_HWCAP) & HWCAP_CRC32)
+#endif
+
+#ifdef TARGET
+__attribute__((target(TARGET))) static uint32_t by_instruction(uint32_t c, const unsigned char *p, size_t size)
 {
-	uint64_t wide = c;
-	for (; size >= 8; p += 8, size -= 8) wide = __builtin_ia32_crc32di(wide, eight_bytes(p));
-	c = (uint32_t)wide;
-	for (; size; p++, size--) c = __builtin_ia32_crc32qi(c, *p);
+	for (; size >= 8; p += 8, size -= 8) c = (uint32_t)EIGHT(c, eight_bytes(p));
+	for (; size; p++, size--) c = ONE(c, *p);
 	return c;
 }
 #endif
 
 uint32_t slp_crc32c(uint32_t before, const void *data, size_t size)
 {
-#ifdef __x86_64__
-	if (__builtin_cpu_supports("sse4.2")) return ~by_instruction(~before, data, size);
+#ifdef TARGET
+	if (HAS) return ~by_instruction(~before, data, size);
 #endif
 	return ~by_tables(~before, data, size);
 }
