@@ -1,10 +1,11 @@
-/* bits SEED: trains a small net that uses operations of every family for some steps, and prints a hash of the bits of
- * all its parameters, for bits.sh. */
-#include <inttypes.h>
+/* bits SEED [NETWORK]: trains a small net that uses operations of every family, or one of the drivers' networks, for some
+ * steps, and prints a hash of the bits of all its parameters, for bits.sh. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include <starling.h>
+
+#include "bits.h"
 
 enum { STEPS = 5, IMAGES = 16, CLASSES = 5, UNITS = 24 };
 
@@ -94,7 +95,7 @@ static void step(void)
 	}
 }
 
-static uint64_t hash_tensor(uint64_t h, sl_tensor *t)
+uint64_t slp_hash_tensor(uint64_t h, sl_tensor *t)
 {
 	size_t n = sl_tensor_bytes(t);
 	unsigned char *bytes = malloc(n);
@@ -106,9 +107,9 @@ static uint64_t hash_tensor(uint64_t h, sl_tensor *t)
 
 static uint64_t hash_parameters(void)
 {
-	uint64_t h = 0xCBF29CE484222325u;
-	for (int i = 0; i < COUNT; i++) h = hash_tensor(hash_tensor(h, p[i]), momenta[i]);
-	return hash_tensor(hash_tensor(h, mean), var);
+	uint64_t h = SLP_HASH_START;
+	for (int i = 0; i < COUNT; i++) h = slp_hash_tensor(slp_hash_tensor(h, p[i]), momenta[i]);
+	return slp_hash_tensor(slp_hash_tensor(h, mean), var);
 }
 
 static void release_parameters(void)
@@ -121,6 +122,15 @@ static void release_parameters(void)
 	sl_release(var);
 }
 
+static uint64_t own_bits(void)
+{
+	make_parameters();
+	for (int i = 0; i < STEPS; i++) step();
+	uint64_t h = hash_parameters();
+	release_parameters();
+	return h;
+}
+
 int main(int argc, char **argv)
 {
 	struct sl_config config = {.seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1};
@@ -128,13 +138,13 @@ int main(int argc, char **argv)
 		fprintf(stderr, "bits: %s\n", sl_error_message());
 		return 1;
 	}
-	make_parameters();
-	for (int i = 0; i < STEPS; i++) step();
-	uint64_t h = hash_parameters();
-	enum sl_status s = sl_wait_all();
-	if (s == SL_OK) printf("%016" PRIx64 "\n", h);
+	uint64_t h;
+	bool ok = true;
+	if (argc > 2) ok = slp_network_bits(argv[2], &h);
+	else h = own_bits();
+	ok = sl_wait_all() == SL_OK && ok;
+	if (ok) printf("%016" PRIx64 "\n", h);
 	else fprintf(stderr, "bits: %s\n", sl_error_message());
-	release_parameters();
 	sl_shutdown();
-	return s != SL_OK;
+	return !ok;
 }

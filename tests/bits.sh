@@ -1,7 +1,7 @@
 #!/bin/bash
 # bits.sh: a seed decides all bits of a training run, whatever the scheduling policy, with one CPU team or two, with
-# small operations bulked or not, and near the bounds of run-ahead; another seed gives others.  Run by make check in
-# the build tree.
+# small operations bulked or not, and near the bounds of run-ahead; another seed gives others.  With SL_FIXED_SUMS the
+# number of threads of a team changes no bits, of the drivers' networks neither.  Run by make check in the build tree.
 . "${srcdir:-.}/tests/expect.sh"
 bits=tests/bits
 
@@ -33,3 +33,18 @@ done
 
 other=$("$bits" 2)
 [ "$other" != "$expected" ] || fail "another seed gives the same bits"
+
+export SL_FIXED_SUMS=1
+# same_threads COUNT... NETWORK: teams of so many threads have the bits of one thread; '': the small net
+same_threads()
+{
+  local network=${*: -1} threads
+  expected=$(SL_TEAM_THREADS=1 "$bits" 1 $network) || fail "no bits with one thread: $network"
+  echo "one thread, ${network:-the small net}: $expected"
+  for threads in "${@:1:$#-1}"; do
+    got=$(SL_TEAM_THREADS=$threads "$bits" 1 $network) || got="exit status $?"
+    [ "$got" = "$expected" ] || fail "$threads threads, ${network:-the small net}: $got instead of $expected"
+  done
+}
+same_threads 3 8 16 ''
+for network in lenet resnet18 gpt; do same_threads 3 8 16 $network; done

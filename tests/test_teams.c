@@ -235,6 +235,15 @@ static int few_channels(float *gradient)
 	return convolution(SL_SHAPE(400, 1, 8, 8), SL_SHAPE(6, 1, 3, 3), gradient);
 }
 
+/* Groups of few channels, forwards: oneDNN computes them as products of matrices on some processors. */
+static int groups(float *values)
+{
+	sl_tensor *x = sl_uniform(SL_SHAPE(16, 8, 6, 6), -1, 1), *w = sl_normal(SL_SHAPE(12, 4, 3, 3), 0, 1);
+	sl_tensor *y = sl_conv2d(x, w, NULL, .pad = {1, 1}, .groups = 2);
+	CHECK_OK(sl_read(y, values, (size_t)sl_tensor_size(y) * sizeof *values));
+	return (int)sl_tensor_size(y);
+}
+
 /* Two heads: more threads than that divide blocks of queries and keys. */
 static int few_heads(float *gradient)
 {
@@ -274,15 +283,15 @@ static int bits_with(const char *threads, int (*find)(float *), float *gradient)
 /* With SL_FIXED_SUMS. */
 static void test_bits(void)
 {
-	static int (*const gradients[])(float *) = {many_channels, few_channels, few_heads, few_rows};
+	static int (*const cases[])(float *) = {many_channels, few_channels, groups, few_heads, few_rows};
 	static const char *const threads[] = {"2", "3", "8"};
 	static float one[MOST_BITS], other[MOST_BITS];
-	for (size_t g = 0; g < sizeof gradients / sizeof *gradients; g++) {
-		int count = bits_with("1", gradients[g], one);
+	for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+		int count = bits_with("1", cases[c], one);
 		for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
-			bits_with(threads[i], gradients[g], other);
+			bits_with(threads[i], cases[c], other);
 			CHECK_SAYING(count > 0 && !memcmp(one, other, (size_t)count * sizeof *one),
-			             "gradient %zu: with %s threads there are other bits", g, threads[i]);
+			             "case %zu: with %s threads there are other bits", c, threads[i]);
 		}
 	}
 }

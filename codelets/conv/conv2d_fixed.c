@@ -1,7 +1,9 @@
-/* Gradients of a convolution's weights by oneDNN with the same bits whatever the number of threads (SL_FIXED_SUMS).
+/* Convolutions by oneDNN with the same bits whatever the number of threads (SL_FIXED_SUMS).
  *
- * oneDNN divides the images among its threads, and adds their sums. Here each thread computes parts of the images,
- * whose number depends on the sizes alone, and the parts' sums are added in a fixed order. */
+ * For gradients of weights oneDNN divides the images among its threads, and adds their sums. Here each thread computes
+ * parts of the images, whose number depends on the sizes alone, and the parts' sums are added in a fixed order.  The
+ * other passes sum over no images; but where oneDNN computes them as products of matrices (groups of few channels), the
+ * order of the products' sums depends on the threads: these are computed in parts, too. */
 #include <omp.h>
 
 #include "common/workspace.h"
@@ -12,7 +14,7 @@
 struct job {
 	struct slp_kernel alone; /* the kernel, on one thread */
 	const struct slp_conv_args *a;
-	float *sums; /* of each part: weights, then biases */
+	float *sums; /* of each part: weights, then biases; NULL: of another pass */
 	int64_t parts, weights, each;
 	struct slp_first_failure failure;
 };
@@ -33,8 +35,8 @@ static void run_part(struct job *j, int64_t p)
 	part.c.n = end - first;
 	part.x = (float *)((char *)j->a->x + size * first * c->ic * c->ih * c->iw);
 	part.y = (float *)((char *)j->a->y + size * first * c->oc * c->oh * c->ow);
-	part.w = j->sums + p * j->each;
-	part.b = j->a->b ? part.w + j->weights : NULL;
+	if (j->sums) part.w = j->sums + p * j->each;
+	if (j->sums && part.b) part.b = part.w + j->weights;
 	slp_note_failure(&j->failure, slp_conv_onednn_alone(&j->alone, &part), NULL);
 }
 
@@ -58,6 +60,20 @@ static void add(void *arg, int64_t begin, int64_t end)
 	}
 }
 
+static enum sl_status status_of(const struct slp_kernel *k, struct job *j)
+{
+	enum sl_status s = j->failure.status;
+	return s == SL_OK || s == SL_EUNSUPPORTED ? s : slp_noted_failure(k, &j->failure);
+}
+
+enum sl_status slp_conv_fixed_images(const struct slp_kernel *k, const struct slp_conv_args *a)
+{
+	struct job j = {.alone = *k, .a = a, .parts = parts_of(a->c.n, 0)};
+	j.alone.threads = 1;
+	slp_parallel_for(j.parts, 1, run_parts, &j);
+	return status_of(k, &j);
+}
+
 enum sl_status slp_conv_fixed_weights(const struct slp_kernel *k, const struct slp_conv_args *a)
 {
 	const struct slp_conv *c = &a->c;
@@ -69,8 +85,8 @@ enum sl_status slp_conv_fixed_weights(const struct slp_kernel *k, const struct s
 	j.sums = slp_workspace(SLP_WORK_FIXED, sizeof *j.sums * (size_t)(j.parts * j.each));
 	if (!j.sums) return slp_kernel_fail(k, SL_ENOMEM, "no memory for the sums of parts");
 	slp_parallel_for(j.parts, 1, run_parts, &j);
-	if (j.failure.status == SL_EUNSUPPORTED) return SL_EUNSUPPORTED;
-	if (j.failure.status != SL_OK) return slp_noted_failure(k, &j.failure);
+	enum sl_status s = status_of(k, &j);
+	if (s != SL_OK) return s;
 	slp_parallel_for(used, 1 + SLP_GRAIN / j.parts, add, &j);
 	return SL_OK;
 }

@@ -44,6 +44,7 @@ struct made {
 	struct port port[OPERANDS];
 	dnnl_memory_t scratchpad;
 	size_t scratch_bytes, weight_bytes;
+	bool product; /* computed as products of matrices, whose bits depend on the number of threads */
 };
 
 struct cache {
@@ -261,6 +262,9 @@ static bool make(struct made *m, const struct key *key)
 	slp_dnn_ref scratch = dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
 	m->scratch_bytes = dnnl_memory_desc_get_size(scratch);
 	m->weight_bytes = dnnl_memory_desc_get_size(dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 0));
+	const char *how = "";
+	dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &how);
+	m->product = strstr(how, "gemm") && strncmp(how, "brg", 3) != 0;
 	bool ok = make_ports(m, pd) && dnnl_primitive_create(&m->convolution, pd) == dnnl_success &&
 	          dnnl_memory_create(&m->scratchpad, scratch, engine, DNNL_MEMORY_NONE) == dnnl_success;
 	dnnl_primitive_desc_destroy(pd);
@@ -365,10 +369,20 @@ static void make_key(struct key *key, const struct slp_conv_args *a, int threads
 	key->after.high = o->bounded ? (float)o->high : 0;
 }
 
+static bool is_product(const struct slp_kernel *k, const struct slp_conv_args *a)
+{
+	struct cache *cache = cache_of_thread();
+	struct key key;
+	make_key(&key, a, k->threads);
+	struct made *m = cache ? find(cache, &key) : NULL;
+	return m && m->product;
+}
+
 enum sl_status slp_conv_onednn(const struct slp_kernel *k, const struct slp_conv_args *a)
 {
-	bool fixed = a->pass == SLP_CONV_WEIGHTS && !a->cropped && slp_fixed_sums();
-	return fixed ? slp_conv_fixed_weights(k, a) : slp_conv_onednn_alone(k, a);
+	if (a->cropped || !slp_fixed_sums()) return slp_conv_onednn_alone(k, a);
+	if (a->pass == SLP_CONV_WEIGHTS) return slp_conv_fixed_weights(k, a);
+	return is_product(k, a) ? slp_conv_fixed_images(k, a) : slp_conv_onednn_alone(k, a);
 }
 
 enum sl_status slp_conv_onednn_alone(const struct slp_kernel *k, const struct slp_conv_args *a)
