@@ -54,17 +54,22 @@ EXTRA_DIST += \
 	python/starling/init.py \
 	python/starling/program.py \
 	python/starling/torch/__init__.py \
+	python/starling/torch/_attention.py \
 	python/starling/torch/_backend.py \
 	python/starling/torch/_device.py \
 	python/starling/torch/_eager.py \
 	python/starling/torch/_graph.py \
+	python/starling/torch/_indices.py \
+	python/starling/torch/_labels.py \
 	python/starling/torch/_layers.py \
 	python/starling/torch/_memory.py \
 	python/starling/torch/_parallel.py \
+	python/starling/torch/_quick.py \
 	python/starling/torch/_step.py \
 	python/starling/torch/_table.py \
 	python/starling/torch/_text.py \
 	python/starling/torch/_values.py \
+	python/starling/torch/_windows.py \
 	python/starling/mx/__init__.py \
 	python/starling/mx/_array.py \
 	python/starling/mx/_automatic.py \

@@ -345,7 +345,7 @@ class Memory(Case):
                 kept = [torch.full((50,), float(k)) for k in range(40)]  # as many addresses
                 for k, x in enumerate(kept):
                     self.close(f(x, w), torch.tensor(100.0 * k))
-                    self.assertLessEqual(len(_memory._handles), 16)
+                    self.assertLessEqual(len(_memory.handles), 16)
 
 
 class Steps(Case):

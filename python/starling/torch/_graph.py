@@ -16,8 +16,10 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils import _pytree as pytree
 
 from .._core import Error, ffi, lib
-from . import _layers  # noqa: F401 - fills the table
+from . import _attention, _indices, _layers, _windows  # noqa: F401 - fill the table
 from . import _memory
+from ._labels import check_labels
+from ._quick import quick
 from ._table import aten, lowered
 from ._text import DTYPES, HERE, MOST_AXES, Program, Unsupported, Value, raise_error
 
@@ -46,7 +48,7 @@ class Plan:
     """A compiled program and how it is called."""
 
     def __init__(self, program, results, device=None):
-        self.device = device or _memory.DEVICE
+        self.device, self.program = device or _memory.DEVICE, program
         self.inputs, self.results, self.labels = list(program.inputs), results, program.labels
         self.written = [self.inputs.index(v) for v in program.written]
         self.text, self.updates = program.text(results), program.updates
@@ -66,9 +68,9 @@ class Plan:
             raise_error()
         self.plan = ffi.gc(plan, lib.sl_plan_free)
 
-    def run(self, given, numbers=()):
-        """A run with these pointers: the results."""
-        pointers, out = ffi.new("sl_tensor *[]", given), ffi.new("sl_tensor *[]", len(self.results))
+    def start(self, given, numbers, out):
+        """Queues a run with these pointers, which puts its results into out."""
+        pointers = ffi.new("sl_tensor *[]", given)
         if numbers:
             names = [ffi.new("char[]", name) for name, _ in numbers]
             pairs = ffi.new("struct sl_plan_number[]", [(name, x) for name, (_, x) in zip(names, numbers)])
@@ -77,6 +79,11 @@ class Plan:
             status = lib.sl_plan_run_at(HERE, self.plan, pointers, len(given), out)
         if status:
             raise_error()
+
+    def run(self, given, numbers=()):
+        """A run with these pointers: the results."""
+        out = ffi.new("sl_tensor *[]", len(self.results))
+        self.start(given, numbers, out)
         return [ffi.gc(p, lib.sl_release) for p in out]
 
 
@@ -95,23 +102,48 @@ class Graph:
     """
 
     def __init__(self, gm, concrete, user_results=None, updates=None, tied=None, outputs=None, plain=False):
-        self.concrete = concrete
-        self.values, self.constants, self.kind, self.stage = {}, {}, {}, {}
-        self.programs = collections.defaultdict(Program)
-        self.between = collections.defaultdict(list)  # by stage: nodes that run in PyTorch after its program
+        self.concrete, self.gm, self.tied, self.only, self.plain = concrete, gm, tied or {}, outputs, plain
         self.nodes = list(gm.graph.nodes)
         self.placeholders = [n for n in self.nodes if n.op == "placeholder"]
-        self.gm, self.last, self.late, self.tied, self.extra = gm, 0, [], tied or {}, []
-        self.only, self.plain = outputs, plain
         self.output = next(n for n in self.nodes if n.op == "output")
         self.user_results = user_results
-        for node in self.nodes:
-            self.take(node)
+        self.take_all(frozenset())
+        early = self.before_programs()
+        if early:
+            self.take_all(early)
+        for target, reason in self.left:
+            left_to_torch(target, reason)
         if updates:
             updates(self)
         self.finish()
 
     # Deciding what runs where
+
+    def take_all(self, early):
+        """Gives all nodes their places; early: those that have to run in PyTorch."""
+        self.values, self.constants, self.kind, self.stage = {}, {}, {}, {}
+        self.programs = collections.defaultdict(Program)
+        self.between = collections.defaultdict(list)  # by stage: nodes that run in PyTorch after its program
+        self.early, self.left = early, []  # left: operations that are left to PyTorch, and why
+        self.last, self.late, self.extra = 0, [], []
+        for node in self.nodes:
+            self.take(node)
+
+    def before_programs(self):
+        """The operations of integers in programs that PyTorch needs; in PyTorch, they are no reason to cut the graph."""
+        found = set()
+        for node in self.nodes:
+            if self.kind.get(node) == "torch" and self.stage[node] >= 0:
+                behind, whole = set(), True
+                waiting = [n for n in node.all_input_nodes if self.kind[n] in ("program", "torch")]
+                while waiting:
+                    n = waiting.pop()
+                    whole &= isinstance(n.meta.get("val"), torch.Tensor) and not n.meta["val"].is_floating_point()
+                    if n not in behind:
+                        behind.add(n)
+                        waiting += [k for k in n.all_input_nodes if self.kind[k] in ("program", "torch")]
+                found |= {n for n in behind if whole and self.kind[n] == "program"}
+        return found
 
     def take(self, node):
         """Gives a node its place."""
@@ -139,7 +171,8 @@ class Graph:
         t = self.constants[node]
         if isinstance(t, torch.Tensor) and is_on_cpu(t):
             self.constants[node] = t = t.detach().contiguous()
-            self.values[node] = Value(None, f"a{len(self.values)}", tuple(t.shape), t.dtype)
+            v = self.values[node] = Value(None, f"a{len(self.values)}", tuple(t.shape), t.dtype)
+            v.source, v.known = v, t
         self.stage[node] = -1
 
     def take_call(self, node):
@@ -161,6 +194,9 @@ class Graph:
             return
         if not random and self.is_pure(node) and self.is_empty(node, val):
             return
+        if node in self.early:
+            self.put_between(node, max((self.stage[n] for n in inputs), default=-1))
+            return
         if node.target is aten.copy_.default and node.args[0].op == "placeholder":
             self.late.append(node)
             self.kind[node], self.stage[node], self.values[node] = "late", -1, self.values.get(node.args[0])
@@ -169,7 +205,7 @@ class Graph:
             self.put_in_program(node, val)
         except Unsupported as reason:
             if node.target is not operator.getitem and not random and not self.plain:
-                left_to_torch(node.target, reason)
+                self.left.append((node.target, reason))
             self.put_between(node, max((self.stage[n] for n in inputs), default=-1))
 
     def is_pure(self, node):
@@ -216,7 +252,8 @@ class Graph:
         self.between[stage].append(node)
         val = node.meta.get("val")
         if isinstance(val, torch.Tensor) and is_on_cpu(val):
-            self.values[node] = Value(None, f"a{len(self.values)}", tuple(self.concrete(list(val.shape))), val.dtype)
+            v = self.values[node] = Value(None, f"a{len(self.values)}", tuple(self.concrete(list(val.shape))), val.dtype)
+            v.source = v
 
     def put_in_program(self, node, val):
         inputs = node.all_input_nodes
@@ -255,6 +292,8 @@ class Graph:
         for n in [n for n in self.outputs if isinstance(n, Node)] + read:
             for k in [n] if n not in self.assignments else n.all_input_nodes:
                 self.seen.update(v for v in pytree.tree_leaves(self.values.get(k)) if isinstance(v, Value))
+        for program in self.programs.values():  # labels that a program computes are checked after it
+            self.seen.update(v for v in program.labels if v.program is not None)
         needed = self.seen.union(*(program.inputs for program in self.programs.values()))
         self.steps = []
         for stage in range(-1, self.last + 1):
@@ -267,6 +306,7 @@ class Graph:
             self.steps += self.between.get(stage, [])
         self.positions = {self.values[n]: i for i, n in enumerate(self.placeholders) if n in self.values}
         self.kept = {self.values[n]: t for n, t in self.constants.items() if n in self.values}
+        counts["cuts"] += max(sum(isinstance(step, Plan) for step in self.steps) - 1, 0)
         self.prepare_outputs()
 
     def something(self, program):
@@ -316,6 +356,7 @@ class Graph:
                 strides = None if strides == _memory.contiguous(self.concrete(list(val.shape))) else strides
             self.found.append((n, strides))
         self.find_aliases()
+        self.quick = quick(self)
 
     def find_aliases(self):
         """Results that are views of another result must be that: changes of one are seen in the other."""
@@ -341,9 +382,12 @@ class Graph:
     # Running
 
     def __call__(self, args, numbers=(), extra=()):
-        run = Run(self, args)
-        run.theirs.update(zip(self.extra, extra))
         try:
+            found = self.quick and self.quick([*args, *extra] if extra else args, numbers)
+            if found is not None:
+                return found
+            run = Run(self, args)
+            run.theirs.update(zip(self.extra, extra))
             for step in self.steps:
                 if isinstance(step, Plan):
                     run.program(step, numbers if step.updates else ())
@@ -384,8 +428,7 @@ class Run:
 
     def program(self, plan, numbers):
         """Runs a program, and waits for what PyTorch sees of it."""
-        for v, (classes, ignore) in plan.labels.items():
-            check_labels(self.theirs[v], classes, ignore)
+        self.check_labels(plan, True)
         originals = [self.theirs[plan.inputs[i]] for i in plan.written]
         given = [self.pointer(v) for v in plan.inputs]
         for v, p in zip(plan.results, plan.run(given, numbers)):
@@ -398,12 +441,17 @@ class Run:
         for v in plan.results:
             if v in self.graph.seen:
                 self.theirs[v] = self.show(v)
+        self.check_labels(plan, False)
+
+    def check_labels(self, plan, before):
+        """PyTorch's error for labels that are no class; those that the program itself computes are checked after it."""
+        for v, (classes, ignore) in plan.labels.items():
+            if (v.program is not plan.program) == before:
+                check_labels(self.theirs[v], classes, ignore)
 
     def show(self, v):
-        """A result as PyTorch's tensor.  Results in one place share a tensor's counter of changes in place."""
-        t = _memory.shown(self.ours[v], v.shape, v.dtype)
-        first = self.addresses.setdefault(t.data_ptr(), t)
-        return t if first is t or first.numel() != t.numel() or first.dtype != t.dtype else first.view(v.shape)
+        """A result as PyTorch's tensor."""
+        return _memory.shown_once(self.ours[v], v.shape, v.dtype, self.addresses)
 
     def get(self, n):
         """A node's value for PyTorch."""
@@ -471,14 +519,6 @@ def with_strides(t, strides):
     if t.stride() == strides or any(s == 0 for s in strides) or math.prod(t.shape) < 2:
         return t
     return torch.empty_strided(t.shape, strides, dtype=t.dtype).copy_(t)
-
-
-def check_labels(t, classes, ignore):
-    """PyTorch's error for labels that are no class."""
-    low, high = torch.aminmax(t) if t.numel() else (0, 0)
-    if high >= classes or (low < 0 and bool(((t < 0) & (t != ignore)).any())):
-        bad = high if high >= classes else low
-        raise IndexError(f"Target {int(bad)} is out of bounds.")
 
 
 class Symbols:

@@ -17,7 +17,7 @@ MOST = 2048  # handles that are kept, of some 20 KB each
 DEVICE = (lib.SL_DEVICE_CPU, -1)
 _AXES = 6
 
-_handles: dict = {}  # (address, shape, dtype): [a pointer of the engine, which has the reference; whether it was used again]
+handles: dict = {}  # (address, shape, dtype): [a pointer of the engine, which has the reference; whether it was used again]
 _shown: dict = {}  # the same for results whose memory PyTorch's tensors show
 _lock = threading.Lock()
 _stops = 0
@@ -33,30 +33,28 @@ def _adopt(t, key):
         raise_error()
     p = ffi.gc(p, lib.sl_release)
     with _lock:
-        if len(_handles) >= MOST:
+        if len(handles) >= MOST:
             _make_room()
-        _handles[key] = [p, False]
+        handles[key] = [p, False]
     return p
 
 
 def _make_room():
     """Drops handles that were used only once, or the older half; a call under way has references."""
-    once = [key for key, entry in _handles.items() if not entry[1]]
-    for key in once if len(once) >= MOST // 4 else list(_handles)[: MOST // 2]:
-        del _handles[key]
-    for entry in _handles.values():
+    once = [key for key, entry in handles.items() if not entry[1]]
+    for key in once if len(once) >= MOST // 4 else list(handles)[: MOST // 2]:
+        del handles[key]
+    for entry in handles.values():
         entry[1] = False
 
 
 def handle(t):
     """The engine's tensor over the memory of a contiguous tensor with elements."""
     key = (t.data_ptr(), t.shape, t.dtype)
-    p = _shown.get(key)
-    if p is not None:
-        return p
-    entry = _handles.get(key)
+    entry = handles.get(key)
     if entry is None:
-        return _adopt(t, key)
+        p = _shown.get(key)
+        return _adopt(t, key) if p is None else p
     entry[1] = True
     return entry[0]
 
@@ -64,7 +62,14 @@ def handle(t):
 def forget():
     """Drops all handles: after an error, which spoils what was written."""
     with _lock:
-        _handles.clear()
+        handles.clear()
+
+
+def shown_once(p, shape, dtype, seen):
+    """The same, where results in one place share a tensor's counter of changes in place; seen: those of this call, by address."""
+    t = shown(p, shape, dtype)
+    first = seen.setdefault(t.data_ptr(), t)
+    return t if first is t or first.numel() != t.numel() or first.dtype != t.dtype else first.view(shape)
 
 
 def shown(p, shape, dtype):

@@ -126,6 +126,9 @@ def whole(p, name, a, b, alpha):
     return p.op(f"{name}_scalar", a, value=float(b * alpha))
 
 
+WHOLE = (torch.int64, torch.int32, torch.uint8)
+
+
 def overloads(name):
     """The overloads of an operation that take two operands."""
     packet = getattr(aten, name)
@@ -168,7 +171,7 @@ def comparison(name):
 
     def function(p, a, b):
         dtype = common(a, b)
-        need(dtype in FLOATS, "of integers")
+        need(dtype in FLOATS or (dtype in WHOLE and (isinstance(b, Value) or (isinstance(b, int) and abs(b) < 2**31))), "of integers")
         a = p.cast(a, dtype)
         y = p.op(name, a, p.cast(b, dtype)) if isinstance(b, Value) else p.op(f"{name}_scalar", a, value=number(b))
         return p.op("cast", y, dtype=NUMBERS[p.dtype])
@@ -207,7 +210,7 @@ for _name in ("and", "or", "xor"):
 
 @lower(aten.where.self, any_type=True)
 def _(p, c, a, b):
-    need(p.dtype in FLOATS, f"of {str(p.dtype)[6:]}")
+    need(p.dtype in FLOATS or p.dtype in WHOLE, f"of {str(p.dtype)[6:]}")
     c = p.cast(p.cast(c, torch.bool), p.dtype)
     return p.op("add", p.op("take_if", c, p.cast(a, p.dtype)), p.op("take_unless", c, p.cast(b, p.dtype)))
 
@@ -298,7 +301,8 @@ LOWER[aten.silu_backward.default] = lambda p, dy, x: p.op("silu_grad", dy, x)
 def _(p, x, dtype=None, layout=None, device=None, pin_memory=None, non_blocking=False, memory_format=None):
     # To integers, what is out of range is saturated here and undefined there; NaN has no integer.
     need(p.dtype in FLOATS or p.dtype == torch.bool or x.dtype == torch.bool, f"to {str(p.dtype)[6:]}")
-    need(x.dtype != torch.int64 or p.dtype != torch.bool, "of int64")
+    if p.dtype == torch.bool and x.dtype in WHOLE:
+        x = typed(p, p.op("ne_scalar", x, value=0.0), x.shape, x.dtype)
     return p.cast(x, p.dtype)
 
 
@@ -389,10 +393,11 @@ def _(p, x, *axes):
         order[a], order[b] = b, a
     else:
         order = [k % n for k in (axes[0] if axes else range(n)[::-1])]
-    if order == [1, 0] and x.base is not None:
+    swap = order == [*range(n - 2), n - 1, n - 2]
+    if swap and x.base is not None:
         return x.base  # twice
     y = p.op("transpose", x, axes=order)
-    y.base = x if order == [1, 0] else None
+    y.base = x if swap else None
     return y
 
 
@@ -486,17 +491,3 @@ def _(p, x, sizes, dim=0):
 @lower(aten.unbind.int, any_type=True)
 def _(p, x, dim=0):
     return [p.op("reshape", cut(p, x, dim, i, i + 1), shape=list(p.shape)) for i in range(x.shape[dim])]
-
-
-@lower(aten.embedding.default, any_type=True)
-def _(p, w, i, padding=-1, scale=False, sparse=False):
-    need(i.dtype in (torch.int32, torch.int64) and w.dtype in FLOATS, "with these types")
-    need(w.ndim == 2 and i.ndim < MOST_AXES, "of so many axes")
-    return p.op("gather", w, p.cast(i, torch.int32))
-
-
-@lower(aten.embedding_dense_backward.default, any_type=True)
-def _(p, dy, i, rows, padding, scale):
-    need(not scale and (padding is None or padding < 0), "with a padding index")
-    need(i.dtype in (torch.int32, torch.int64) and dy.dtype in FLOATS, "with these types")
-    return p.op("gather_grad", dy, p.cast(i, torch.int32), rows=rows)

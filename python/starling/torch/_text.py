@@ -27,14 +27,16 @@ def raise_error():
 class Value:
     """A value of a graph: its name in the program that computes it, and its type.
 
-    base: the value that this is the transpose of, if it is one of a matrix: products take that as an attribute.
-    source: the input of the graph whose elements it has, if it is a view of one.
+    base: the value that this is the transpose of, if it is one of matrices, its last two axes: products take that as an attribute.
+    source: the input of a program whose elements it has, if it is a view of one.
+    known: the tensor that it is, if it is a constant.
     """
 
-    __slots__ = ("program", "ref", "shape", "dtype", "base", "source")
+    __slots__ = ("program", "ref", "shape", "dtype", "base", "source", "known")
 
     def __init__(self, program, ref, shape=None, dtype=None):
-        self.program, self.ref, self.shape, self.dtype, self.base, self.source = program, ref, shape, dtype, None, None
+        self.program, self.ref, self.shape, self.dtype = program, ref, shape, dtype
+        self.base = self.source = self.known = None
 
     @property
     def name(self):
