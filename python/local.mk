@@ -73,8 +73,11 @@ EXTRA_DIST += \
 	python/starling/mx/__init__.py \
 	python/starling/mx/_array.py \
 	python/starling/mx/_automatic.py \
+	python/starling/mx/_draws.py \
 	python/starling/mx/_host.py \
+	python/starling/mx/_later.py \
 	python/starling/mx/_mode.py \
+	python/starling/mx/_modules.py \
 	python/starling/mx/_np.py \
 	python/starling/mx/_program.py \
 	python/starling/mx/_resize.py \
@@ -87,6 +90,7 @@ EXTRA_DIST += \
 	python/starling/mx/base.py \
 	python/starling/mx/context.py \
 	python/starling/mx/contrib.py \
+	python/starling/mx/contrib_autograd.py \
 	python/starling/mx/ctc.py \
 	python/starling/mx/detection.py \
 	python/starling/mx/elementwise.py \
@@ -132,14 +136,19 @@ EXTRA_DIST += \
 	python/starling/mx/np.py \
 	python/starling/mx/np_by_numpy.py \
 	python/starling/mx/nd_image.py \
+	python/starling/mx/nd_ndarray.py \
 	python/starling/mx/np_linalg.py \
 	python/starling/mx/np_manipulation.py \
 	python/starling/mx/np_math.py \
 	python/starling/mx/np_random.py \
 	python/starling/mx/npx.py \
+	python/starling/mx/operator.py \
 	python/starling/mx/optimizer.py \
+	python/starling/mx/outputs.py \
 	python/starling/mx/random.py \
 	python/starling/mx/recordio.py \
+	python/starling/mx/runtime.py \
+	python/starling/mx/sparse.py \
 	python/starling/mx/special.py \
 	python/starling/mx/symbol.py \
 	python/starling/mx/test_utils.py \

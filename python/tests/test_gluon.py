@@ -91,12 +91,19 @@ class Arrays(unittest.TestCase):
 
     def test_missing_names(self):
         for call in (
-            lambda: nd.sparse, lambda: mx.mod, lambda: gluon.rnn.ZoneoutCell, lambda: nn.SyncBatchNorm, lambda: nd.ones(2).tostype("csr"),
-            lambda: gluon.Trainer(two_layers().collect_params(), "lbsgd"), lambda: init.LSTMBias,
+            lambda: nd.sparse.csr_matrix((2, 2)), lambda: mx.mod, lambda: mx.rnn, lambda: nn.SyncBatchNorm, lambda: nd.ones(2).tostype("csr"),
+            lambda: gluon.Trainer(two_layers().collect_params(), "lbsgd"), lambda: init.FusedRNN,
         ):  # fmt: skip
             with self.assertRaisesRegex(NotImplementedError, "use"):
                 call()
-        self.assertFalse(hasattr(nd, "sparse"))
+        self.assertFalse(hasattr(nd, "sparse_array"))
+        for text in ("import starling.mx.module", "from starling.mx.contrib.onnx import export_model", "from starling.mx.gluon.nn.other import Dense"):
+            with self.assertRaisesRegex(ImportError, "is not in Starling", msg=text):
+                exec(text)
+        from starling.mx.gluon.data.dataset import Dataset
+        from starling.mx.ndarray.sparse import CSRNDArray
+
+        self.assertTrue(Dataset is gluon.data.Dataset and not isinstance(nd.ones(2), CSRNDArray))
 
 
 class Training(unittest.TestCase):

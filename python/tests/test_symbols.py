@@ -60,14 +60,111 @@ class Symbols(unittest.TestCase):
         self.assertRaises(ValueError, (a * b).bind, mx.cpu(), {"c": x})
         self.assertRaises(ValueError, (a * b).bind, mx.cpu(), [x, y], [x, y], "all")
 
-    def test_refused(self):
-        """What would be another program in training."""
-        data = sym.var("data", shape=(2, 3))
-        for layer in (sym.Dropout(data, p=0.5), sym.BatchNorm(data, name="bn")):
-            run = layer.simple_bind(mx.cpu(), data=(2, 3))
-            run.forward()
-            with self.assertRaises(NotImplementedError):
-                run.forward(is_train=True)
+    def test_training(self):
+        """Normalisation and dropout in training: batch statistics, running ones, and masks."""
+        rng = np.random.default_rng(5)
+        x = rng.standard_normal((8, 3)).astype(np.float32)
+        net = sym.BatchNorm(sym.var("data"), name="bn", fix_gamma=False, eps=1e-5, momentum=0.75)
+        self.assertEqual((net.list_arguments(), net.list_auxiliary_states()), (["data", "bn_gamma", "bn_beta"], ["bn_moving_mean", "bn_moving_var"]))
+        run = net.simple_bind(mx.cpu(), data=(8, 3))
+        run.copy_params_from({"data": nd.array(x), "bn_gamma": nd.ones((3,))})
+        (y,) = run.forward(is_train=True)
+        np.testing.assert_allclose(y.asnumpy(), (x - x.mean(0)) / np.sqrt(x.var(0) + 1e-5), rtol=1e-3, atol=1e-4)
+        np.testing.assert_allclose(run.aux_dict["bn_moving_mean"].asnumpy(), x.mean(0) / 4, rtol=1e-4, atol=1e-6)
+        run.backward(nd.ones((8, 3)))
+        np.testing.assert_allclose(run.grad_dict["bn_beta"].asnumpy(), [8, 8, 8], rtol=1e-5)
+        run = sym.Dropout(sym.var("data"), p=0.5).simple_bind(mx.cpu(), data=(50, 50))
+        run.arg_dict["data"][:] = 1
+        values = run.forward(is_train=True)[0].asnumpy()
+        self.assertEqual(set(np.unique(values)), {0, 2})
+        run.backward(nd.ones((50, 50)))
+        np.testing.assert_array_equal(run.grad_dict["data"].asnumpy(), values)
+        np.testing.assert_array_equal(run.forward()[0].asnumpy(), np.ones((50, 50)))
+
+    def test_without_shapes(self):
+        """Functions that need the shapes of their inputs, of variables without one: as soon as the program runs."""
+        x, a = sym.var("x"), np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+        halves = sym.split(x, num_outputs=2, axis=2)
+        for symbol, wanted in (
+            (sym.reshape(x, shape=(0, -1)), a.reshape(2, 12)), (x.reshape((-3, 0)), a.reshape(6, 4)), (sym.expand_dims(x, axis=-1), a[..., None]),
+            (halves[0] * halves[1], a[..., :2] * a[..., 2:]), (sym.slice_axis(x, axis=-1, begin=1, end=None), a[..., 1:]),
+            (sym.flip(sym.transpose(x), axis=0), a.T[::-1]), (x[1], a[1]), (sym.mean(x, axis=(0, 2), keepdims=True), a.mean((0, 2), keepdims=True)),
+        ):  # fmt: skip
+            self.assertEqual(symbol.list_arguments(), ["x"])
+            np.testing.assert_allclose(symbol.eval(x=nd.array(a))[0].asnumpy(), wanted, rtol=1e-6)
+            self.assertEqual(symbol.infer_shape(x=a.shape)[1], [wanted.shape])
+        run = (sym.reshape(x, shape=(0, -1)) * sym.var("w")).simple_bind(mx.cpu(), x=(2, 3), w=(1, 3))
+        run.copy_params_from({"x": nd.array(a[:, :, 0]), "w": nd.ones((1, 3))})
+        run.forward(is_train=True)
+        run.backward(nd.ones((2, 3)))
+        np.testing.assert_array_equal(run.grad_dict["w"].asnumpy(), a[:, :, 0].sum(0, keepdims=True))
+        with self.assertRaises(NotImplementedError):
+            sym.slice_axis(x, axis=-1, begin=1, end=None).tojson()
+        with self.assertRaises(TypeError):
+            sym.reshape(x, form=(0, -1))
+
+    def test_outputs(self):
+        """Results with the gradient of a loss beside labels, whatever comes back to them."""
+        rng = np.random.default_rng(6)
+        x, label = rng.standard_normal((4, 3)).astype(np.float32), np.array([0, 2, 1, 2], dtype=np.float32)
+        p = np.exp(x) / np.exp(x).sum(1, keepdims=True)
+        net = sym.SoftmaxOutput(sym.var("data"), name="softmax", use_ignore=True, ignore_label=1, normalization="valid")
+        self.assertEqual(net.list_arguments(), ["data", "softmax_label"])
+        run = net.simple_bind(mx.cpu(), data=(4, 3))
+        run.copy_params_from({"data": nd.array(x), "softmax_label": nd.array(label)})
+        np.testing.assert_allclose(run.forward(is_train=True)[0].asnumpy(), p, rtol=1e-5)
+        run.backward()
+        wanted = (p - np.eye(3)[label.astype(int)]) * (label != 1)[:, None] / 3
+        np.testing.assert_allclose(run.grad_dict["data"].asnumpy(), wanted, rtol=1e-4, atol=1e-6)
+        target = rng.standard_normal((4, 3)).astype(np.float32)
+        sigmoid = 1 / (1 + np.exp(-x))
+        for function, y, grad in ((nd.LinearRegressionOutput, x, x - target), (nd.MAERegressionOutput, x, np.sign(x - target)),
+                                  (nd.LogisticRegressionOutput, sigmoid, sigmoid - target)):  # fmt: skip
+            data = nd.array(x)
+            data.attach_grad()
+            with mx.autograd.record():
+                out = function(data, nd.array(target), grad_scale=2)
+            out.backward()
+            np.testing.assert_allclose(out.asnumpy(), y, rtol=1e-5)
+            np.testing.assert_allclose(data.grad.asnumpy(), grad * 2 / 3, rtol=1e-4, atol=1e-6)
+
+    def test_custom(self):
+        class Square(mx.operator.CustomOp):
+            def forward(self, is_train, req, in_data, out_data, aux):
+                self.assign(out_data[0], req[0], in_data[0] * in_data[0] * self.scale)
+                aux[0][:] = is_train
+
+            def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+                self.assign(in_grad[0], req[0], 2 * self.scale * in_data[0] * out_grad[0])
+
+        @mx.operator.register("test_symbols_square")
+        class Property(mx.operator.CustomOpProp):
+            def __init__(self, scale):
+                super().__init__()
+                self.scale = float(scale)
+
+            def list_auxiliary_states(self):
+                return ["aux"]
+
+            def infer_shape(self, in_shape):
+                return in_shape, in_shape, [[1]]
+
+            def create_operator(self, ctx, in_shapes, in_dtypes):
+                op = Square()
+                op.scale = self.scale
+                return op
+
+        x, aux = nd.array([1.0, 2, 3]), nd.zeros((1,))
+        x.attach_grad()
+        with mx.autograd.record():
+            y = nd.Custom(x, aux, op_type="test_symbols_square", scale=3)
+        y.backward()
+        np.testing.assert_array_equal((y.asnumpy(), x.grad.asnumpy()), ([3, 12, 27], [6, 12, 18]))
+        self.assertEqual(aux.asscalar(), 1)
+        symbol = sym.Custom(data=sym.var("data"), aux=sym.var("aux"), op_type="test_symbols_square", scale=3, name="square")
+        self.assertEqual((symbol.list_arguments(), symbol.list_auxiliary_states(), symbol.list_outputs()), (["data"], ["aux"], ["square_output"]))
+        mx.test_utils.check_numeric_gradient(symbol, [x.detach()], [aux], rtol=1e-2, atol=1e-2)
+        self.assertRaises(NotImplementedError, nd.Custom, x, op_type="unknown")
 
 
 if __name__ == "__main__":

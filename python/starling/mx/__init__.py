@@ -10,26 +10,32 @@ or with NumPy's names, after npx.set_np():
 
 Names of MXNet that this package lacks raise NotImplementedError with the name.
 """
-import sys
-
 from . import ndarray as nd, symbol as sym  # before the modules that use them by these names
 
 from . import autograd, base, context, contrib, engine, gluon, image, init, io, lr_scheduler, metric, name, np, npx, optimizer, random, recordio
-from . import nd_image, test_utils, util
+from . import contrib_autograd, nd_image, nd_ndarray, operator, runtime, sparse, test_utils, util
 from .base import MXNetError
 from .context import Context, cpu, cpu_pinned, current_context, gpu, num_gpus
 from .unsupported import missing
+from ._modules import install as _install
 from ._array import NDArray
 from .name import AttrScope
 from .util import np_array, np_shape, is_np_array, is_np_shape, set_np_shape, use_np, use_np_array, use_np_shape
 from ._program import Symbol
 
-initializer, rnd, numpy, numpy_extension, img = init, random, np, npx, image
-for _name, _module in (("numpy", np), ("numpy_extension", npx), ("nd", nd), ("sym", sym), ("initializer", init), ("rnd", random),
-                       ("numpy.random", np.random), ("numpy.linalg", np.linalg),
-                       ("np.random", np.random), ("np.linalg", np.linalg), ("contrib.text", contrib.text), ("contrib.text.vocab", contrib.text.vocab), ("img", image),
-                       ("contrib.text.embedding", contrib.text.embedding), ("contrib.text.utils", contrib.text.utils)):  # fmt: skip
-    sys.modules[f"{__name__}.{_name}"] = _module  # allows import starling.mx.numpy
+initializer, rnd, numpy, numpy_extension, img, attribute = init, random, np, npx, image, name
+nd.sparse, nd.ndarray, contrib.autograd = sparse, nd_ndarray, contrib_autograd
+gluon.data.dataset, gluon.data.dataloader, gluon.data.vision.datasets = gluon.data._datasets, gluon.data, gluon.data.vision
+_install(__name__, [
+    ("numpy", np), ("numpy_extension", npx), ("nd", nd), ("sym", sym), ("initializer", init), ("rnd", random), ("img", image), ("attribute", name),
+    *((f"{np_}.{part}", getattr(np, part)) for np_ in ("numpy", "np") for part in ("random", "linalg")),
+    *((f"{nd_}.{part}", getattr(nd, part)) for nd_ in ("nd", "ndarray") for part in ("random", "linalg", "contrib", "sparse")),
+    ("nd.ndarray", nd_ndarray), ("ndarray.ndarray", nd_ndarray), ("sym.symbol", sym), ("symbol.symbol", sym), ("numpy.multiarray", np),
+    ("contrib.text", contrib.text), ("contrib.autograd", contrib_autograd),
+    *((f"contrib.text.{part}", getattr(contrib.text, part)) for part in ("vocab", "embedding", "utils")),
+    ("gluon.data.dataset", gluon.data._datasets), ("gluon.data.dataloader", gluon.data), ("gluon.data.vision.datasets", gluon.data.vision),
+    ("gluon.nn.basic_layers", gluon.nn), ("gluon.nn.conv_layers", gluon.nn), ("gluon.rnn.rnn_cell", gluon.rnn), ("gluon.rnn.rnn_layer", gluon.rnn),
+])  # fmt: skip
 for _module in (nd, sym):
     _module.np, _module.npx = np, npx
 nd.image = npx.image = nd_image

@@ -37,17 +37,29 @@ _MADE = {
         ("bias", "bias", lambda s, o: (o["num_filter"],)),
     ),
     "BatchNorm": tuple((a, a, lambda s, o: (s[o.get("axis", 1)],)) for a in ("gamma", "beta", "moving_mean", "moving_var")),
+    "Deconvolution": (
+        ("weight", "weight", lambda s, o: (s[1], o["num_filter"] // o.get("num_group", 1), *_pair(o["kernel"]))),
+        ("bias", "bias", lambda s, o: (o["num_filter"],)),
+    ),
+    "LayerNorm": tuple((a, a, lambda s, o: (s[o.get("axis", -1)],)) for a in ("gamma", "beta")),
+    "InstanceNorm": tuple((a, a, lambda s, o: (s[1],)) for a in ("gamma", "beta")),
+    "GroupNorm": tuple((a, a, lambda s, o: (s[1],)) for a in ("gamma", "beta")),
+    "SoftmaxOutput": (("label", "label", lambda s, o: (s[0], *s[2:]) if o.get("multi_output") else s[:-1] if o.get("preserve_shape") else (s[0],)),),
+    "LinearRegressionOutput": (("label", "label", lambda s, o: s),),
+    "LogisticRegressionOutput": (("label", "label", lambda s, o: s),),
+    "MAERegressionOutput": (("label", "label", lambda s, o: s),),
+    "SVMOutput": (("label", "label", lambda s, o: (s[0],)),),
     "Embedding": (("weight", "weight", lambda s, o: (o["input_dim"], o["output_dim"])),),
 }
 
 
 def _making(function, kind, parameters, variable):
     @functools.wraps(function)
-    def call(data, *args, name=None, **options):
-        wanted = [p for p in parameters[len(args) :] if options.get(p[0]) is None and not (p[0] == "bias" and options.get("no_bias"))]
+    def call(data, *args, name=None, attr=None, **options):
+        wanted = [p for p in parameters[len(args) :] if options.get(p[0]) is None and not (p[0] == "bias" and options.get("no_bias", kind == "Deconvolution"))]
         if not wanted:
-            return function(data, *args, **options)
-        name = _names.get(name, kind.lower())
+            return function(data, *args, **options, **({} if name is None else {"name": name}))
+        name = options["name"] = _names.get(name, kind.lower())
         for argument, end, shape in wanted:
             options[argument] = variable(f"{name}_{end}")
             _rules[f"{name}_{end}"] = data, functools.partial(_shape, shape, {k: v for k, v in options.items() if k != argument})

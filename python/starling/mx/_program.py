@@ -7,7 +7,7 @@ from .. import _blocks, _engine, _whole_files
 from .._core import NULL, Owner, ffi, here, lib, options, owned, raise_error, shape_of, wrong
 from .._files import captured
 from .._tensor import Tensor, wrap
-from . import _automatic, autograd
+from . import _automatic, _later, autograd
 from .context import known
 from .unsupported import not_here
 from ._array import NDArray, classify
@@ -80,6 +80,63 @@ class _Graph(Owner):
         return [wrap(out[i], h._array) for i, h in enumerate(self._heads)]
 
 
+class _Engine:
+    """What the engine knows of single symbols."""
+
+    @staticmethod
+    def names(symbol):
+        """The names of the variables of a symbol."""
+        return _Graph([symbol]).inputs()
+
+    @staticmethod
+    def run(symbol, arrays):
+        """The value of a symbol."""
+        return _in_mode(_Graph([symbol])).call(arrays)[0]
+
+
+def _in_mode(graph):
+    """The program, if it computes in training what was meant."""
+    if autograd.is_training() and (layer := graph.other_in_training()):
+        raise not_here(f"training a program of {layer} that is not made by functions of mx.sym", "a HybridBlock under autograd.record")
+    return graph
+
+
+class _Program:
+    """What symbols compute: by the calls that made them, and by the engine what it alone has made, as from a file."""
+
+    def __init__(self, heads):
+        self._heads, self._graph = heads, _Graph(heads)
+        self.later = any(map(_later.awaited, self._graph.inputs()))
+        self._names, self._states, self._shapes = _later.names_of(heads, _Engine)
+
+    def inputs(self):
+        """The names of the variables."""
+        return self._names if self.later else self._graph.inputs()
+
+    def shapes(self):
+        """The shapes that variables were made with, by name."""
+        return {n: s for n, s in self._shapes.items() if s and 0 not in s}
+
+    def states(self):
+        """The names of the variables that are running statistics, in order."""
+        return [n for n in self.inputs() if n in self._states]
+
+    def call(self, arrays):
+        """The values of the heads, computed call by call: recorded if this thread records."""
+        for name, value in arrays.items():
+            if not isinstance(value, Tensor):
+                raise wrong(name, value, "an array")
+        run = _later.Run(arrays, _Engine)
+        return [run.value(h) for h in self._heads]
+
+    def run(self, ctx, arrays):
+        """The values of the heads for given values of the variables."""
+        if not any(map(_later.call_of, self._heads)):
+            return self._graph.run(ctx, arrays)
+        with autograd.pause(), ctx:
+            return self.call(arrays)
+
+
 class Symbol(NDArray):
     """A symbol: made by sym.var, and passed to blocks while they are traced."""
 
@@ -87,8 +144,9 @@ class Symbol(NDArray):
 
     @property
     def name(self):
-        """The name of the operation that computes it."""
-        return ffi.string(lib.sl_symbol_name(self._p)).decode()
+        """The name of the operation that computes it: the one that the program gave, or the engine's."""
+        made = _later.call_of(self)
+        return made and made[0].name or ffi.string(lib.sl_symbol_name(self._p)).decode()
 
     def as_np_ndarray(self):
         """The same symbol for mx.np."""
@@ -104,6 +162,8 @@ class Symbol(NDArray):
 
     def tojson(self, remove_amp_cast=True):
         """The program in MXNet's JSON format."""
+        if _Program([self]).later:
+            raise not_here("a file of a program whose functions need the shapes of variables", "sym.var(name, shape=…)")
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "symbol")
             _Fixed(self).export(path, shapes=[(1,)])
@@ -120,37 +180,36 @@ class Symbol(NDArray):
         _whole_files.write(fname, self.tojson().encode())
 
     def list_arguments(self):
-        """The names of variables and parameters, in the order in which they are needed."""
+        """The names of variables and parameters, in the order in which they are needed, without running statistics."""
+        states = self.list_auxiliary_states()
+        return [n for n in self.list_inputs() if n not in states]
+
+    def list_inputs(self):
+        """The names of variables, parameters and running statistics."""
         try:
             return [n["name"] for n in json.loads(self.tojson())["nodes"] if n["op"] == "null"]
         except (RuntimeError, NotImplementedError):  # an operation that MXNet lacks
-            return _Graph([self]).inputs()
-
-    list_inputs = list_arguments
+            return _Program([self]).inputs()
 
     def list_outputs(self):
         """The name of the result."""
-        return [self.name if self.name in _Graph([self]).inputs() else f"{self.name}_output"]
+        made = _later.call_of(self)
+        if not made and _Graph([self]).inputs() == [self.name]:
+            return [self.name]
+        return [f"{self.name}_output{made[1] if made and made[0].count else ''}"]
 
     def list_auxiliary_states(self):
         """The names of running statistics."""
-        return [n for n in self.list_arguments() if "running_" in n]
+        return _Program([self]).states()
 
     def infer_shape(self, *args, **shapes):
         """(of the arguments, of the results, of running statistics), for the shapes of the variables; those of weights that
         sym.FullyConnected and others made may be omitted."""
-        names = _Graph([self]).inputs()
-        shapes |= dict(zip(names, args))
-        _automatic.complete(names, shapes)
-        if unknown := [n for n in names if n not in shapes]:
-            raise not_here("infer_shape with unknown shapes of variables", "a shape for each of " + ", ".join(unknown))
-        result = _Graph([self]).run(known(None), {n: _zeros(shapes[n]) for n in names})[0]
-        states = self.list_auxiliary_states()
-        return [shapes.get(n) for n in self.list_arguments() if n not in states], [result.shape], [shapes.get(n) for n in states]
+        return _infer_shape([self], args, shapes)
 
     def eval(self, ctx=None, **arrays):
         """The value for given values of the variables: a list with one array."""
-        return _Graph([self]).run(known(ctx), arrays)
+        return _Program([self]).run(known(ctx), arrays)
 
     def bind(self, ctx=None, args=None, args_grad=None, grad_req="write", aux_states=None, group2ctx=None, shared_exec=None):
         """The program with values for its variables; forward() runs it, and backward() puts gradients into args_grad."""
@@ -160,18 +219,7 @@ class Symbol(NDArray):
 
     def simple_bind(self, ctx=None, grad_req="write", type_dict=None, **shapes):
         """bind with zeros of these shapes, and of gradients; those of weights that were made automatically may be omitted."""
-        if type_dict:
-            raise not_here("Symbol.simple_bind(type_dict=…)", "float32")
-        names = _Graph([self]).inputs()
-        if unknown := shapes.keys() - set(names):
-            raise TypeError(f"simple_bind() got shapes of {', '.join(sorted(unknown))}; there are {', '.join(names)}")
-        _automatic.complete(names, shapes)
-        if missing := [n for n in names if n not in shapes]:
-            raise ValueError(f"simple_bind() needs shapes of {', '.join(missing)}")
-        states = set(self.list_auxiliary_states())
-        arrays = {n: _zeros(shapes[n]) for n in names}
-        grads = {n: _zeros(shapes[n]) for n in names if n not in states} if grad_req != "null" else None
-        return Executor([self], known(ctx), arrays, grads, grad_req, states)
+        return _simple_bind([self], ctx, grad_req, type_dict, shapes)
 
     def attr(self, key):
         """The name; symbols have no other attributes."""
@@ -182,13 +230,48 @@ class Symbol(NDArray):
         raise not_here("Symbol.wait_to_read", "Symbol.eval")
 
 
-def _zeros(shape):
+def _zeros(shape, ctx=None, dtype=None):
     from . import nd
 
-    return nd.zeros(shape)
+    return nd.zeros(shape, ctx, dtype=dtype or "float32")
 
 
-_automatic.shape_of = lambda symbol, shapes: symbol.infer_shape(**{n: shapes[n] for n in _Graph([symbol]).inputs() if n in shapes})[1][0]
+def _all_shapes(program, shapes):
+    """The shapes of the variables, and the names of those that do not follow from what is known."""
+    names = program.inputs()
+    shapes = {n: tuple(s) for n, s in shapes.items() if s is not None}
+    for name, shape in program.shapes().items():
+        shapes.setdefault(name, shape)
+    _automatic.complete(names, shapes)
+    return shapes, [n for n in names if n not in shapes]
+
+
+def _infer_shape(heads, args, shapes):
+    program = _Program(heads)
+    arguments, states = [n for n in program.inputs() if n not in program.states()], program.states()
+    shapes, unknown = _all_shapes(program, {**dict(zip(arguments, args)), **shapes})
+    if unknown:
+        raise not_here("infer_shape with unknown shapes of variables", "a shape for each of " + ", ".join(unknown))
+    results = program.run(known(None), {n: _zeros(shapes[n]) for n in program.inputs()})
+    return [shapes.get(n) for n in arguments], [r.shape for r in results], [shapes.get(n) for n in states]
+
+
+def _simple_bind(heads, ctx, grad_req, types, shapes):
+    program, ctx = _Program(heads), known(ctx)
+    names = program.inputs()
+    if unknown := shapes.keys() - set(names):
+        raise TypeError(f"simple_bind() got shapes of {', '.join(sorted(unknown))}; there are {', '.join(names)}")
+    shapes, missing = _all_shapes(program, shapes)
+    if missing:
+        raise ValueError(f"simple_bind() needs shapes of {', '.join(missing)}")
+    states, types = program.states(), types or {}
+    usual = next(iter(types.values()), None)
+    arrays = {n: _zeros(shapes[n], ctx, types.get(n, usual)) for n in names}
+    grads = {n: _zeros(shapes[n], ctx, types.get(n, usual)) for n in names if n not in states} if grad_req != "null" else None
+    return Executor(heads, ctx, arrays, grads, grad_req, states)
+
+
+_automatic.shape_of = lambda symbol, shapes: symbol.infer_shape(**{n: shapes[n] for n in _Program([symbol]).inputs() if n in shapes})[1][0]
 
 
 def _by_name(values, names, what):
@@ -207,8 +290,8 @@ def _by_name(values, names, what):
 
 def _bound(heads, ctx, args, args_grad=None, grad_req="write", aux_states=None):
     """An executor of these symbols."""
-    names = _Graph(heads).inputs()
-    states = [n for n in names if "running_" in n or "moving_" in n] if aux_states is not None else []
+    program = _Program(heads)
+    names, states = program.inputs(), program.states()
     plain = [n for n in names if n not in states]
     arrays = {**_by_name(args, plain, "args"), **_by_name(aux_states, states, "aux_states")}
     return Executor(heads, ctx, arrays, _by_name(args_grad, plain, "args_grad"), grad_req, states)
@@ -218,7 +301,7 @@ class Executor:
     """A program whose variables have values."""
 
     def __init__(self, heads, ctx, arrays, grads=None, grad_req="write", states=()):
-        self._graph, self._ctx, self.outputs, self._recorded = _Graph(heads), ctx, [], None
+        self._heads, self._graph, self._ctx, self.outputs, self._recorded = heads, _Program(heads), ctx, [], None
         self.arg_dict = {n: a for n, a in arrays.items() if n not in states}
         self.aux_dict = {n: a for n, a in arrays.items() if n in states}
         self.grad_dict = dict(grads or {})
@@ -244,6 +327,21 @@ class Executor:
         """The values of running statistics."""
         return list(self.aux_dict.values())
 
+    @property
+    def output_dict(self):
+        """The results by their names."""
+        return dict(zip((n for h in self._heads for n in h.list_outputs()), self.outputs))
+
+    def reshape(self, partial_shaping=False, allow_up_sizing=False, **shapes):
+        """An executor of the same program for other shapes; arrays whose shape stays are shared."""
+        now = {n: a.shape for n, a in {**self.arg_dict, **self.aux_dict}.items() if n not in _automatic._rules or n in shapes}
+        found, _ = _all_shapes(self._graph, {**now, **shapes})
+
+        def again(arrays):
+            return {n: a if found.get(n, a.shape) == a.shape else _zeros(found[n], self._ctx, a.dtype) for n, a in arrays.items()}
+
+        return Executor(self._heads, self._ctx, {**again(self.arg_dict), **again(self.aux_dict)}, again(self.grad_dict), self._req, list(self.aux_dict))
+
     def copy_params_from(self, arg_params, aux_params=None, allow_extra_params=False):
         """Copies values into the variables."""
         for given, own in ((arg_params, self.arg_dict), (aux_params or {}, self.aux_dict)):
@@ -261,8 +359,6 @@ class Executor:
             self.arg_dict[name] = value
         values = {**self.arg_dict, **self.aux_dict}
         self._recorded = None
-        if is_train and (layer := self._graph.other_in_training()):
-            raise not_here(f"Executor.forward(is_train=True) of a program with {layer}", "a HybridBlock under autograd.record")
         if not is_train:
             self.outputs = self._graph.run(self._ctx, values)
             return self.outputs
@@ -291,6 +387,11 @@ class Executor:
 class Group(list):
     """Several symbols."""
 
+    def __init__(self, symbols):
+        super().__init__(each for s in symbols for each in (s if isinstance(s, (list, tuple)) else [s]))
+        if wrong_ := [s for s in self if not isinstance(s, Symbol)]:
+            raise TypeError(f"Group: {type(wrong_[0]).__name__} is no symbol")
+
     def list_outputs(self):
         """The names of the results."""
         return [name for s in self for name in s.list_outputs()]
@@ -299,13 +400,28 @@ class Group(list):
         """The names of variables and parameters."""
         return list(dict.fromkeys(name for s in self for name in s.list_arguments()))
 
+    def list_auxiliary_states(self):
+        """The names of running statistics."""
+        return list(dict.fromkeys(name for s in self for name in s.list_auxiliary_states()))
+
+    def infer_shape(self, *args, **shapes):
+        """As of a symbol, for all results."""
+        return _infer_shape(list(self), args, shapes)
+
     def eval(self, ctx=None, **arrays):
         """The results for given values of the variables."""
-        return _Graph(list(self)).run(known(ctx), arrays)
+        return _Program(list(self)).run(known(ctx), arrays)
 
-    def bind(self, ctx=None, args=None):
+    def bind(self, ctx=None, args=None, args_grad=None, grad_req="write", aux_states=None, group2ctx=None, shared_exec=None):
         """The programs with values for their variables."""
-        return _bound(list(self), known(ctx), args)
+        return _bound(list(self), known(ctx), args, args_grad, grad_req, aux_states)
+
+    def simple_bind(self, ctx=None, grad_req="write", type_dict=None, **shapes):
+        """The programs with zeros for their variables."""
+        return _simple_bind(list(self), ctx, grad_req, type_dict, shapes)
+
+
+_later.group = Group
 
 
 def load(fname):
@@ -328,6 +444,15 @@ def load_json(json_str):
         file.write(json_str)
         file.flush()
         return load(file.name)
+
+
+# Methods whose calls are kept: those that compute something.
+_OPERATORS = """add radd sub rsub mul rmul truediv rtruediv pow rpow mod rmod neg abs eq ne lt le gt ge getitem matmul rmatmul""".split()
+_OTHER = frozenset("""asnumpy asscalar as_in_context as_in_ctx as_nd_ndarray as_np_ndarray attach_grad backward copyto detach device_type item numpy
+                   tostype wait wait_to_read wait_to_write zero_grad to tolist eval""".split())  # fmt: skip
+for _name in [f"__{n}__" for n in _OPERATORS] + [n for n in dir(NDArray) if not n.startswith("_")]:
+    if callable(getattr(NDArray, _name)) and _name not in vars(Symbol) and _name not in _OTHER:
+        setattr(Symbol, _name, _later.method(Symbol, _name))
 
 
 fromjson = load_json

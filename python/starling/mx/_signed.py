@@ -176,7 +176,7 @@ def signed_class(full, kind):
     known, inner = signature(full), kind.__init__
     if known is None or known.open or not hasattr(inner, "__code__") or hasattr(kind.__dict__.get("__init__"), "_unsigned"):
         return
-    inits = [b.__dict__["__init__"] for b in kind.__mro__[:-1] if "__init__" in b.__dict__]
+    inits = [b.__dict__["__init__"] for b in kind.__mro__[:-1] if hasattr(b.__dict__.get("__init__"), "__code__")]
     taken = frozenset().union(*(own_parameters(getattr(init, "_unsigned", init))[1] for init in inits))
     own = own_parameters(getattr(inner, "_unsigned", inner))[1]
 

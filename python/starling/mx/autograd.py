@@ -3,9 +3,10 @@ from .. import autograd as _autograd
 from .._core import StateError, lib
 from .._custom import Function
 from ..autograd import backward, is_recording, is_training, pause, predict_mode, train_mode
+from ._array import NDArray
 from .unsupported import missing, not_here
 
-__all__ = ["Function", "backward", "grad", "is_recording", "is_training", "mark_variables", "pause", "predict_mode", "record",
+__all__ = ["Function", "NDArray", "backward", "grad", "is_recording", "is_training", "mark_variables", "pause", "predict_mode", "record",
            "set_recording", "set_training", "train_mode"]  # fmt: skip
 
 

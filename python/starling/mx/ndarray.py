@@ -7,10 +7,12 @@ from .functions import *  # noqa: F403
 from .layers import *  # noqa: F403
 from .ctc import CTCLoss, ctc_loss
 from .detection import ROIPooling
+from .outputs import *  # noqa: F403
 from .special import erfinv, gamma, gammaln
 from .unsupported import missing
 from .manipulation import *  # noqa: F403
 from ._array import NDArray
+from .operator import Custom as _custom
 from ._signed import as_mxnet as _as_mxnet
 from .random import multinomial as sample_multinomial, normal, random_exponential, random_gamma, random_negative_binomial, random_normal
 from .random import random_poisson, random_randint, random_uniform, sample_exponential, sample_gamma, sample_normal, sample_poisson, sample_uniform
@@ -28,6 +30,8 @@ def waitall():
 
 for _space, _names in (("nd", globals()), ("nd.random", vars(random)), ("nd.linalg", vars(linalg)), ("nd.contrib", vars(contrib))):
     _as_mxnet(_space, _names)
+Custom = _custom  # with the options of the registered operation
+Softmax = SoftmaxOutput  # noqa: F405, MXNet's older name
 # Methods that the engine's tensors have with another meaning.
 for _name in """exp log sqrt square abs relu sigmoid tanh sum mean max min norm argmax prod cumsum softmax log_softmax clip flatten
         transpose broadcast_to one_hot dot take""".split():

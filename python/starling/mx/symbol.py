@@ -1,16 +1,18 @@
 """mx.sym: the functions of mx.nd for symbols."""
 from .. import _engine
-from . import _automatic, contrib, linalg, random
+from . import _automatic, _later, contrib, linalg, random
 from .elementwise import *  # noqa: F403
 from .functions import *  # noqa: F403
 from .layers import *  # noqa: F403
 from .ctc import CTCLoss, ctc_loss
 from .detection import ROIPooling
+from .outputs import *  # noqa: F403
 from .special import erfinv, gamma, gammaln
 from .linalg import gemm2 as linalg_gemm2, syrk as linalg_syrk
 from .unsupported import missing
 from .manipulation import *  # noqa: F403
 from ._signed import as_mxnet as _as_mxnet
+from .operator import custom_of_symbols
 from ._program import Group, Symbol, load, load_json
 
 
@@ -23,5 +25,10 @@ def var(name, shape=None, dtype=None):
 
 Variable = var
 _as_mxnet("sym", globals())
+for _name, _function in list(globals().items()):
+    if callable(_function) and not isinstance(_function, type) and not _name.startswith("_") and _name not in ("var", "load", "load_json", "missing"):
+        globals()[_name] = _later.kept(_function)
+Softmax = SoftmaxOutput  # noqa: F405, MXNet's older name
+Custom = custom_of_symbols
 _automatic.install(globals(), var)
 __getattr__ = missing("mx.sym")

@@ -5,8 +5,11 @@ import os
 
 import numpy
 
+import starling.mx as mx  # MXNet's module has this name, too
+
 from .._tensor import Tensor
-from . import nd
+from . import autograd, init, nd
+from ._draws import chi_square_check, gen_buckets_probs_with_ppf, mean_check, var_check, verify_generator
 from .context import Context, current_context, num_gpus
 from .gluon.utils import download
 from .unsupported import missing, not_here
@@ -159,6 +162,11 @@ def assert_almost_equal_with_err(a, b, rtol=None, atol=None, etol=None, names=("
         raise AssertionError(f"{off.mean():.2%} of {names[0]} and {names[1]} differ, more than {get_etol(etol):.2%}")
 
 
+def assert_allclose(a, b, rtol=1e-07, atol=0, equal_nan=True):
+    """AssertionError where arrays are not nearly equal."""
+    numpy.testing.assert_allclose(_values(a), _values(b), rtol, atol, equal_nan)
+
+
 def assert_exception(f, exception_type, *args, **kwargs):
     """AssertionError if a call does not raise this exception."""
     try:
@@ -203,6 +211,11 @@ def random_arrays(*shapes):
     """Normal numbers in these shapes, in NumPy's arrays."""
     arrays = [numpy.array(numpy.random.randn(), default_dtype()) if not s else numpy.random.randn(*s).astype(default_dtype()) for s in shapes]
     return arrays[0] if len(arrays) == 1 else arrays
+
+
+def random_uniform_arrays(*shapes, low=0.0, high=1.0, dtype=numpy.float32):
+    """Uniform numbers in these shapes, in NumPy's arrays."""
+    return [numpy.random.uniform(low, high, shape).astype(dtype) for shape in shapes]
 
 
 def random_sample(population, k):
@@ -313,13 +326,21 @@ def collapse_sum_like(a, shape):
 # ---- symbols
 
 
-def _named(location, sym, ctx):
-    """The arguments of a symbol by their names."""
+def _named(location, sym, ctx, dtype=numpy.float32):
+    """The arguments of a symbol by their names; those that are NumPy's arrays of that data type."""
     names = sym.list_arguments()
     given = dict(zip(names, location)) if isinstance(location, (list, tuple)) else dict(location)
     if set(given) != set(names):
         raise ValueError(f"Symbol arguments and keys of the given location do not match. symbol args: {names}, location: {sorted(given)}")
-    return {k: v if isinstance(v, Tensor) else nd.array(v, ctx, v.dtype if hasattr(v, "dtype") else None) for k, v in given.items()}
+    return {k: v if isinstance(v, Tensor) else nd.array(v, ctx, getattr(v, "dtype", None) if dtype == "asnumpy" else dtype) for k, v in given.items()}
+
+
+def _arrays(values, ctx):
+    """Auxiliary states as arrays, by name or in order."""
+    def one(v):
+        return v if isinstance(v, Tensor) else nd.array(v, ctx)
+
+    return {k: one(v) for k, v in values.items()} if isinstance(values, dict) else [one(v) for v in values]
 
 
 def simple_forward(sym, ctx=None, is_train=False, **inputs):
@@ -332,7 +353,7 @@ def simple_forward(sym, ctx=None, is_train=False, **inputs):
 def check_symbolic_forward(sym, location, expected, rtol=1e-4, atol=None, aux_states=None, ctx=None, equal_nan=False, dtype=numpy.float32):
     """AssertionError where a symbol's results are not those expected; returns them."""
     ctx = ctx or default_context()
-    executor = sym.bind(ctx, args=_named(location, sym, ctx), **({"aux_states": aux_states} if aux_states else {}))
+    executor = sym.bind(ctx, args=_named(location, sym, ctx, dtype), aux_states=aux_states and _arrays(aux_states, ctx))
     outputs = executor.forward(is_train=False)
     wanted = [expected[name] for name in sym.list_outputs()] if isinstance(expected, dict) else expected
     for name, y, want in zip(sym.list_outputs(), outputs, wanted):
@@ -344,13 +365,14 @@ def check_symbolic_backward(sym, location, out_grads, expected, rtol=1e-5, atol=
                             equal_nan=False, dtype=numpy.float32):
     """AssertionError where a symbol's gradients are not those expected; returns them."""
     ctx = ctx or default_context()
-    args = _named(location, sym, ctx)
+    args = _named(location, sym, ctx, dtype)
     wanted = dict(zip(sym.list_arguments(), expected)) if isinstance(expected, (list, tuple)) else dict(expected)
     before = {k: nd.array(numpy.random.normal(size=v.shape), ctx, args[k].dtype) for k, v in wanted.items()}
     grads = {k: v.copy() for k, v in before.items()}
     reqs = {k: grad_req if isinstance(grad_req, str) else grad_req.get(k, "null") for k in wanted} if not isinstance(grad_req, (list, tuple)) else dict(
         zip(sym.list_arguments(), grad_req))
-    executor = sym.bind(ctx, args=args, args_grad=grads, grad_req={**{k: "null" for k in args}, **reqs})
+    executor = sym.bind(ctx, args=args, args_grad=grads, grad_req={**{k: "null" for k in args}, **reqs},
+                        aux_states=aux_states and _arrays(aux_states, ctx))  # fmt: skip
     outputs = executor.forward(is_train=True)
     given = [out_grads[k] for k in sym.list_outputs()] if isinstance(out_grads, dict) else out_grads
     heads = None if given is None else [g if isinstance(g, Tensor) else nd.array(g, ctx, y.dtype) for g, y in zip(given, outputs)]
@@ -381,24 +403,73 @@ def check_numeric_gradient(sym, location, aux_states=None, numeric_eps=None, rto
                            grad_stype_dict=None, dtype=numpy.float32):
     """AssertionError where a symbol's gradients differ from finite differences."""
     ctx, eps = ctx or default_context(), numeric_eps or {"float32": 1e-3, "float64": 1e-4}.get(numpy.dtype(dtype).name, 1e-1)
-    args = _named(location, sym, ctx)
+    args = _named(location, sym, ctx, dtype)
     nodes = list(args) if grad_nodes is None else list(grad_nodes)
-    shape = sym.bind(ctx, args=args, **({"aux_states": aux_states} if aux_states else {})).forward(is_train=use_forward_train)[0].shape
+    aux_states = aux_states and _arrays(aux_states, ctx)
+    shape = sym.bind(ctx, args=args, aux_states=aux_states).forward(is_train=use_forward_train)[0].shape
     weights = _rng.rand(*shape) + 0.1
     values = {k: v.asnumpy().astype("float64" if numpy.dtype(v.dtype).kind == "f" else v.dtype) for k, v in args.items()}
 
     def total(at):
-        executor = sym.bind(ctx, args={k: nd.array(v, ctx, args[k].dtype) for k, v in at.items()})
+        executor = sym.bind(ctx, args={k: nd.array(v, ctx, args[k].dtype) for k, v in at.items()}, aux_states=aux_states)
         return float((executor.forward(is_train=use_forward_train)[0].asnumpy().astype("float64") * weights).sum())
 
     grads = {k: nd.zeros(args[k].shape, ctx, args[k].dtype) for k in nodes}
-    executor = sym.bind(ctx, args=args, args_grad=grads, grad_req={k: "write" if k in nodes else "null" for k in args})
+    executor = sym.bind(ctx, args=args, args_grad=grads, grad_req={k: "write" if k in nodes else "null" for k in args},
+                        aux_states=aux_states)  # fmt: skip
     executor.forward(is_train=True)
     executor.backward([nd.array(weights, ctx, dtype)])
     numbers = numeric_grad(lambda chosen: total({**values, **chosen}), {k: values[k] for k in nodes}, eps)
     for name in nodes:
         assert_almost_equal(numbers[name], grads[name], 1e-4 if rtol is None else rtol, 1e-5 if atol is None else atol,
                             (f"NUMERICAL_{name}", f"BACKWARD_{name}"))  # fmt: skip
+
+
+# ---- networks
+
+
+def _results(net, inputs, train):
+    """(the result, the gradients of the inputs in training)."""
+    for x in inputs:
+        x.attach_grad()
+    if not train:
+        return net(*inputs).asnumpy(), []
+    with autograd.record():
+        y = net(*inputs)
+    y.backward()
+    return y.asnumpy(), [x.grad.asnumpy() for x in inputs]
+
+
+class _Values(init.Initializer):
+    """Values by the names of parameters."""
+
+    def __init__(self, values):
+        super().__init__()
+        self._values = values
+
+    def __call__(self, desc, arr):
+        arr[slice(None) if arr.ndim else ()] = self._values[str(desc)]
+
+
+def check_gluon_hybridize_consistency(net_builder, data_l, numpy_func=None, test_grad=True, rtol=1e-4, atol=1e-4):
+    """AssertionError where a block computes something else after hybridize(), in training, or than a function of NumPy's."""
+    weights, first, grads = None, None, None
+    for hybrid in (False, True):
+        for train in (False, True)[: 1 + test_grad]:
+            net = net_builder(prefix="net_")
+            net.initialize(*([] if weights is None else [_Values(weights)]))
+            if hybrid:
+                net.hybridize()
+            inputs = [x.copy() for x in data_l]
+            y, found = _results(net, inputs, train)
+            if weights is None:
+                weights = {name: p.data().asnumpy() for name, p in net.collect_params().items()}
+            first, grads = y if first is None else first, found if train and grads is None else grads
+            assert_almost_equal(y, first, rtol, atol)
+            for a, b in zip(found, grads or ()):
+                assert_almost_equal(a, b, rtol, atol)
+    if numpy_func is not None:
+        assert_almost_equal(first, numpy_func(*(x.asnumpy() for x in data_l)), rtol, atol)
 
 
 # ---- surroundings

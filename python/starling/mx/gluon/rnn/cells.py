@@ -1,7 +1,14 @@
 """mx.gluon.rnn's cells: one step of sequences, and unroll for several."""
 from ... import nd
+from ...unsupported import not_here
 from ..block import Block, HybridBlock, fit
 from .states import begin_state, new_states
+
+
+def _with_shapes(inputs):
+    """Refuses symbols without a shape: the number of sequences is unknown."""
+    if any(x.shape is None for x in (inputs if isinstance(inputs, (list, tuple)) else [inputs])):
+        raise not_here("unroll of symbols without a shape", "arrays, or sym.var(name, shape=…)")
 
 
 class RecurrentCell(Block):
@@ -21,6 +28,7 @@ class RecurrentCell(Block):
     def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None, valid_length=None):
         """Runs `length` steps: (outputs, last states).  Outputs are a list, or one array if merge_outputs."""
         axis = layout.find("T")
+        _with_shapes(inputs)
         steps = list(inputs) if isinstance(inputs, (list, tuple)) else nd.split(inputs, num_outputs=length, axis=axis, squeeze_axis=True)
         steps = steps if isinstance(steps, (list, tuple)) else [steps]
         states = new_states(self, steps[0], steps[0].shape[0]) if begin_state is None else begin_state
@@ -184,3 +192,79 @@ class ResidualCell(HybridRecurrentCell):
     def hybrid_forward(self, F, inputs, states):
         y, states = self.base_cell(inputs, states)
         return y + inputs, states
+
+
+ModifierCell = ResidualCell  # the base of cells around another one, in MXNet
+
+
+class ZoneoutCell(HybridRecurrentCell):
+    """A cell whose outputs and states keep, in training, the elements of the step before with some probability."""
+
+    def __init__(self, base_cell, zoneout_outputs=0.0, zoneout_states=0.0):
+        super().__init__()
+        if isinstance(base_cell, BidirectionalCell):
+            raise TypeError("BidirectionalCell doesn't support zoneout since it doesn't support step. Please add ZoneoutCell to the cells underneath instead.")
+        self.base_cell, self._outputs, self._states, self._before = base_cell, zoneout_outputs, zoneout_states, None
+
+    def state_info(self, batch_size=0):
+        return self.base_cell.state_info(batch_size)
+
+    def reset(self):
+        """Forgets the output of the step before."""
+        object.__setattr__(self, "_before", None)
+
+    def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None, valid_length=None):
+        """As of other cells, from the first step on."""
+        self.reset()
+        return super().unroll(length, inputs, begin_state, layout, merge_outputs, valid_length)
+
+    def hybrid_forward(self, F, inputs, states):
+        y, new = self.base_cell(inputs, states)
+
+        def mixed(p, one, before):
+            return F.where(F.Dropout(F.ones_like(one), p=p), one, before) if p else one
+
+        before = F.zeros_like(y) if self._before is None else self._before
+        y = mixed(self._outputs, y, before)
+        new = [mixed(self._states, n, old) for n, old in zip(new, states)]
+        object.__setattr__(self, "_before", y)
+        return y, new
+
+
+class BidirectionalCell(HybridRecurrentCell):
+    """Two cells, one from the first step on, one from the last; only unroll runs them."""
+
+    def __init__(self, l_cell, r_cell, output_prefix="bi_", params=None):
+        super().__init__(prefix="", params=params)
+        self.l_cell, self.r_cell = l_cell, r_cell
+
+    def __call__(self, inputs, states):
+        raise NotImplementedError("Bidirectional cannot be stepped. Please use unroll")
+
+    def state_info(self, batch_size=0):
+        return self.l_cell.state_info(batch_size) + self.r_cell.state_info(batch_size)
+
+    def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None, valid_length=None):
+        """Runs both cells; the outputs of a step are joined along the channels."""
+        axis = layout.find("T")
+        _with_shapes(inputs)
+        if not isinstance(inputs, (list, tuple)):
+            inputs = nd.split(inputs, num_outputs=length, axis=axis, squeeze_axis=True)
+        steps = (list(inputs) if isinstance(inputs, (list, tuple)) else [inputs])[:length]
+        states = new_states(self, steps[0], steps[0].shape[0]) if begin_state is None else begin_state
+        first = len(self.l_cell.state_info())
+
+        def turned(each):
+            if valid_length is None:
+                return list(reversed(each))
+            back = nd.SequenceReverse(nd.stack(*each, axis=0), valid_length, True)
+            return [back[i] for i in range(length)]
+
+        forwards, ends = self.l_cell.unroll(length, steps, states[:first], layout, False, valid_length)
+        backwards, others = self.r_cell.unroll(length, turned(steps), states[first:], layout, False, valid_length)
+        outputs = [nd.concat(a, b, dim=1) for a, b in zip(forwards, turned(backwards))]
+        if valid_length is not None:
+            merged = nd.SequenceMask(nd.stack(*outputs, axis=axis), valid_length, True, axis=axis)
+            outputs = merged if merge_outputs is not False else nd.split(merged, num_outputs=length, axis=axis, squeeze_axis=True)
+            return outputs, [*ends, *others]
+        return (nd.stack(*outputs, axis=axis) if merge_outputs else outputs), [*ends, *others]
