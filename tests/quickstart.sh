@@ -181,7 +181,7 @@ stub "$tmp/apt.d/apt-get" <<END
 #!/bin/sh
 case "\$*" in
   indextargets*) cat "$tmp/targets" ;;
-  *) for option; do case \$option in -oDir::Etc::sourcelist=*) cat "\${option#*=}" >"$tmp/sources" ;; esac; done ;;
+  *) for option; do case \$option in -oDir::Etc::sourcelist=*) cat "\${option#*=}" >>"$tmp/sources" ;; esac; done ;;
 esac
 END
 stub "$tmp/apt.d/dpkg-source" </dev/null
@@ -190,6 +190,7 @@ stub "$tmp/apt.d/apt-cache" </dev/null
 looks() {
   printf '%s\n' "$1" | tr ' ' '\n' >"$tmp/os-release"
   echo "$2" >"$tmp/targets"
+  rm -f "$tmp/sources"
   run 1 env -u XDG_CACHE_HOME PATH="$tmp/apt.d:$PATH" HOME="$tmp/home" BUILD_STARPU_OS="$tmp/os-release" \
     "$srcdir/tools/build-starpu" --without-cuda
   complains 'no source of StarPU 1.4 was found'
@@ -201,7 +202,7 @@ looks "ID=ubuntu VERSION_CODENAME=noble UBUNTU_CODENAME=noble ID_LIKE=debian" "U
 looks "ID=linuxmint VERSION_CODENAME=zena UBUNTU_CODENAME=resolute ID_LIKE=ubuntu" "Ubuntu|resolute|http://u/ubuntu/" \
   "deb-src http://u/ubuntu/ resolute universe"
 looks "ID=debian VERSION_CODENAME=trixie" "Debian-Security|trixie-security|http://s/
-Debian|trixie|http://d/debian/" "deb-src http://d/debian/ "{forky,sid,trixie,testing,unstable}" main"
+Debian|trixie|http://d/debian/" "deb-src http://d/debian/ "{sid,forky,trixie,testing,unstable}" main"
 run 1 env -u XDG_CACHE_HOME PATH="$tmp/apt.d:$PATH" HOME="$tmp/file" "$srcdir/tools/build-starpu" --without-cuda
 complains 'file/.cache/starling cannot be written: set XDG_CACHE_HOME to another folder'
 run 1 env -u HOME -u XDG_CACHE_HOME PATH="$tmp/apt.d:$PATH" "$srcdir/tools/build-starpu" --without-cuda
@@ -223,5 +224,5 @@ complains 'names have spaces; nothing was done'
 echo "--- a failure beside StarPU's build"
 rm "$tree/configure"
 printf '#!/bin/sh\nexit 1\n' | stub "$tree/autogen.sh"
-run 1 quickstart build --no-install
+run 1 quickstart build --no-install -- --with-starpu=/usr
 complains 'autoreconf failed'
