@@ -10,6 +10,7 @@ log = sh.log
 bare_log = log
 tests/alloc-long.$(log): tests/test_alloc
 tests/alloc.$(log): libcore.la
+tests/bare.$(log): models/mlp tools/sl-info
 tests/bench.$(log): tools/bench
 tests/bits.$(log): tests/bits
 tests/bombs-long.$(log): tests/bombs

@@ -14,6 +14,14 @@ if command -v python3 >/dev/null; then
   python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "$spack" || fail "package.py"
 fi
 
+echo "--- machines"
+mkdir "$tmp/big"
+top=$(cd "$srcdir" && pwd)
+cd "$tmp/big" || exit
+run 1 "$top/configure" -q ac_cv_c_bigendian=yes
+complains "this machine is big-endian: Starling's files and messages are little-endian"
+cd "$OLDPWD" || exit
+
 echo "--- options"
 "$srcdir/configure" --help >"$tmp/help"
 # What follows with_or_without( or "for option in", and --with-NAME, --without-NAME

@@ -28,8 +28,9 @@ class Starling(AutotoolsPackage, CudaPackage):
     depends_on("gmake", type="build")
     depends_on("pkgconfig", type="build")
 
-    depends_on("starpu@1.4:~mpi~simgrid")
+    depends_on("starpu@1.4~mpi~simgrid~examples+shared")
     depends_on("starpu+cuda", when="+cuda")
+    depends_on("cudnn", when="+cuda")
     depends_on("hwloc@2:")
     depends_on("jansson")
     depends_on("libsodium@1.0.12:")
