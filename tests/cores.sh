@@ -1,6 +1,7 @@
 #!/bin/bash
 # cores.sh: teams on machines that hwloc is told to describe, and under variables that change them: which cores and how many
-# threads sl-info reports, and why; how sl-launch divides such machines.  Run by make check in the build tree.
+# threads sl-info reports, and why; masks under LLVM's OpenMP; how sl-launch divides such machines.  Run by make check in the
+# build tree.
 . "${srcdir:-.}/tests/expect.sh"
 unset STARPU_WORKERS_NOBIND OMP_NUM_THREADS
 export STARPU_NCUDA=0 STARPU_SILENT=1
@@ -19,6 +20,7 @@ team 0 0-127 0-1 64 64
 says '^  machine +64 cores, 128 hardware threads$'
 says '^  for teams +64 cores, 2 NUMA nodes$'
 says '^  left out +64 hardware threads'
+says '^  STARPU_NCPU +2 gives each NUMA node a team of its own'
 info "$two" STARPU_NCPU=2
 team 0 0-63 0 32 32
 team 1 64-127 1 32 32
@@ -67,6 +69,12 @@ if [ "$cores" -gt 1 ] && command -v taskset >/dev/null; then
   run 0 taskset -c "$first" tools/sl-info
   team 0 "$first" '[0-9]+' 1 1
   says '^  of these +1: the mask of this process'
+fi
+# With LLVM's OpenMP in libgomp's place, as in conda's environments.
+llvm=$(clang -print-file-name=libomp.so 2>/dev/null || true)
+if [ -f "$llvm" ] && [[ ${CFLAGS:-} != *-fsanitize* ]]; then
+  run 0 env LD_PRELOAD="$llvm" tests/test_teams masks
+  says 'masks \.\.\.passed'
 fi
 # Both variables: what Starling measures goes where the first one says.
 mkdir "$tmp/home" "$tmp/cache"

@@ -91,25 +91,18 @@ for policy in dmdasd pheft modular-heteroprio; do holds "$(products $policy) > 0
 
 [ -x tests/placement ] || "${MAKE:-make}" --no-print-directory tests/placement >/dev/null
 echo "--- auto: at most 5 % slower than the best devices that a user could name"
-# step MACHINE TEAMS NETWORK SHARDS DEVICES [STEPS BEFORE]: milliseconds of a training step
-step() {
-  simulate 0 --machine "$1" --teams "$2" tests/placement "${@:3}" >&2
-  sed -n 's/ ms$//p' "$tmp/out"
-}
-# as_fast MACHINE TEAMS NETWORK SHARDS WARM DEVICES...
+# as_fast MACHINE TEAMS NETWORK SHARDS
 as_fast() {
-  local named auto best=1e9
-  for named in "${@:6}"; do best=$(awk "BEGIN { a = $(step "$1" "$2" "$3" "$4" "$named"); print a < $best ? a : $best }"); done
-  auto=$(step "$1" "$2" "$3" "$4" auto "$5")
-  echo "$3 on $1, $4 shards: $auto ms on auto, $best ms on the best of ${*:6}"
-  holds "$auto <= 1.05 * $best" "auto is slower"
+  run 0 "$srcdir/dev/auto-goals" --simulation . --machines "$1" --teams "$2" --networks "$3" --shards "$4"
+  tail -n 1 "$tmp/out"
 }
-as_fast h100 1 lenet 1 12 gpu:0
-as_fast h100x2 1 lenet 1 12 gpu:0
-as_fast h100x2 1 lenet 2 50 gpu:0 gpu:0-1
-as_fast h100x2 1 resnet18 2 50 gpu:0 gpu:0-1
-as_fast pcie2 1 gpt 2 50 gpu:0 gpu:0-1
-as_fast laptop 4 resnet18 4 12 cpu:0-3
+as_fast h100 1 lenet 1
+as_fast h100x2 1 lenet 1,2
+as_fast h100x2 1 resnet18 2
+as_fast pcie2 1 gpt 2
+as_fast laptop 4 resnet18 4
+run 1 "$srcdir/dev/auto-goals" --simulation . --machines h100 --networks lenet --shards 1 --at-most 0.5
+says 'not met'
 
 echo "--- several numbers of teams: one of all cores is not the best for small shards"
 simulate 0 --machine xeon2x32 --teams 1,8 tests/placement lenet 16 auto
@@ -212,6 +205,8 @@ run 2 "$goals" --simulation . --images x
 complains 'images: not a number: x'
 run 2 "$goals" --build-dir .
 complains 'was built with a StarPU with SimGrid'
+run 2 "$srcdir/dev/auto-goals" --simulation . --shards 1,x
+complains 'not numbers: 1 x'
 run 2 "$check" --build-dir . --simulation . --rounds 0
 complains 'rounds: not a number: 0'
 run 2 "$check" --build-dir . --simulation .

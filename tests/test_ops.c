@@ -44,14 +44,6 @@ static double gpu_cases(void)
 	return text ? atof(text) : 0;
 }
 
-/* Threads of CPU team i. */
-static int team_threads(int i)
-{
-	int teams = sl_device_count(SL_DEVICE_CPU), cores = slp_team_cores_total();
-	int n = (i + 1) * cores / teams - i * cores / teams;
-	return n > 0 ? n : 1;
-}
-
 /* What the CPU kernel gives, called directly on memory of exactly the size: the bits that a CPU team must give too.
  * Here slp_parallel_for has one thread; libraries are told the team's number, because their bits may depend on it. */
 static struct slp_operands run_directly(struct slp_place_of_test at, const struct slp_operands *o, int threads)
@@ -128,7 +120,7 @@ static void check_operands(struct slp_place_of_test at, const sl_device *devices
 {
 	struct slp_operands made;
 	bool known = reference && !is_fast(o) && !choice_of(o, SL_DEVICE_CPU).promote;
-	if (!known) made = run_directly(at, o, team_threads(0));
+	if (!known) made = run_directly(at, o, slp_team_threads(0));
 	for (; devices->kind; devices++) {
 		char name[SL_DEVICE_NAME_MAX];
 		at.device = sl_device_name(*devices, name);
@@ -255,7 +247,7 @@ static void check_bits(const struct slp_case *c)
 			char name[SL_DEVICE_NAME_MAX];
 			at.device = sl_device_name(*d, name);
 			if (!slp_case_run(at, *d, SLP_PLAIN, &o, &r)) continue;
-			struct slp_operands bits = run_directly(at, &o, team_threads(d->index));
+			struct slp_operands bits = run_directly(at, &o, slp_team_threads(d->index));
 			if (slp_compare_bits(at, &r, &bits)) slp_check(true, "op", 0, "bits");
 			slp_operands_free(&bits);
 			slp_operands_free(&r);

@@ -45,20 +45,17 @@ static void region(int threads)
 	sched_yield();
 }
 
-#ifdef __clang__
 static void nothing(void *unused, int64_t begin, int64_t end)
 {
 	(void)unused, (void)begin, (void)end;
 }
-#endif
 
 static void look(void *unused)
 {
 	(void)unused;
 	slp_team_enter();
-#ifdef __clang__ /* LLVM's OpenMP gives a thread that one team has left to another, whose next loop binds it again */
-	slp_parallel_for(MAX_THREADS, 1, nothing, NULL);
-#endif
+	/* LLVM's OpenMP gives a thread that one team has left to another, whose next loop binds it again. */
+	if (slp_team_by_llvm()) slp_parallel_for(MAX_THREADS, 1, nothing, NULL);
 	struct seen *s = &seen[slp_team_index()];
 	memset(s, 0, sizeof *s);
 #pragma omp parallel num_threads(slp_team_size())

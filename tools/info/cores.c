@@ -60,6 +60,7 @@ json_t *info_cores(void)
 	add(o, "for teams", json_sprintf("%d cores, %d NUMA nodes", c->count, c->nodes));
 	add_limits(o, c);
 	add(o, "threads of teams", json_integer(threads_of_all()));
+	if (slp_team_by_llvm()) add(o, "OpenMP", json_string("LLVM's"));
 #ifdef HAVE_ONEDNN
 	add(o, "threads of oneDNN", json_string("those of the team"));
 #endif
@@ -67,6 +68,16 @@ json_t *info_cores(void)
 	add(o, "threads of OpenBLAS", json_string("those of the team, a block each; it has none of its own"));
 #endif
 	return o;
+}
+
+/* Whether the first team, at least, has cores of several NUMA nodes. */
+static bool spans_nodes(void)
+{
+	hwloc_bitmap_t nodes = hwloc_bitmap_alloc();
+	if (nodes) slp_team_nodes(0, nodes);
+	bool several = nodes && hwloc_bitmap_weight(nodes) > 1;
+	hwloc_bitmap_free(nodes);
+	return several;
 }
 
 void info_cores_hints(json_t *hints)
@@ -80,6 +91,10 @@ void info_cores_hints(json_t *hints)
 	if (threads > c->count)
 		add(hints, "teams",
 		    json_sprintf("%d threads on %d cores: they wait for each other", threads, c->count));
+	if (slp_engine.nteams > slp_engine.nslaves && spans_nodes())
+		add(hints, "STARPU_NCPU",
+		    json_sprintf("%d gives each NUMA node a team of its own, whose values stay in its memory",
+		                 c->nodes));
 	if (c->openmp_binds)
 		add(hints, "OMP_PROC_BIND",
 		    json_string("not needed: teams have cores of their own; without it tasks begin sooner"));

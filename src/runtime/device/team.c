@@ -5,6 +5,7 @@
  * inherit masks.  None is bound to a core of its own: libgomp ends the surplus threads of a pool at each smaller region,
  * and oneDNN asks for regions of any size, so threads come and go; those that a bound thread made later were all on its
  * core.  Unbound threads also go round a core that another program uses. */
+#include <dlfcn.h>
 #include <omp.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -138,6 +139,13 @@ static void bind_to(const struct team *t)
 	if (bound != t->serial || slp_cores()->openmp_binds) bind_now(t);
 }
 
+/* clang links with it, and conda's environments have it in place of libgomp.  (A weak symbol would be 0 in programs that
+ * are linked with libgomp.) */
+bool slp_team_by_llvm(void)
+{
+	return dlsym(RTLD_DEFAULT, "kmp_get_blocktime") != NULL;
+}
+
 /* Before OpenMP makes threads, which inherit the mask; and after, where it gives them, and this one, another. */
 static void bind_all(const struct team *t)
 {
@@ -153,11 +161,8 @@ static void set_up(struct team *t)
 	t->threads = slp_team_threads(t->index);
 	if (!t->cores) t->cores = hwloc_bitmap_alloc(); /* for the next start, too */
 	if (!t->cores || !slp_team_mask(t->index, t->cores)) return;
-#ifdef __clang__ /* LLVM's OpenMP gives all threads the mask that the process had */
-	bind_all(t);
-#else
-	bind_now(t);
-#endif
+	if (slp_team_by_llvm()) bind_all(t); /* it gives all threads the mask that the process had */
+	else bind_now(t);
 }
 
 static const struct team *my_team(void)
