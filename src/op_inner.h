@@ -85,6 +85,11 @@ struct slp_activation_ops {
 };
 extern const struct slp_activation_ops slp_activations[SL_ACTIVATIONS];
 
+/* ---- attention (codelets/attention/heads.c) ----------------------------------------------------------------------- */
+
+/* Whether a GPU computes attention at least as fast where heads stay in their sources; widths of q and v. */
+bool slp_attention_takes_heads(enum sl_dtype dtype, int64_t d, int64_t dv, bool masked);
+
 /* ---- convolutions (codelets/conv/) ------------------------------------------------------------------------------- */
 
 /* The result of a pass: y from x, w, b; x from y, w; w and b from x, y.  The last two are gradients. */

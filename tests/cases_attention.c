@@ -8,7 +8,12 @@
 #define RANDOM(...) {SL_FLOAT32, DIMS(__VA_ARGS__), -1, 1, {0}, 0}
 #define GIVEN(n, dims, ...) {SL_FLOAT32, DIMS dims, 0, 0, {__VA_ARGS__}, n}
 #define UNPACK(...) __VA_ARGS__
-#define WITH(...) &(const struct slp_attention_attrs){__VA_ARGS__}
+#define WITH(by, hides) &(const struct slp_attention_attrs){.scale = by, .causal = hides}
+#define FROM(by, hides, tensors) &(const struct slp_attention_attrs){.scale = by, .causal = hides, .sources = tensors}
+#define HEADS(what, attrs, n, inputs, ...)                                                                             \
+	{"attention_heads", what, attrs, n, .in = {UNPACK inputs}, .no_grad = true, __VA_ARGS__}
+#define HEADS_GRAD(what, attrs, n, inputs, ...)                                                                        \
+	{"attention_heads_grad", what, attrs, n, .in = {UNPACK inputs}, .no_grad = true, .tolerance = 1e-4, __VA_ARGS__}
 #define CASE(what, attrs, n, inputs, ...) {"attention", what, attrs, n, .in = {UNPACK inputs}, __VA_ARGS__}
 #define GRAD(what, attrs, n, inputs, ...)                                                                              \
 	{"attention_grad", what, attrs, n, .in = {UNPACK inputs}, .no_grad = true, .tolerance = 1e-4, __VA_ARGS__}
@@ -66,6 +71,28 @@ const struct slp_case slp_cases_attention[] = {
 	GRAD("masked, causal", WITH(0, true), 7, (BACK(3, 40, 45, 8, 16), RANDOM(3, 40, 45))),
 	GRAD("no queries", WITH(0, false), 6, (BACK(2, 0, 3, 4, 4))),
 	GRAD("logs of another shape", WITH(0, false), 6, (RANDOM(1, 2, 3), QKV(1, 2, 2, 3, 3), RANDOM(1, 2, 3), RANDOM(1, 3)), .reject = SL_ESHAPE),
+
+	HEADS("one source", FROM(0, false, 1), 1, (RANDOM(2, 4, 3, 2, 5))),
+	HEADS("one source, causal", FROM(0.5, true, 1), 1, (RANDOM(3, 9, 3, 2, 8))),
+	HEADS("one source, a mask", FROM(0, false, 1), 2, (RANDOM(2, 5, 3, 2, 4), RANDOM(2, 1, 1, 5))),
+	HEADS("two sources", FROM(0, false, 2), 2, (RANDOM(2, 4, 1, 3, 5), RANDOM(2, 7, 2, 3, 5))),
+	HEADS("three sources", FROM(0, true, 3), 3, (RANDOM(2, 4, 1, 3, 5), RANDOM(2, 7, 1, 3, 5), RANDOM(2, 7, 1, 3, 6))),
+	HEADS("several blocks", FROM(0, true, 1), 1, (RANDOM(1, 150, 3, 2, 40))),
+	HEADS("widest vectors", FROM(0, true, 1), 1, (RANDOM(2, 6, 3, 2, 136))),
+	HEADS("no batches", FROM(0, true, 1), 1, (RANDOM(0, 6, 3, 2, 8))),
+	HEADS("no sources", FROM(0, true, 0), 1, (RANDOM(2, 6, 3, 2, 8)), .reject = SL_EINVAL),
+	HEADS("too few parts", FROM(0, true, 1), 1, (RANDOM(2, 6, 2, 2, 8)), .reject = SL_ESHAPE),
+	HEADS("four axes", FROM(0, true, 1), 1, (RANDOM(6, 3, 2, 8)), .reject = SL_ESHAPE),
+	HEADS("heads differ", FROM(0, true, 2), 2, (RANDOM(2, 4, 1, 3, 5), RANDOM(2, 7, 2, 2, 5)), .reject = SL_ESHAPE),
+
+	HEADS_GRAD("one source", FROM(0, false, 1), 4, (RANDOM(2, 4, 2, 5), RANDOM(2, 4, 3, 2, 5), RANDOM(2, 4, 2, 5), RANDOM(2, 2, 4))),
+	HEADS_GRAD("one source, causal", FROM(0, true, 1), 4, (RANDOM(3, 9, 2, 8), RANDOM(3, 9, 3, 2, 8), RANDOM(3, 9, 2, 8), RANDOM(3, 2, 9))),
+	HEADS_GRAD("one source, a mask", FROM(0, true, 1), 5, (RANDOM(2, 5, 2, 8), RANDOM(2, 5, 3, 2, 8), RANDOM(2, 5, 2, 8), RANDOM(2, 2, 5), RANDOM(2, 1, 1, 5))),
+	HEADS_GRAD("two sources", FROM(0, false, 2), 5, (RANDOM(2, 4, 3, 5), RANDOM(2, 4, 1, 3, 5), RANDOM(2, 7, 2, 3, 5), RANDOM(2, 4, 3, 5), RANDOM(2, 3, 4))),
+	HEADS_GRAD("three sources", FROM(0, false, 3), 6, (RANDOM(2, 4, 3, 6), RANDOM(2, 4, 1, 3, 5), RANDOM(2, 7, 1, 3, 5), RANDOM(2, 7, 1, 3, 6), RANDOM(2, 4, 3, 6), RANDOM(2, 3, 4))),
+	HEADS_GRAD("several blocks", FROM(0, true, 1), 4, (RANDOM(1, 150, 2, 40), RANDOM(1, 150, 3, 2, 40), RANDOM(1, 150, 2, 40), RANDOM(1, 2, 150))),
+	HEADS_GRAD("widest vectors", FROM(0, true, 1), 4, (RANDOM(2, 6, 2, 136), RANDOM(2, 6, 3, 2, 136), RANDOM(2, 6, 2, 136), RANDOM(2, 2, 6))),
+	HEADS_GRAD("logs of another shape", FROM(0, false, 1), 4, (RANDOM(2, 4, 2, 5), RANDOM(2, 4, 3, 2, 5), RANDOM(2, 4, 2, 5), RANDOM(2, 4, 2)), .reject = SL_ESHAPE),
 
 	CACHED("known values", 0, 6, (STEPS_OF_TWO, PLACE(1)), EXPECT(2.3395231, -0.00928464798, 1.44852, -0.732879719)),
 	CACHED("known values, a scale", 0.3, 6, (STEPS_OF_TWO, PLACE(1)), EXPECT(2.14888503, 0.27667245, 1.48341279, -0.509006854)),

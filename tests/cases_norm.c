@@ -72,7 +72,7 @@
 #define DYL VALUES(DIMS(4, 3), 1, -.5, .25, 2, .75, -1, .5, 1.25, -2, 1.5, -.25, .5)
 #define THREE_OF(a, b, c) VALUES(DIMS(3), a, b, c)
 #define LAYER(name, what, a, count, ...) .op = name, .label = what, .attrs = a, .nin = count, .in = {__VA_ARGS__}
-#define LEPS(eps) (&(const struct slp_layer_norm_attrs){eps})
+#define LEPS(by) (&(const struct slp_layer_norm_attrs){.eps = by})
 /* Dims in parentheses: those of a number a sample, those of x; the length of the last axis. */
 #define LAYER_SHAPE(what, none, rows, dims, n) \
 	{LAYER("layer_norm", what, LEPS(1e-3), 3, RANDOM(DIMS dims, -2, 2), RANDOM(DIMS(n), .5, 1.5), \
@@ -170,6 +170,18 @@ const struct slp_case slp_cases_norm[] = {
 	 .no_grad = true, .tolerance = 1e-5,
 	 EXPECT(0.558779958, -0.257899099, -0.300880859, 0.692816685, 0.615831195, -1.30864788, 0.415630726, 0.566768052,
 		-0.982398779, 0.397805366, -0.0947162153, -0.30308915)},
+	{LAYER("layer_norm_grad", "another gradient", NULL, 6, RANDOM(DIMS(3, 37, 96), -1, 1), RANDOM(DIMS(3, 37, 96), -2, 2),
+	       RANDOM(DIMS(96), .5, 1.5), RANDOM(DIMS(3, 37), -.5, .5), RANDOM(DIMS(3, 37), .5, 1.5), RANDOM(DIMS(3, 37, 96), -1, 1)), .tolerance = 1e-4, .no_grad = true},
+	{LAYER("layer_norm_grad", "another gradient, short rows", NULL, 6, RANDOM(DIMS(70, 7), -1, 1), RANDOM(DIMS(70, 7), -2, 2),
+	       RANDOM(DIMS(7), .5, 1.5), RANDOM(DIMS(70), -.5, .5), RANDOM(DIMS(70), .5, 1.5), RANDOM(DIMS(70, 7), -1, 1)), .tolerance = 1e-4, .no_grad = true},
+	{LAYER("layer_norm_grad", "another gradient that does not fit", NULL, 6, ANY(F, 2, 3), ANY(F, 2, 3), THREE(F), ANY(F, 2), ANY(F, 2), ANY(F, 3, 2)), REJECT(SL_ESHAPE)},
+	/* Half types round the sum first, the reference does not: rows of 96 differ least. */
+	{LAYER("layer_norm_sum", "a sum", LEPS(1e-3), 4, RANDOM(DIMS(3, 37, 96), -2, 2), RANDOM(DIMS(96), .5, 1.5), RANDOM(DIMS(96), -1, 1), RANDOM(DIMS(3, 37, 96), -2, 2)), .tolerance = 1e-4, .no_grad = true},
+	{LAYER("layer_norm_sum", "a sum of long rows", NULL, 4, RANDOM(DIMS(5, 1104), -2, 2), RANDOM(DIMS(1104), .5, 1.5), RANDOM(DIMS(1104), -1, 1), RANDOM(DIMS(5, 1104), -2, 2)), .tolerance = 1e-4, .no_grad = true, .own_types = true},
+	{LAYER("layer_norm_sum", "a sum of short rows", NULL, 4, RANDOM(DIMS(70, 7), -2, 2), RANDOM(DIMS(7), .5, 1.5), RANDOM(DIMS(7), -1, 1), RANDOM(DIMS(70, 7), -2, 2)), .tolerance = 1e-4, .no_grad = true, .own_types = true},
+	{LAYER("layer_norm_sum", "alone", NULL, 3, RANDOM(DIMS(3, 96), -2, 2), RANDOM(DIMS(96), .5, 1.5), RANDOM(DIMS(96), -1, 1)), .tolerance = 1e-4, .no_grad = true},
+	{LAYER("layer_norm_sum", "another shape", NULL, 4, ANY(F, 2, 3), THREE(F), THREE(F), ANY(F, 3, 2)), REJECT(SL_ESHAPE)},
+	{LAYER("layer_norm_sum", "no such type", (&(const struct slp_layer_norm_attrs){.dtype = SL_INT32}), 3, ANY(F, 2, 3), THREE(F), THREE(F)), REJECT(SL_EDTYPE)},
 	{LAYER("layer_norm", "integers", NULL, 3, LIKE_X(I), THREE(I), THREE(I)), REJECT(SL_EDTYPE)},
 	{LAYER("layer_norm", "data types differ", NULL, 3, ANY(F, 2, 3), THREE(F), THREE(I)), REJECT(SL_EDTYPE)},
 	{LAYER("layer_norm", "gamma that does not fit", NULL, 3, ANY(F, 3, 2), THREE(F), THREE(F)), REJECT(SL_ESHAPE)},

@@ -33,8 +33,11 @@
 #define LIST(...) {__VA_ARGS__}
 
 /* x (rows, inputs), w, b, dy, v of linear_grad and linear_sgd. */
-#define BACK(tw, data, activation) &(const struct slp_linear_grad_attrs){0, 0, 0, tw, data, activation}
-#define STEP(decay, tw, data, activation) &(const struct slp_linear_grad_attrs){0.1, 0.5, decay, tw, data, activation}
+#define BACK(turned, dx, function) \
+	&(const struct slp_linear_grad_attrs){.tw = turned, .data = dx, .activation = function}
+#define WIDE(function) &(const struct slp_linear_grad_attrs){.data = true, .activation = function, .wide = true}
+#define STEP(decay, turned, dx, function) \
+	&(const struct slp_linear_grad_attrs){0.1, 0.5, decay, .tw = turned, .data = dx, .activation = function}
 #define GRAD(what, how, n, inputs, ...) \
 	{.op = "linear_grad", .label = what, .attrs = how, .nin = n, .in = LIST inputs, .no_grad = true, __VA_ARGS__}
 #define SGD(what, how, n, inputs, ...) \
@@ -149,6 +152,7 @@ const struct slp_case slp_cases_products[] = {
 	GRAD("without dx", BACK(false, false, SL_RELU), 4, (SIZES(3, 4, 2))),
 	GRAD("columns in parts", BACK(false, true, SL_RELU), 4, (SIZES(70, 3, 4))),
 	GRAD("columns in parts, as they are", BACK(false, true, 0), 3, (A(70, 3), B(3, 4), B(70, 4))),
+	GRAD("a wide sum", WIDE(SL_RELU), 4, (SIZES(70, 3, 4))),
 	GRAD("sigmoid", BACK(false, true, SL_SIGMOID), 4, (SIZES(70, 30, 20)), .tolerance = 1e-4),
 	GRAD("tanh", BACK(false, true, SL_TANH), 4, (SIZES(64, 300, 100)), .tolerance = 1e-4),
 	GRAD("gelu", BACK(false, true, SL_GELU), 4, (SIZES(5, 7, 1100))),

@@ -34,8 +34,8 @@ static enum sl_status reject_mask(const struct slp_infer *c, sl_shape mask, sl_s
 	                  sl_shape_string(mask, text[0]), sl_shape_string(q, text[1]));
 }
 
-static enum sl_status check(const struct slp_infer *c, const struct slp_type *q, const struct slp_type *k,
-                            const struct slp_type *v, const struct slp_type *mask)
+enum sl_status slp_attention_check(const struct slp_infer *c, const struct slp_type *q, const struct slp_type *k,
+                                   const struct slp_type *v, const struct slp_type *mask)
 {
 	int n = q->shape.ndim;
 	bool fits = n >= 2 && k->shape.ndim == n && v->shape.ndim == n;
@@ -62,7 +62,7 @@ void slp_attention_set_scale(struct slp_attention_attrs *a, sl_shape q)
 static enum sl_status attention_infer(struct slp_infer *c)
 {
 	const struct slp_type *q = &c->in[0], *v = &c->in[2];
-	enum sl_status status = check(c, q, &c->in[1], v, c->nin > 3 ? &c->in[3] : NULL);
+	enum sl_status status = slp_attention_check(c, q, &c->in[1], v, c->nin > 3 ? &c->in[3] : NULL);
 	if (status) return status;
 	struct slp_attention_attrs *a = c->attrs;
 	if (!isfinite(a->scale)) return slp_reject(c, SL_EINVAL, "scale is %g, a finite number needed", a->scale);
@@ -74,20 +74,24 @@ static enum sl_status attention_infer(struct slp_infer *c)
 	return SL_OK;
 }
 
+double slp_attention_work(const struct slp_attention *a, bool back)
+{
+	double pairs = (double)a->heads * (double)a->t * (double)a->s * (a->causal ? 0.5 : 1);
+	return 2 * pairs * (double)(back ? 3 * a->d + 2 * a->dv : a->d + a->dv);
+}
+
 static double attention_flops(const struct slp_infer *c)
 {
-	const struct slp_attention_attrs *attrs = c->attrs;
-	bool grad = c->nout == 3;
-	const struct slp_type *q = &c->in[grad];
-	struct slp_attention a = slp_attention_of(attrs, q[0].shape, q[1].shape, q[2].shape, NULL);
-	double pairs = (double)a.heads * (double)a.t * (double)a.s * (a.causal ? 0.5 : 1);
-	return 2 * pairs * (double)(grad ? 3 * a.d + 2 * a.dv : a.d + a.dv);
+	bool back = c->nout == 3;
+	const struct slp_type *q = &c->in[back];
+	struct slp_attention a = slp_attention_of(c->attrs, q[0].shape, q[1].shape, q[2].shape, NULL);
+	return slp_attention_work(&a, back);
 }
 
 /* dy, q, k, v, y, logs, mask */
 static enum sl_status attention_grad_infer(struct slp_infer *c)
 {
-	enum sl_status status = check(c, &c->in[1], &c->in[2], &c->in[3], c->nin > 6 ? &c->in[6] : NULL);
+	enum sl_status status = slp_attention_check(c, &c->in[1], &c->in[2], &c->in[3], c->nin > 6 ? &c->in[6] : NULL);
 	if (status) return status;
 	sl_shape y = c->in[1].shape, logs = y;
 	y.dim[y.ndim - 1] = c->in[3].shape.dim[y.ndim - 1];
@@ -129,7 +133,7 @@ static double score(const struct slp_attention *a, const struct slp_view *q, con
                     const struct slp_view *mask, int64_t h, int64_t i, int64_t j)
 {
 	if (j >= slp_attention_seen(a, i)) return -INFINITY;
-	double x = a->scale * dot_of(q, (h * a->t + i) * a->d, k, (h * a->s + j) * a->d, a->d);
+	double x = a->scale * dot_of(q, slp_attention_at(a, &a->q, h, i), k, slp_attention_at(a, &a->k, h, j), a->d);
 	return a->masked ? x + slp_get(mask, slp_attention_mask(a, h) + i * a->mask_row + j) : x;
 }
 
@@ -155,17 +159,22 @@ void slp_attention_by_hand(const struct slp_attention *a, const struct slp_view 
 			double y = 0;
 			for (int64_t j = 0; j < slp_attention_seen(a, i); j++)
 				y += share(score(a, q, k, mask, h, i, j), logs) *
-				     slp_get(v, (h * a->s + j) * a->dv + c);
-			slp_set(out, row * a->dv + c, y);
+				     slp_get(v, slp_attention_at(a, &a->v, h, j) + c);
+			slp_set(out, slp_attention_at(a, &a->y, h, i) + c, y);
 		}
 	}
+}
+
+enum sl_status slp_attention_plain(const struct slp_kernel *k, const struct slp_attention *a)
+{
+	slp_attention_by_hand(a, &k->in[0], &k->in[1], &k->in[2], &k->in[3], &k->out[0], &k->out[1]);
+	return SL_OK;
 }
 
 static enum sl_status attention_ref(const struct slp_kernel *k)
 {
 	struct slp_attention a = slp_attention_sizes(k, 0, 3);
-	slp_attention_by_hand(&a, &k->in[0], &k->in[1], &k->in[2], &k->in[3], &k->out[0], &k->out[1]);
-	return SL_OK;
+	return slp_attention_plain(k, &a);
 }
 
 static void add(const struct slp_view *to, int64_t at, double factor, const struct slp_view *from, int64_t ft,
@@ -174,59 +183,85 @@ static void add(const struct slp_view *to, int64_t at, double factor, const stru
 	for (int64_t c = 0; c < n; c++) slp_set(to, at + c, slp_get(to, at + c) + factor * slp_get(from, ft + c));
 }
 
-static enum sl_status attention_grad_ref(const struct slp_kernel *k)
+static void clear(const struct slp_attention *a, const struct slp_head_steps *o, int64_t places, int64_t width,
+                  const struct slp_view *to)
 {
-	struct slp_attention a = slp_attention_sizes(k, 1, 6);
+	for (int64_t h = 0; h < a->heads; h++)
+		for (int64_t i = 0; i < places; i++)
+			for (int64_t c = 0; c < width; c++) slp_set(to, slp_attention_at(a, o, h, i) + c, 0);
+}
+
+enum sl_status slp_attention_grad_plain(const struct slp_kernel *k, const struct slp_attention *a)
+{
 	const struct slp_view *dy = &k->in[0], *q = &k->in[1], *key = &k->in[2], *v = &k->in[3], *y = &k->in[4];
-	for (int o = 0; o < 3; o++)
-		for (int64_t e = 0; e < slp_size(&k->out[o]); e++) slp_set(&k->out[o], e, 0);
-	for (int64_t row = 0; row < a.heads * a.t; row++) {
-		int64_t h = row / a.t, i = row % a.t;
-		double all = dot_of(dy, row * a.dv, y, row * a.dv, a.dv), logs = slp_get(&k->in[5], row);
-		for (int64_t j = 0; j < slp_attention_seen(&a, i); j++) {
-			int64_t other = h * a.s + j;
-			double p = share(score(&a, q, key, &k->in[6], h, i, j), logs);
-			double ds = a.scale * p * (dot_of(dy, row * a.dv, v, other * a.dv, a.dv) - all);
-			add(&k->out[0], row * a.d, ds, key, other * a.d, a.d);
-			add(&k->out[1], other * a.d, ds, q, row * a.d, a.d);
-			add(&k->out[2], other * a.dv, p, dy, row * a.dv, a.dv);
+	clear(a, &a->q, a->t, a->d, &k->out[0]);
+	clear(a, &a->k, a->s, a->d, &k->out[1]);
+	clear(a, &a->v, a->s, a->dv, &k->out[2]);
+	for (int64_t row = 0; row < a->heads * a->t; row++) {
+		int64_t h = row / a->t, i = row % a->t, query = slp_attention_at(a, &a->q, h, i),
+		        result = slp_attention_at(a, &a->y, h, i);
+		double all = dot_of(dy, result, y, result, a->dv), logs = slp_get(&k->in[5], row);
+		for (int64_t j = 0; j < slp_attention_seen(a, i); j++) {
+			int64_t other = slp_attention_at(a, &a->k, h, j), value = slp_attention_at(a, &a->v, h, j);
+			double p = share(score(a, q, key, &k->in[6], h, i, j), logs);
+			double ds = a->scale * p * (dot_of(dy, result, v, value, a->dv) - all);
+			add(&k->out[0], query, ds, key, other, a->d);
+			add(&k->out[1], other, ds, q, query, a->d);
+			add(&k->out[2], value, p, dy, result, a->dv);
 		}
 	}
 	return SL_OK;
 }
 
+static enum sl_status attention_grad_ref(const struct slp_kernel *k)
+{
+	struct slp_attention a = slp_attention_sizes(k, 1, 6);
+	return slp_attention_grad_plain(k, &a);
+}
+
 /* ---- scratch ----------------------------------------------------------------------------------------------------- */
 
-/* Scratch memory for the products on a GPU. */
-static size_t products_scratch(const struct slp_infer *c, bool back)
+/* For the products on a GPU. */
+static size_t products_memory(const struct slp_attention *a, enum sl_dtype dtype, bool back)
 {
 #if defined HAVE_CUDA || defined SLP_SIMULATION
-	const struct slp_type *q = &c->in[back];
-	struct slp_attention a = slp_attention_of(c->attrs, q[0].shape, q[1].shape, q[2].shape, NULL);
-	if (q->dtype == SL_FLOAT32 && a.d <= SLP_ATTENTION_TILE && a.dv <= SLP_ATTENTION_TILE) return 0;
-	size_t bytes = slp_attention_score_bytes(q->dtype, back);
-	size_t products = (size_t)(slp_attention_heads_at_once(&a, bytes) * a.t * a.s) * bytes, graph = 0;
-	if (slp_is_half(q->dtype) && slp_attention_graph_heads(&a, back) > 0)
-		graph = slp_attention_graph_work(&a, back) +
-		        (back ? slp_attention_sums_bytes(slp_attention_graph_heads(&a, back) * a.t) : 0);
+	if (dtype == SL_FLOAT32 && a->d <= SLP_ATTENTION_TILE && a->dv <= SLP_ATTENTION_TILE) return 0;
+	size_t bytes = slp_attention_score_bytes(dtype, back);
+	size_t products = (size_t)(slp_attention_heads_at_once(a, bytes) * a->t * a->s) * bytes, graph = 0;
+	if (slp_is_half(dtype) && slp_attention_graph_heads(a, back) > 0)
+		graph = slp_attention_graph_work(a, back) +
+		        (back ? slp_attention_sums_bytes(slp_attention_graph_heads(a, back) * a->t) : 0);
 	return products > graph ? products : graph;
 #else
-	(void)c;
+	(void)a;
+	(void)dtype;
 	(void)back;
 	return 0;
 #endif
 }
 
-static size_t attention_scratch(const struct slp_infer *c)
+/* Backward, a CPU needs one number for each query. */
+size_t slp_attention_memory(const struct slp_attention *a, enum sl_dtype dtype, bool back)
 {
-	return products_scratch(c, false);
+	size_t cpu = back ? sizeof(float) * (size_t)(a->heads * a->t) : 0, gpu = products_memory(a, dtype, back);
+	return cpu > gpu ? cpu : gpu;
 }
 
-/* On a CPU one number for each query. */
+static size_t scratch(const struct slp_infer *c, bool back)
+{
+	const struct slp_type *q = &c->in[back];
+	struct slp_attention a = slp_attention_of(c->attrs, q[0].shape, q[1].shape, q[2].shape, NULL);
+	return slp_attention_memory(&a, q->dtype, back);
+}
+
+static size_t attention_scratch(const struct slp_infer *c)
+{
+	return scratch(c, false);
+}
+
 static size_t attention_grad_scratch(const struct slp_infer *c)
 {
-	size_t cpu = sizeof(float) * (size_t)sl_shape_size(c->in[5].shape), gpu = products_scratch(c, true);
-	return cpu > gpu ? cpu : gpu;
+	return scratch(c, true);
 }
 
 /* ---- operations -------------------------------------------------------------------------------------------------- */
@@ -248,7 +283,7 @@ sl_tensor *sl_scaled_dot_product_attention_at(const char *at, sl_tensor *q, sl_t
 {
 	SLP_FUNCTION("sl_scaled_dot_product_attention", at);
 	if (!SLP_OPTIONS(sl_attention_opts, at, "sl_scaled_dot_product_attention", &opts)) return NULL;
-	struct slp_attention_attrs attrs = {opts.scale, opts.causal};
+	struct slp_attention_attrs attrs = {.scale = opts.scale, .causal = opts.causal};
 	sl_tensor *out[2], *mask = opts.mask;
 	if (mask && q && k && !(mask = slp_added_mask(at, q, k, mask))) return NULL;
 	enum sl_status s = slp_apply(at, &slp_op_attention, &attrs, mask ? 4 : 3, (sl_tensor *[]){q, k, v, mask},

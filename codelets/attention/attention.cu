@@ -30,7 +30,7 @@ template <class T>
 __device__ inline T score(const operands<T> &w, const slp_attention &a, int64_t h, int64_t i, int64_t j)
 {
 	if (j >= slp_attention_seen(&a, i)) return (T)-INFINITY;
-	T x = (T)a.scale * dot_of(w.q + (h * a.t + i) * a.d, w.k + (h * a.s + j) * a.d, a.d);
+	T x = (T)a.scale * dot_of(w.q + slp_attention_at(&a, &a.q, h, i), w.k + slp_attention_at(&a, &a.k, h, j), a.d);
 	return a.masked ? x + w.mask[slp_attention_mask(&a, h) + i * a.mask_row + j] : x;
 }
 
@@ -39,12 +39,13 @@ template <class T> __device__ inline T share(T x, T logs)
 	return logs == (T)-INFINITY ? T(0) : std::exp(x - logs);
 }
 
-/* to[c] += sum over j < n of factor[j] from[j][c]; the threads share the columns. */
-template <class T> __device__ inline void gather(T *to, const T *factor, const T *from, int64_t n, int64_t width)
+/* to[c] += sum over j < n of factor[j] from[j][c], rows `step` apart; the threads share the columns. */
+template <class T>
+__device__ inline void gather(T *to, const T *factor, const T *from, int64_t step, int64_t n, int64_t width)
 {
 	for (int64_t c = threadIdx.x; c < width; c += blockDim.x) {
 		T sum = to[c];
-		for (int64_t j = 0; j < n; j++) sum += factor[j] * from[j * width + c];
+		for (int64_t j = 0; j < n; j++) sum += factor[j] * from[j * step + c];
 		to[c] = sum;
 	}
 }
@@ -62,7 +63,7 @@ template <class T> __global__ void forward(operands<T> w)
 	bool there = !w.place || slp_attention_has_room(&a, a.before);
 	for (int64_t row = blockIdx.x; row < a.heads * a.t; row += gridDim.x) {
 		int64_t h = row / a.t, i = row % a.t, seen = there ? slp_attention_seen(&a, i) : 0;
-		T most = (T)-INFINITY, sum = 0, *y = w.out + row * a.dv;
+		T most = (T)-INFINITY, sum = 0, *y = w.out + slp_attention_at(&a, &a.y, h, i);
 		scale_row(y, T(0), a.dv);
 		for (int64_t j = 0; j < seen; j += SLP_BLOCK) {
 			int64_t n = seen - j < SLP_BLOCK ? seen - j : (int64_t)SLP_BLOCK;
@@ -75,7 +76,7 @@ template <class T> __global__ void forward(operands<T> w)
 			most = m;
 			scale_row(y, before, a.dv);
 			__syncthreads();
-			gather(y, p, w.v + (h * a.s + j) * a.dv, n, a.dv);
+			gather(y, p, w.v + slp_attention_at(&a, &a.v, h, j), a.v.row, n, a.dv);
 			__syncthreads();
 		}
 		scale_row(y, sum == 0 ? T(0) : 1 / sum, a.dv);
@@ -88,10 +89,10 @@ template <class T> __global__ void forward(operands<T> w)
 template <class T> __device__ inline T slope(const operands<T> &w, int64_t h, int64_t i, int64_t j, T *p)
 {
 	const slp_attention &a = w.a;
-	int64_t row = h * a.t + i;
-	*p = share(score(w, a, h, i, j), w.logs[row]);
-	const T *dy = w.dy + row * a.dv;
-	return *p * (dot_of(dy, w.v + (h * a.s + j) * a.dv, a.dv) - dot_of(dy, w.y + row * a.dv, a.dv)) * (T)a.scale;
+	int64_t at = slp_attention_at(&a, &a.y, h, i);
+	*p = share(score(w, a, h, i, j), w.logs[h * a.t + i]);
+	T d = dot_of(w.dy + at, w.v + slp_attention_at(&a, &a.v, h, j), a.dv), all = dot_of(w.dy + at, w.y + at, a.dv);
+	return *p * (d - all) * (T)a.scale;
 }
 
 template <class T> __global__ void back_to_queries(operands<T> w)
@@ -100,13 +101,13 @@ template <class T> __global__ void back_to_queries(operands<T> w)
 	const slp_attention &a = w.a;
 	for (int64_t row = blockIdx.x; row < a.heads * a.t; row += gridDim.x) {
 		int64_t h = row / a.t, i = row % a.t, seen = slp_attention_seen(&a, i);
-		T p, *dq = w.dq + row * a.d;
+		T p, *dq = w.dq + slp_attention_at(&a, &a.q, h, i);
 		scale_row(dq, T(0), a.d);
 		for (int64_t j = 0; j < seen; j += SLP_BLOCK) {
 			int64_t n = seen - j < SLP_BLOCK ? seen - j : (int64_t)SLP_BLOCK;
 			if ((int64_t)threadIdx.x < n) ds[threadIdx.x] = slope(w, h, i, j + threadIdx.x, &p);
 			__syncthreads();
-			gather(dq, ds, w.k + (h * a.s + j) * a.d, n, a.d);
+			gather(dq, ds, w.k + slp_attention_at(&a, &a.k, h, j), a.k.row, n, a.d);
 			__syncthreads();
 		}
 	}
@@ -118,7 +119,7 @@ template <class T> __global__ void back_to_keys(operands<T> w)
 	const slp_attention &a = w.a;
 	for (int64_t key = blockIdx.x; key < a.heads * a.s; key += gridDim.x) {
 		int64_t h = key / a.s, j = key % a.s;
-		T *dk = w.dk + key * a.d, *dv = w.dv + key * a.dv;
+		T *dk = w.dk + slp_attention_at(&a, &a.k, h, j), *dv = w.dv + slp_attention_at(&a, &a.v, h, j);
 		scale_row(dk, T(0), a.d);
 		scale_row(dv, T(0), a.dv);
 		for (int64_t i = 0; i < a.t; i += SLP_BLOCK) {
@@ -126,36 +127,40 @@ template <class T> __global__ void back_to_keys(operands<T> w)
 			if ((int64_t)threadIdx.x < n)
 				ds[threadIdx.x] = slope(w, h, i + threadIdx.x, j, &p[threadIdx.x]);
 			__syncthreads();
-			gather(dk, ds, w.q + (h * a.t + i) * a.d, n, a.d);
-			gather(dv, p, w.dy + (h * a.t + i) * a.dv, n, a.dv);
+			gather(dk, ds, w.q + slp_attention_at(&a, &a.q, h, i), a.q.row, n, a.d);
+			gather(dv, p, w.dy + slp_attention_at(&a, &a.y, h, i), a.y.row, n, a.dv);
 			__syncthreads();
 		}
 	}
 }
 
-/* SL_OK: it is queued. Half types have no other kernel here: they are declined. */
-static bool by_products(const struct slp_kernel *k, const slp_attention &a, bool back, enum sl_status *status)
+/* SL_OK: it is queued. Half types have no other kernel here: they are declined. Products take heads that follow each
+ * other. */
+static bool by_others(const struct slp_kernel *k, const slp_attention &a, bool back, bool in_turn,
+                      enum sl_status *status)
 {
 	enum sl_dtype type = k->in[0].type.dtype;
-	if (slp_attention_by_graph(k, &a, back) || (type == SL_FLOAT32 && slp_attention_by_tiles(k, &a, back))) {
+	bool half = slp_is_half(type), tiles = type == SL_FLOAT32 || (half && !in_turn);
+	if (slp_attention_by_graph(k, &a, back) || (tiles && slp_attention_by_tiles(k, &a, back))) {
 		*status = slp_launched(k);
 		return true;
 	}
+	*status = SL_EUNSUPPORTED;
+	if (!in_turn) return half;
 	if (type == SL_FLOAT32 && a.d <= SLP_ATTENTION_TILE && a.dv <= SLP_ATTENTION_TILE) return false;
 	*status = slp_attention_by_products(k, &a, back);
-	if (*status == SL_EUNSUPPORTED && slp_is_half(type) && slp_attention_by_tiles(k, &a, back))
-		*status = slp_launched(k);
-	return *status != SL_EUNSUPPORTED || slp_is_half(type);
+	if (*status == SL_EUNSUPPORTED && half && slp_attention_by_tiles(k, &a, back)) *status = slp_launched(k);
+	return *status != SL_EUNSUPPORTED || half;
 }
 
-extern "C" enum sl_status slp_cuda_attention(const struct slp_kernel *k)
+static enum sl_status run_forward(const struct slp_kernel *k, const slp_attention &a, bool in_turn)
 {
 	enum sl_status status;
-	if (by_products(k, slp_attention_sizes(k, 0, 3), false, &status)) return status;
+	if (by_others(k, a, false, in_turn, &status)) return status;
 	slp_with<SLP_FLOATS>(k->in[0].type.dtype, [&](auto zero) {
 		typedef decltype(zero) T;
 		operands<T> w = {};
-		w.a = slp_attention_sizes(k, 0, 3);
+		w.a = a;
 		w.q = (const T *)k->in[0].ptr, w.k = (const T *)k->in[1].ptr, w.v = (const T *)k->in[2].ptr;
 		if (k->nin > 3) w.mask = (const T *)k->in[3].ptr;
 		w.out = (T *)k->out[0].ptr, w.out_logs = (T *)k->out[1].ptr;
@@ -164,14 +169,14 @@ extern "C" enum sl_status slp_cuda_attention(const struct slp_kernel *k)
 	return slp_launched(k);
 }
 
-extern "C" enum sl_status slp_cuda_attention_grad(const struct slp_kernel *k)
+static enum sl_status run_back(const struct slp_kernel *k, const slp_attention &a, bool in_turn)
 {
 	enum sl_status status;
-	if (by_products(k, slp_attention_sizes(k, 1, 6), true, &status)) return status;
+	if (by_others(k, a, true, in_turn, &status)) return status;
 	slp_with<SLP_FLOATS>(k->in[0].type.dtype, [&](auto zero) {
 		typedef decltype(zero) T;
 		operands<T> w = {};
-		w.a = slp_attention_sizes(k, 1, 6);
+		w.a = a;
 		w.dy = (const T *)k->in[0].ptr, w.q = (const T *)k->in[1].ptr, w.k = (const T *)k->in[2].ptr;
 		w.v = (const T *)k->in[3].ptr, w.y = (const T *)k->in[4].ptr, w.logs = (const T *)k->in[5].ptr;
 		if (k->nin > 6) w.mask = (const T *)k->in[6].ptr;
@@ -180,6 +185,30 @@ extern "C" enum sl_status slp_cuda_attention_grad(const struct slp_kernel *k)
 		SLP_LAUNCH(back_to_keys<T>, slp_blocks(w.a.heads * w.a.s, 65536), SLP_BLOCK, 0, k->stream, w);
 	});
 	return slp_launched(k);
+}
+
+extern "C" enum sl_status slp_cuda_attention(const struct slp_kernel *k)
+{
+	return run_forward(k, slp_attention_sizes(k, 0, 3), true);
+}
+
+extern "C" enum sl_status slp_cuda_attention_grad(const struct slp_kernel *k)
+{
+	return run_back(k, slp_attention_sizes(k, 1, 6), true);
+}
+
+extern "C" enum sl_status slp_cuda_attention_heads(const struct slp_kernel *k)
+{
+	struct slp_heads_call c;
+	slp_heads_call_of(k, false, &c);
+	return run_forward(&c.k, c.a, false);
+}
+
+extern "C" enum sl_status slp_cuda_attention_heads_grad(const struct slp_kernel *k)
+{
+	struct slp_heads_call c;
+	slp_heads_call_of(k, true, &c);
+	return run_back(&c.k, c.a, false);
 }
 
 /* As in attention_kept.cu. */

@@ -13,6 +13,7 @@
 struct slp_attention_attrs {
 	double scale; /* of the products; 0: one over the root of the width of q */
 	bool causal;  /* query i sees keys 0 to i */
+	int sources;  /* of attention_heads: tensors that hold q, k and v; else 0 */
 };
 
 /* Steps in elements: from a batch's heads to the next batch's, from head to head, from position to position. */
@@ -48,6 +49,13 @@ SLP_ATTENTION_FN int64_t slp_attention_at(const struct slp_attention *a, const s
                                           int64_t place)
 {
 	return head / a->inner * o->batch + head % a->inner * o->head + place * o->row;
+}
+
+/* Steps where all heads of a position follow each other, as in (batch, places, parts, heads, width). */
+static inline struct slp_head_steps slp_heads_at_places(int64_t places, int64_t parts, int64_t heads, int64_t width)
+{
+	struct slp_head_steps o = {places * parts * heads * width, width, parts * heads * width};
+	return o;
 }
 
 /* Steps of heads that follow each other without gaps. */
@@ -121,6 +129,12 @@ static inline size_t slp_attention_graph_bytes(const struct slp_attention *a, bo
 	return bytes < 1e15 ? (size_t)bytes + SLP_ATTENTION_ROOM : (size_t)1 << 50;
 }
 
+/* Whether cuDNN's engines take these widths of q and v. */
+static inline bool slp_attention_suits_graph(int64_t d, int64_t dv)
+{
+	return d > 0 && dv > 0 && d % 8 == 0 && dv % 8 == 0 && d <= 256 && dv <= 256;
+}
+
 /* The number of heads that cuDNN computes at once (attention_graph.cu), in equal parts; 0: not even one fits. */
 static inline int64_t slp_attention_graph_heads(const struct slp_attention *a, bool back)
 {
@@ -152,9 +166,18 @@ static inline int64_t slp_attention_parts(const struct slp_attention *a)
 	return parts < 1 ? 1 : parts;
 }
 
+/* A call of attention_heads, or of its gradient, as one of attention (heads.c): k has the operands of attention, which are
+ * parts of the given tensors, at the steps of a. */
+struct slp_heads_call {
+	struct slp_kernel k;
+	struct slp_view in[7], out[3];
+	struct slp_attention a;
+};
+
 #ifdef __cplusplus
 extern "C" {
 #endif
+void slp_heads_call_of(const struct slp_kernel *k, bool back, struct slp_heads_call *c);
 /* Attention over cached keys. Whether it supports the sizes and types: then it is queued. */
 bool slp_attention_by_parts(const struct slp_kernel *k, const struct slp_attention *a);
 /* Returns SL_EUNSUPPORTED, without a message, if the caller must compute query by query. */
@@ -181,6 +204,15 @@ static inline struct slp_attention slp_attention_sizes(const struct slp_kernel *
 /* attention_cpu.c: the kernels for float32 */
 enum sl_status slp_attention_cpu(const struct slp_kernel *k);
 enum sl_status slp_attention_grad_cpu(const struct slp_kernel *k);
+enum sl_status slp_attention_heads_cpu(const struct slp_kernel *k);
+enum sl_status slp_attention_heads_grad_cpu(const struct slp_kernel *k);
+/* attention.c: the reference kernels, by the steps of a; the rule of the gradient's operands; scratch memory. */
+enum sl_status slp_attention_plain(const struct slp_kernel *k, const struct slp_attention *a);
+enum sl_status slp_attention_grad_plain(const struct slp_kernel *k, const struct slp_attention *a);
+enum sl_status slp_attention_check(const struct slp_infer *c, const struct slp_type *q, const struct slp_type *k,
+                                   const struct slp_type *v, const struct slp_type *mask);
+double slp_attention_work(const struct slp_attention *a, bool back);
+size_t slp_attention_memory(const struct slp_attention *a, enum sl_dtype dtype, bool back);
 /* attention of q over k and v; mask and logs may be NULL. */
 void slp_attention_by_blocks(const struct slp_attention *a, const float *q, const float *k, const float *v,
                              const float *mask, float *y, float *logs);

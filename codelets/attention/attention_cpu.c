@@ -38,8 +38,8 @@ static int64_t key_blocks(const struct slp_attention *a)
 static void scores(const struct job *w, int64_t h, int64_t i, int64_t rows, int64_t j, int64_t width, block s)
 {
 	const struct slp_attention *a = &w->a;
-	slp_sgemm_serial(false, true, rows, width, a->d, (float)a->scale, w->q + (h * a->t + i) * a->d, a->d,
-	                 w->k + (h * a->s + j) * a->d, a->d, 0, s[0], KEYS);
+	slp_sgemm_serial(false, true, rows, width, a->d, (float)a->scale, w->q + slp_attention_at(a, &a->q, h, i),
+	                 a->q.row, w->k + slp_attention_at(a, &a->k, h, j), a->k.row, 0, s[0], KEYS);
 	if (a->masked) {
 		const float *mask = w->mask + slp_attention_mask(a, h) + i * a->mask_row + j;
 		for (int64_t r = 0; r < rows; r++)
@@ -78,7 +78,8 @@ SLP_INLINE float row_exp(float *x, int64_t n, float m)
 }
 
 /* Turns scores into weights relative to the largest score so far, and scales y, the earlier sums, accordingly. */
-SLP_CLONES static void soften(block s, int64_t rows, int64_t width, float *most, float *sum, float *y, int64_t dv)
+SLP_CLONES static void soften(block s, int64_t rows, int64_t width, float *most, float *sum, float *y, int64_t step,
+                              int64_t dv)
 {
 	for (int64_t r = 0; r < rows; r++) {
 		float m = row_max(s[r], width, most[r]);
@@ -90,36 +91,41 @@ SLP_CLONES static void soften(block s, int64_t rows, int64_t width, float *most,
 		most[r] = m;
 		sum[r] = sum[r] * before + row_exp(s[r], width, m);
 		if (before != 1)
-			for (int64_t c = 0; c < dv; c++) y[r * dv + c] *= before;
+			for (int64_t c = 0; c < dv; c++) y[r * step + c] *= before;
 	}
 }
 
-static void finish(const struct job *w, int64_t row, int64_t rows, const float *most, const float *sum)
+static void finish(const struct job *w, int64_t row, float *y, int64_t rows, const float *most, const float *sum)
 {
-	float *y = w->out + row * w->a.dv;
 	for (int64_t r = 0; r < rows; r++) {
 		float inverse = sum[r] == 0 ? 0 : 1 / sum[r];
 		if (w->out_logs) w->out_logs[row + r] = sum[r] == 0 ? -INFINITY : most[r] + logf(sum[r]);
-		for (int64_t c = 0; c < w->a.dv; c++) y[r * w->a.dv + c] *= inverse;
+		for (int64_t c = 0; c < w->a.dv; c++) y[r * w->a.y.row + c] *= inverse;
 	}
+}
+
+/* Rows of so many numbers each, `step` apart. */
+static void clear(float *first, int64_t step, int64_t rows, int64_t width)
+{
+	for (int64_t r = 0; r < rows; r++) memset(first + r * step, 0, (size_t)width * sizeof *first);
 }
 
 static void forward_block(const struct job *w, int64_t h, int64_t i)
 {
 	const struct slp_attention *a = &w->a;
 	block s;
-	float most[QUERIES], sum[QUERIES] = {0}, *y = w->out + (h * a->t + i) * a->dv;
+	float most[QUERIES], sum[QUERIES] = {0}, *y = w->out + slp_attention_at(a, &a->y, h, i);
 	int64_t rows = least(QUERIES, a->t - i), seen = slp_attention_seen(a, i + rows - 1);
 	for (int64_t r = 0; r < rows; r++) most[r] = -INFINITY;
-	memset(y, 0, (size_t)(rows * a->dv) * sizeof *y);
+	clear(y, a->y.row, rows, a->dv);
 	for (int64_t j = 0; j < seen; j += KEYS) {
 		int64_t width = least(KEYS, seen - j);
 		scores(w, h, i, rows, j, width, s);
-		soften(s, rows, width, most, sum, y, a->dv);
-		slp_sgemm_serial(false, false, rows, a->dv, width, 1, s[0], KEYS, w->v + (h * a->s + j) * a->dv, a->dv,
-		                 1, y, a->dv);
+		soften(s, rows, width, most, sum, y, a->y.row, a->dv);
+		slp_sgemm_serial(false, false, rows, a->dv, width, 1, s[0], KEYS,
+		                 w->v + slp_attention_at(a, &a->v, h, j), a->v.row, 1, y, a->y.row);
 	}
-	finish(w, h * a->t + i, rows, most, sum);
+	finish(w, h * a->t + i, y, rows, most, sum);
 }
 
 static void forward_range(void *arg, int64_t begin, int64_t end)
@@ -136,12 +142,24 @@ void slp_attention_by_blocks(const struct slp_attention *a, const float *q, cons
 	slp_parallel_for(a->heads * query_blocks(a), 1, forward_range, &w);
 }
 
+static enum sl_status forward_sized(const struct slp_kernel *k, const struct slp_attention *a)
+{
+	slp_attention_by_blocks(a, k->in[0].ptr, k->in[1].ptr, k->in[2].ptr, a->masked ? k->in[3].ptr : NULL,
+	                        k->out[0].ptr, k->out[1].ptr);
+	return SL_OK;
+}
+
 enum sl_status slp_attention_cpu(const struct slp_kernel *k)
 {
 	struct slp_attention a = slp_attention_sizes(k, 0, 3);
-	slp_attention_by_blocks(&a, k->in[0].ptr, k->in[1].ptr, k->in[2].ptr, k->nin > 3 ? k->in[3].ptr : NULL,
-	                        k->out[0].ptr, k->out[1].ptr);
-	return SL_OK;
+	return forward_sized(k, &a);
+}
+
+enum sl_status slp_attention_heads_cpu(const struct slp_kernel *k)
+{
+	struct slp_heads_call c;
+	slp_heads_call_of(k, false, &c);
+	return forward_sized(&c.k, &c.a);
 }
 
 /* s = exp(s - logs): the weights. */
@@ -167,30 +185,32 @@ static void backward_block(const struct job *w, int parts, int64_t h, int64_t i,
 {
 	const struct slp_attention *a = &w->a;
 	int64_t rows = least(QUERIES, a->t - i), width = least(KEYS, slp_attention_seen(a, i + rows - 1) - j);
-	int64_t row = h * a->t + i, key = h * a->s + j;
+	int64_t row = h * a->t + i, query = slp_attention_at(a, &a->q, h, i), result = slp_attention_at(a, &a->y, h, i),
+	        key = slp_attention_at(a, &a->k, h, j), value = slp_attention_at(a, &a->v, h, j);
 	block p, d;
 	if (width <= 0) return;
 	scores(w, h, i, rows, j, width, p);
 	shares(p, rows, width, w->logs + row);
-	const float *dy = w->dy + row * a->dv, *q = w->q + row * a->d;
+	const float *dy = w->dy + result;
 	if (parts & KEY_AND_VALUE)
-		slp_sgemm_serial(true, false, width, a->dv, rows, 1, p[0], KEYS, dy, a->dv, 1, w->dv + key * a->dv,
-		                 a->dv);
-	slp_sgemm_serial(false, true, rows, width, a->dv, 1, dy, a->dv, w->v + key * a->dv, a->dv, 0, d[0], KEYS);
+		slp_sgemm_serial(true, false, width, a->dv, rows, 1, p[0], KEYS, dy, a->y.row, 1, w->dv + value,
+		                 a->v.row);
+	slp_sgemm_serial(false, true, rows, width, a->dv, 1, dy, a->y.row, w->v + value, a->v.row, 0, d[0], KEYS);
 	slopes(d, p, rows, width, w->sums + row);
 	float scale = (float)a->scale;
 	if (parts & QUERY)
-		slp_sgemm_serial(false, false, rows, a->d, width, scale, d[0], KEYS, w->k + key * a->d, a->d, 1,
-		                 w->dq + row * a->d, a->d);
+		slp_sgemm_serial(false, false, rows, a->d, width, scale, d[0], KEYS, w->k + key, a->k.row, 1,
+		                 w->dq + query, a->q.row);
 	if (parts & KEY_AND_VALUE)
-		slp_sgemm_serial(true, false, width, a->d, rows, scale, d[0], KEYS, q, a->d, 1, w->dk + key * a->d,
-		                 a->d);
+		slp_sgemm_serial(true, false, width, a->d, rows, scale, d[0], KEYS, w->q + query, a->q.row, 1,
+		                 w->dk + key, a->k.row);
 }
 
 /* sums[row] = dy · y */
 SLP_CLONES static void weigh(const struct job *w, int64_t row)
 {
-	const float *dy = w->dy + row * w->a.dv, *y = w->y + row * w->a.dv;
+	int64_t at = slp_attention_at(&w->a, &w->a.y, row / w->a.t, row % w->a.t);
+	const float *dy = w->dy + at, *y = w->y + at;
 	float sum = 0;
 	for (int64_t c = 0; c < w->a.dv; c++) sum += dy[c] * y[c];
 	w->sums[row] = sum;
@@ -201,9 +221,17 @@ static void weigh_range(void *arg, int64_t begin, int64_t end)
 	for (int64_t row = begin; row < end; row++) weigh(arg, row);
 }
 
-static void clear(float *first, int64_t count)
+static void clear_queries(const struct job *w, int64_t h, int64_t i, int64_t count)
 {
-	memset(first, 0, (size_t)count * sizeof *first);
+	const struct slp_attention *a = &w->a;
+	clear(w->dq + slp_attention_at(a, &a->q, h, i), a->q.row, count, a->d);
+}
+
+static void clear_keys(const struct job *w, int64_t h, int64_t j, int64_t count)
+{
+	const struct slp_attention *a = &w->a;
+	clear(w->dk + slp_attention_at(a, &a->k, h, j), a->k.row, count, a->d);
+	clear(w->dv + slp_attention_at(a, &a->v, h, j), a->v.row, count, a->dv);
 }
 
 /* Sums have one order: of queries by blocks of keys, of keys by blocks of queries. */
@@ -212,9 +240,8 @@ static void backward_range(void *arg, int64_t begin, int64_t end)
 	const struct job *w = arg;
 	const struct slp_attention *a = &w->a;
 	for (int64_t h = begin; h < end; h++) {
-		clear(w->dq + h * a->t * a->d, a->t * a->d);
-		clear(w->dk + h * a->s * a->d, a->s * a->d);
-		clear(w->dv + h * a->s * a->dv, a->s * a->dv);
+		clear_queries(w, h, 0, a->t);
+		clear_keys(w, h, 0, a->s);
 		for (int64_t i = 0; i < a->t; i++) weigh(w, h * a->t + i);
 		for (int64_t j = 0; j < a->s; j += KEYS)
 			for (int64_t i = 0; i < a->t; i += QUERIES) backward_block(w, QUERY | KEY_AND_VALUE, h, i, j);
@@ -224,15 +251,14 @@ static void backward_range(void *arg, int64_t begin, int64_t end)
 static void backward_of_queries(const struct job *w, int64_t h, int64_t i)
 {
 	const struct slp_attention *a = &w->a;
-	clear(w->dq + (h * a->t + i) * a->d, least(QUERIES, a->t - i) * a->d);
+	clear_queries(w, h, i, least(QUERIES, a->t - i));
 	for (int64_t j = 0; j < a->s; j += KEYS) backward_block(w, QUERY, h, i, j);
 }
 
 static void backward_of_keys(const struct job *w, int64_t h, int64_t j)
 {
 	const struct slp_attention *a = &w->a;
-	clear(w->dk + (h * a->s + j) * a->d, least(KEYS, a->s - j) * a->d);
-	clear(w->dv + (h * a->s + j) * a->dv, least(KEYS, a->s - j) * a->dv);
+	clear_keys(w, h, j, least(KEYS, a->s - j));
 	for (int64_t i = 0; i < a->t; i += QUERIES) backward_block(w, KEY_AND_VALUE, h, i, j);
 }
 
@@ -259,20 +285,33 @@ static void backward(struct job *w, int64_t threads)
 	slp_parallel_for(a->heads * (key_blocks(a) + query_blocks(a)), 1, backward_blocks, w);
 }
 
-enum sl_status slp_attention_grad_cpu(const struct slp_kernel *k)
+static enum sl_status backward_sized(const struct slp_kernel *k, const struct slp_attention *a)
 {
-	struct job w = {.a = slp_attention_sizes(k, 1, 6),
+	struct job w = {.a = *a,
 	                .dy = k->in[0].ptr,
 	                .q = k->in[1].ptr,
 	                .k = k->in[2].ptr,
 	                .v = k->in[3].ptr,
 	                .y = k->in[4].ptr,
 	                .logs = k->in[5].ptr,
-	                .mask = k->nin > 6 ? k->in[6].ptr : NULL,
+	                .mask = a->masked ? k->in[6].ptr : NULL,
 	                .dq = k->out[0].ptr,
 	                .dk = k->out[1].ptr,
 	                .dv = k->out[2].ptr,
 	                .sums = k->scratch};
 	backward(&w, k->threads);
 	return SL_OK;
+}
+
+enum sl_status slp_attention_grad_cpu(const struct slp_kernel *k)
+{
+	struct slp_attention a = slp_attention_sizes(k, 1, 6);
+	return backward_sized(k, &a);
+}
+
+enum sl_status slp_attention_heads_grad_cpu(const struct slp_kernel *k)
+{
+	struct slp_heads_call c;
+	slp_heads_call_of(k, true, &c);
+	return backward_sized(&c.k, &c.a);
 }

@@ -376,7 +376,7 @@ static bool run_all(job *j)
 	const slp_attention &a = *j->a;
 	int64_t most = slp_attention_graph_heads(&a, j->back), inner = a.inner == 1 ? a.heads : a.inner, part;
 #ifdef SLP_EMULATE
-	if (j->back && most > 3) most = 3; /* small cases have several parts, too */
+	if (j->back && most > 3 && a.heads < 16) most = 3; /* small cases have several parts, too */
 #endif
 	j->key.q = of_one_batch(a, a.q), j->key.k = of_one_batch(a, a.k);
 	j->key.v = of_one_batch(a, a.v), j->key.y = of_one_batch(a, a.y);
@@ -393,8 +393,7 @@ static bool takes(const struct slp_kernel *k, const slp_attention *a, bool back)
 {
 	enum sl_dtype logs = back ? k->in[5].type.dtype : k->out[1].type.dtype;
 	return slp_is_half(k->in[0].type.dtype) && logs == SL_FLOAT32 && !a->masked && a->before == 0 && a->heads > 0 &&
-	       a->t > 0 && a->s > 0 && a->d > 0 && a->dv > 0 && a->d % 8 == 0 && a->dv % 8 == 0 && a->d <= 256 &&
-	       a->dv <= 256 && slp_attention_graph_heads(a, back) > 0;
+	       a->t > 0 && a->s > 0 && slp_attention_suits_graph(a->d, a->dv) && slp_attention_graph_heads(a, back) > 0;
 }
 
 extern "C" bool slp_attention_by_graph(const struct slp_kernel *k, const struct slp_attention *a, bool back)

@@ -1,7 +1,7 @@
 /* Attention on a GPU by tiles: a block computes some queries and loops over tiles of keys, so that scores stay in
  * shared memory. The backward pass recomputes the scores twice, once by queries and once by keys, so that the gradients
- * of both have one order of sums. Products are computed in float32 whatever the type. T. Dao et al., arXiv:2205.14135,
- * 2022.
+ * of both have one order of sums; one launch computes both. Products are computed in float32 whatever the type. T. Dao
+ * et al., arXiv:2205.14135, 2022.
  *
  * The threads of a block are a square of SIDE × SIDE; each computes M × M scores of a tile, whose queries and keys are
  * SIDE apart.  Tiles lie in shared memory, four numbers after the other, in an order that lets neighbouring threads
@@ -36,12 +36,11 @@ template <class S> struct tiled {
 	const S *q, *k, *v, *mask, *dy, *y;
 	S *out, *dq, *dk, *dv;
 	slp_vector<float> logs; /* forward: to be set */
-	float *sums;            /* dy · y of each query */
 	int64_t queries, keys;  /* tiles */
 	/* Tells the emulated devices of the tests which pointers are in here. */
 	template <class F> void emu_pointers(F f)
 	{
-		f(q), f(k), f(v), f(mask), f(dy), f(y), f(out), f(dq), f(dk), f(dv), f(logs), f(sums);
+		f(q), f(k), f(v), f(mask), f(dy), f(y), f(out), f(dq), f(dk), f(dv), f(logs);
 	}
 };
 
@@ -284,17 +283,21 @@ template <class S, int W, int M> __global__ void TWO_AT_ONCE forward(tiled<S> w)
 
 /* ---- back -------------------------------------------------------------------------------------------------------- */
 
-/* sums = dy · y of each query, for the two kernels that follow. */
-template <class S> __global__ void weigh(tiled<S> w)
+/* sums[row] = dy · y of each query of a tile, dy in shared memory; the threads of a row of the square share its
+ * columns. */
+template <class S, int W, int M>
+__device__ inline void weigh(const tiled<S> &w, int64_t h, int64_t first, const float *dy, float *sums)
 {
-	const slp_attention &a = w.a;
-	for (int64_t row = slp_group<SLP_WARP>(); row < a.heads * a.t; row += slp_groups<SLP_WARP>()) {
-		int64_t at = slp_attention_at(&a, &a.y, row / a.t, row % a.t);
+	int x = threadIdx.x % SIDE;
+	UNROLL()
+	for (int i = 0; i < M; i++) {
+		int row = threadIdx.x / SIDE + SIDE * i;
+		bool there = first + row < w.a.t;
+		const S *y = w.y + slp_attention_at(&w.a, &w.a.y, h, there ? first + row : 0);
 		float sum = 0;
-		for (int64_t c = slp_lane<SLP_WARP>(); c < a.dv; c += SLP_WARP)
-			sum += (float)w.dy[at + c] * (float)w.y[at + c];
-		sum = slp_group_reduce<SLP_WARP>(sum, slp_sum_of(), 0.0f);
-		if (slp_lane<SLP_WARP>() == 0) w.sums[row] = sum;
+		for (int c = x; there && c < w.a.dv; c += SIDE) sum += dy[spot<W>(row, c)] * (float)y[c];
+		sum = across(sum, slp_sum_of());
+		if (x == 0) sums[row] = sum;
 	}
 }
 
@@ -302,11 +305,10 @@ template <class S> __global__ void weigh(tiled<S> w)
 template <class S> struct answer : sight<S> {
 	float logs, sum;
 
-	__device__ answer(const tiled<S> &w, const S *of_head, int64_t h, int64_t query) : sight<S>(w, of_head, query)
+	__device__ answer(const tiled<S> &w, const S *of_head, int64_t h, int64_t query, float s)
+	    : sight<S>(w, of_head, query), sum(s)
 	{
-		bool there = query < w.a.t;
-		logs = there ? w.logs[h * w.a.t + query] : -INFINITY;
-		sum = there ? w.sums[h * w.a.t + query] : 0;
+		logs = query < w.a.t ? w.logs[h * w.a.t + query] : -INFINITY;
 	}
 	__device__ float2 pair(const tiled<S> &w, int64_t key, float product, float d) const
 	{
@@ -317,95 +319,104 @@ template <class S> struct answer : sight<S> {
 	}
 };
 
-template <class S, int W, int M> __global__ void TWO_AT_ONCE back_to_queries(tiled<S> w)
+template <class S, int W, int M>
+__device__ inline void back_to_queries(const tiled<S> &w, int64_t n, float *shared, float *sums)
 {
 	constexpr int TILE = M * SIDE, C = W / SIDE;
-	SLP_DYN_SHARED(float, shared);
 	float *queries = shared, *dy = queries + TILE * W, *others = dy + TILE * W, *slopes = others + TILE * W;
 	const slp_attention &a = w.a;
 	int x = threadIdx.x % SIDE, y = threadIdx.x / SIDE;
-	for (int64_t n = blockIdx.x; n < a.heads * w.queries; n += gridDim.x) {
-		const turn<S, TILE> at(w, n);
-		float to[M][C], s[M][M], d[M][M];
-		clear<C, M>(to);
+	const turn<S, TILE> at(w, n);
+	float to[M][C], s[M][M], d[M][M];
+	clear<C, M>(to);
+	__syncthreads();
+	load<W, TILE>(queries, w.q + slp_attention_at(&a, &a.q, at.h, at.first), a.q.row, at.rows, a.d);
+	load<W, TILE>(dy, w.dy + slp_attention_at(&a, &a.y, at.h, at.first), a.y.row, at.rows, a.dv);
+	__syncthreads();
+	weigh<S, W, M>(w, at.h, at.first, dy, sums);
+	for (int64_t j0 = 0; j0 < at.seen; j0 += TILE) {
+		int64_t keys = least(TILE, a.s - j0);
 		__syncthreads();
-		load<W, TILE>(queries, w.q + slp_attention_at(&a, &a.q, at.h, at.first), a.q.row, at.rows, a.d);
-		load<W, TILE>(dy, w.dy + slp_attention_at(&a, &a.y, at.h, at.first), a.y.row, at.rows, a.dv);
-		for (int64_t j0 = 0; j0 < at.seen; j0 += TILE) {
-			int64_t keys = least(TILE, a.s - j0);
-			__syncthreads();
-			load<W, TILE>(others, w.v + slp_attention_at(&a, &a.v, at.h, j0), a.v.row, keys, a.dv);
-			__syncthreads();
-			multiply<W, M>(d, dy, others);
-			__syncthreads();
-			load<W, TILE>(others, w.k + slp_attention_at(&a, &a.k, at.h, j0), a.k.row, keys, a.d);
-			__syncthreads();
-			multiply<W, M>(s, queries, others);
+		load<W, TILE>(others, w.v + slp_attention_at(&a, &a.v, at.h, j0), a.v.row, keys, a.dv);
+		__syncthreads();
+		multiply<W, M>(d, dy, others);
+		__syncthreads();
+		load<W, TILE>(others, w.k + slp_attention_at(&a, &a.k, at.h, j0), a.k.row, keys, a.d);
+		__syncthreads();
+		multiply<W, M>(s, queries, others);
+		UNROLL()
+		for (int i = 0; i < M; i++) {
+			answer<S> o(w, at.mask, at.h, at.first + y + SIDE * i, sums[y + SIDE * i]);
 			UNROLL()
-			for (int i = 0; i < M; i++) {
-				answer<S> o(w, at.mask, at.h, at.first + y + SIDE * i);
-				UNROLL()
-				for (int j = 0; j < M; j++)
-					slopes[spot<TILE>(y + SIDE * i, x + SIDE * j)] =
-					        o.pair(w, j0 + x + SIDE * j, s[i][j], d[i][j]).y;
-			}
-			__syncthreads();
-			gather<W, M>(to, slopes, others);
+			for (int j = 0; j < M; j++)
+				slopes[spot<TILE>(y + SIDE * i, x + SIDE * j)] =
+				        o.pair(w, j0 + x + SIDE * j, s[i][j], d[i][j]).y;
 		}
-		store<W, M>(w.dq + slp_attention_at(&a, &a.q, at.h, at.first), a.q.row, at.rows, a.d, to,
-		            (const float *)NULL);
+		__syncthreads();
+		gather<W, M>(to, slopes, others);
 	}
+	store<W, M>(w.dq + slp_attention_at(&a, &a.q, at.h, at.first), a.q.row, at.rows, a.d, to, (const float *)NULL);
 }
 
-template <class S, int W, int M> __global__ void TWO_AT_ONCE back_to_keys(tiled<S> w)
+template <class S, int W, int M>
+__device__ inline void back_to_keys(const tiled<S> &w, int64_t n, float *shared, float *sums)
 {
 	constexpr int TILE = M * SIDE, C = W / SIDE;
-	SLP_DYN_SHARED(float, shared);
 	float *keys = shared, *values = keys + TILE * W, *queries = values + TILE * W, *dy = queries + TILE * W,
 	      *pairs = dy + TILE * W;
 	const slp_attention &a = w.a;
 	int x = threadIdx.x % SIDE, y = threadIdx.x / SIDE;
-	for (int64_t n = blockIdx.x; n < a.heads * w.keys; n += gridDim.x) {
-		int64_t h = n % a.heads, first = n / a.heads * TILE, places = least(TILE, a.s - first);
-		int64_t i0 = a.causal && first > a.before ? (first - a.before) / TILE * TILE : 0;
-		const S *mask = mask_of(w, h);
-		float dk[M][C], dv[M][C], s[M][M], d[M][M];
-		clear<C, M>(dk);
-		clear<C, M>(dv);
+	int64_t h = n % a.heads, first = n / a.heads * TILE, places = least(TILE, a.s - first);
+	int64_t i0 = a.causal && first > a.before ? (first - a.before) / TILE * TILE : 0;
+	const S *mask = mask_of(w, h);
+	float dk[M][C], dv[M][C], s[M][M], d[M][M];
+	clear<C, M>(dk);
+	clear<C, M>(dv);
+	__syncthreads();
+	load<W, TILE>(keys, w.k + slp_attention_at(&a, &a.k, h, first), a.k.row, places, a.d);
+	load<W, TILE>(values, w.v + slp_attention_at(&a, &a.v, h, first), a.v.row, places, a.dv);
+	for (; i0 < a.t; i0 += TILE) {
+		int64_t rows = least(TILE, a.t - i0);
 		__syncthreads();
-		load<W, TILE>(keys, w.k + slp_attention_at(&a, &a.k, h, first), a.k.row, places, a.d);
-		load<W, TILE>(values, w.v + slp_attention_at(&a, &a.v, h, first), a.v.row, places, a.dv);
-		for (; i0 < a.t; i0 += TILE) {
-			int64_t rows = least(TILE, a.t - i0);
-			__syncthreads();
-			load<W, TILE>(queries, w.q + slp_attention_at(&a, &a.q, h, i0), a.q.row, rows, a.d);
-			load<W, TILE>(dy, w.dy + slp_attention_at(&a, &a.y, h, i0), a.y.row, rows, a.dv);
-			__syncthreads();
-			multiply<W, M>(s, keys, queries);
-			multiply<W, M>(d, values, dy);
+		load<W, TILE>(queries, w.q + slp_attention_at(&a, &a.q, h, i0), a.q.row, rows, a.d);
+		load<W, TILE>(dy, w.dy + slp_attention_at(&a, &a.y, h, i0), a.y.row, rows, a.dv);
+		__syncthreads();
+		weigh<S, W, M>(w, h, i0, dy, sums);
+		multiply<W, M>(s, keys, queries);
+		multiply<W, M>(d, values, dy);
+		__syncthreads();
+		UNROLL()
+		for (int j = 0; j < M; j++) {
+			answer<S> o(w, mask, h, i0 + x + SIDE * j, sums[x + SIDE * j]);
 			UNROLL()
-			for (int j = 0; j < M; j++) {
-				answer<S> o(w, mask, h, i0 + x + SIDE * j);
-				UNROLL()
-				for (int i = 0; i < M; i++) {
-					float2 p = o.pair(w, first + y + SIDE * i, s[i][j], d[i][j]);
-					pairs[spot<TILE>(y + SIDE * i, x + SIDE * j)] = p.x;
-					d[i][j] = p.y;
-				}
+			for (int i = 0; i < M; i++) {
+				float2 p = o.pair(w, first + y + SIDE * i, s[i][j], d[i][j]);
+				pairs[spot<TILE>(y + SIDE * i, x + SIDE * j)] = p.x;
+				d[i][j] = p.y;
 			}
-			__syncthreads();
-			gather<W, M>(dv, pairs, dy);
-			__syncthreads();
-			UNROLL()
-			for (int i = 0; i < M; i++) UNROLL()
-			for (int j = 0; j < M; j++) pairs[spot<TILE>(y + SIDE * i, x + SIDE * j)] = d[i][j];
-			__syncthreads();
-			gather<W, M>(dk, pairs, queries);
 		}
-		store<W, M>(w.dk + slp_attention_at(&a, &a.k, h, first), a.k.row, places, a.d, dk, (const float *)NULL);
-		store<W, M>(w.dv + slp_attention_at(&a, &a.v, h, first), a.v.row, places, a.dv, dv,
-		            (const float *)NULL);
+		__syncthreads();
+		gather<W, M>(dv, pairs, dy);
+		__syncthreads();
+		UNROLL()
+		for (int i = 0; i < M; i++) UNROLL()
+		for (int j = 0; j < M; j++) pairs[spot<TILE>(y + SIDE * i, x + SIDE * j)] = d[i][j];
+		__syncthreads();
+		gather<W, M>(dk, pairs, queries);
 	}
+	store<W, M>(w.dk + slp_attention_at(&a, &a.k, h, first), a.k.row, places, a.d, dk, (const float *)NULL);
+	store<W, M>(w.dv + slp_attention_at(&a, &a.v, h, first), a.v.row, places, a.dv, dv, (const float *)NULL);
+}
+
+/* One launch for all gradients: first the tiles of keys, which take longer, then those of queries. */
+template <class S, int W, int M> __global__ void TWO_AT_ONCE backward(tiled<S> w)
+{
+	SLP_DYN_SHARED(float, shared);
+	__shared__ float sums[M * SIDE];
+	int64_t keys = w.a.heads * w.keys, all = keys + w.a.heads * w.queries;
+	for (int64_t n = blockIdx.x; n < all; n += gridDim.x)
+		if (n < keys) back_to_keys<S, W, M>(w, n, shared, sums);
+		else back_to_queries<S, W, M>(w, n - keys, shared, sums);
 }
 
 /* ---- launches ---------------------------------------------------------------------------------------------------- */
@@ -448,17 +459,14 @@ template <class S, int W, int M> static bool launch_forward(const struct slp_ker
 template <class S, int W, int M> static bool launch_back(const struct slp_kernel *k, tiled<S> w)
 {
 	constexpr int TILE = M * SIDE;
-	size_t three = (size_t)(3 * TILE * W + TILE * TILE) * sizeof(float), four = three + TILE * W * sizeof(float);
+	size_t bytes = (size_t)(4 * TILE * W + TILE * TILE) * sizeof(float);
 	w.dy = input<S>(k, 0), w.q = input<S>(k, 1), w.k = input<S>(k, 2), w.v = input<S>(k, 3), w.y = input<S>(k, 4);
 	w.logs = slp_vector<float>::of(&k->in[5]);
 	w.mask = input<S>(k, 6);
 	w.dq = (S *)k->out[0].ptr, w.dk = (S *)k->out[1].ptr, w.dv = (S *)k->out[2].ptr;
-	w.sums = (float *)k->scratch;
 	w.queries = (w.a.t + TILE - 1) / TILE, w.keys = (w.a.s + TILE - 1) / TILE;
-	if (!has_shared(back_to_queries<S, W, M>, three) || !has_shared(back_to_keys<S, W, M>, four)) return false;
-	SLP_LAUNCH(weigh<S>, slp_group_grid(w.a.heads * w.a.t, SLP_WARP), SLP_BLOCK, 0, k->stream, w);
-	SLP_LAUNCH((back_to_queries<S, W, M>), blocks_of(w.a.heads * w.queries), SLP_BLOCK, three, k->stream, w);
-	SLP_LAUNCH((back_to_keys<S, W, M>), blocks_of(w.a.heads * w.keys), SLP_BLOCK, four, k->stream, w);
+	if (!has_shared(backward<S, W, M>, bytes)) return false;
+	SLP_LAUNCH((backward<S, W, M>), blocks_of(w.a.heads * (w.queries + w.keys)), SLP_BLOCK, bytes, k->stream, w);
 	return true;
 }
 

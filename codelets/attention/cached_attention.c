@@ -143,7 +143,8 @@ sl_tensor *sl_cached_attention_at(const char *at, sl_tensor *q, sl_tensor *k, sl
                                   sl_tensor *values, sl_tensor *place, struct sl_cached_attention_opts opts)
 {
 	if (!SLP_OPTIONS(sl_cached_attention_opts, at, "sl_cached_attention", &opts)) return NULL;
-	return slp_apply1(at, &slp_op_cached_attention, &(struct slp_attention_attrs){opts.scale, true}, INPUTS,
+	return slp_apply1(at, &slp_op_cached_attention,
+	                  &(struct slp_attention_attrs){.scale = opts.scale, .causal = true}, INPUTS,
 	                  (sl_tensor *[]){q, k, v, keys, values, place});
 }
 

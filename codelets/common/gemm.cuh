@@ -118,8 +118,8 @@ static inline int64_t slp_alignment_of(const void *p)
 }
 
 /* The arguments of cuBLAS; see slp_cublas_gemms. */
-template <class T, class C>
-static struct slp_lt_product slp_lt_product_of(const struct slp_cuda_gemm &g, const T *a, const T *b, const C *c)
+template <class T, class C> static struct slp_lt_product slp_lt_product_of(const struct slp_cuda_gemm &g, const T *a,
+                                                                           const T *b, const C *c, const C *bias)
 {
 	struct slp_lt_product p;
 	memset(&p, 0, sizeof p); /* padding too */
@@ -131,24 +131,24 @@ static struct slp_lt_product slp_lt_product_of(const struct slp_cuda_gemm &g, co
 	p.type = slp_cuda_type<T>::value, p.to = slp_cuda_type<C>::value;
 	p.tf32 = slp_tf32_products();
 	p.adds = g.beta != 0;
-	const void *const operands[] = {b, a, c};
-	for (int i = 0; i < 3; i++) p.alignment[i] = slp_alignment_of(operands[i]);
+	p.biased = bias != NULL;
+	const void *const operands[] = {b, a, c, bias};
+	for (int i = 0; i < 3 + p.biased; i++) p.alignment[i] = slp_alignment_of(operands[i]);
 	return p;
 }
 
-/* Times cuBLAS's own choice and cublasLt's options on a copy of C, since a product may add to it. */
-template <class T, class C> static double slp_lt_measure(const struct slp_kernel *k, const struct slp_lt *lt,
-                                                         cublasHandle_t h, struct slp_cuda_gemm g, const T *a,
-                                                         const T *b, C *to, const char *key,
-                                                         char fastest[SLP_TUNE_TEXT])
+/* Times cuBLAS's own choice and cublasLt's options on a copy of C, since a product may add to it. `plain` queues the
+ * work by cuBLAS. */
+template <class T, class C, class F> static double slp_lt_measure(const struct slp_kernel *k, const struct slp_lt *lt,
+                                                                  cublasHandle_t h, const struct slp_cuda_gemm &g,
+                                                                  const T *a, const T *b, const C *bias, C *to,
+                                                                  const char *key, char fastest[SLP_TUNE_TEXT], F plain)
 {
 	double best = -1;
-	g.beta = 0;
 	for (int i = -1; i < lt->options; i++) {
 		char way[SLP_TUNE_TEXT];
 		double us = slp_time_of(k, best, [&] {
-			bool ok = i < 0 ? slp_cublas_gemms(h, g, a, b, to) == CUBLAS_STATUS_SUCCESS
-			                : slp_lt_run(h, k->stream, lt, i, g.alpha, g.beta, b, a, to);
+			bool ok = i < 0 ? plain(to) : slp_lt_run(h, k->stream, lt, i, g.alpha, 0, b, a, bias, to);
 			return ok ? SL_OK : SL_EKERNEL;
 		});
 		slp_lt_way_text(lt, i, way);
@@ -160,15 +160,16 @@ template <class T, class C> static double slp_lt_measure(const struct slp_kernel
 	return best;
 }
 
-template <class T, class C> static void slp_lt_choose(const struct slp_kernel *k, struct slp_lt *lt, cublasHandle_t h,
-                                                      const struct slp_cuda_gemm &g, const T *a, const T *b)
+template <class T, class C, class F> static void slp_lt_choose(const struct slp_kernel *k, struct slp_lt *lt,
+                                                               cublasHandle_t h, const struct slp_cuda_gemm &g,
+                                                               const T *a, const T *b, const C *bias, F plain)
 {
 	char key[SLP_TUNE_KEY], way[SLP_TUNE_TEXT], mine[SLP_TUNE_TEXT];
 	slp_lt_key_text(lt, key);
 	if (slp_tune_find(key, way) && slp_lt_settle(lt, way)) return;
 	C *to = NULL;
 	if (cudaMalloc((void **)&to, (size_t)(g.m * g.n * g.count) * sizeof(C)) == cudaSuccess) {
-		double us = slp_lt_measure<T, C>(k, lt, h, g, a, b, to, key, mine);
+		double us = slp_lt_measure<T, C>(k, lt, h, g, a, b, bias, to, key, mine, plain);
 		memcpy(way, mine, sizeof way);
 		if (us >= 0) slp_tune_keep(key, way, us);
 		if (us >= 0 && !slp_lt_settle(lt, way)) slp_lt_settle(lt, mine);
@@ -183,10 +184,39 @@ template <class T, class C> static bool slp_lt_multiply(const struct slp_kernel 
                                                         const struct slp_cuda_gemm &g, const T *a, const T *b, C *c)
 {
 	if (g.count > SLP_GEMM_MOST || !slp_tune_wanted()) return false;
-	struct slp_lt_product p = slp_lt_product_of(g, a, b, c);
-	struct slp_lt *lt = slp_lt_of(h, &p);
-	if (lt && !lt->settled && slp_is_plain_run(k)) slp_lt_choose<T, C>(k, lt, h, g, a, b);
-	return lt && lt->chosen >= 0 && slp_lt_run(h, k->stream, lt, lt->chosen, g.alpha, g.beta, b, a, c);
+	struct slp_lt_product p = slp_lt_product_of(g, a, b, c, (const C *)NULL);
+	struct slp_lt *lt = slp_lt_of(h, &p, NULL);
+	if (lt && !lt->settled && slp_is_plain_run(k))
+		slp_lt_choose<T, C>(k, lt, h, g, a, b, NULL, [&](C *to) {
+			struct slp_cuda_gemm alone = g;
+			alone.beta = 0;
+			return slp_cublas_gemms(h, alone, a, b, to) == CUBLAS_STATUS_SUCCESS;
+		});
+	return lt && lt->chosen >= 0 && slp_lt_run(h, k->stream, lt, lt->chosen, g.alpha, g.beta, b, a, NULL, c);
+}
+
+static inline bool slp_gemm_fits(const struct slp_cuda_gemm &g)
+{
+	return !((g.m | g.n | g.k | g.lda | g.ldb) >> 31);
+}
+
+/* C = op(A) op(B) + bias, a row that is added to all rows, by one kernel of cublasLt; g.beta is 0. Whether it was queued;
+ * false: the caller multiplies and adds, as `plain` does for a copy of C.  Without measuring, cublasLt's first
+ * algorithm is used. */
+template <class T, class F> static bool slp_cuda_multiply_biased(const struct slp_kernel *k,
+                                                                 const struct slp_cuda_gemm &g, const T *a, const T *b,
+                                                                 const T *bias, T *c, F plain)
+{
+	if (g.m == 0 || g.n == 0 || g.k == 0 || g.count != 1 || !slp_gemm_fits(g)) return false;
+	cublasHandle_t h = (cublasHandle_t)slp_cublas(k);
+	if (!h) return false;
+	struct slp_lt_product p = slp_lt_product_of(g, a, b, c, bias);
+	struct slp_lt *lt = slp_lt_of(h, &p, bias);
+	if (!lt || lt->options == 0) return false;
+	if (slp_tune_wanted() && !lt->settled && slp_is_plain_run(k))
+		slp_lt_choose<T, T>(k, lt, h, g, a, b, bias, plain);
+	int option = slp_tune_wanted() ? lt->chosen : 0;
+	return option >= 0 && slp_lt_run(h, k->stream, lt, option, g.alpha, 0, b, a, bias, c);
 }
 
 /* C has the type of A and B, or float beside a half type. */
@@ -199,8 +229,7 @@ template <class T, class C> static enum sl_status slp_cuda_multiply(const struct
 		if (g.beta == 0) cudaMemsetAsync(c, 0, bytes, (cudaStream_t)k->stream);
 		return slp_launched(k);
 	}
-	if ((g.m | g.n | g.k | g.lda | g.ldb) >> 31)
-		return slp_kernel_fail(k, SL_EUNSUPPORTED, "cuBLAS takes sizes below 2^31");
+	if (!slp_gemm_fits(g)) return slp_kernel_fail(k, SL_EUNSUPPORTED, "cuBLAS takes sizes below 2^31");
 	cublasHandle_t h = (cublasHandle_t)slp_cublas(k);
 	if (!h) return SL_EKERNEL;
 	if (slp_lt_multiply(k, h, g, a, b, c)) return SL_OK;

@@ -52,8 +52,15 @@ static bool layout(cublasLtMatrixLayout_t *to, int64_t type, int64_t rows, int64
 	                                                   sizeof stride));
 }
 
-static bool describe(struct slp_lt *lt)
+static bool set_bias(const struct slp_lt *lt, const void *bias)
 {
+	return is_well(
+	        LT.cublasLtMatmulDescSetAttribute(lt->what, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias));
+}
+
+static bool describe(struct slp_lt *lt, const void *bias)
+{
+	cublasLtEpilogue_t end = CUBLASLT_EPILOGUE_BIAS;
 	const struct slp_lt_product &p = lt->p;
 	int32_t ta = p.ta ? CUBLAS_OP_T : CUBLAS_OP_N, tb = p.tb ? CUBLAS_OP_T : CUBLAS_OP_N;
 	bool wide = p.type == CUDA_R_64F;
@@ -65,7 +72,10 @@ static bool describe(struct slp_lt *lt)
 	       is_well(LT.cublasLtMatmulDescSetAttribute(lt->what, CUBLASLT_MATMUL_DESC_TRANSB, &tb, sizeof tb)) &&
 	       layout(&lt->a, p.type, p.ta ? p.k : p.m, p.ta ? p.m : p.k, p.lda, p.count, p.stride_a) &&
 	       layout(&lt->b, p.type, p.tb ? p.n : p.k, p.tb ? p.k : p.n, p.ldb, p.count, p.stride_b) &&
-	       layout(&lt->c, p.to, p.m, p.n, p.ldc, p.count, p.stride_c);
+	       layout(&lt->c, p.to, p.m, p.n, p.ldc, p.count, p.stride_c) &&
+	       (!p.biased ||
+	        (set_bias(lt, bias) && is_well(LT.cublasLtMatmulDescSetAttribute(
+	                                       lt->what, CUBLASLT_MATMUL_DESC_EPILOGUE, &end, sizeof end))));
 }
 
 template <class V> static bool prefer(cublasLtMatmulPreference_t to, cublasLtMatmulPreferenceAttributes_t what, V value)
@@ -94,7 +104,7 @@ static bool propose(struct slp_lt *lt, cublasLtHandle_t h, size_t bytes)
 	return ok;
 }
 
-struct slp_lt *slp_lt_of(cublasHandle_t h, const struct slp_lt_product *p)
+struct slp_lt *slp_lt_of(cublasHandle_t h, const struct slp_lt_product *p, const void *bias)
 {
 	uint64_t hash = 0, words[sizeof *p / sizeof(uint64_t)];
 	memcpy(words, p, sizeof words);
@@ -109,20 +119,20 @@ struct slp_lt *slp_lt_of(cublasHandle_t h, const struct slp_lt_product *p)
 	lt->next = *first;
 	*first = lt;
 	/* A handle of cuBLAS is also one of cublasLt. */
-	lt->settled = !describe(lt) || !propose(lt, (cublasLtHandle_t)h, bytes); /* no choice */
+	lt->settled = !describe(lt, bias) || !propose(lt, (cublasLtHandle_t)h, bytes); /* no choice */
 	return lt;
 }
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
 bool slp_lt_run(cublasHandle_t h, void *stream, const struct slp_lt *lt, int option, double alpha, double beta,
-                const void *a, const void *b, void *c)
+                const void *a, const void *b, const void *bias, void *c)
 {
 	size_t bytes = 0;
 	void *work = slp_cublas_work(&bytes);
 	float by = (float)alpha, keep = (float)beta;
 	bool wide = lt->p.type == CUDA_R_64F;
-	if (!work || option >= lt->options) return false;
+	if (!work || option >= lt->options || (lt->p.biased && !set_bias(lt, bias))) return false;
 	return is_well(LT.cublasLtMatmul((cublasLtHandle_t)h, lt->what, wide ? (const void *)&alpha : &by, a, lt->a, b,
 	                                 lt->b, wide ? (const void *)&beta : &keep, c, lt->c, c, lt->c,
 	                                 &lt->option[option].algo, work, bytes, (cudaStream_t)stream));

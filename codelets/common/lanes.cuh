@@ -16,7 +16,7 @@ enum { SLP_LONG_ROW = 1024 };
 #endif
 enum { SLP_WARP = 32 };
 
-/* The thread's number in its group; the group; the number of groups. */
+/* The thread's number in its group; the group; the number of groups, of all blocks or of the first ones. */
 template <int LANES> __device__ inline int slp_lane()
 {
 	return (int)(threadIdx.x % LANES);
@@ -27,9 +27,14 @@ template <int LANES> __device__ inline int64_t slp_group()
 	return blockIdx.x * (int64_t)(SLP_BLOCK / LANES) + threadIdx.x / LANES;
 }
 
+template <int LANES> __device__ inline int64_t slp_groups(unsigned blocks)
+{
+	return blocks * (int64_t)(SLP_BLOCK / LANES);
+}
+
 template <int LANES> __device__ inline int64_t slp_groups()
 {
-	return gridDim.x * (int64_t)(SLP_BLOCK / LANES);
+	return slp_groups<LANES>(gridDim.x);
 }
 
 /* Combines v over a group, in a fixed order; every thread gets the result.  All threads of the group call. */

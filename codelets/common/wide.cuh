@@ -47,6 +47,38 @@ template <class S, class T> static __device__ inline void slp_wide_store(S *p, i
 	}
 }
 
+/* W elements of any type, by one access if they are aligned for it. */
+template <int W, class S, class T> static __device__ inline void slp_load_group(const S *p, T *v)
+{
+	struct alignas(W * sizeof(S)) group {
+		S at[W];
+	};
+	if ((uintptr_t)p % sizeof(group) == 0) {
+		group g = *(const group *)p;
+#pragma unroll
+		for (int i = 0; i < W; i++) v[i] = (T)g.at[i];
+	} else {
+#pragma unroll
+		for (int i = 0; i < W; i++) v[i] = (T)p[i];
+	}
+}
+
+template <int W, class S, class T> static __device__ inline void slp_store_group(S *p, const T *v)
+{
+	struct alignas(W * sizeof(S)) group {
+		S at[W];
+	};
+	if ((uintptr_t)p % sizeof(group) == 0) {
+		group g;
+#pragma unroll
+		for (int i = 0; i < W; i++) g.at[i] = slp_stored<S>::of(v[i]);
+		*(group *)p = g;
+	} else {
+#pragma unroll
+		for (int i = 0; i < W; i++) p[i] = slp_stored<S>::of(v[i]);
+	}
+}
+
 /* W elements, one or as many as 16 bytes hold. */
 template <int W, class S, class T> static __device__ inline void slp_take(const S *p, T *v)
 {

@@ -153,7 +153,8 @@ static struct asked asked_of(const struct slp_kernel *k, const struct operands<T
 	a.graph = a.older;
 	a.graph.bias = o.b != NULL;
 	a.graph.relu = slp_conv_attrs(k)->activation == SL_RELU;
-	a.at = {o.x, o.w, o.b, o.y, o.work, k->stream};
+	unsigned *arrivals = pass == SLP_CONV_WEIGHTS ? slp_arrivals(k) : NULL;
+	a.at = {o.x, o.w, o.b, o.y, o.work, k->stream, arrivals};
 	a.by_graph = a.graph.handle && a.graph.type != CUDNN_DATA_DOUBLE && slp_cudnn_graph();
 	return a;
 }

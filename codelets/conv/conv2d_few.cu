@@ -3,10 +3,11 @@
  *
  * A thread loops over places of y and adds the products of OUT channels there with the elements of x at ROWS × KW taps
  * to as many sums in registers, so that each element that it reads is a factor of several products. A block sums its
- * part of all places; another kernel adds the parts. The order of all sums is fixed, by the sizes alone. */
+ * part of all places; the last block of a tile adds the parts. The order of all sums is fixed, by the sizes alone. */
 #include "conv2d_graph.h"
 
 #include "common/element.cuh"
+#include "common/last.cuh"
 
 enum { MOST_IN = 64, WIDE = 32, DEEP = SLP_BLOCK / WIDE };
 #ifdef SLP_EMULATE
@@ -68,9 +69,28 @@ template <int COUNT> __device__ static inline void warp_sums(const float (&sums)
 	}
 }
 
+/* The weights of a tile, from its sums in partial[part][weight]; at(i): the place of sum i, negative if there is none. */
+template <class T, class F>
+__device__ static inline void add_parts(const struct few &f, const float *partial, int count, T *w, F at)
+{
+	__shared__ float sums[DEEP][WIDE];
+	int lane = (int)(threadIdx.x % WIDE), depth = (int)(threadIdx.x / WIDE);
+	for (int first = 0; first < count; first += WIDE) {
+		int64_t place = first + lane < count ? at(first + lane) : -1;
+		float sum = 0;
+		for (int64_t p = depth; place >= 0 && p < f.parts; p += DEEP) sum += partial[p * f.weights + place];
+		sums[depth][lane] = sum;
+		__syncthreads();
+		for (int d = 1; d < DEEP && depth == 0; d++) sum += sums[d][lane];
+		if (depth == 0 && place >= 0) w[place] = (T)sum;
+		__syncthreads();
+	}
+}
+
 /* partial[part][weight]; grid (parts, tiles). */
 template <class T, int OUT, int ROWS, int KW>
-__global__ static void TWO_BLOCKS add_products(struct few f, const T *x, const T *dy, float *partial)
+__global__ static void TWO_BLOCKS add_products(struct few f, const T *x, const T *dy, float *partial, T *weights,
+                                               unsigned *arrived)
 {
 	const struct slp_conv &c = f.c;
 	struct tile t = tile_of(f, blockIdx.y, OUT, ROWS);
@@ -111,27 +131,17 @@ __global__ static void TWO_BLOCKS add_products(struct few f, const T *x, const T
 	__shared__ float part[SLP_BLOCK / 32][OUT * ROWS * KW];
 	warp_sums(sums, part);
 	__syncthreads();
-	for (int i = (int)threadIdx.x; i < OUT * ROWS * KW; i += SLP_BLOCK) {
+	auto place = [&](int i) -> int64_t {
 		int64_t o = t.out + i / (ROWS * KW), r = t.row + i / KW % ROWS, s = i % KW;
+		return o < last_out && r < c.kh ? o * f.w_out + t.in * f.w_in + r * f.w_h + s * f.w_w : -1;
+	};
+	for (int i = (int)threadIdx.x; i < OUT * ROWS * KW; i += SLP_BLOCK) {
 		float all = 0;
 		for (int v = 0; v < SLP_BLOCK / 32; v++) all += part[v][i];
-		if (o < last_out && r < c.kh)
-			partial[blockIdx.x * f.weights + o * f.w_out + t.in * f.w_in + r * f.w_h + s * f.w_w] = all;
+		if (place(i) >= 0) partial[blockIdx.x * f.weights + place(i)] = all;
 	}
-}
-
-template <class T> __global__ static void add_parts(const float *partial, T *w, int64_t parts, int64_t weights)
-{
-	__shared__ float sums[DEEP][WIDE];
-	int lane = (int)(threadIdx.x % WIDE), depth = (int)(threadIdx.x / WIDE);
-	int64_t i = blockIdx.x * (int64_t)WIDE + lane;
-	float sum = 0;
-	for (int64_t p = depth; i < weights && p < parts; p += DEEP) sum += partial[p * weights + i];
-	sums[depth][lane] = sum;
-	__syncthreads();
-	if (depth || i >= weights) return;
-	for (int d = 1; d < DEEP; d++) sum += sums[d][lane];
-	w[i] = (T)sum;
+	if (slp_arrives_last(arrived + (gridDim.x > 1 ? blockIdx.y : 0), gridDim.x))
+		add_parts(f, partial, OUT * ROWS * KW, weights, place);
 }
 
 /* ---- launches ---------------------------------------------------------------------------------------------------- */
@@ -153,6 +163,7 @@ template <int OUT, int ROWS> static struct few few_of(const struct slp_conv_grap
 	int64_t tiles = c.groups * f.out_tiles * f.in * f.row_tiles;
 	int64_t most = c.n * c.oh * c.ow / (SLP_BLOCK * LEAST), room = (int64_t)(g->limit / sizeof(float)) / f.weights;
 	f.parts = (BLOCKS + tiles - 1) / tiles;
+	static_assert((int)BLOCKS <= (int)SLP_ARRIVALS, "tiles of several parts have a counter each");
 	if (f.parts > most) f.parts = most;
 	if (f.parts > room) f.parts = room;
 	if (f.parts < 1) f.parts = 1;
@@ -165,10 +176,9 @@ static bool launch(const struct slp_conv_graph *g, const struct slp_conv_graph_a
 	struct few f = few_of<OUT, ROWS>(g);
 	float *partial = (float *)at->work;
 	dim3 grid((unsigned)f.parts, (unsigned)(f.c.groups * f.out_tiles * f.in * f.row_tiles));
+	if (!at->arrivals) return false;
 	SLP_LAUNCH((add_products<T, OUT, ROWS, KW>), grid, SLP_BLOCK, 0, at->stream, f, (const T *)at->x,
-	           (const T *)at->y, partial);
-	SLP_LAUNCH(add_parts<T>, (unsigned)((f.weights + WIDE - 1) / WIDE), SLP_BLOCK, 0, at->stream,
-	           (const float *)partial, (T *)at->w, f.parts, f.weights);
+	           (const T *)at->y, partial, (T *)at->w, at->arrivals);
 	return cudaGetLastError() == cudaSuccess;
 }
 

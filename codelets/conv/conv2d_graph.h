@@ -23,6 +23,7 @@ struct slp_conv_graph {
 struct slp_conv_graph_at {
 	const void *x, *w, *b, *y; /* one of them is written, depending on the pass; b NULL: no bias */
 	void *work, *stream;       /* stream: the handle's */
+	unsigned *arrivals;        /* slp_arrivals of the call */
 };
 
 #ifdef __cplusplus

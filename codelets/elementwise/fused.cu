@@ -1,20 +1,25 @@
-/* Expressions of elementwise functions on GPUs. Each thread interprets a step for several elements at a time; a result
- * that only the next step reads stays in registers, others go to shared memory. */
-#include "fused.h"
+/* Expressions of elementwise functions on GPUs. Where NVRTC is, large ones are compiled (fused_source.c, compiled.h). For
+ * others, each thread interprets a step for several elements at a time; a result that only the next step reads stays in
+ * registers, others go to shared memory. */
+#include "compiled.h"
+#include "fused_source.h"
 #include "op.h"
 #include "common/divide.cuh"
 #include "common/lanes.cuh"
 #include "common/operands.h"
 #include "common/scalar.h"
+#include "common/tune.cuh"
 #include "common/wide.cuh"
 
 /* The place of a step's operand: the previous step's result, input i, slot i of shared memory, number i. */
 enum { LAST, INPUT, SLOT = 32, NUMBER = 64 };
-/* How a thread reads an input: with the index of the result, by one access or element by element; along a row, by one
- * access; a single element for all; element by element. */
-enum reading { GAPLESS, GAPLESS_SINGLE, ROW, SPLAT, SINGLE };
 /* Threads of a block if shared memory is too small for more. */
 enum { FEW = 64, SLOTS_OF_MANY = 5 };
+#ifdef SLP_EMULATE
+enum { LARGE = 64, SOURCE = 1 << 14 }; /* elements from which an expression is compiled; bytes of a source */
+#else
+enum { LARGE = 1 << 16, SOURCE = 1 << 14 };
+#endif
 
 struct step {
 	uint8_t code, a, b, keep; /* keep: 1 + the slot that the result goes into, or 0 */
@@ -22,20 +27,18 @@ struct step {
 
 template <class S> struct expression {
 	typedef typename slp_number<S>::type T;
-	static constexpr int W = sizeof(T) == 8 ? 2 : 4; /* elements of a thread */
-	int nsteps, nin, ndim, slots;
-	bool aligned; /* the result, for all elements of a thread at once */
+	static constexpr int W = sizeof(T) == 8 ? 4 : 8; /* elements of a thread */
+	int nsteps, slots;
 	struct step step[SLP_FUSED_STEPS];
-	enum reading how[SLP_FUSED_INPUTS];
 	T number[SLP_FUSED_NUMBERS];
 	const S *in[SLP_FUSED_INPUTS];
 	S *out;
-	int64_t n, dim[SL_MAX_NDIM], stride[SLP_FUSED_INPUTS][SL_MAX_NDIM];
+	struct slp_fused_plan plan;
 	struct slp_quick quick[SL_MAX_NDIM];
 	/* Tells the emulated devices of the tests which pointers are in here. */
 	template <class F> void emu_pointers(F f)
 	{
-		for (int i = 0; i < nin; i++) f(in[i]);
+		for (int i = 0; i < plan.nin; i++) f(in[i]);
 		f(out);
 	}
 };
@@ -68,13 +71,14 @@ template <int W, class T> __device__ inline void evaluate(int code, const T *x_,
 }
 
 /* The index in input i of element e of the result. */
-template <class S> __device__ inline int64_t offset(const expression<S> &p, int i, int64_t e)
+template <class S> __device__ inline int64_t offset(const expression<S> &x, int i, int64_t e)
 {
+	const slp_fused_plan &p = x.plan;
 	int64_t from = 0;
 	if (p.n <= INT32_MAX) { /* divisions take long */
 		uint32_t rest = (uint32_t)e, index;
 		for (int axis = p.ndim - 1; axis > 0; axis--) {
-			rest = slp_divided(rest, p.quick[axis], &index);
+			rest = slp_divided(rest, x.quick[axis], &index);
 			from += (int64_t)index * p.stride[i][axis];
 		}
 		return from + (int64_t)rest * p.stride[i][0];
@@ -90,20 +94,20 @@ template <class S> __device__ inline int64_t offset(const expression<S> &p, int 
 template <int W, class S, class T> __device__ inline void fetch(const expression<S> &p, int i, int64_t e, int n, T *v)
 {
 	const S *in = p.in[i];
-	struct alignas(W * sizeof(S)) several {
+	struct alignas(16) several {
 		S at[W];
 	};
-	enum reading how = p.how[i];
-	if (n == W && (how == GAPLESS || how == ROW)) {
-		several s = *(const several *)(in + (how == GAPLESS ? e : offset(p, i, e)));
+	enum slp_fused_reading how = p.plan.how[i];
+	if (n == W && (how == SLP_FUSED_GAPLESS || how == SLP_FUSED_ROW)) {
+		several s = *(const several *)(in + (how == SLP_FUSED_GAPLESS ? e : offset(p, i, e)));
 #pragma unroll
 		for (int l = 0; l < W; l++) v[l] = (T)s.at[l];
-	} else if (how == SPLAT) {
+	} else if (how == SLP_FUSED_SPLAT) {
 		T one = (T)in[offset(p, i, e)];
 #pragma unroll
 		for (int l = 0; l < W; l++) v[l] = one;
 	} else {
-		bool flat = how == GAPLESS || how == GAPLESS_SINGLE;
+		bool flat = how == SLP_FUSED_GAPLESS || how == SLP_FUSED_GAPLESS_SINGLE;
 #pragma unroll
 		for (int l = 0; l < W; l++)
 			if (l < n) v[l] = (T)in[flat ? e + l : offset(p, i, e + l)];
@@ -130,10 +134,10 @@ __device__ inline void operand(const expression<S> &p, int at, int64_t e, int n,
 
 template <int W, class S, class T> __device__ inline void put(const expression<S> &p, int64_t e, int n, const T *v)
 {
-	struct alignas(W * sizeof(S)) several {
+	struct alignas(16) several {
 		S at[W];
 	} s;
-	if (n == W && p.aligned) {
+	if (n == W && p.plan.aligned) {
 #pragma unroll
 		for (int l = 0; l < W; l++) s.at[l] = v[l];
 		*(several *)(p.out + e) = s;
@@ -150,10 +154,10 @@ template <class S> __global__ void fused_kernel(SLP_IN_PLACE struct expression<S
 	constexpr int W = expression<S>::W;
 	SLP_DYN_SHARED(double, shared);
 	T *slots = (T *)shared + threadIdx.x;
-	SLP_GRID_STRIDE(group, (p.n + W - 1) / W)
+	SLP_GRID_STRIDE(group, (p.plan.n + W - 1) / W)
 	{
 		int64_t e = group * W;
-		int n = p.n - e < W ? (int)(p.n - e) : W;
+		int n = p.plan.n - e < W ? (int)(p.plan.n - e) : W;
 		T last[W] = {0}, a[W] = {0}, b[W] = {0};
 		for (int i = 0; i < p.nsteps; i++) {
 			struct step s = p.step[i];
@@ -169,7 +173,7 @@ template <class S> __global__ void fused_kernel(SLP_IN_PLACE struct expression<S
 }
 
 /* Whether axis i of the result can be merged with the last one of the plan, in all inputs. */
-template <class S> static bool merges(const expression<S> &p, const int64_t step[][SL_MAX_NDIM], int i, int64_t dim)
+static bool merges(const slp_fused_plan &p, const int64_t step[][SL_MAX_NDIM], int i, int64_t dim)
 {
 	if (p.ndim == 0) return false;
 	for (int j = 0; j < p.nin; j++)
@@ -178,7 +182,7 @@ template <class S> static bool merges(const expression<S> &p, const int64_t step
 }
 
 /* The axes of the result, merged where all inputs allow it: one axis if no input is broadcast. */
-template <class S> static void plan(expression<S> *p, const struct slp_kernel *k)
+static void find_axes(slp_fused_plan *p, const struct slp_kernel *k)
 {
 	sl_shape out = k->out[0].type.shape;
 	int64_t step[SLP_FUSED_INPUTS][SL_MAX_NDIM];
@@ -191,6 +195,34 @@ template <class S> static void plan(expression<S> *p, const struct slp_kernel *k
 		for (int j = 0; j < k->nin; j++) p->stride[j][p->ndim - 1] = step[j][i];
 	}
 	for (int j = 0; p->ndim == 0 && j < k->nin; j++) p->stride[j][0] = 0;
+}
+
+/* How input i is read, in groups of `width` elements. */
+static enum slp_fused_reading reading_of(const slp_fused_plan &p, int i, const void *in, int width)
+{
+	bool flat = true, rows = true;
+	int64_t gapless = 1, step = p.ndim ? p.stride[i][p.ndim - 1] : 0;
+	for (int axis = p.ndim - 1; axis >= 0; axis--) {
+		flat = flat && p.stride[i][axis] == gapless;
+		rows = rows && (axis == p.ndim - 1 || p.stride[i][axis] % width == 0);
+		gapless *= p.dim[axis];
+	}
+	if (p.ndim == 0) return SLP_FUSED_SPLAT;
+	if (flat) return slp_is_wide(in) && p.aligned ? SLP_FUSED_GAPLESS : SLP_FUSED_GAPLESS_SINGLE;
+	if (step == 0 && (p.ndim == 1 || p.dim[p.ndim - 1] % width == 0)) return SLP_FUSED_SPLAT;
+	return step == 1 && slp_is_wide(in) && rows && p.dim[p.ndim - 1] % width == 0 ? SLP_FUSED_ROW
+	                                                                              : SLP_FUSED_SINGLE;
+}
+
+/* Each thread computes `width` elements at once, of 16 bytes or a multiple. */
+static void plan_of(slp_fused_plan *p, const struct slp_kernel *k, int64_t n, int width)
+{
+	p->dtype = k->out[0].type.dtype;
+	p->nin = k->nin;
+	p->n = n;
+	p->aligned = slp_is_wide(k->out[0].ptr);
+	find_axes(p, k);
+	for (int i = 0; i < k->nin; i++) p->how[i] = reading_of(*p, i, k->in[i].ptr, width);
 }
 
 /* The last step that reads value v of fused.h; -1: none. */
@@ -227,43 +259,45 @@ template <class S> static void arrange(expression<S> *p, const slp_fused_attrs *
 	}
 }
 
-/* How input i is read, in elements of W. */
-template <class S> static enum reading reading_of(const expression<S> &p, int i)
-{
-	constexpr int W = expression<S>::W;
-	bool aligned = (uintptr_t)p.in[i] % (W * sizeof(S)) == 0, flat = true, rows = true;
-	int64_t gapless = 1, step = p.ndim ? p.stride[i][p.ndim - 1] : 0;
-	for (int axis = p.ndim - 1; axis >= 0; axis--) {
-		flat = flat && p.stride[i][axis] == gapless;
-		rows = rows && (axis == p.ndim - 1 || p.stride[i][axis] % W == 0);
-		gapless *= p.dim[axis];
-	}
-	if (p.ndim == 0) return SPLAT;
-	if (flat) return aligned && p.aligned ? GAPLESS : GAPLESS_SINGLE;
-	if (step == 0 && (p.ndim == 1 || p.dim[p.ndim - 1] % W == 0)) return SPLAT;
-	return step == 1 && aligned && rows && p.dim[p.ndim - 1] % W == 0 ? ROW : SINGLE;
-}
-
 template <class S> static void launch(const struct slp_kernel *k, int64_t n)
 {
 	typedef typename slp_number<S>::type T;
 	constexpr int W = expression<S>::W;
 	const slp_fused_attrs *f = (const slp_fused_attrs *)k->attrs;
-	expression<S> p;
+	expression<S> p = {};
 	p.nsteps = slp_fused_count(f);
-	p.nin = k->nin;
-	p.n = n;
 	p.out = (S *)k->out[0].ptr;
-	p.aligned = (uintptr_t)p.out % (W * sizeof(S)) == 0;
 	for (int i = 0; i < SLP_FUSED_NUMBERS; i++) p.number[i] = (T)f->number[i];
 	for (int i = 0; i < k->nin; i++) p.in[i] = (const S *)k->in[i].ptr;
 	arrange(&p, f);
-	plan(&p, k);
-	for (int i = 0; i < p.ndim; i++) p.quick[i] = slp_divisor<uint32_t>::of(p.dim[i] <= INT32_MAX ? p.dim[i] : 1);
-	for (int i = 0; i < k->nin; i++) p.how[i] = reading_of(p, i);
+	plan_of(&p.plan, k, n, W);
+	for (int i = 0; i < p.plan.ndim; i++)
+		p.quick[i] = slp_divisor<uint32_t>::of(p.plan.dim[i] <= INT32_MAX ? p.plan.dim[i] : 1);
 	unsigned threads = p.slots > SLOTS_OF_MANY ? (unsigned)FEW : (unsigned)SLP_BLOCK;
 	SLP_LAUNCH(fused_kernel<S>, slp_grid((n + W - 1) / W * SLP_BLOCK / threads), threads,
 	           p.slots * W * threads * sizeof(T), k->stream, p);
+}
+
+/* Whether the expression is compiled, and queued. */
+static bool launch_compiled(const struct slp_kernel *k, int64_t n)
+{
+	const slp_fused_attrs *f = (const slp_fused_attrs *)k->attrs;
+	int width = slp_fused_width(k->out[0].type.dtype);
+	char source[SOURCE];
+	slp_fused_plan p = {};
+	if (n < LARGE || !slp_compiled_wanted()) return false;
+	plan_of(&p, k, n, width);
+	if (!slp_fused_source(f, &p, source, sizeof source)) return false;
+	const void *kernel = slp_compiled_kernel(source, slp_fused_headers, slp_is_plain_run(k));
+	if (!kernel) return false;
+	slp_fused_call call = {};
+	for (int i = 0; i < k->nin; i++) call.in[i] = k->in[i].ptr;
+	memcpy(call.number, f->number, sizeof call.number);
+	call.out = k->out[0].ptr;
+	call.n = n;
+	slp_compiled_launch(kernel, slp_grid((n + width - 1) / width), SLP_BLOCK, k->stream, &call, sizeof call,
+	                    SLP_FUSED_POINTERS);
+	return true;
 }
 
 extern "C" enum sl_status slp_cuda_fused(const struct slp_kernel *k)
@@ -274,6 +308,7 @@ extern "C" enum sl_status slp_cuda_fused(const struct slp_kernel *k)
 	for (int i = 0; i < slp_fused_count(f); i++)
 		if (slp_fused_step_at(f, i).own)
 			return slp_kernel_fail(k, SL_EUNSUPPORTED, "step %d runs on CPUs only", i);
-	slp_with_float(k->out[0].type.dtype, [&](auto zero) { launch<decltype(zero)>(k, n); });
+	if (!launch_compiled(k, n))
+		slp_with_float(k->out[0].type.dtype, [&](auto zero) { launch<decltype(zero)>(k, n); });
 	return slp_launched(k);
 }

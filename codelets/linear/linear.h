@@ -18,6 +18,7 @@ struct slp_linear_grad_attrs {
 	double lr, rescale, weight_decay;
 	bool tw, data;  /* data: the gradient with respect to x is computed */
 	int activation; /* whose gradient dy goes through first */
+	bool wide;      /* of linear_grad: db is float32 beside half types */
 };
 
 /* y (rows, units) = x (rows, inputs) · w; axes of x before the last are collapsed. */

@@ -18,6 +18,7 @@ static const struct slp_attr grad_attr_table[] = {
         ATTR(SLP_ATTR, tw, SLP_BOOL, "w is (units, inputs)"),
         ATTR(SLP_ATTR, data, SLP_BOOL, "compute dx"),
         ATTR(SLP_ATTR, activation, SLP_INT, "enum sl_activation whose gradient is applied to dy"),
+        ATTR(SLP_ATTR, wide, SLP_BOOL, "db is float32 beside half types"),
         {0},
 };
 static const struct slp_attr sgd_attr_table[] = {
@@ -81,7 +82,8 @@ static enum sl_status infer(struct slp_infer *c)
 	if (!a->data) c->out[at.dx].shape = SL_SHAPE(0);
 	if (at.dw < 0) return SL_OK;
 	c->out[at.dw] = c->in[at.w];
-	c->out[at.db] = (struct slp_type){c->in[0].dtype, SL_SHAPE(units)};
+	enum sl_dtype dtype = a->wide ? slp_promoted(c->in[0].dtype) : c->in[0].dtype;
+	c->out[at.db] = (struct slp_type){dtype, SL_SHAPE(units)};
 	return c->op == &slp_op_linear_grad_add ? check_sums(c) : SL_OK;
 }
 
@@ -349,7 +351,9 @@ const struct sl_op slp_op_linear_grad = {
         .nout = 3,
         .attr_table = grad_attr_table,
         .rows = SLP_ROWS(SLP_ROW(SLP_FLOATS, cpu, slp_cuda_linear_grad), SLP_BF16_ROW(slp_linear_grad_bf16),
-                         SLP_HALF_ROWS(slp_cuda_linear_grad)),
+                         SLP_HALF_ROWS(slp_cuda_linear_grad),
+                         SLP_ROW(SLP_DTYPE(SL_BFLOAT16) | SLP_F32, NULL, slp_cuda_linear_grad),
+                         SLP_ROW(SLP_DTYPE(SL_FLOAT16) | SLP_F32, NULL, slp_cuda_linear_grad)),
         COMMON,
 };
 

@@ -45,11 +45,11 @@ template <class S, class T> static __device__ inline T take_back(S *g, T d, cons
 /* The use of a column's sum: to = alpha sum + beta to. */
 template <class S> struct target {
 	typedef typename slp_number<S>::type T;
-	S *to;
+	slp_vector<T> to; /* may be float32 beside half types */
 	double alpha, beta;
 	__device__ void put(int64_t j, double sum) const
 	{
-		to[j] = (T)(alpha * sum + (beta == 0 ? 0 : beta * (T)to[j]));
+		to.set(j, (T)(alpha * sum + (beta == 0 ? 0 : beta * to[j])));
 	}
 	template <class F> void emu_pointers(F f)
 	{
@@ -108,16 +108,18 @@ struct operands {
 	double alpha, beta;           /* to = alpha gradient + beta to */
 };
 
-template <class T> static enum sl_status run(const struct slp_kernel *k, const operands &o, T *to_w, T *to_b)
+template <class T> static enum sl_status run(const struct slp_kernel *k, const operands &o, const struct slp_view *to)
 {
 	const slp_linear_grad_attrs *a = (const slp_linear_grad_attrs *)k->attrs;
+	T *to_w = (T *)to[o.to_w].ptr;
+	target<T> to_b = {slp_vector<typename slp_number<T>::type>::of(&to[o.to_b]), o.alpha, o.beta};
 	const T *w = (const T *)k->in[o.w].ptr, *x = (const T *)k->in[o.x].ptr, *dy = (const T *)k->in[o.dy].ptr;
 	struct slp_linear_size z = slp_linear_size_of(k->in[o.x].type.shape, k->in[o.w].type.shape, a->tw);
 	const T *v = a->activation ? (const T *)k->in[o.dy + 1].ptr : NULL;
 	T *g = a->activation ? (T *)k->scratch : (T *)dy;
 	int64_t in = z.inputs, out = z.units, rows = z.rows;
 	double *partial = (double *)((char *)k->scratch + slp_linear_parts_at(a, &k->in[o.dy].type));
-	enum sl_status s = sum_columns<T>(k, dy, v, g, partial, z, a->activation, {to_b, o.alpha, o.beta});
+	enum sl_status s = sum_columns<T>(k, dy, v, g, partial, z, a->activation, to_b);
 	struct slp_cuda_gemm data = slp_cuda_gemm_of(false, !a->tw, rows, in, out);
 	struct slp_cuda_gemm weights = slp_cuda_gemm_of(true, false, a->tw ? out : in, a->tw ? in : out, rows);
 	weights.beta = o.beta;
@@ -132,7 +134,7 @@ static enum sl_status gradients(const struct slp_kernel *k, const operands &o, c
 	enum sl_status s = SL_EINTERNAL;
 	slp_with_float(k->in[0].type.dtype, [&](auto zero) {
 		typedef decltype(zero) T;
-		s = run<T>(k, o, (T *)to[o.to_w].ptr, (T *)to[o.to_b].ptr);
+		s = run<T>(k, o, to);
 	});
 	return s;
 }

@@ -17,7 +17,7 @@ static const struct slp_attr attr_table[] = {
 /* ---- rules ------------------------------------------------------------------------------------------------------ */
 
 /* Inputs [first, end) are vectors with an element for each of the last axis of x. */
-static enum sl_status check(const struct slp_infer *c, const struct slp_type *x, int first, int end)
+enum sl_status slp_layer_norm_check(const struct slp_infer *c, const struct slp_type *x, int first, int end)
 {
 	if (!slp_is_float(x->dtype))
 		return slp_reject(c, SL_EDTYPE, "x is %s, float32 or float64 needed", sl_dtype_name(x->dtype));
@@ -43,24 +43,37 @@ static sl_shape without_last(sl_shape s)
 	return s;
 }
 
+enum sl_status slp_layer_norm_set_eps(const struct slp_infer *c, struct slp_layer_norm_attrs *a)
+{
+	a->eps = slp_or(a->eps, 1e-5);
+	if (a->eps >= 0 && isfinite(a->eps)) return SL_OK;
+	return slp_reject(c, SL_EINVAL, "eps is %g, a finite number needed, not below 0", a->eps);
+}
+
 static enum sl_status infer_forward(struct slp_infer *c)
 {
-	struct slp_layer_norm_attrs *a = c->attrs;
-	enum sl_status status = check(c, &c->in[0], 1, 3);
+	enum sl_status status = slp_layer_norm_check(c, &c->in[0], 1, 3);
+	if (status == SL_OK) status = slp_layer_norm_set_eps(c, c->attrs);
 	if (status) return status;
-	a->eps = slp_or(a->eps, 1e-5);
-	if (!(a->eps >= 0 && isfinite(a->eps)))
-		return slp_reject(c, SL_EINVAL, "eps is %g, a finite number needed, not below 0", a->eps);
 	c->out[0] = c->in[0];
 	c->out[1] = c->out[2] = (struct slp_type){slp_promoted(c->in[0].dtype), without_last(c->in[0].shape)};
 	return SL_OK;
 }
 
+/* The gradient of rows of float32 may be in a half type, as autocast makes it: dy, and what is added to dx. */
 static enum sl_status infer_grad(struct slp_infer *c)
 {
+	struct slp_type in[6];
+	struct slp_infer all = *c;
 	const struct slp_type *x = &c->in[1];
-	enum sl_status status = check(c, x, 2, 3);
+	memcpy(in, c->in, (size_t)c->nin * sizeof *in);
+	for (int i = 0; i < c->nin; i += 5)
+		if (x->dtype == SL_FLOAT32) in[i].dtype = slp_promoted(in[i].dtype);
+	all.in = in;
+	enum sl_status status = slp_layer_norm_check(&all, x, 2, 3);
 	if (status) return status;
+	if (c->nin > 5 && !sl_shape_equal(c->in[5].shape, x->shape))
+		return slp_reject(c, SL_ESHAPE, "what is added to dx must have the shape of x");
 	if (!sl_shape_equal(c->in[0].shape, x->shape)) return slp_reject(c, SL_ESHAPE, "dy must have the shape of x");
 	for (int i = 3; i < 5; i++)
 		if (!sl_shape_equal(c->in[i].shape, without_last(x->shape)))
@@ -90,7 +103,7 @@ static size_t scratch_grad(const struct slp_infer *c)
 
 /* ---- reference -------------------------------------------------------------------------------------------------- */
 
-static enum sl_status ref_forward(const struct slp_kernel *k)
+enum sl_status slp_layer_norm_ref(const struct slp_kernel *k)
 {
 	const struct slp_layer_norm_attrs *a = k->attrs;
 	const struct slp_view *x = &k->in[0];
@@ -115,7 +128,7 @@ static enum sl_status ref_forward(const struct slp_kernel *k)
 }
 
 /* With h = (x - mean) invstd and d = dy gamma:  dgamma = Σ dy h and dbeta = Σ dy over the rows;
- * dx = invstd (d - mean(d) - h mean(d h)), means over the row. */
+ * dx = invstd (d - mean(d) - h mean(d h)), means over the row, plus what is added. */
 static void ref_grad_row(const struct slp_kernel *k, int64_t r, int64_t n)
 {
 	double mean = slp_get(&k->in[3], r), invstd = slp_get(&k->in[4], r), sum = 0, product = 0;
@@ -127,7 +140,8 @@ static void ref_grad_row(const struct slp_kernel *k, int64_t r, int64_t n)
 	for (int64_t i = 0; i < n; i++) {
 		double h = (slp_get(&k->in[1], r * n + i) - mean) * invstd;
 		double d = slp_get(&k->in[0], r * n + i) * slp_get(&k->in[2], i);
-		slp_set(&k->out[0], r * n + i, invstd * (d - sum - h * product));
+		double dx = invstd * (d - sum - h * product);
+		slp_set(&k->out[0], r * n + i, k->nin > 5 ? dx + slp_get(&k->in[5], r * n + i) : dx);
 	}
 }
 
@@ -159,7 +173,7 @@ struct job {
 	const float *beta;
 	float *y, *out_mean, *out_invstd;
 	/* backward */
-	const float *dy, *mean, *invstd;
+	const float *dy, *mean, *invstd, *more; /* more: added to dx; NULL: nothing */
 	float *dx, *dgamma, *dbeta;
 	double *sums; /* [part][2][n]: of dy h and of dy */
 };
@@ -198,6 +212,7 @@ SLP_VFN void grad_row(const struct job *j, int64_t r)
 	float a = (float)(sum / (double)n), b = (float)(product / (double)n * invstd * invstd);
 	SLP_INDEPENDENT
 	for (int64_t i = 0; i < n; i++) dx[i] = invstd * (dy[i] * gamma[i] - a - b * (x[i] - mean));
+	for (int64_t i = 0; j->more && i < n; i++) dx[i] += j->more[r * n + i];
 }
 
 /* The number of rows that are added in single precision before they join the sums of their part. */
@@ -252,7 +267,7 @@ static SLP_CLONES void join_parts(void *arg, int64_t begin, int64_t end)
 	}
 }
 
-static enum sl_status cpu_forward(const struct slp_kernel *k)
+enum sl_status slp_layer_norm_cpu(const struct slp_kernel *k)
 {
 	const struct slp_layer_norm_attrs *a = k->attrs;
 	struct job j = {.s = slp_layer_rows_of(k->in[0].type.shape),
@@ -275,6 +290,7 @@ static enum sl_status cpu_grad(const struct slp_kernel *k)
 	                .dy = k->in[0].ptr,
 	                .mean = k->in[3].ptr,
 	                .invstd = k->in[4].ptr,
+	                .more = k->nin > 5 ? k->in[5].ptr : NULL,
 	                .dx = k->out[0].ptr,
 	                .dgamma = k->out[1].ptr,
 	                .dbeta = k->out[2].ptr,
@@ -325,7 +341,7 @@ sl_tensor *sl_layer_norm_at(const char *at, sl_tensor *x, sl_tensor *gamma, sl_t
                             struct sl_layer_norm_opts opts)
 {
 	if (!SLP_OPTIONS(sl_layer_norm_opts, at, "sl_layer_norm", &opts)) return NULL;
-	struct slp_layer_norm_attrs attrs = {opts.eps};
+	struct slp_layer_norm_attrs attrs = {.eps = opts.eps};
 	return slp_apply1(at, &slp_op_layer_norm, &attrs, 3, (sl_tensor *[]){x, gamma, beta});
 }
 
@@ -345,20 +361,22 @@ const struct sl_op slp_op_layer_norm = {
         .attr_table = attr_table,
         .attrs_size = sizeof(struct slp_layer_norm_attrs),
         .saves = SLP_IN(0) | SLP_IN(1) | SLP_OUT(1) | SLP_OUT(2),
-        .rows = ROWS(ref_forward, cpu_forward, slp_cuda_layer_norm),
+        .rows = ROWS(slp_layer_norm_ref, slp_layer_norm_cpu, slp_cuda_layer_norm),
         .infer = infer_forward,
         .flops = flops_forward,
         .grad = grad,
         .again = again,
-        .ref = ref_forward,
+        .ref = slp_layer_norm_ref,
 };
 
 const struct sl_op slp_op_layer_norm_grad = {
         .name = "layer_norm_grad",
-        .doc = "gradient of layer_norm with respect to x, gamma and beta",
-        .args = "dy x gamma mean invstd",
-        SLP_NIN(5),
+        .doc = "gradient of layer_norm with respect to x, gamma and beta; another one is added to that of x",
+        .args = "dy x gamma mean invstd more",
+        .nin_min = 5,
+        .nin_max = 6,
         .nout = 3,
+        .declines = true,
         .rows = ROWS(ref_grad, cpu_grad, slp_cuda_layer_norm_grad),
         .infer = infer_grad,
         .flops = flops_grad,

@@ -2,10 +2,11 @@
 #ifndef SLP_LAYER_NORM_H
 #define SLP_LAYER_NORM_H
 
-#include "starling/tensor.h"
+#include "op.h"
 
 struct slp_layer_norm_attrs {
 	double eps;
+	int dtype; /* of layer_norm_sum: the type of y; 0: that of x */
 };
 
 /* The tensor as rows of n elements, and the parts in which rows are summed for gamma and beta: the shape alone decides
@@ -26,5 +27,13 @@ static inline struct slp_layer_rows slp_layer_rows_of(sl_shape x)
 
 /* The first row of a part; a macro, because GPUs use it, too. */
 #define SLP_LAYER_PART(s, part) ((s).rows * (part) / (s).parts)
+
+#ifndef __CUDACC__
+/* layer_norm.c: the kernels of layer_norm, and the rule for x and the vectors [first, end) beside it. */
+enum sl_status slp_layer_norm_cpu(const struct slp_kernel *k);
+enum sl_status slp_layer_norm_ref(const struct slp_kernel *k);
+enum sl_status slp_layer_norm_check(const struct slp_infer *c, const struct slp_type *x, int first, int end);
+enum sl_status slp_layer_norm_set_eps(const struct slp_infer *c, struct slp_layer_norm_attrs *a);
+#endif
 
 #endif

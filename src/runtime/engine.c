@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiled.h"
 #include "config.h"
 #include "number.h"
 #include "runtime/budget.h"
@@ -154,6 +155,7 @@ static enum sl_status start(const char *at, const struct sl_config *given)
 	slp_priority_start(settings.priorities);
 	slp_engine.cudnn_graph = settings.cudnn_graph;
 	slp_tune_start(settings.autotune);
+	slp_compiled_start(settings.compile);
 	slp_report_begin();
 	slp_simulate_memory();
 	slp_fxt_start();

@@ -11,6 +11,7 @@ struct slp_settings {
 	double deadline; /* in seconds; 0: none */
 	bool deadline_is_error, nan, priorities, cudnn_graph;
 	int autotune;
+	bool compile;        /* kernels at run time */
 	bool grows;          /* SL_RUNAHEAD_BYTES is not set */
 	bool places;         /* no policy is named, and there are GPUs: tasks on `auto` are placed (device/auto.h) */
 	long long fuzz_seed; /* -1: of the clock */

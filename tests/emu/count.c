@@ -59,6 +59,11 @@ void emu_count_way(int way)
 	__atomic_fetch_add(&counts.ways[way], 1, __ATOMIC_RELAXED);
 }
 
+void emu_count_compiled(void)
+{
+	__atomic_fetch_add(&counts.compiled, 1, __ATOMIC_RELAXED);
+}
+
 void emu_way_takes(int way, double us)
 {
 	way_us[way] = us;

@@ -71,7 +71,8 @@ template <class T, class C = T, class Sum = T> struct product {
 	Sum alpha, beta;
 	const T *a, *b;
 	C *c;
-	double us = 4; /* it seems to take */
+	double us = 4;        /* it seems to take */
+	const C *bias = NULL; /* added to each column */
 
 	/* Sums are of double precision, but those of half types float32, as tensor cores have them. */
 	typedef typename std::conditional<std::is_same<T, Sum>::value, double, float>::type wide;
@@ -85,7 +86,8 @@ template <class T, class C = T, class Sum = T> struct product {
 					sum += (wide)x[ta ? l + (size_t)i * lda : i + (size_t)l * lda] *
 					       (wide)y[tb ? j + (size_t)l * ldb : l + (size_t)j * ldb];
 				C &to = z[i + (size_t)j * ldc];
-				to = (C)((Sum)(alpha * sum) + (beta != 0 ? beta * (Sum)to : 0));
+				Sum more = (beta != 0 ? beta * (Sum)to : 0) + (bias ? (Sum)bias[i] : 0);
+				to = (C)((Sum)(alpha * sum) + more);
 			}
 	}
 	static void run(void *arg)
@@ -118,6 +120,7 @@ template <class T, class C, class Sum> static cublasStatus_t queue(cublasHandle_
 	p.a = (const T *)emu_argument(p.a, "cuBLAS");
 	p.b = (const T *)emu_argument(p.b, "cuBLAS");
 	p.c = (C *)emu_argument(p.c, "cuBLAS");
+	if (p.bias) p.bias = (const C *)emu_argument(p.bias, "cublasLt: a bias");
 	int math = handle->math & ~CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
 	if (sizeof(T) == sizeof(float) && math == CUBLAS_TF32_TENSOR_OP_MATH) emu_count_tf32(device);
 	if (sizeof(T) == 2) emu_count_half(device);
@@ -206,6 +209,8 @@ struct described {
 	cublasComputeType_t compute;
 	cudaDataType_t scale;
 	int32_t op[2]; /* of a, of b */
+	int32_t epilogue;
+	const void *bias;
 };
 struct laid_out {
 	cudaDataType_t type;
@@ -242,7 +247,7 @@ LT_OBJECT(MatmulPreference, preferred)
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *to, cublasComputeType_t compute, cudaDataType_t scale)
 {
 	*to = new cublasLtMatmulDescOpaque_t{};
-	*of(*to) = {compute, scale, {CUBLAS_OP_N, CUBLAS_OP_N}};
+	*of(*to) = {compute, scale, {CUBLAS_OP_N, CUBLAS_OP_N}, CUBLASLT_EPILOGUE_DEFAULT, NULL};
 	return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -273,6 +278,8 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d, cublasLtMa
 {
 	if (name == CUBLASLT_MATMUL_DESC_TRANSA) return set(&of(d)->op[0], value, bytes);
 	if (name == CUBLASLT_MATMUL_DESC_TRANSB) return set(&of(d)->op[1], value, bytes);
+	if (name == CUBLASLT_MATMUL_DESC_EPILOGUE) return set(&of(d)->epilogue, value, bytes);
+	if (name == CUBLASLT_MATMUL_DESC_BIAS_POINTER) return set(&of(d)->bias, value, bytes);
 	return CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
@@ -340,6 +347,11 @@ static cublasStatus_t queue_lt(cublasHandle_t h, cublasLtMatmulDesc_t what, cons
 	        ta,           tb,           (int)m,   (int)n,   (int)k,   (int)x.ld,           (int)y.ld,
 	        (int)z.ld,    z.count,      x.stride, y.stride, z.stride, *(const Sum *)alpha, *(const Sum *)beta,
 	        (const T *)a, (const T *)b, (C *)c,   us};
+	int32_t epilogue = of(what)->epilogue;
+	if (epilogue != CUBLASLT_EPILOGUE_DEFAULT && epilogue != CUBLASLT_EPILOGUE_BIAS)
+		return CUBLAS_STATUS_NOT_SUPPORTED;
+	if (epilogue == CUBLASLT_EPILOGUE_BIAS && !of(what)->bias) return CUBLAS_STATUS_INVALID_VALUE;
+	if (epilogue == CUBLASLT_EPILOGUE_BIAS) p.bias = (const C *)of(what)->bias;
 	return queue(h, p);
 }
 

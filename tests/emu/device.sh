@@ -13,6 +13,7 @@ tests/emu/test_halves
 tests/emu/test_kernels
 tests/emu/test_last
 tests/emu/test_lt
+tests/emu/test_compiled
 STARPU_NCPU=0 SL_EMU_DEVICES=1 tests/emu/test_cache
 tests/emu/test_parallel
 tests/emu/test_state_device

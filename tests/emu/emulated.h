@@ -63,6 +63,7 @@ struct emu_counts {
 	uint64_t last[EMU_MAX_DEVICES];  /* of the kernels: convolutions with channels last */
 	uint64_t half[EMU_MAX_DEVICES];  /* of the kernels: products of libraries in half types, on tensor cores */
 	uint64_t fused[EMU_MAX_DEVICES]; /* of the kernels, or recorded: operation graphs of cuDNN */
+	uint64_t compiled;               /* sources that NVRTC compiled */
 	uint64_t ways[EMU_WAYS];         /* of the kernels, or recorded: what cuDNN was asked for, on any device */
 	uint64_t allocations[EMU_MAX_DEVICES], refused[EMU_MAX_DEVICES]; /* refused: out of memory */
 	size_t used[EMU_MAX_DEVICES], peak[EMU_MAX_DEVICES];             /* bytes */
@@ -76,6 +77,7 @@ struct emu_counts {
 };
 
 void emu_count_way(int way);
+void emu_count_compiled(void);
 /* How long it takes: for tests; 0: as it was. */
 void emu_way_takes(int way, double us);
 double emu_way_us(int way, double otherwise);

@@ -36,6 +36,7 @@ emu_programs = \
 	tests/emu/lenet \
 	tests/emu/sl-info \
 	tests/emu/test_cache \
+	tests/emu/test_compiled \
 	tests/emu/test_convolutions \
 	tests/emu/test_counts \
 	tests/emu/test_device \
@@ -65,7 +66,7 @@ endif
 if EMULATION
 emulation = yes
 emulated = $(emu_programs) tests/emu/libnccl.la $(emu_library)
-tests/emu/device.$(log): tests/emu/test_cache tests/emu/test_convolutions tests/emu/test_counts tests/emu/test_device tests/emu/test_edges tests/emu/test_halves tests/emu/test_kernels tests/emu/test_last tests/emu/test_lt tests/emu/test_parallel tests/emu/test_state_device tests/emu/test_threads tests/emu/test_waits
+tests/emu/device.$(log): tests/emu/test_cache tests/emu/test_compiled tests/emu/test_convolutions tests/emu/test_counts tests/emu/test_device tests/emu/test_edges tests/emu/test_halves tests/emu/test_kernels tests/emu/test_last tests/emu/test_lt tests/emu/test_parallel tests/emu/test_state_device tests/emu/test_threads tests/emu/test_waits
 tests/emu/device-long.$(log): tests/emu/test_convolutions tests/emu/test_halves tests/emu/test_parallel tests/emu/test_waits
 tests/emu/dist.$(log): tests/emu/dist tests/emu/libnccl.la tools/sl-launch
 tests/emu/dist-long.$(log): tests/emu/dist tests/emu/libnccl.la tools/sl-launch
@@ -113,6 +114,7 @@ tests_emu_libgpu_la_SOURCES = \
 	tests/emu/internal.h \
 	tests/emu/kernels.c \
 	tests/emu/memory.c \
+	tests/emu/nvrtc.cc \
 	tests/emu/races.cc \
 	tests/emu/stream.c
 
@@ -278,6 +280,11 @@ tests_emu_test_limit_LDFLAGS = $(emu_ldflags)
 tests_emu_test_limit_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
 EXTRA_tests_emu_test_limit_DEPENDENCIES = $(emu_stubs)
 
+tests_emu_test_compiled_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/tests -I$(top_srcdir)/codelets
+tests_emu_test_compiled_SOURCES = tests/emu/test_compiled.c
+tests_emu_test_compiled_LDFLAGS = $(emu_ldflags)
+tests_emu_test_compiled_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
+EXTRA_tests_emu_test_compiled_DEPENDENCIES = $(emu_stubs)
 tests_emu_test_lt_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/tests
 tests_emu_test_lt_SOURCES = tests/emu/test_lt.c
 tests_emu_test_lt_LDFLAGS = $(emu_ldflags)

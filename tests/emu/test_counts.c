@@ -1,5 +1,6 @@
-/* Kernels of whole steps on an emulated GPU: how many there are, with limits, by name; in a build with EMU_RACES, which
- * counts bytes, also that no launch of few threads has much to do, and what each kernel accesses beside the least. */
+/* Kernels of whole steps on an emulated GPU: how many there are, with limits, by name, and the losses of a CPU; in a build
+ * with EMU_RACES, which counts bytes, also that no launch of few threads has much to do, and what each kernel accesses
+ * beside the least. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>
@@ -100,46 +101,59 @@ static void check_kernels(const struct course *c)
 	CHECK_SAYING(all <= c->most, "%s: %d kernels a step, more than %d", c->name, all, c->most);
 }
 
-static void count(const struct course *c)
+/* Trains on a device; the loss of the last step. */
+static double train(const struct course *c, sl_device device, void (*at_end)(const struct course *))
 {
-	setenv("SL_CHANNELS_LAST", c->network == resnet18 ? "8" : "32", 1); /* as with all its channels */
-	slp_begin((struct sl_config){.gpus = 1, .tf32 = SL_TF32_CONV, .seed = 1});
-	CHECK_OK(sl_device_default(sl_gpu(0)));
+	double last = NAN;
+	CHECK_OK(sl_device_default(device));
+	sl_seed(1);
 	sl_block *net = c->network();
 	CHECK_OK(sl_initialize(net, .init = sl_normal_init(0.1)));
 	sl_trainer *trainer = sl_trainer_new(net, sl_adamw(.lr = 0.001));
 	sl_step *step = sl_step_compile(net, loss, trainer);
 	SL_SCOPE {
-		sl_tensor *x, *y;
+		sl_tensor *x, *y, *l = NULL;
 		make_batch(c, &x, &y);
 		for (int i = 0; i < STEPS; i++) {
 			CHECK_OK(sl_wait_all());
 			emu_counts_reset();
 			emu_kernels_reset();
-			SL_AUTOCAST(c->type) CHECK(sl_step_run(step, x, y, NULL));
+			SL_AUTOCAST(c->type) l = sl_step_run(step, x, y, NULL);
+			CHECK(l);
 		}
-		check_kernels(c);
+		if (at_end) at_end(c);
+		last = sl_item(sl_mean(l));
 	}
 	sl_step_free(step);
 	sl_trainer_free(trainer);
 	sl_block_free(net);
+	return last;
+}
+
+static void count(const struct course *c)
+{
+	setenv("SL_CHANNELS_LAST", c->network == resnet18 ? "8" : "32", 1); /* as with all its channels */
+	slp_begin((struct sl_config){.gpus = 1, .tf32 = SL_TF32_CONV, .seed = 1});
+	double gpu = train(c, sl_gpu(0), check_kernels), cpu = train(c, sl_cpu(-1), NULL);
+	double tolerance = c->type == SL_FLOAT32 ? 1e-4 : 3e-2;
+	CHECK_SAYING(fabs(gpu - cpu) <= tolerance * fabs(cpu), "%s: loss %.7g, on a CPU %.7g", c->name, gpu, cpu);
 	slp_end_well();
 }
 
 static void test_lenet(void)
 {
-	count(&(struct course){"LeNet", lenet, SL_FLOAT32, 28, 25});
+	count(&(struct course){"LeNet", lenet, SL_FLOAT32, 28, 23});
 }
 
 static void test_resnet18(void)
 {
-	count(&(struct course){"ResNet-18, bfloat16", resnet18, SL_BFLOAT16, 16, 200});
+	count(&(struct course){"ResNet-18, bfloat16", resnet18, SL_BFLOAT16, 16, 196});
 }
 
 static void test_gpt(void)
 {
-	count(&(struct course){"GPT, 4 layers", gpt, SL_FLOAT32, -8, 192});
-	count(&(struct course){"GPT, 4 layers, bfloat16", gpt, SL_BFLOAT16, -8, 270});
+	count(&(struct course){"GPT, 4 layers", gpt, SL_FLOAT32, -8, 107});
+	count(&(struct course){"GPT, 4 layers, bfloat16", gpt, SL_BFLOAT16, -8, 131});
 }
 
 static const struct slp_test tests[] = {{"LeNet", test_lenet}, {"ResNet-18", test_resnet18}, {"GPT", test_gpt}, {0}};

@@ -9,6 +9,7 @@
 #include "graph/pass/pass.h"
 #include "op_inner.h"
 #include "op_list/linear.h"
+#include "op_list/move.h"
 #include "op_list/optim.h"
 #include "op_list/reduce.h"
 #include "starling/graph.h"
@@ -16,7 +17,8 @@
 
 struct layer {
 	int dw, db, dx, slope; /* nodes; -1: none */
-	bool tw;
+	bool tw, reshaped;     /* reshaped: a reshape is between the slope and these */
+	bool wide;             /* db is a sum in float32 of dy in a half type */
 	struct slp_value x, w, dy, v;
 	int activation; /* of slope */
 	int first;      /* of the nodes, by position */
@@ -78,19 +80,32 @@ static bool find_w(const sl_graph *g, const struct slp_users *u, struct layer *l
 	return false;
 }
 
-/* Whether dy is NAME_grad(d, v), and only these three nodes read it. */
+/* Whether dy is NAME_grad(d, v), and only these three nodes read it; on GPUs, where that saves a kernel, also if the
+ * gradient has more axes. */
 static void find_slope(const sl_graph *g, const struct slp_users *u, struct layer *l)
 {
-	const struct slp_gnode *n = &g->nodes[l->dy.node];
-	if (slp_users_count(u, l->dy) != 2 + (l->dx >= 0)) return;
+	struct slp_value dy = l->dy;
+	if (slp_users_count(u, dy) != 2 + (l->dx >= 0)) return;
+	const struct slp_gnode *reshape = slp_layout_on_gpu(g) ? slp_value_op(g, dy, &slp_op_reshape) : NULL;
+	if (reshape && slp_users_count(u, reshape->in[0]) == 1) dy = reshape->in[0];
+	const struct slp_gnode *n = &g->nodes[dy.node];
 	for (int i = SL_IDENTITY + 1; i < SL_ACTIVATIONS; i++) {
 		if (!slp_node_is(n, slp_activations[i].slope)) continue;
 		l->activation = i;
-		l->slope = l->dy.node;
+		l->slope = dy.node;
+		l->reshaped = !slp_value_equal(dy, l->dy);
 		l->dy = n->in[0];
 		l->v = n->in[1];
 		return;
 	}
+}
+
+/* dy in a half type, if the sum is of its float32 copy: on GPUs, where the sum takes it as it is. */
+static struct slp_value summed(const sl_graph *g, const struct slp_users *u, const struct slp_gnode *sum)
+{
+	const struct slp_gnode *cast = slp_layout_on_gpu(g) ? slp_value_op(g, sum->in[0], &slp_op_cast) : NULL;
+	bool widens = cast && cast->types[0].dtype == SL_FLOAT32 && slp_is_half(slp_value_type(g, cast->in[0])->dtype);
+	return widens && slp_users_count(u, sum->in[0]) == 1 ? cast->in[0] : sum->in[0];
 }
 
 static bool find_layer(const sl_graph *g, const struct slp_users *u, int sum, struct layer *l)
@@ -98,7 +113,8 @@ static bool find_layer(const sl_graph *g, const struct slp_users *u, int sum, st
 	const struct slp_gnode *n = &g->nodes[sum];
 	if (!is_row_sum(n) || slp_value_type(g, n->in[0])->shape.ndim != 2 || !slp_is_float(n->types[0].dtype))
 		return false;
-	*l = (struct layer){.dw = -1, .db = sum, .dx = -1, .slope = -1, .dy = n->in[0]};
+	*l = (struct layer){.dw = -1, .db = sum, .dx = -1, .slope = -1, .dy = summed(g, u, n)};
+	l->wide = !slp_value_equal(l->dy, n->in[0]);
 	if (!find_dw(g, u, l) || !find_w(g, u, l)) return false;
 	find_slope(g, u, l);
 	int last = l->dx > l->db ? l->dx : l->db;
@@ -118,9 +134,25 @@ static void take_over(struct slp_users *u, int node, int out, int by)
 	slp_users_kill(u, node);
 }
 
+/* *v in the shape of dy, before the layer. */
+static enum sl_status reshape(sl_graph *g, struct slp_users *u, const struct layer *l, struct slp_value *v)
+{
+	sl_shape shape = slp_value_type(g, g->nodes[l->db].in[0])->shape;
+	int node = slp_graph_add_op(g, g->nodes[l->dw].at, NULL, &slp_op_reshape, &shape, 1, v);
+	if (node < 0 || !slp_users_add(u, node)) return slp_pass_no_memory("fuse");
+	g->nodes[node].backward = g->nodes[l->dw].backward;
+	g->nodes[node].repeat = g->nodes[l->dw].repeat;
+	slp_graph_before(g, node, l->first);
+	*v = (struct slp_value){node, 0};
+	return slp_node_infer(g, node);
+}
+
 static enum sl_status replace_layer(sl_graph *g, struct slp_users *u, const struct layer *l)
 {
 	struct slp_value in[] = {l->x, l->w, l->dy, l->v};
+	enum sl_status s = SL_OK;
+	for (int i = 2; i < 4 && l->reshaped && s == SL_OK; i++) s = reshape(g, u, l, &in[i]);
+	if (s != SL_OK) return s;
 	int node = slp_graph_add_op(g, g->nodes[l->dw].at, g->nodes[l->dw].name, &slp_op_linear_grad, NULL,
 	                            3 + (l->activation != 0), in);
 	if (node < 0 || !slp_users_add(u, node)) return slp_pass_no_memory("fuse");
@@ -128,6 +160,7 @@ static enum sl_status replace_layer(sl_graph *g, struct slp_users *u, const stru
 	slp_node_set_int(n, "tw", l->tw);
 	slp_node_set_int(n, "data", l->dx >= 0);
 	slp_node_set_int(n, "activation", l->activation);
+	slp_node_set_int(n, "wide", l->wide);
 	n->backward = g->nodes[l->dw].backward;
 	slp_graph_before(g, node, l->first);
 	take_over(u, l->dx, 0, node);

@@ -153,10 +153,15 @@ static int64_t enough_channels(void)
 	return n > 0 ? n : INT64_MAX;
 }
 
+bool slp_layout_on_gpu(const sl_graph *g)
+{
+	return slp_engine.ngpus > 0 && !sl_is_simulated() && !slp_layout_on_cpu(g);
+}
+
 /* Simulated kernels take the same time in either layout. */
 static bool on_gpu(const sl_graph *g)
 {
-	return slp_engine.ngpus > 0 && !sl_is_simulated() && !slp_layout_on_cpu(g) && enough_channels() < INT64_MAX;
+	return slp_layout_on_gpu(g) && enough_channels() < INT64_MAX;
 }
 
 /* ---- which values ------------------------------------------------------------------------------------------------ */
@@ -310,6 +315,5 @@ enum sl_status slp_pass_layout(sl_graph *g)
 {
 	enum sl_status s = SL_OK;
 	for (int i = SLP_LAYOUT_PLAIN + 1; i < SLP_LAYOUTS && s == SL_OK; i++) s = arrange(g, (enum slp_image_layout)i);
-	bool gpu = slp_engine.ngpus > 0 && !sl_is_simulated() && !slp_layout_on_cpu(g);
-	return s == SL_OK && gpu ? slp_convert_parameters(g) : s;
+	return s == SL_OK && slp_layout_on_gpu(g) ? slp_convert_parameters(g) : s;
 }

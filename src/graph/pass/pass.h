@@ -85,6 +85,8 @@ enum sl_status slp_fuse_linear(sl_graph *g);
 enum sl_status slp_fuse_pool(sl_graph *g);
 enum sl_status slp_fuse_sums(sl_graph *g);
 enum sl_status slp_fuse_half(sl_graph *g);
+enum sl_status slp_fuse_heads(sl_graph *g);
+enum sl_status slp_fuse_rows(sl_graph *g);
 /* A part of block: weights of eight-bit products, for teams of so many threads (pack.c). */
 enum sl_status slp_pack_products(sl_graph *g, int threads);
 
@@ -94,6 +96,8 @@ enum sl_status slp_convert_parameters(sl_graph *g);
 /* Whether a node is a convolution that is fastest in N16; whether the program runs on CPUs (layout.c). */
 bool slp_layout_prefers_n16(const sl_graph *g, const struct slp_gnode *n);
 bool slp_layout_on_cpu(const sl_graph *g);
+/* Whether the program runs on GPUs that are not simulated. */
+bool slp_layout_on_gpu(const sl_graph *g);
 /* Whether a node is a convolution on GPUs that computes in NHWC if its images can have that layout. */
 bool slp_layout_nhwc(const sl_graph *g, const struct slp_gnode *n);
 
@@ -108,6 +112,8 @@ void slp_node_lower_conv(struct slp_gnode *n);
 double slp_attr_number(const struct sl_op *op, const void *attrs, const char *name);
 double slp_node_number(const struct slp_gnode *n, const char *name);
 void slp_node_set_int(struct slp_gnode *n, const char *name, int value); /* of an int or a bool */
+/* The order of the axes of a transpose, complete. */
+bool slp_transpose_axes(const sl_graph *g, const struct slp_gnode *n, int axes[SL_MAX_NDIM]);
 enum sl_status slp_pass_no_memory(const char *pass);
 
 #endif

@@ -120,6 +120,17 @@ void slp_node_set_int(struct slp_gnode *n, const char *name, int value)
 	else memcpy(p, &value, sizeof value);
 }
 
+bool slp_transpose_axes(const sl_graph *g, const struct slp_gnode *n, int axes[SL_MAX_NDIM])
+{
+	const int *count = slp_node_attr(n, "naxes"), *list = slp_node_attr(n, "axes");
+	int ndim = slp_value_type(g, n->in[0])->shape.ndim;
+	for (int i = 0; i < ndim; i++) {
+		axes[i] = *count ? list[i] : ndim - 1 - i;
+		if (!slp_axis(&axes[i], ndim)) return false;
+	}
+	return true;
+}
+
 enum sl_status slp_pass_no_memory(const char *pass)
 {
 	return slp_error_set(SL_ENOMEM, "%s: no memory", pass);

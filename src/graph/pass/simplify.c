@@ -271,18 +271,6 @@ static bool signs_of_two(struct site *s)
 
 /* ---- moving elements --------------------------------------------------------------------------------------------- */
 
-/* The order of the axes of a transpose, complete. */
-static bool axes_of(const sl_graph *g, const struct slp_gnode *n, int axes[SL_MAX_NDIM])
-{
-	const int *count = slp_node_attr(n, "naxes"), *list = slp_node_attr(n, "axes");
-	int ndim = slp_value_type(g, n->in[0])->shape.ndim;
-	for (int i = 0; i < ndim; i++) {
-		axes[i] = *count ? list[i] : ndim - 1 - i;
-		if (!slp_axis(&axes[i], ndim)) return false;
-	}
-	return true;
-}
-
 static bool transposes(struct site *s)
 {
 	struct {
@@ -290,11 +278,11 @@ static bool transposes(struct site *s)
 	} both = {here(s)->types[0].shape.ndim, {0}};
 	int outer[SL_MAX_NDIM] = {0}, inner[SL_MAX_NDIM] = {0};
 	bool same = true;
-	if (!slp_node_is(here(s), &slp_op_transpose) || !axes_of(s->g, here(s), outer)) return false;
+	if (!slp_node_is(here(s), &slp_op_transpose) || !slp_transpose_axes(s->g, here(s), outer)) return false;
 	for (int i = 0; i < both.naxes; i++) same &= outer[i] == i;
 	if (same) return become_value(s, arg(s, 0));
 	const struct slp_gnode *in = slp_value_op(s->g, arg(s, 0), &slp_op_transpose);
-	if (!in || !axes_of(s->g, in, inner)) return false;
+	if (!in || !slp_transpose_axes(s->g, in, inner)) return false;
 	for (int i = 0; i < both.naxes; i++) both.axes[i] = inner[outer[i]];
 	return become(s, &slp_op_transpose, &both, 1, in->in);
 }
@@ -319,7 +307,7 @@ static bool transposed_factors(struct site *s)
 	for (int i = 0; i < 2; i++) {
 		const struct slp_gnode *t = slp_value_op(s->g, in[i], &slp_op_transpose);
 		int axes[SL_MAX_NDIM] = {0};
-		if (!t || t->types[0].shape.ndim != 2 || !axes_of(s->g, t, axes) || axes[0] != 1) continue;
+		if (!t || t->types[0].shape.ndim != 2 || !slp_transpose_axes(s->g, t, axes) || axes[0] != 1) continue;
 		in[i] = t->in[0];
 		*(i ? &attrs.tb : &attrs.ta) ^= true;
 		any = true;

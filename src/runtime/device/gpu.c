@@ -1,6 +1,7 @@
 /* cuBLAS and cuDNN: loaded at first use, with a handle of each for every CUDA worker, on the worker's stream; memory that
  * the kernels of a worker share. */
 #include "arrivals.h"
+#include "compiled.h"
 #include "op.h"
 #include "runtime/compat.h"
 #include "runtime/device/cuda_graph.h"
@@ -255,6 +256,7 @@ static void destroy(void *arg)
 void slp_gpu_shutdown(void)
 {
 	if (slp_engine.ngpus) starpu_execute_on_each_worker(destroy, NULL, STARPU_CUDA);
+	slp_compiled_forget();
 	slp_tune_forget();
 }
 

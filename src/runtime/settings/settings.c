@@ -151,6 +151,7 @@ bool slp_settings_read(const char *at, const struct sl_config *config, struct sl
 	s->priorities = env_number(&r, "SL_PRIORITIES", 0, 1) > 0;
 	s->cudnn_graph = env_number(&r, "SL_CUDNN_GRAPH", 0, 1) > 0;
 	s->autotune = env_int(&r, "SL_GPU_AUTOTUNE", 0, 1);
+	s->compile = env_number(&r, "SL_GPU_COMPILE", 0, 1) > 0;
 	s->fuzz_seed = env_number(&r, "SL_FUZZ_SEED", 0, -1);
 	return check(at, config ? config : &(struct sl_config){0}) && r.ok;
 }

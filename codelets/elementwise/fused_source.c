@@ -1,0 +1,201 @@
+/* Writes expressions as CUDA sources: the functions are the texts of unary.def and binary.def, so that a compiled
+ * expression computes what the interpreter of fused.cu does.  Shapes are numbers in the source, the length of gapless
+ * operands is an argument. */
+#include "fused_source.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+/* ---- the files that sources include ------------------------------------------------------------------------------ */
+
+/* NVRTC has no C library; a host compiler, in the tests, has. */
+static const char library[] = "#ifdef __CUDACC_RTC__\n"
+                              "typedef signed char int8_t; typedef unsigned char uint8_t; typedef short int16_t;\n"
+                              "typedef unsigned short uint16_t; typedef int int32_t; typedef unsigned int uint32_t;\n"
+                              "typedef long long int64_t; typedef unsigned long long uint64_t;\n"
+                              "typedef unsigned long uintptr_t;\n"
+                              "#define INT32_MIN (-2147483647 - 1)\n#define INT32_MAX 2147483647\n"
+                              "#define UINT8_MAX 255\n#define INT64_MAX 9223372036854775807LL\n"
+                              "#define INT64_MIN (-INT64_MAX - 1)\n"
+                              "#define INFINITY __int_as_float(0x7f800000)\n#define NAN __int_as_float(0x7fffffff)\n"
+                              "#else\n#include <cmath>\n#include <cstdint>\n#include <cstring>\n#endif\n";
+static const char cmath[] =
+        "#ifndef SLP_CMATH\n#define SLP_CMATH\n#include \"library.h\"\n"
+        "#ifdef __CUDACC_RTC__\nnamespace std {\n"
+        "using ::exp; using ::log; using ::sqrt; using ::tanh; using ::log1p; using ::expm1; using ::erf;\n"
+        "using ::erfc; using ::sin; using ::cos; using ::tan; using ::asin; using ::acos; using ::atan;\n"
+        "using ::sinh; using ::cosh; using ::asinh; using ::acosh; using ::atanh; using ::floor; using ::ceil;\n"
+        "using ::rint; using ::fabs; using ::pow; using ::fma; using ::frexp; using ::nextafter;\n"
+        "}\n#endif\n#endif\n";
+static const char tensor[] = "struct sl_bfloat16 { uint16_t bits; };\nstruct sl_float16 { uint16_t bits; };\n"
+                             "enum sl_dtype { SL_DTYPE_DEFAULT, SL_BFLOAT16, SL_FLOAT16, SL_DTYPE_COUNT };\n"
+                             "#define SL_DTYPE_LIST(X)\n";
+
+#include "codelets/elementwise/fused_texts.inc"
+
+const struct slp_compiled_header slp_fused_headers[] = {{"library.h", library},
+                                                        {"cmath", cmath},
+                                                        {"math.h", ""},
+                                                        {"string.h", ""},
+                                                        {"starling/tensor.h", tensor},
+                                                        {"gpu.cuh", ""},
+                                                        {"dtype.h", text_of_dtype},
+                                                        {"power.cuh", text_of_power},
+                                                        {"scalar.h", text_of_scalar},
+                                                        {NULL, NULL}};
+
+/* ---- functions --------------------------------------------------------------------------------------------------- */
+
+/* The names of p and q, the operands, in the text of a function; the text. */
+struct function {
+	const char *names, *value;
+};
+
+static const struct function functions[SLP_FUSED_CODES] = {
+#define OF_ONE(name, text) [SLP_FUSED_##name] = {"const T x = p;", text},
+#define LINEAR(name, dtypes, value, doc) OF_ONE(name, #value)
+#define FLAT(name, dtypes, value, doc) OF_ONE(name, #value)
+#define TRUTH(name, dtypes, value, doc) OF_ONE(name, #value)
+#define UNARY(name, dtypes, saved, value, slope, doc)                                                                  \
+	OF_ONE(name, #value)[SLP_FUSED_##name##_grad] = {"const T d = p, v = q;", #slope},
+#include "unary.def"
+#define OF_TWO(name, text) [SLP_FUSED_##name] = {"const T a = p, b = q;", text},
+#define PART(name, value, doc) OF_TWO(name, #value)
+#define BINARY(name, saves, scalar_saves, value, doc) OF_TWO(name, #value)
+#define COMPARE(name, value, doc) OF_TWO(name, "(" #value ") ? 1 : 0")
+#define TRUTH(name, value, doc) OF_TWO(name, "(" #value ") ? 1 : 0")
+#define CHOICE(name, value, doc) OF_TWO(name, #value)
+#include "binary.def"
+};
+
+/* ---- text -------------------------------------------------------------------------------------------------------- */
+
+struct text {
+	char *to;
+	size_t size, length;
+	bool full;
+};
+
+static void put(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void put(struct text *t, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	int n = vsnprintf(t->to + t->length, t->size - t->length, format, args);
+	va_end(args);
+	if (n < 0 || (size_t)n >= t->size - t->length) t->full = true;
+	else t->length += (size_t)n;
+}
+
+static void put_types(struct text *t, enum sl_dtype dtype)
+{
+	bool wide = dtype == SL_FLOAT64;
+	const char *stored = dtype == SL_BFLOAT16  ? "sl_bfloat16"
+	                     : dtype == SL_FLOAT16 ? "sl_float16"
+	                     : wide                ? "double"
+	                                           : "float";
+	const char *symbol = dtype == SL_BFLOAT16  ? "BFLOAT16"
+	                     : dtype == SL_FLOAT16 ? "FLOAT16"
+	                     : wide                ? "FLOAT64"
+	                                           : "FLOAT32";
+	put(t, "#include \"cmath\"\n#include \"dtype.h\"\n#include \"scalar.h\"\n");
+	put(t, "typedef %s S;\ntypedef %s T;\nenum { W = %d };\n", stored, wide ? "double" : "float",
+	    slp_fused_width(dtype));
+	put(t, "struct alignas(16) group { S at[W]; };\n#define STORE(x) slp_store_SL_%s(x)\n", symbol);
+	put(t, "struct call { const S *in[%d]; S *out; double number[%d]; int64_t n; };\n", SLP_FUSED_INPUTS,
+	    SLP_FUSED_NUMBERS);
+}
+
+/* Each function of the expression once. */
+static bool put_functions(struct text *t, const struct slp_fused_attrs *f)
+{
+	bool known[SLP_FUSED_CODES] = {false};
+	for (int i = 0; i < slp_fused_count(f); i++) {
+		struct slp_fused_step s = slp_fused_step_at(f, i);
+		if (s.own || s.code >= SLP_FUSED_CODES || !functions[s.code].value) return false;
+		if (!known[s.code])
+			put(t, "static __device__ inline T f%d(T p, T q) { %s (void)q; return (T)(%s); }\n", s.code,
+			    functions[s.code].names, functions[s.code].value);
+		known[s.code] = true;
+	}
+	return true;
+}
+
+/* The index in input i of element e of the result: divisions are by constants. */
+static void put_offset(struct text *t, const struct slp_fused_plan *p, int i)
+{
+	put(t, "static __device__ inline int64_t at%d(int64_t e) { %s rest = (%s)e; int64_t from = 0;\n", i,
+	    p->n <= INT32_MAX ? "uint32_t" : "int64_t", p->n <= INT32_MAX ? "uint32_t" : "int64_t");
+	for (int axis = p->ndim - 1; axis > 0; axis--)
+		put(t, "from += (int64_t)(rest %% %" PRId64 ") * %" PRId64 "LL; rest /= %" PRId64 ";\n", p->dim[axis],
+		    p->stride[i][axis], p->dim[axis]);
+	put(t, "return from + (int64_t)rest * %" PRId64 "LL; }\n", p->ndim > 0 ? p->stride[i][0] : 0);
+}
+
+static bool is_flat(const struct slp_fused_plan *p, int i)
+{
+	return p->how[i] == SLP_FUSED_GAPLESS || p->how[i] == SLP_FUSED_GAPLESS_SINGLE;
+}
+
+/* Reads the elements of a thread of input i into v<i>. */
+static void put_reading(struct text *t, const struct slp_fused_plan *p, int i)
+{
+	enum slp_fused_reading how = p->how[i];
+	put(t, "T v%d[W];\n", i);
+	if (how == SLP_FUSED_SPLAT) {
+		put(t, "{ T one = (T)slp_load(c.in[%d][at%d(e)]); for (int l = 0; l < W; l++) v%d[l] = one; }\n", i, i,
+		    i);
+		return;
+	}
+	if (how == SLP_FUSED_GAPLESS || how == SLP_FUSED_ROW) {
+		put(t, "if (n == W) { group g = *(const group *)(c.in[%d] + ", i);
+		if (how == SLP_FUSED_ROW) put(t, "at%d(e)", i);
+		else put(t, "e");
+		put(t, "); for (int l = 0; l < W; l++) v%d[l] = (T)slp_load(g.at[l]); } else\n", i);
+	}
+	put(t, "for (int l = 0; l < W; l++) v%d[l] = l < n ? (T)slp_load(c.in[%d][", i, i);
+	if (is_flat(p, i)) put(t, "e + l");
+	else put(t, "at%d(e + l)", i);
+	put(t, "]) : (T)0;\n");
+}
+
+static void put_operand(struct text *t, int v)
+{
+	if (v >= SLP_FUSED_NUMBER) put(t, "(T)c.number[%d]", v - SLP_FUSED_NUMBER);
+	else if (v >= SLP_FUSED_RESULT) put(t, "r%d", v - SLP_FUSED_RESULT);
+	else put(t, "v%d[l]", v);
+}
+
+static void put_steps(struct text *t, const struct slp_fused_attrs *f)
+{
+	int count = slp_fused_count(f);
+	put(t, "group g;\nfor (int l = 0; l < W; l++) {\n");
+	for (int i = 0; i < count; i++) {
+		struct slp_fused_step s = slp_fused_step_at(f, i);
+		put(t, "T r%d = f%d(", i, s.code);
+		put_operand(t, s.a);
+		put(t, ", ");
+		put_operand(t, s.b);
+		put(t, ");\n");
+	}
+	put(t, "g.at[l] = STORE(r%d);\n}\n", count - 1);
+}
+
+bool slp_fused_source(const struct slp_fused_attrs *f, const struct slp_fused_plan *p, char *to, size_t size)
+{
+	struct text t = {to, size, 0, false};
+	put_types(&t, p->dtype);
+	if (!put_functions(&t, f)) return false;
+	for (int i = 0; i < p->nin; i++)
+		if (!is_flat(p, i)) put_offset(&t, p, i);
+	put(&t, "extern \"C\" __global__ void kernel(const struct call c)\n{\n"
+	        "for (int64_t e = (blockIdx.x * (int64_t)blockDim.x + threadIdx.x) * W; e < c.n;\n"
+	        "     e += (int64_t)gridDim.x * blockDim.x * W) {\n"
+	        "int n = c.n - e < W ? (int)(c.n - e) : W;\n");
+	for (int i = 0; i < p->nin; i++) put_reading(&t, p, i);
+	put_steps(&t, f);
+	if (p->aligned) put(&t, "if (n == W) *(group *)(c.out + e) = g; else\n");
+	put(&t, "for (int l = 0; l < W; l++) if (l < n) c.out[e + l] = g.at[l];\n}\n}\n");
+	return !t.full;
+}

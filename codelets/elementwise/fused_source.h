@@ -1,0 +1,55 @@
+/* The CUDA source of one expression of fused.h for operands of certain shapes, to be compiled at run time (compiled.h). */
+#ifndef SLP_FUSED_SOURCE_H
+#define SLP_FUSED_SOURCE_H
+
+#include "compiled.h"
+#include "fused.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How a thread reads an input: with the index of the result, by one access or element by element; along a row, by one
+ * access; a single element for all; element by element. */
+enum slp_fused_reading {
+	SLP_FUSED_GAPLESS,
+	SLP_FUSED_GAPLESS_SINGLE,
+	SLP_FUSED_ROW,
+	SLP_FUSED_SPLAT,
+	SLP_FUSED_SINGLE
+};
+
+/* The operands: axes of the result, merged where all inputs allow it, and the inputs' steps along them. */
+struct slp_fused_plan {
+	enum sl_dtype dtype;
+	int nin, ndim;
+	bool aligned; /* the result, for all elements of a thread at once */
+	enum slp_fused_reading how[SLP_FUSED_INPUTS];
+	int64_t n, dim[SL_MAX_NDIM], stride[SLP_FUSED_INPUTS][SL_MAX_NDIM];
+};
+
+/* The argument of the kernel, which is called `kernel`: pointers first. */
+struct slp_fused_call {
+	const void *in[SLP_FUSED_INPUTS];
+	void *out;
+	double number[SLP_FUSED_NUMBERS];
+	int64_t n;
+};
+enum { SLP_FUSED_POINTERS = SLP_FUSED_INPUTS + 1 };
+
+/* The elements that a thread computes at once: 16 bytes. */
+static inline int slp_fused_width(enum sl_dtype dtype)
+{
+	return 16 / (int)sl_dtype_size(dtype);
+}
+
+/* Writes the source; false if it does not fit, or a step has no source (a program's own operation). */
+bool slp_fused_source(const struct slp_fused_attrs *f, const struct slp_fused_plan *p, char *to, size_t size);
+
+/* The files that sources include, by name; ends with NULL. */
+extern const struct slp_compiled_header slp_fused_headers[];
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,91 @@
+/* layer_norm_sum: layer normalisation of the sum of two tensors, which is a result, too; y may have another type than the
+ * sum.  The graph pass fuse makes it on GPUs of the residual connections of transformers, so that the sum, its rows and
+ * a conversion for the next product are one pass over memory. */
+#include "layer_norm.h"
+#include "op_list/norm.h"
+
+static const struct slp_attr attr_table[] = {
+        SLP_ATTR_DEFAULTED(struct slp_layer_norm_attrs, eps, "added to the variance; 0 means 1e-5"),
+        SLP_ATTR(struct slp_layer_norm_attrs, dtype, SLP_INT, 1, "data type of y; 0: that of x"),
+        {0},
+};
+
+/* x gamma beta r: r may be in a half type beside x in float32. */
+static enum sl_status infer(struct slp_infer *c)
+{
+	struct slp_type in[4];
+	struct slp_infer all = *c;
+	struct slp_layer_norm_attrs *a = c->attrs;
+	const struct slp_type *x = &c->in[0];
+	for (int i = 0; i < c->nin; i++) in[i] = c->in[i];
+	if (c->nin > 3 && x->dtype == SL_FLOAT32) in[3].dtype = slp_promoted(in[3].dtype);
+	all.in = in;
+	enum sl_status status = slp_layer_norm_check(&all, x, 1, 3);
+	if (status == SL_OK) status = slp_layer_norm_set_eps(c, a);
+	if (status) return status;
+	if (c->nin > 3 && !sl_shape_equal(c->in[3].shape, x->shape))
+		return slp_reject(c, SL_ESHAPE, "r must have the shape of x");
+	enum sl_dtype y = a->dtype ? (enum sl_dtype)a->dtype : x->dtype;
+	if (y != x->dtype && !(x->dtype == SL_FLOAT32 && slp_is_half(y)))
+		return slp_reject(c, SL_EDTYPE, "y must have the type of x, or a half type beside float32");
+	sl_shape rows = x->shape;
+	rows.dim[--rows.ndim] = 0;
+	c->out[0] = (struct slp_type){y, x->shape};
+	c->out[1] = c->out[2] = (struct slp_type){slp_promoted(x->dtype), rows};
+	c->out[3] = c->nin > 3 ? *x : (struct slp_type){x->dtype, SL_SHAPE(0)};
+	return SL_OK;
+}
+
+static double flops(const struct slp_infer *c)
+{
+	return 8.0 * (double)sl_shape_size(c->out[0].shape);
+}
+
+/* layer_norm of the sum, by one of its kernels. */
+static enum sl_status normalise(const struct slp_kernel *k, slp_kernel_fn *norm)
+{
+	struct slp_view in[] = {k->nin > 3 ? k->out[3] : k->in[0], k->in[1], k->in[2]};
+	struct slp_kernel inner = *k;
+	inner.nin = inner.nout = 3;
+	inner.in = in;
+	return norm(&inner);
+}
+
+static enum sl_status ref(const struct slp_kernel *k)
+{
+	for (int64_t i = 0, n = k->nin > 3 ? slp_size(&k->in[0]) : 0; i < n; i++)
+		slp_set(&k->out[3], i, slp_get(&k->in[0], i) + slp_get(&k->in[3], i));
+	return normalise(k, slp_layer_norm_ref);
+}
+
+static void add(void *arg, int64_t begin, int64_t end)
+{
+	const struct slp_kernel *k = arg;
+	const float *x = k->in[0].ptr, *r = k->in[3].ptr;
+	float *s = k->out[3].ptr;
+	for (int64_t i = begin; i < end; i++) s[i] = x[i] + r[i];
+}
+
+static enum sl_status cpu(const struct slp_kernel *k)
+{
+	if (k->nin > 3) slp_parallel_for(slp_size(&k->in[0]), SLP_GRAIN, add, (void *)k);
+	return normalise(k, slp_layer_norm_cpu);
+}
+
+const struct sl_op slp_op_layer_norm_sum = {
+        .name = "layer_norm_sum",
+        .doc = "layer_norm of the sum of two tensors, and the sum",
+        .args = "x gamma beta r",
+        .nin_min = 3,
+        .nin_max = 4,
+        .nout = 4,
+        .attr_table = attr_table,
+        .attrs_size = sizeof(struct slp_layer_norm_attrs),
+        .rows = SLP_ROWS(SLP_ROW(SLP_F32, cpu, slp_cuda_layer_norm_sum), SLP_ROW(SLP_F64, ref, slp_cuda_layer_norm_sum),
+                         SLP_ROW(SLP_DTYPE(SL_BFLOAT16) | SLP_F32, NULL, slp_cuda_layer_norm_sum),
+                         SLP_ROW(SLP_DTYPE(SL_FLOAT16) | SLP_F32, NULL, slp_cuda_layer_norm_sum)),
+        .declines = true,
+        .infer = infer,
+        .flops = flops,
+        .ref = ref,
+};

@@ -1,0 +1,35 @@
+/* Kernels that are compiled while the program runs, by NVRTC, and kept on disk beside the measurements of tune.h
+ * (src/runtime/device/compiled.c).  Without NVRTC there are none, and callers have another way. */
+#ifndef SLP_COMPILED_H
+#define SLP_COMPILED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A file that sources include. */
+struct slp_compiled_header {
+	const char *name, *text;
+};
+
+/* Whether kernels are compiled: the value of SL_GPU_COMPILE at sl_init. */
+bool slp_compiled_wanted(void);
+void slp_compiled_start(bool wish);
+
+/* The function `kernel` of a source, for the calling thread's GPU; NULL: there is none.  It is compiled, or loaded from
+ * disk, if it was not before and `may_load`: that allocates, so not while a CUDA graph is recorded.  headers: ends
+ * with a name NULL; they are a part of the library, whose version stands for them. */
+const void *slp_compiled_kernel(const char *source, const struct slp_compiled_header *headers, bool may_load);
+/* Queues it with one argument, a structure that begins with `pointers` addresses; NULL ones are allowed. */
+void slp_compiled_launch(const void *kernel, unsigned blocks, unsigned threads, void *stream, void *arg, size_t bytes,
+                         int pointers);
+/* Releases all kernels, at the end. */
+void slp_compiled_forget(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,201 @@
+/* Emulated GPUs: NVRTC, and the functions of the CUDA run time that load what it compiles.  A source is compiled by this
+ * machine's C++ compiler (CXX, or c++) into a library that calls the function `kernel` for each thread: kernels without
+ * barriers and shared memory, with one argument by value. */
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+#include <cuda_runtime_api.h>
+#include <nvrtc.h>
+
+#include "emulated.h"
+
+struct _nvrtcProgram {
+	std::string source, code;
+	std::vector<std::string> names, texts;
+};
+
+/* In front of a source, and behind it. */
+static const char before[] = "#define __global__\n#define __device__\n#define __host__\n"
+                             "#include <cmath>\n#include <cstdint>\n#include <cstring>\n"
+                             "static thread_local struct { unsigned x; } blockIdx, threadIdx, blockDim, gridDim;\n";
+static const char after[] =
+        "\nextern \"C\" __attribute__((visibility(\"default\"))) "
+        "void emu_run(unsigned blocks, unsigned threads, const void *arg)\n"
+        "{\n"
+        "	gridDim.x = blocks, blockDim.x = threads;\n"
+        "	for (blockIdx.x = 0; blockIdx.x < blocks; blockIdx.x++)\n"
+        "		for (threadIdx.x = 0; threadIdx.x < threads; threadIdx.x++) kernel(*(const call *)arg);\n"
+        "}\n";
+
+nvrtcResult nvrtcVersion(int *major, int *minor)
+{
+	*major = 0, *minor = 1;
+	return NVRTC_SUCCESS;
+}
+
+nvrtcResult nvrtcCreateProgram(nvrtcProgram *to, const char *source, const char *, int headers,
+                               const char *const *texts, const char *const *names)
+{
+	*to = new _nvrtcProgram{before + std::string(source) + after, "", {}, {}};
+	for (int i = 0; i < headers; i++) (*to)->names.push_back(names[i]), (*to)->texts.push_back(texts[i]);
+	return NVRTC_SUCCESS;
+}
+
+nvrtcResult nvrtcDestroyProgram(nvrtcProgram *p)
+{
+	delete *p;
+	*p = NULL;
+	return NVRTC_SUCCESS;
+}
+
+static bool write_file(const std::string &path, const std::string &text)
+{
+	FILE *file = fopen(path.c_str(), "w");
+	bool ok = file && fwrite(text.data(), 1, text.size(), file) == text.size();
+	return file && fclose(file) == 0 && ok;
+}
+
+static std::string contents(const std::string &path)
+{
+	std::string text;
+	char part[4096];
+	FILE *file = fopen(path.c_str(), "r");
+	for (size_t n; file && (n = fread(part, 1, sizeof part, file)) > 0;) text.append(part, n);
+	if (file) fclose(file);
+	return text;
+}
+
+/* Names of headers have at most one folder; those of the C library are this machine's. */
+static bool write_headers(const nvrtcProgram p, const std::string &folder)
+{
+	bool ok = true;
+	for (size_t i = 0; i < p->names.size() && ok; i++) {
+		if (p->names[i] == "cmath" || p->names[i] == "math.h" || p->names[i] == "string.h") continue;
+		size_t slash = p->names[i].find('/');
+		if (slash != std::string::npos)
+			ok = system(("mkdir -p '" + folder + "/" + p->names[i].substr(0, slash) + "'").c_str()) == 0;
+		ok = ok && write_file(folder + "/" + p->names[i], p->texts[i]);
+	}
+	return ok;
+}
+
+nvrtcResult nvrtcCompileProgram(nvrtcProgram p, int count, const char *const *options)
+{
+	bool exact = false;
+	for (int i = 0; i < count; i++) exact = exact || !strcmp(options[i], "--fmad=false");
+	if (!exact) {
+		fprintf(stderr, "emulated GPU: a kernel is compiled with contraction\n");
+		abort();
+	}
+	char folder[] = "/tmp/emu-nvrtc-XXXXXX";
+	if (!mkdtemp(folder)) return NVRTC_ERROR_COMPILATION;
+	std::string in = folder, compiler = getenv("CXX") ? getenv("CXX") : "c++";
+	std::string command = compiler + " -std=c++17 -O1 -ffp-contract=off -fno-strict-aliasing -w -fPIC -shared -I'" +
+	                      in + "' -o '" + in + "/code' '" + in + "/kernel.cc'";
+	bool ok = write_headers(p, in) && write_file(in + "/kernel.cc", p->source) && system(command.c_str()) == 0;
+	if (ok) p->code = contents(in + "/code");
+	if (system(("rm -r '" + in + "'").c_str()) != 0) ok = false;
+	emu_count_compiled();
+	return ok && !p->code.empty() ? NVRTC_SUCCESS : NVRTC_ERROR_COMPILATION;
+}
+
+nvrtcResult nvrtcGetCUBINSize(nvrtcProgram p, size_t *bytes)
+{
+	*bytes = p->code.size();
+	return NVRTC_SUCCESS;
+}
+
+nvrtcResult nvrtcGetCUBIN(nvrtcProgram p, char *to)
+{
+	memcpy(to, p->code.data(), p->code.size());
+	return NVRTC_SUCCESS;
+}
+
+/* Compute capability 9.0. */
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int)
+{
+	*value = attribute == cudaDevAttrComputeCapabilityMajor ? 9 : 0;
+	return attribute == cudaDevAttrComputeCapabilityMajor || attribute == cudaDevAttrComputeCapabilityMinor
+	               ? cudaSuccess
+	               : cudaErrorInvalidValue;
+}
+
+/* ---- loading ----------------------------------------------------------------------------------------------------- */
+
+typedef void run_function(unsigned blocks, unsigned threads, const void *arg);
+
+/* How long the code is stands in its ELF header: the section headers are its end. */
+static size_t length_of(const void *code)
+{
+	uint64_t sections;
+	uint16_t size, count;
+	if (memcmp(code, "\177ELF", 4)) return 0;
+	memcpy(&sections, (const char *)code + 40, sizeof sections);
+	memcpy(&size, (const char *)code + 58, sizeof size);
+	memcpy(&count, (const char *)code + 60, sizeof count);
+	return sections + (size_t)size * count;
+}
+
+cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void *code, cudaJitOption *, void **, unsigned int,
+                                cudaLibraryOption *, void **, unsigned int)
+{
+	char path[] = "/tmp/emu-library-XXXXXX";
+	size_t n = length_of(code);
+	int fd = n ? mkstemp(path) : -1;
+	if (fd < 0) return cudaErrorInvalidKernelImage;
+	bool ok = write(fd, code, n) == (ssize_t)n;
+	close(fd);
+	*library = ok ? (cudaLibrary_t)dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+	unlink(path);
+	return *library ? cudaSuccess : cudaErrorInvalidKernelImage;
+}
+
+cudaError_t cudaLibraryGetKernel(cudaKernel_t *kernel, cudaLibrary_t library, const char *name)
+{
+	*kernel = strcmp(name, "kernel") ? NULL : (cudaKernel_t)dlsym((void *)library, "emu_run");
+	return *kernel ? cudaSuccess : cudaErrorSymbolNotFound;
+}
+
+cudaError_t cudaLibraryUnload(cudaLibrary_t library)
+{
+	dlclose((void *)library);
+	return cudaSuccess;
+}
+
+/* ---- launching --------------------------------------------------------------------------------------------------- */
+
+struct compiled_call {
+	run_function *run;
+	unsigned blocks, threads;
+	std::vector<uint64_t> arg;
+};
+
+static void run(void *p)
+{
+	const compiled_call *c = (const compiled_call *)p;
+	c->run(c->blocks, c->threads, c->arg.data());
+	emu_kernel_ran("compiled", (uint64_t)c->blocks * c->threads);
+}
+
+static void drop(void *p)
+{
+	delete (compiled_call *)p;
+}
+
+extern "C" void emu_launch_compiled(const void *kernel, unsigned blocks, unsigned threads, cudaStream_t stream,
+                                    const void *arg, size_t bytes, int pointers)
+{
+	compiled_call *c =
+	        new compiled_call{(run_function *)kernel, blocks, threads, std::vector<uint64_t>((bytes + 7) / 8)};
+	memcpy(c->arg.data(), arg, bytes);
+	for (int i = 0; i < pointers; i++)
+		if (c->arg[(size_t)i])
+			c->arg[(size_t)i] =
+			        (uint64_t)(uintptr_t)emu_argument((void *)(uintptr_t)c->arg[(size_t)i], "compiled");
+	emu_launch(stream, run, c, drop);
+}

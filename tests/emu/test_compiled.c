@@ -1,0 +1,179 @@
+/* Elementwise expressions that are compiled at run time, on an emulated GPU whose NVRTC is this machine's compiler: the
+ * values of the interpreter, bit by bit; what is compiled, kept on disk, and refused. */
+#include <CUnit/CUnit.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <starling.h>
+
+#include "check.h"
+#include "elementwise/fused.h"
+#include "emulated.h"
+#include "op.h"
+#include "op_list/binary.h"
+#include "tune.h"
+
+enum { ROWS = 37, WIDTH = 64, N = ROWS * WIDTH };
+
+static void start(const char *compile, const char *gpu)
+{
+	static char name[64];
+	setenv("STARPU_NCPU", "0", 1);
+	setenv("SL_GPU_COMPILE", compile, 1);
+	snprintf(name, sizeof name, "emulated GPU, %s, %d", gpu, (int)getpid());
+	emu_name(name);
+	slp_begin((struct sl_config){.gpus = 1, .seed = 1});
+	CHECK_OK(sl_device_default(sl_gpu(0)));
+	emu_counts_reset();
+	emu_kernels_reset();
+}
+
+static int compiled(void)
+{
+	struct emu_counts c;
+	CHECK_OK(sl_wait_all());
+	emu_counts_get(&c);
+	return (int)c.compiled;
+}
+
+static void find_compiled(const struct emu_kernel *k, void *arg)
+{
+	if (!strcmp(k->name, "compiled")) *(int *)arg = (int)k->launches;
+}
+
+/* Launches of compiled kernels since the start. */
+static int ran(void)
+{
+	int n = 0;
+	CHECK_OK(sl_wait_all());
+	emu_kernels_each(find_compiled, &n);
+	return n;
+}
+
+static sl_tensor *operand(int n, enum sl_dtype type, double from)
+{
+	float x[N];
+	for (int i = 0; i < n; i++) x[i] = (float)(from + (i * 37 % 101) * 0.03);
+	return sl_cast(sl_from(x, SL_SHAPE(n)), type);
+}
+
+/* Function `code` of x and y, plus a number; as double. */
+static void evaluate(int code, enum sl_dtype type, sl_shape second, double *to)
+{
+	SL_SCOPE {
+		struct slp_fused_attrs f = {{0.25}, {0}};
+		f.step[0] = code | SLP_FUSED_INPUT << 8 | (SLP_FUSED_INPUT + 1) << 16;
+		f.step[1] = SLP_FUSED_add | SLP_FUSED_RESULT << 8 | SLP_FUSED_NUMBER << 16;
+		sl_tensor *x = sl_reshape(operand(N, type, -1.4), SL_SHAPE(ROWS, WIDTH));
+		sl_tensor *y = sl_reshape(operand((int)sl_shape_size(second), type, 0.3), second);
+		sl_tensor *z = slp_apply1(SL_HERE, &slp_op_fused, &f, 2, (sl_tensor *[]){x, y});
+		CHECK_OK(sl_read(sl_cast(z, SL_FLOAT64), to, N * sizeof *to));
+	}
+}
+
+/* pow is less accurate in the emulation's kernels than in compiled ones. */
+static bool has_other_bits(int code)
+{
+	return code == SLP_FUSED_pow || code == SLP_FUSED_pow_by_base;
+}
+
+static void compare(int code, enum sl_dtype type, sl_shape second)
+{
+	static double one[N], two[N];
+	start("0", "interpreted");
+	evaluate(code, type, second, one);
+	CHECK_SAYING(compiled() == 0 && ran() == 0, "%d are compiled", compiled());
+	slp_end_well();
+	start("1", "compiled");
+	evaluate(code, type, second, two);
+	CHECK_SAYING(compiled() <= 1 && ran() == 1, "function %d: %d are compiled, %d ran", code, compiled(), ran());
+	slp_end_well();
+	if (!has_other_bits(code))
+		CHECK_SAYING(!memcmp(one, two, sizeof one), "function %d, type %d: %.17g, %.17g", code, type, one[1],
+		             two[1]);
+}
+
+/* A function of each kind of text; all of them: tests/test_fused_source. */
+static void test_functions(void)
+{
+	static const int codes[] = {SLP_FUSED_add,       SLP_FUSED_relu,      SLP_FUSED_gelu,
+	                            SLP_FUSED_gelu_grad, SLP_FUSED_lt,        SLP_FUSED_logical_xor,
+	                            SLP_FUSED_take_if,   SLP_FUSED_tanh_grad, SLP_FUSED_pow};
+	for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) compare(codes[i], SL_FLOAT32, SL_SHAPE(ROWS, WIDTH));
+}
+
+static void test_types(void)
+{
+	compare(SLP_FUSED_mul, SL_FLOAT64, SL_SHAPE(ROWS, WIDTH));
+	compare(SLP_FUSED_gelu, SL_BFLOAT16, SL_SHAPE(ROWS, WIDTH));
+	compare(SLP_FUSED_sub, SL_FLOAT16, SL_SHAPE(ROWS, WIDTH));
+}
+
+static void test_shapes(void)
+{
+	compare(SLP_FUSED_sub, SL_FLOAT32, SL_SHAPE(WIDTH));
+	compare(SLP_FUSED_sub, SL_FLOAT32, SL_SHAPE(ROWS, 1));
+	compare(SLP_FUSED_sub, SL_FLOAT32, SL_SHAPE(1));
+	compare(SLP_FUSED_div, SL_BFLOAT16, SL_SHAPE(WIDTH));
+}
+
+/* The second start of a GPU finds the kernel; a damaged file is compiled again. */
+static void test_kept(void)
+{
+	double one[N], two[N];
+	char command[SLP_TUNE_PATH + 256], path[SLP_TUNE_PATH];
+	start("1", "kept");
+	slp_tune_path(path);
+	*strrchr(path, '/') = '\0';
+	evaluate(SLP_FUSED_square, SL_FLOAT32, SL_SHAPE(ROWS, WIDTH), one);
+	CHECK(compiled() == 1);
+	evaluate(SLP_FUSED_square, SL_FLOAT32, SL_SHAPE(ROWS, WIDTH), one);
+	CHECK(compiled() == 1);
+	slp_end_well();
+	start("1", "kept");
+	evaluate(SLP_FUSED_square, SL_FLOAT32, SL_SHAPE(ROWS, WIDTH), two);
+	CHECK_SAYING(compiled() == 0, "%d are compiled", compiled());
+	CHECK(!memcmp(one, two, sizeof one));
+	slp_end_well();
+	snprintf(command, sizeof command,
+	         "for f in '%s'/*.cubin; do printf x | dd of=\"$f\" bs=1 seek=4000 conv=notrunc 2>/dev/null; done",
+	         path);
+	CHECK(system(command) == 0);
+	start("1", "kept");
+	evaluate(SLP_FUSED_square, SL_FLOAT32, SL_SHAPE(ROWS, WIDTH), two);
+	CHECK_SAYING(compiled() == 1, "%d are compiled", compiled());
+	CHECK(!memcmp(one, two, sizeof one));
+	slp_end_well();
+}
+
+/* Nothing is compiled while a graph is recorded: the plain runs before did. */
+static void test_graphs(void)
+{
+	double sums[6];
+	start("1", "graphs");
+	setenv("SL_CUDA_GRAPHS", "1", 1);
+	SL_SCOPE {
+		sl_block *net = sl_sequential(sl_activation_layer(SL_GELU), sl_activation_layer(SL_TANH));
+		CHECK_OK(sl_hybridize(net));
+		sl_tensor *x = sl_reshape(operand(N, SL_FLOAT32, -1), SL_SHAPE(ROWS, WIDTH));
+		for (int i = 0; i < 6; i++) {
+			sl_tensor *y = sl_cast(sl_sum(sl_forward(net, x)), SL_FLOAT64);
+			CHECK_OK(sl_read(y, &sums[i], sizeof sums[i]));
+			CHECK(sums[i] == sums[0]);
+		}
+		sl_block_free(net);
+	}
+	CHECK_SAYING(compiled() == 1, "%d are compiled", compiled());
+	slp_end_well();
+}
+
+static const struct slp_test tests[] = {{"functions", test_functions}, {"types", test_types},   {"shapes", test_shapes},
+                                        {"kept", test_kept},           {"graphs", test_graphs}, {0}};
+
+int main(int argc, char **argv)
+{
+	setenv("SL_EMU_DEVICES", "1", 1);
+	setenv("SL_GPU_AUTOTUNE", "0", 1);
+	return slp_test_main(argc, argv, (const struct slp_suite[]){{.name = "compiled", .tests = tests}, {0}});
+}

@@ -1,0 +1,131 @@
+/* The CUDA sources of elementwise expressions: each function has one, the longest expressions fit, and NVRTC compiles
+ * them for the architectures of release builds, if it is here.  No GPU is needed. */
+#include <CUnit/CUnit.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "elementwise/fused_source.h"
+
+enum { SOURCE = 1 << 14 };
+
+/* ---- NVRTC, by its interface ------------------------------------------------------------------------------------- */
+
+typedef struct _nvrtcProgram *program;
+static struct {
+	int (*create)(program *, const char *, const char *, int, const char *const *, const char *const *);
+	int (*compile)(program, int, const char *const *);
+	int (*log_size)(program, size_t *);
+	int (*log)(program, char *);
+	int (*code_size)(program, size_t *);
+	int (*destroy)(program *);
+} rtc;
+
+static bool find_rtc(void)
+{
+	static const char *const names[] = {"nvrtcCreateProgram", "nvrtcCompileProgram", "nvrtcGetProgramLogSize",
+	                                    "nvrtcGetProgramLog", "nvrtcGetCUBINSize",   "nvrtcDestroyProgram"};
+	static const char *const files[] = {"libnvrtc.so.13", "libnvrtc.so.12", "/usr/local/cuda/lib64/libnvrtc.so"};
+	void *library = NULL;
+	for (size_t i = 0; i < sizeof files / sizeof *files && !library; i++) library = dlopen(files[i], RTLD_NOW);
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		void *f = library ? dlsym(library, names[i]) : NULL;
+		if (!f) return false;
+		memcpy((char *)&rtc + i * sizeof f, &f, sizeof f);
+	}
+	return true;
+}
+
+static void compile(const char *source, const char *arch)
+{
+	enum { MOST = 16 };
+	const char *names[MOST], *texts[MOST], *options[] = {arch, "--fmad=false", "--std=c++17"};
+	static char log[4000];
+	size_t bytes = 0;
+	program p;
+	int n = 0;
+	for (; slp_fused_headers[n].name; n++)
+		names[n] = slp_fused_headers[n].name, texts[n] = slp_fused_headers[n].text;
+	CHECK(rtc.create(&p, source, "kernel.cu", n, texts, names) == 0);
+	int status = rtc.compile(p, 3, options);
+	if (status != 0 && rtc.log_size(p, &bytes) == 0 && bytes < sizeof log) rtc.log(p, log);
+	CHECK_SAYING(status == 0, "%s: %s\n%s", arch, log, source);
+	bytes = 0;
+	CHECK(status != 0 || (rtc.code_size(p, &bytes) == 0 && bytes > 0));
+	rtc.destroy(&p);
+}
+
+/* ---- sources ----------------------------------------------------------------------------------------------------- */
+
+/* An expression of as many functions as it holds, from `code` on; the first that is not in it. */
+static int chain_from(int code, struct slp_fused_attrs *f)
+{
+	memset(f, 0, sizeof *f);
+	for (int i = 0; i < SLP_FUSED_STEPS && code < SLP_FUSED_CODES; i++, code++) {
+		int last = i ? SLP_FUSED_RESULT + i - 1 : SLP_FUSED_INPUT;
+		f->step[i] = code | last << 8 |
+		             (i % 2 ? SLP_FUSED_NUMBER + i % SLP_FUSED_NUMBERS : SLP_FUSED_INPUT + 1) << 16;
+	}
+	return code;
+}
+
+/* Operands of a matrix: one read in each of the ways. */
+static struct slp_fused_plan plan_of(enum sl_dtype type, enum slp_fused_reading how)
+{
+	struct slp_fused_plan p = {.dtype = type, .nin = 2, .ndim = 2, .aligned = true, .n = 960, .dim = {20, 48}};
+	p.how[0] = SLP_FUSED_GAPLESS;
+	p.how[1] = how;
+	p.stride[0][0] = 48, p.stride[0][1] = 1;
+	p.stride[1][1] = how == SLP_FUSED_SPLAT ? 0 : 1;
+	return p;
+}
+
+static void of_type(enum sl_dtype type, int first, int end, const char *arch)
+{
+	static char source[SOURCE];
+	struct slp_fused_attrs f;
+	for (int code = first; code < end;) {
+		struct slp_fused_plan p = plan_of(type, (enum slp_fused_reading)(code % (SLP_FUSED_SINGLE + 1)));
+		code = chain_from(code, &f);
+		CHECK_SAYING(slp_fused_source(&f, &p, source, sizeof source), "functions below %d have no source",
+		             code);
+		if (rtc.create) compile(source, arch);
+	}
+}
+
+static void test_functions(void)
+{
+	bool all = slp_long();
+	if (!find_rtc()) printf("(no NVRTC: sources are only written) ");
+	of_type(SL_FLOAT32, 1, SLP_FUSED_CODES, "--gpu-architecture=sm_90");
+	of_type(SL_FLOAT64, 1, all ? SLP_FUSED_CODES : 2, "--gpu-architecture=sm_80");
+	of_type(SL_BFLOAT16, 1, all ? SLP_FUSED_CODES : 2, "--gpu-architecture=sm_80");
+	of_type(SL_FLOAT16, 1, all ? SLP_FUSED_CODES : 2, "--gpu-architecture=sm_80");
+}
+
+/* The most inputs, all broadcast over the most axes, and the longest functions. */
+static void test_longest(void)
+{
+	static char source[SOURCE], less[1000];
+	struct slp_fused_attrs f = {{0}, {0}};
+	struct slp_fused_plan p = {.dtype = SL_FLOAT32, .nin = SLP_FUSED_INPUTS, .ndim = SL_MAX_NDIM, .n = 1 << 30};
+	for (int i = 0; i < SLP_FUSED_STEPS; i++)
+		f.step[i] = (i % 2 ? SLP_FUSED_gelu_tanh_grad : SLP_FUSED_gelu_grad) | (SLP_FUSED_INPUT + i) << 8 |
+		            (SLP_FUSED_INPUT + i + 1) << 16;
+	for (int i = 0; i < p.nin; i++) {
+		p.how[i] = SLP_FUSED_SINGLE;
+		for (int axis = 0; axis < p.ndim; axis++) p.dim[axis] = 32, p.stride[i][axis] = axis % 2 ? 0 : 1 << 20;
+	}
+	CHECK(slp_fused_source(&f, &p, source, sizeof source));
+	CHECK(!slp_fused_source(&f, &p, less, sizeof less));
+	if (rtc.create) compile(source, "--gpu-architecture=sm_90");
+}
+
+static const struct slp_test tests[] = {{"functions", test_functions}, {"longest", test_longest}, {0}};
+
+int main(int argc, char **argv)
+{
+	return slp_test_main(argc, argv, (const struct slp_suite[]){{.name = "fused_source", .tests = tests}, {0}});
+}
