@@ -5,6 +5,7 @@
 
 #include "check.h"
 #include "graph/offload.h"
+#include "program.h"
 
 enum { MAX_UNITS = 400, MAX_USES = 8, MAX_VALUES = 900, TINY_VALUES = 6 };
 
@@ -78,7 +79,8 @@ struct device {
 	const struct slp_offload *o;
 	bool here[MAX_VALUES], there[MAX_VALUES], written[MAX_VALUES]; /* on the device; in main memory, as it is now */
 	int last[MAX_VALUES], first[MAX_VALUES];
-	size_t in, out;
+	bool placed[MAX_VALUES];
+	size_t at[MAX_VALUES], in, out;
 };
 
 static bool carry_out(struct device *d, struct slp_offload_step s, int i)
@@ -90,11 +92,17 @@ static bool carry_out(struct device *d, struct slp_offload_step s, int i)
 		if (d->here[v] && !d->there[v]) d->out += d->q->bytes[v];
 		d->there[v] = true;
 		return d->here[v];
-	case SLP_OFFLOAD_DROP: d->here[v] = false; return d->there[v] && !(busy && i > 0);
+	case SLP_OFFLOAD_DROP: d->here[v] = d->placed[v] = false; return d->there[v] && !(busy && i > 0);
+	case SLP_OFFLOAD_PLACE: {
+		bool moves = d->here[v] && (!d->placed[v] || d->at[v] != s.offset);
+		d->placed[v] = true;
+		d->at[v] = s.offset;
+		return !moves;
+	}
 	case SLP_OFFLOAD_FETCH:
 		if (!d->here[v]) d->in += d->q->bytes[v];
 		d->here[v] = true;
-		return d->there[v];
+		return d->there[v] && d->placed[v];
 	}
 	return false;
 }
@@ -111,8 +119,25 @@ static void end_units(struct device *d, int i)
 {
 	for (int v = 0; v < d->q->p.nvalues; v++) {
 		int ended = d->o->alone[i] ? i - 1 : i - 2;
-		if (d->q->kind[v] == SLP_OFFLOAD_LOCAL && d->last[v] <= ended && d->written[v]) d->here[v] = false;
+		if (d->q->kind[v] == SLP_OFFLOAD_LOCAL && d->last[v] <= ended && d->written[v])
+			d->here[v] = d->placed[v] = false;
 	}
+}
+
+/* Whether each value that is here has a place, and no two share one. */
+static bool are_apart(const struct device *d)
+{
+	int list[MAX_VALUES], n = 0;
+	for (int v = 0; v < d->q->p.nvalues; v++) {
+		if (!d->here[v]) continue;
+		if (!d->placed[v] || d->at[v] + d->q->bytes[v] > d->o->height) return false;
+		for (int k = 0; k < n; k++)
+			if (d->at[v] < d->at[list[k]] + d->q->bytes[list[k]] &&
+			    d->at[list[k]] < d->at[v] + d->q->bytes[v])
+				return false;
+		list[n++] = v;
+	}
+	return true;
 }
 
 static bool run_unit(struct device *d, int i)
@@ -134,7 +159,7 @@ static void begin_run(struct device *d)
 {
 	for (int v = 0; v < d->q->p.nvalues; v++) {
 		d->written[v] = false;
-		if (d->q->kind[v] != SLP_OFFLOAD_KEPT) d->here[v] = d->there[v] = false;
+		if (d->q->kind[v] != SLP_OFFLOAD_KEPT) d->here[v] = d->there[v] = d->placed[v] = false;
 		if (d->q->kind[v] == SLP_OFFLOAD_INPUT) d->there[v] = true; /* another batch */
 	}
 }
@@ -172,6 +197,7 @@ static bool is_possible(const struct problem *q, const struct slp_offload *o)
 					d.here[v] = d.there[v] = true;
 			bool unit = run_unit(&d, i);
 			if (run) ok &= CHECK_SAYING(unit, "unit %d: %zu bytes of %zu", i, bytes_here(&d), q->p.room);
+			if (run) ok &= CHECK_SAYING(are_apart(&d), "unit %d: values share memory", i);
 		}
 	}
 	return ok & CHECK_SAYING(d.in == o->in_bytes && d.out == o->out_bytes,
@@ -469,7 +495,8 @@ static void test_enough(void)
 	make_chain(&q, 20, &state);
 	q.p.room = (size_t)1 << 40;
 	if (!plan(&q, &o)) return;
-	CHECK(!o.in_bytes && !o.out_bytes && !o.nsteps && o.seconds >= o.busy * 0.999 && o.seconds <= o.busy * 1.001);
+	for (int i = 0; i < o.nsteps; i++) CHECK(o.steps[i].what == SLP_OFFLOAD_PLACE);
+	CHECK(!o.in_bytes && !o.out_bytes && o.seconds >= o.busy * 0.999 && o.seconds <= o.busy * 1.001);
 	slp_offload_clear(&o);
 }
 
@@ -530,6 +557,44 @@ static void test_repeatable(void)
 	slp_offload_clear(&b);
 }
 
+/* ---- computed again ---------------------------------------------------------------------------------------------- */
+
+/* So many operations are computed again over a fast link, and the results, with the parameters, have the same bits. */
+static void check_recompute(int line, const char *text, int expected)
+{
+	const double fast = 1e18;
+	sl_graph *g = slp_program(text), *h = slp_graph_copy(g);
+	int repeated = -1;
+	CHECK_OK(slp_offload_recompute(h, fast, fast, 1, &repeated));
+	CHECK_SAYING(repeated == expected, "line %d: %d operations", line, repeated);
+	CHECK_OK(slp_graph_verify(h));
+	CHECK_SAYING(slp_graph_compare("recompute", g, h, 0) == SL_OK, "line %d: %s", line, sl_error_message());
+	sl_graph_free(g);
+	sl_graph_free(h);
+}
+
+static void test_recompute(void)
+{
+	slp_begin((struct sl_config){.cpus = 1, .seed = 1});
+	/* r needs a second batch_norm, and this a second exp; c needs one later. */
+	check_recompute(__LINE__,
+	                "input x: float32 (4, 3, 5, 5)\nparam g: float32 (3,)\nparam b: float32 (3,)\n"
+	                "param m: float32 (3,)\nparam v: float32 (3,)\nc = exp(x)\nn = batch_norm(c, g, b, m, v)\n"
+	                "r = relu(n[0])\ns = tanh(r)\nt = sigmoid(s)\nu = mul(t, r)\ny = mul(u, c)\nreturn y",
+	                4);
+	/* Through a view. */
+	check_recompute(
+	        __LINE__,
+	        X "a = exp(x)\nb = reshape(a, shape=(6,))\nc = tanh(b)\nd = sigmoid(c)\ne = mul(d, b)\nreturn e", 1);
+	/* w is another one by then; a result is kept. */
+	check_recompute(__LINE__,
+	                X "param w: float32 (2, 3)\na = mul(x, w)\nb = tanh(a)\nsgd(w, b, lr=0.5)\nc = sigmoid(b)\n"
+	                  "d = exp(c)\ny = mul(a, d)\nreturn y",
+	                0);
+	check_recompute(__LINE__, X "a = exp(x)\nb = tanh(a)\nc = sigmoid(b)\nd = mul(c, a)\nreturn d, a", 0);
+	slp_end_well();
+}
+
 static const struct slp_test tests[] = {
         {"exhaustive search", test_exhaustive},
         {"bound", test_bound},
@@ -539,6 +604,7 @@ static const struct slp_test tests[] = {
         {"too little memory", test_too_small},
         {"rewritten", test_rewritten},
         {"repeatable", test_repeatable},
+        {"computed again", test_recompute},
         {0},
 };
 

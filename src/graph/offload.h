@@ -10,6 +10,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "graph/graph.h"
+
+enum { SLP_OFFLOAD_SMALL = 4096 }; /* bytes of values that always stay */
+
 enum slp_offload_kind {
 	SLP_OFFLOAD_LOCAL,  /* written by its first unit, of no use after the last one */
 	SLP_OFFLOAD_RESULT, /* written by its first unit, used after the program */
@@ -52,8 +56,14 @@ struct slp_offload_gap {
 
 /* The steps before unit i is submitted: those from first[i] to before first[i + 1]. */
 struct slp_offload_step {
-	enum { SLP_OFFLOAD_COPY, SLP_OFFLOAD_DROP, SLP_OFFLOAD_FETCH } what;
+	enum { SLP_OFFLOAD_COPY, SLP_OFFLOAD_DROP, SLP_OFFLOAD_PLACE, SLP_OFFLOAD_FETCH } what;
 	int value;
+	size_t offset; /* of its place */
+};
+/* A value is on the device from position `begin` to before position `end`, which may be in the next run: at this offset. */
+struct slp_offload_stay {
+	int value, begin, end;
+	size_t offset;
 };
 struct slp_offload {
 	bool *alone; /* by unit: the previous unit ends before it is submitted */
@@ -62,6 +72,9 @@ struct slp_offload {
 	int *first;
 	struct slp_offload_step *steps;
 	int nsteps;
+	struct slp_offload_stay *stays;
+	int nstays;
+	size_t height;              /* bytes that all of them take, with their offsets */
 	size_t *used;               /* bytes on the device, by position */
 	size_t out_bytes, in_bytes; /* of a run */
 	size_t peak;
@@ -72,6 +85,13 @@ struct slp_offload {
 bool slp_offload_choose(const struct slp_offload_problem *p, struct slp_offload *o, int *unit, size_t *need);
 /* After that: when copies begin; and the prediction. */
 bool slp_offload_when(const struct slp_offload_problem *p, struct slp_offload *o);
+/* offload_place.c, a part of it: offsets of all stays; false without memory. */
+bool slp_offload_place(const struct slp_offload_problem *p, struct slp_offload *o);
 void slp_offload_clear(struct slp_offload *o);
+
+/* offload_recompute.c: values of at least `least` bytes that lie unused for longer than their copy over the link takes, at
+ * `link` bytes a second, are computed again if that takes at most `ratio` times as long.  *repeated: the number of
+ * operations that the program has more. */
+enum sl_status slp_offload_recompute(sl_graph *g, double link, double ratio, size_t least, int *repeated);
 
 #endif

@@ -390,6 +390,7 @@ void slp_offload_clear(struct slp_offload *o)
 	free(o->gaps);
 	free(o->first);
 	free(o->steps);
+	free(o->stays);
 	free(o->used);
 	*o = (struct slp_offload){0};
 }

@@ -124,32 +124,55 @@ static int position_of(const struct when *w, const struct slp_offload_gap *g, in
 	return folded(w, what == SLP_OFFLOAD_COPY ? g->copy : what == SLP_OFFLOAD_DROP ? g->drop : g->fetch);
 }
 
+/* Calls each step with its position: copies before values that leave, then places, then copies back, by the unit that needs
+ * them.  A value that stays from the end of a run to the next one has a place in the first run, too. */
+static void each_step(const struct when *w, void (*step)(const struct when *w, int position, struct slp_offload_step s))
+{
+	static const int order[] = {SLP_OFFLOAD_COPY, SLP_OFFLOAD_DROP, SLP_OFFLOAD_PLACE, SLP_OFFLOAD_FETCH};
+	const struct slp_offload *o = w->o;
+	for (size_t k = 0; k < sizeof order / sizeof *order; k++) {
+		int what = order[k];
+		for (int i = 0; i < o->nstays && what == SLP_OFFLOAD_PLACE; i++) {
+			const struct slp_offload_stay *s = &o->stays[i];
+			step(w, s->begin, (struct slp_offload_step){what, s->value, s->offset});
+			if (s->end > w->p->nunits) step(w, 0, (struct slp_offload_step){what, s->value, s->offset});
+		}
+		for (int i = 0; i < o->ngaps && what != SLP_OFFLOAD_PLACE; i++) {
+			const struct slp_offload_gap *g = &o->gaps[w->order[i]];
+			int position = position_of(w, g, what);
+			if (position >= 0) step(w, position, (struct slp_offload_step){what, g->value, 0});
+		}
+	}
+}
+
+static void count_step(const struct when *w, int position, struct slp_offload_step s)
+{
+	(void)s;
+	w->o->first[position + 1]++;
+}
+
+/* first[i + 1] is the place of the next step at position i. */
+static void enter_step(const struct when *w, int position, struct slp_offload_step s)
+{
+	w->o->steps[w->o->first[position + 1]++] = s;
+}
+
 static bool list_steps(struct when *w)
 {
 	struct slp_offload *o = w->o;
 	int n = w->p->nunits, sum = 0;
-	int *next = slp_calloc((size_t)n + 1, sizeof *next);
-	o->first = slp_calloc((size_t)n + 1, sizeof *o->first);
-	o->steps = slp_malloc((size_t)(3 * o->ngaps + 1) * sizeof *o->steps);
-	if (!next || !o->first || !o->steps) return free(next), false;
-	for (int i = 0; i < o->ngaps; i++)
-		for (int what = SLP_OFFLOAD_COPY; what <= SLP_OFFLOAD_FETCH; what++) {
-			int position = position_of(w, &o->gaps[i], what);
-			if (position >= 0) next[position]++;
-		}
-	for (int i = 0; i < n; i++) {
-		int count = next[i];
-		o->first[i] = next[i] = sum;
+	o->first = slp_calloc((size_t)n + 2, sizeof *o->first);
+	if (!o->first) return false;
+	each_step(w, count_step);
+	for (int i = 1; i <= n; i++) {
+		int count = o->first[i];
+		o->first[i] = sum;
 		sum += count;
 	}
-	o->first[n] = o->nsteps = sum;
-	for (int what = SLP_OFFLOAD_COPY; what <= SLP_OFFLOAD_FETCH; what++)
-		for (int i = 0; i < o->ngaps; i++) {
-			const struct slp_offload_gap *g = &o->gaps[w->order[i]];
-			int position = position_of(w, g, what);
-			if (position >= 0) o->steps[next[position]++] = (struct slp_offload_step){what, g->value};
-		}
-	free(next);
+	o->nsteps = sum;
+	o->steps = slp_malloc((size_t)(sum + 1) * sizeof *o->steps);
+	if (!o->steps) return false;
+	each_step(w, enter_step);
 	return true;
 }
 
@@ -171,6 +194,7 @@ static void carry_out(const struct when *w, struct clock *c, struct slp_offload_
 	switch (s.what) {
 	case SLP_OFFLOAD_COPY: c->left[s.value] = c->out = later(c->out, c->host) + out_seconds(w, s.value); break;
 	case SLP_OFFLOAD_DROP: c->host = later(c->host, c->left[s.value]); break;
+	case SLP_OFFLOAD_PLACE: break;
 	case SLP_OFFLOAD_FETCH: c->there[s.value] = c->in = later(c->in, c->host) + in_seconds(w, s.value); break;
 	}
 }
@@ -234,7 +258,7 @@ bool slp_offload_when(const struct slp_offload_problem *p, struct slp_offload *o
 		plan_fetches(&w);
 		for (int i = 0; i < p->nunits; i++)
 			if (o->used[i] > o->peak) o->peak = o->used[i];
-		ok = list_steps(&w) && predict(&w);
+		ok = slp_offload_place(p, o) && list_steps(&w) && predict(&w);
 	}
 	free(w.begin);
 	free(w.order);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "graph/offload.h"
 #include "graph/plan.h"
 #include "graph/plan_groups.h"
 #include "graph/units.h"
@@ -140,7 +141,7 @@ static bool partition(sl_plan *p, unsigned off, size_t most)
  * can be evicted while others run.  Under a limit of memory, copies are planned between units: these are small. */
 static bool lay_out(sl_plan *p, unsigned off, size_t limit)
 {
-	enum { PARTS = 8 };
+	enum { PARTS = 16 };
 	if (limit) return partition(p, off, limit / PARTS);
 	if (!partition(p, off, 0)) return false;
 	if (slp_units_fit(p->graph, &p->layout)) return true;
@@ -148,6 +149,72 @@ static bool lay_out(sl_plan *p, unsigned off, size_t limit)
 	slp_layout_clear(&p->layout);
 	p->layout.group = group;
 	return partition(p, off, slp_unit_share(p->device));
+}
+
+static enum sl_status arrange(sl_plan *p, const char *at, const char *what, const struct sl_compile_opts *opts)
+{
+	choose_devices(p);
+	if (!lay_out(p, opts->off, opts->memory)) return slp_plan_no_memory();
+	enum sl_status s = slp_plan_code(p, at, what);
+	if (s == SL_OK) s = slp_plan_set_levels(p);
+	if (s == SL_OK && opts->memory) s = slp_plan_offload(p, at, opts->memory);
+	return s;
+}
+
+/* The same program under a limit, with values that are computed again if that takes less than `ratio` times as long as
+ * their copy over the link; NULL with an error, or if there are none. */
+static sl_plan *arranged(const sl_plan *p, const char *at, const char *what, const struct sl_compile_opts *opts,
+                         double ratio)
+{
+	enum { PARTS = 256 }; /* a smaller value is not worth a call */
+	sl_plan *q = slp_calloc(1, sizeof *q);
+	sl_graph *g = q ? slp_graph_copy(p->graph) : NULL;
+	if (!g) return free(q), slp_plan_no_memory(), NULL;
+	q->graph = g;
+	g->device = p->graph->device;
+	q->device = p->device;
+	q->layout.group = p->layout.group;
+	enum sl_status s = SL_OK;
+	if (ratio > 0) s = slp_offload_recompute(g, slp_plan_link(p), ratio, opts->memory / PARTS, &q->info.repeated);
+	if (s == SL_OK && (ratio <= 0 || q->info.repeated)) s = arrange(q, at, what, opts);
+	q->layout.group = NULL;
+	if (s == SL_OK && (ratio <= 0 || q->info.repeated)) return q;
+	sl_plan_free(q);
+	return NULL;
+}
+
+/* p becomes what q is, and q is gone. */
+static void become(sl_plan *p, sl_plan *q)
+{
+	sl_plan old = *p;
+	*p = *q;
+	p->hoisted = old.hoisted;
+	p->info.nodes_before = old.info.nodes_before;
+	p->layout.group = old.layout.group;
+	sl_graph_free(old.graph);
+	free(q);
+}
+
+/* Under a limit of memory, several shares of copies and second computations are tried: the plan counts that should run
+ * fastest. */
+static enum sl_status arrange_limited(sl_plan *p, const char *at, const char *what, const struct sl_compile_opts *opts)
+{
+	static const double ratios[] = {0.25, 0.5, 1};
+	sl_plan *best = arranged(p, at, what, opts, 0);
+	for (size_t i = 0;
+	     best && best->info.run_seconds > best->info.busy_seconds && i < sizeof ratios / sizeof *ratios; i++) {
+		sl_plan *q = arranged(p, at, what, opts, ratios[i]);
+		if (!q && sl_error() != SL_OK) return sl_plan_free(best), sl_error();
+		if (q && q->info.run_seconds < best->info.run_seconds) {
+			sl_plan_free(best);
+			best = q;
+		} else {
+			sl_plan_free(q);
+		}
+	}
+	if (!best) return sl_error();
+	become(p, best);
+	return slp_plan_offload_commit(p, at);
 }
 
 static enum sl_status compile(sl_plan *p, const char *at, const char *what, const struct sl_compile_opts *opts)
@@ -165,11 +232,7 @@ static enum sl_status compile(sl_plan *p, const char *at, const char *what, cons
 	if (!slp_plan_can_be(p->graph))
 		return slp_call_fail(at, "sl_compile", SL_ENOMEM, "values of more bytes than can be addressed"),
 		       SL_ENOMEM;
-	choose_devices(p);
-	if (!lay_out(p, opts->off, opts->memory)) return slp_plan_no_memory();
-	s = slp_plan_code(p, at, what);
-	if (s == SL_OK) s = slp_plan_set_levels(p);
-	if (s == SL_OK && opts->memory) s = slp_plan_offload(p, at, opts->memory);
+	s = opts->memory ? arrange_limited(p, at, what, opts) : arrange(p, at, what, opts);
 	p->info.nodes = count_calls(p->graph);
 	p->info.segments = p->layout.nunits;
 	p->info.memory = p->layout.planned;

@@ -48,9 +48,11 @@ enum sl_status slp_hoist(sl_plan *plan, const char *at);
 enum sl_status slp_hoisted_refresh(const char *at, sl_plan *plan);
 void slp_hoisted_free(struct slp_hoisted *h);
 
-/* plan_offload.c: copies under a limit of memory on the plan's GPU, in bytes: planned when it is compiled; requested at
- * each run, before each unit is submitted.  Locked, all but the first two. */
+/* plan_offload.c: copies under a limit of memory on the plan's GPU, in bytes: planned when it is compiled; the memory for
+ * the plan that is kept (commit); requested at each run, before each unit is submitted.  Locked, all but the first three. */
 enum sl_status slp_plan_offload(sl_plan *plan, const char *at, size_t limit);
+enum sl_status slp_plan_offload_commit(sl_plan *plan, const char *at);
+double slp_plan_link(const sl_plan *plan); /* bytes a second between its GPU and main memory */
 void slp_plan_offload_free(struct slp_plan_offload *offload);
 void slp_plan_offload_begin(sl_plan *plan, struct slp_storage *const *storages, sl_tensor *const *in);
 void slp_plan_offload_before(sl_plan *plan, int unit);

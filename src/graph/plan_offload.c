@@ -19,6 +19,7 @@
 #include "runtime/memory/admission.h"
 #include "runtime/memory/arena.h"
 #include "runtime/memory/memory_limit.h"
+#include "runtime/memory/place.h"
 #include "runtime/memory/runahead.h"
 #include "runtime/observe/stats.h"
 #include "runtime/task/buffer.h"
@@ -36,7 +37,8 @@ struct slp_plan_offload {
 	struct slp_location *where; /* of each value */
 	struct slp_storage **now;   /* in the present run */
 	int nvalues, max_values, nuses, max_uses;
-	unsigned node; /* of the GPU's memory */
+	unsigned node;      /* of the GPU's memory */
+	size_t small, heap; /* bytes of small values; of the heap for them and for the memory that kernels work in */
 };
 
 void slp_plan_offload_free(struct slp_plan_offload *o)
@@ -96,8 +98,10 @@ static int value_of(const sl_plan *p, struct slp_plan_offload *o, struct slp_loc
 		if (kinds) o->kinds = kinds;
 		if (!bytes || !kinds) return -1;
 	}
+	size_t bytes = bytes_of(p, l);
 	o->where[o->nvalues] = l;
-	o->bytes[o->nvalues] = bytes_of(p, l);
+	o->bytes[o->nvalues] = bytes > SLP_OFFLOAD_SMALL ? bytes : 0;
+	if (bytes <= SLP_OFFLOAD_SMALL) o->small += bytes;
 	o->kinds[o->nvalues] = kind_of(p, l);
 	return o->nvalues++;
 }
@@ -120,7 +124,7 @@ static bool add_unit(const sl_plan *p, struct slp_plan_offload *o, int unit)
 	for (int i = 0; ok && i < u->nslots; i++) {
 		if (u->locations[i].kind == SLP_LOCATION_SCRATCH || u->locations[i].kind == SLP_LOCATION_NONE) continue;
 		int v = value_of(p, o, u->locations[i]);
-		ok = v >= 0 && add_use(o, first, v, slp_code_writes(u->code, i));
+		ok = v >= 0 && (!o->bytes[v] || add_use(o, first, v, slp_code_writes(u->code, i)));
 	}
 	o->units[unit].nuses = o->nuses - first;
 	return ok;
@@ -180,20 +184,55 @@ static int gpu_of(const sl_plan *p)
 	return d.index >= 0 ? d.index : slp_engine.ngpus == 1 ? 0 : -1;
 }
 
-/* What the plan may have of the limit: what else is on the GPU takes its part.  Values that are there leave first. */
+/* What the plan may have of the limit for places: what else is on the GPU takes its part. */
 static size_t find_room(struct slp_plan_offload *o, int gpu, size_t limit, size_t scratch)
 {
+	enum { SPARE = 256 << 10, PART = 128 };
+	o->heap = scratch + 2 * o->small + SPARE + limit / PART;
 	size_t other = slp_gpu_own_bytes(gpu);
-	bool first = !slp_arena_bytes(o->node);
 	slp_engine_idle();
 	slp_lock();
+	if (slp_arena_heap(o->node) > o->heap) o->heap = slp_arena_heap(o->node);
 	slp_handles_use_arenas(true);
-	if (first) slp_buffers_leave(o->node);
+	if (!slp_arena_bytes(o->node)) slp_buffers_leave(o->node);
 	other += slp_node_used(o->node) - slp_arena_allocated(o->node);
-	size_t most = limit > other ? limit - other : 0;
-	if (most) slp_arena_grow(o->node, most);
 	slp_unlock();
-	return most > scratch ? most - scratch : 0;
+	other += o->heap;
+	return limit > other ? limit - other : 0;
+}
+
+/* The choice, with addresses.  If gaps between values waste memory, so much less is left for values. */
+static bool choose(struct slp_plan_offload *o, int *unit, size_t *need)
+{
+	enum { TRIES = 12 };
+	size_t room = o->problem.room;
+	for (int i = 0; i < TRIES; i++) {
+		slp_offload_clear(&o->plan);
+		if (!slp_offload_choose(&o->problem, &o->plan, unit, need)) return false;
+		if (!slp_offload_when(&o->problem, &o->plan)) return false;
+		if (o->plan.height <= room) return true;
+		size_t excess = o->plan.height - room;
+		o->problem.room -= excess / 2 < o->problem.room ? excess / 2 + 1 : o->problem.room;
+	}
+	*unit = 0;
+	*need = o->plan.height;
+	return false;
+}
+
+/* The arena of the plan; values that are on the GPU leave first. */
+enum sl_status slp_plan_offload_commit(sl_plan *p, const char *at)
+{
+	struct slp_plan_offload *o = p->offload;
+	slp_engine_idle();
+	slp_lock();
+	bool larger = o->plan.height > slp_arena_bytes(o->node);
+	if (larger) slp_places_leave(o->node);
+	bool ok = slp_arena_make(o->node, o->plan.height, o->heap);
+	slp_unlock();
+	if (ok) return SL_OK;
+	slp_call_fail(at, "sl_compile", SL_ENOMEM, "the GPU has no %.1f MiB left for the limit of memory",
+	              (double)(o->plan.height + o->heap) / 1048576);
+	return SL_ENOMEM;
 }
 
 /* ---- making it --------------------------------------------------------------------------------------------------- */
@@ -231,6 +270,17 @@ static enum sl_status check_main_memory(const char *at, const struct slp_plan_of
 	return SL_ENOMEM;
 }
 
+double slp_plan_link(const sl_plan *p)
+{
+	int gpu = gpu_of(p);
+	double latency, out, in;
+	if (gpu < 0) return INFINITY;
+	unsigned node = starpu_worker_get_memory_node((unsigned)slp_engine.gpu_worker[gpu]);
+	link_between(node, STARPU_MAIN_RAM, &latency, &out);
+	link_between(STARPU_MAIN_RAM, node, &latency, &in);
+	return out < in ? out : in;
+}
+
 enum sl_status slp_plan_offload(sl_plan *p, const char *at, size_t limit)
 {
 	int gpu = gpu_of(p), unit = -1;
@@ -243,9 +293,8 @@ enum sl_status slp_plan_offload(sl_plan *p, const char *at, size_t limit)
 	size_t scratch = share_scratch(p);
 	if (!make_problem(p, o)) return slp_plan_no_memory();
 	o->problem.room = find_room(o, gpu, limit, scratch);
-	if (!slp_offload_choose(&o->problem, &o->plan, &unit, &need))
+	if (!choose(o, &unit, &need))
 		return unit >= 0 ? too_small(p, at, limit, unit, need, scratch) : slp_plan_no_memory();
-	if (!slp_offload_when(&o->problem, &o->plan)) return slp_plan_no_memory();
 	p->info.limit = limit;
 	p->info.copied_out = o->plan.out_bytes;
 	p->info.copied_in = o->plan.in_bytes;
@@ -279,21 +328,14 @@ static void wait_for(const sl_plan *p, int unit)
 	while (slp_code_in_flight(code) && slp_runahead_wait_progress()) continue;
 }
 
-/* A value that main memory has no copy of is copied now. */
-static void drop(const struct slp_plan_offload *o, struct slp_buffer *b)
-{
-	if (starpu_data_acquire_on_node(b->handle, STARPU_MAIN_RAM, STARPU_R)) return;
-	starpu_data_release_on_node(b->handle, STARPU_MAIN_RAM);
-	starpu_data_evict_from_node(b->handle, o->node);
-}
-
 static void carry_out(const struct slp_plan_offload *o, struct slp_offload_step s)
 {
 	struct slp_buffer *b = o->now[s.value] ? o->now[s.value]->buffer : NULL;
 	if (!b || b->lost) return;
 	switch (s.what) {
 	case SLP_OFFLOAD_COPY: starpu_data_prefetch_on_node(b->handle, STARPU_MAIN_RAM, 1); break;
-	case SLP_OFFLOAD_DROP: drop(o, b); break;
+	case SLP_OFFLOAD_DROP: slp_place_leave(b); break;
+	case SLP_OFFLOAD_PLACE: slp_place_take(b, o->node, s.offset); break;
 	case SLP_OFFLOAD_FETCH: starpu_data_prefetch_on_node(b->handle, o->node, 1); break;
 	}
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/offload.h"
 #include "graph/plan.h"
 #include "graph/plan_groups.h"
 #include "graph/units.h"
@@ -177,11 +178,12 @@ static enum sl_status find_memory(const struct run *r)
 {
 	enum { SMALL = 65536 };
 	const struct slp_layout *l = &r->plan->layout;
+	size_t small = r->plan->offload ? SLP_OFFLOAD_SMALL : SMALL;
 	for (int i = 0; i < l->nstorages; i++) {
 		if (is_late(r, i)) continue;
 		struct slp_storage *s = r->storages[i] = storage_for(r->plan, i);
 		if (!s) return slp_plan_no_memory();
-		if (s->bytes > SMALL && !slp_storage_allocate(s)) return slp_no_memory(s->bytes);
+		if (s->bytes > small && !slp_storage_allocate(s)) return slp_no_memory(s->bytes);
 	}
 	for (int i = 0; i < l->nunits; i++)
 		if (!slp_code_find_scratch(r->plan->units[i].code)) return sl_error();
@@ -274,7 +276,7 @@ static enum sl_status submit(const struct run *r)
 		if (s == SL_OK) s = submit_unit(r, &r->plan->units[i]);
 		if (planned) slp_flush();
 		if (s == SL_OK) s = use_groups(r, i);
-		if (s == SL_OK && i < l->nunits - 1 && (planned || slp_admission_short())) bury(r, i);
+		if (s == SL_OK && (planned || (i < l->nunits - 1 && slp_admission_short()))) bury(r, i);
 	}
 	slp_admission_planned = false;
 	slp_unlock();

@@ -86,6 +86,7 @@ struct sl_plan_info {
 	size_t copied_out, copied_in; /* bytes that a run copies to main memory and back, as planned */
 	double busy_seconds;          /* of a run's operations, as estimated ... */
 	double run_seconds;           /* ... and of a run with its copies */
+	int repeated;                 /* operations whose results are computed again instead of being copied */
 };
 
 typedef struct sl_plan sl_plan;

@@ -238,12 +238,14 @@ static bool list_all(const char *at, const sl_trainer *t, sl_tensor *const *grad
 	return true;
 }
 
-/* If other processes update the rest, the norm is still that of all gradients, summed in the same order. */
+/* If other processes update the rest, or one operation on all would not fit under a limit of memory, the norm is still that
+ * of all gradients, summed in the same order. */
 static bool clip_mine(const char *at, const sl_trainer *t, struct update *u, sl_tensor *const *grads,
                       struct slp_hyper *h)
 {
 	struct update all;
-	if (!slp_trainer_shards_state(t) || u->clip_norm == 0 || !u->count) return true;
+	bool parts = slp_trainer_shards_state(t) || slp_admission_limit;
+	if (!parts || u->clip_norm == 0 || !u->count) return true;
 	bool ok = list_all(at, t, grads, &all), apart = ok && is_grouped(t, &all);
 	sl_tensor *factor = NULL;
 	if (ok)

@@ -20,6 +20,7 @@
 #include "runtime/fault.h"
 #include "runtime/memory/admission.h"
 #include "runtime/memory/memory_limit.h"
+#include "runtime/memory/place.h"
 #include "runtime/memory/pool.h"
 #include "runtime/memory/runahead.h"
 #include "runtime/memory/spill.h"
@@ -66,6 +67,7 @@ static void give_memory(void *memory, size_t bytes)
 static void discard(struct slp_buffer *b)
 {
 	slp_buffer_written(b);
+	slp_place_forget(b);
 	slp_spill_discharge(b);
 	if (!atomic_load(&b->seen)) give_memory(b->memory, b->bytes);
 	*(b->newer ? &b->newer->older : &everything) = b->older;
@@ -341,6 +343,7 @@ struct slp_buffer *slp_buffer_get(size_t bytes, sl_device device, enum slp_buffe
 	struct slp_buffer *b = find(p, cls, kind == SLP_BUFFER_IDLE);
 	if (!b) b = create_pooled(device, cls, kind == SLP_BUFFER_RESERVED);
 	if (!b || b->lost) return b;
+	if (b->place.dead) slp_place_leave(b); /* before it is written again */
 	if (!slp_pool_tasks(b)) slp_spill_dead(b);
 	struct account *a = &accounts[p];
 	a->held += b->bytes;
@@ -363,6 +366,7 @@ void slp_buffer_dead(struct slp_buffer *b)
 {
 	if (b->lost || b->adopted || atomic_load(&b->seen) || !slp_admission_short()) return;
 	starpu_data_invalidate_submit(b->handle);
+	slp_place_dead(b);
 }
 
 #if SLP_STARPU_1_4

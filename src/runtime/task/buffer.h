@@ -37,7 +37,13 @@ struct slp_buffer {
 	struct slp_buffer *older, *newer; /* of all that exist */
 	void *adopted;                    /* the caller's memory, else NULL */
 	void *memory;                     /* main memory allocated here; NULL: StarPU allocates it */
-	struct slp_spilled *spilled;      /* it has memory only at times (memory/spill.h); NULL: always */
+	struct {
+		_Atomic uintptr_t memory; /* its planned place on a GPU (memory/place.h); 0: it has none */
+		unsigned node;
+		bool dead;
+		struct slp_buffer *next, *before;
+	} place;
+	struct slp_spilled *spilled; /* it has memory only at times (memory/spill.h); NULL: always */
 	void (*release)(void *data, void *arg);
 	void *release_arg;
 };

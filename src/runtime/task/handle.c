@@ -6,6 +6,7 @@
 #include "runtime/engine.h"
 #include "runtime/fault.h"
 #include "runtime/memory/arena.h"
+#include "runtime/memory/place.h"
 #include "runtime/task/buffer.h"
 #include "runtime/task/handle.h"
 
@@ -95,8 +96,9 @@ static starpu_ssize_t allocate(void *data, unsigned node)
 {
 	struct starpu_variable_interface *v = data;
 	if (!slp_arena_serves(node)) return starpu_interface_variable_ops.allocate_data_on_node(data, node);
-	uintptr_t memory = slp_arena_get(node, v->elemsize);
-	if (!memory) return -ENOMEM;
+	uintptr_t memory = slp_place_get(((struct interface *)data)->buffer, node);
+	if (!memory) memory = slp_arena_get(node, v->elemsize);
+	if (!memory) return starpu_interface_variable_ops.allocate_data_on_node(data, node);
 	v->ptr = v->dev_handle = memory;
 	v->offset = 0;
 	return (starpu_ssize_t)v->elemsize;
@@ -105,7 +107,7 @@ static starpu_ssize_t allocate(void *data, unsigned node)
 static void release(void *data, unsigned node)
 {
 	struct starpu_variable_interface *v = data;
-	if (!slp_arena_put(node, v->dev_handle)) {
+	if (!slp_place_put(node, v->dev_handle) && !slp_arena_put(node, v->dev_handle)) {
 		starpu_interface_variable_ops.free_data_on_node(data, node);
 		return;
 	}

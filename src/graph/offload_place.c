@@ -1,0 +1,221 @@
+/* The place of each value on the device, while it is there: one piece of memory serves all, and nothing is allocated while
+ * the program runs.
+ *
+ * A stay is a value's time on the device.  Time is a circle, because the program runs again and again.  Stays that overlap
+ * must not share memory.  The largest first, each at the lowest place that is free all the time (Y. Pisarchyk, J. Lee,
+ * "Efficient Memory Management for Deep Neural Net Inference", 2020); several orders are tried, and then the stay that is highest comes first, again and again. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "graph/offload.h"
+
+struct place {
+	const struct slp_offload_problem *p;
+	struct slp_offload *o;
+	int max_stays;
+	int *order, *best, *from; /* of stays */
+	struct range {
+		size_t begin, end;
+	} * taken;
+};
+
+/* ---- stays ------------------------------------------------------------------------------------------------------- */
+
+static bool add(struct place *w, int value, int begin, int end)
+{
+	struct slp_offload *o = w->o;
+	int n = w->p->nunits;
+	if (!w->p->bytes[value] || end <= begin) return true;
+	if (!slp_grow((void **)&o->stays, &w->max_stays, o->nstays + 1, sizeof *o->stays)) return false;
+	for (; begin >= n; begin -= n) end -= n;
+	o->stays[o->nstays++] = (struct slp_offload_stay){value, begin, end < begin + n ? end : begin + n, 0};
+	return true;
+}
+
+/* The stays of a value between its chosen gaps, which are gaps[first] … in order of time. */
+static bool add_stays(struct place *w, int v, const int *gaps, int ngaps, int begin, int end)
+{
+	const struct slp_offload_gap *all = w->o->gaps;
+	int n = w->p->nunits;
+	bool always = w->p->kind[v] == SLP_OFFLOAD_KEPT || w->p->kind[v] == SLP_OFFLOAD_INPUT;
+	if (!ngaps) return add(w, v, always ? 0 : begin, always ? n : end);
+	if (!always && !add(w, v, begin, all[gaps[0]].drop)) return false;
+	for (int i = 0; i < ngaps; i++) {
+		const struct slp_offload_gap *g = &all[gaps[i]];
+		if (!g->returns) continue;
+		int until = i + 1 < ngaps ? all[gaps[i + 1]].drop : always ? all[gaps[0]].drop + n : end;
+		if (w->p->kind[v] == SLP_OFFLOAD_INPUT && g->fetch >= n && until > 2 * n) until = 2 * n;
+		if (!add(w, v, g->fetch, until)) return false;
+	}
+	return true;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	return (*(const int *)a > *(const int *)b) - (*(const int *)a < *(const int *)b);
+}
+
+/* Gaps of one value are listed in order of time. */
+static bool find_stays(struct place *w)
+{
+	const struct slp_offload_problem *p = w->p;
+	const struct slp_offload *o = w->o;
+	int *begin = slp_malloc(((size_t)p->nvalues * 2 + (size_t)o->ngaps + 1) * sizeof *begin);
+	if (!begin) return false;
+	int *last = begin + p->nvalues, *gaps = last + p->nvalues;
+	bool ok = true;
+	for (int v = 0; v < p->nvalues; v++) begin[v] = -1;
+	for (int i = 0; i < p->nunits; i++)
+		for (int k = 0; k < p->units[i].nuses; k++) {
+			int v = p->units[i].uses[k].value;
+			if (begin[v] < 0) begin[v] = i;
+			last[v] = i;
+		}
+	for (int v = 0; ok && v < p->nvalues; v++) {
+		int n = 0, after = begin[v] < 0 ? 0 : last[v] + 1;
+		if (begin[v] < 0) continue;
+		for (int i = 0; i < o->ngaps; i++)
+			if (o->gaps[i].value == v && o->gaps[i].chosen) gaps[n++] = i;
+		qsort(gaps, (size_t)n, sizeof *gaps, by_time);
+		if (after < p->nunits && !o->alone[after]) after++;
+		bool result = p->kind[v] == SLP_OFFLOAD_RESULT;
+		ok = add_stays(w, v, gaps, n, begin[v], result || after > p->nunits ? p->nunits : after);
+	}
+	free(begin);
+	return ok;
+}
+
+/* ---- offsets ----------------------------------------------------------------------------------------------------- */
+
+static bool overlap(const struct slp_offload_stay *a, const struct slp_offload_stay *b, int n)
+{
+	for (int shift = -n; shift <= n; shift += n)
+		if (a->begin < b->end + shift && b->begin + shift < a->end) return true;
+	return false;
+}
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct range *x = a, *y = b;
+	return (x->begin > y->begin) - (x->begin < y->begin);
+}
+
+static size_t bytes_of(const struct place *w, const struct slp_offload_stay *s)
+{
+	return w->p->bytes[s->value];
+}
+
+/* The lowest place that is free beside stays order[0] … order[count - 1]. */
+static size_t lowest(struct place *w, const struct slp_offload_stay *s, int count)
+{
+	int n = 0;
+	for (int i = 0; i < count; i++) {
+		const struct slp_offload_stay *other = &w->o->stays[w->order[i]];
+		if (overlap(s, other, w->p->nunits))
+			w->taken[n++] = (struct range){other->offset, other->offset + bytes_of(w, other)};
+	}
+	qsort(w->taken, (size_t)n, sizeof *w->taken, by_begin);
+	size_t offset = 0;
+	for (int i = 0; i < n && w->taken[i].begin < offset + bytes_of(w, s); i++)
+		if (w->taken[i].end > offset) offset = w->taken[i].end;
+	return offset;
+}
+
+static size_t assign(struct place *w)
+{
+	size_t height = 0;
+	for (int i = 0; i < w->o->nstays; i++) {
+		struct slp_offload_stay *s = &w->o->stays[w->order[i]];
+		s->offset = lowest(w, s, i);
+		if (s->offset + bytes_of(w, s) > height) height = s->offset + bytes_of(w, s);
+	}
+	return height;
+}
+
+/* ---- orders ------------------------------------------------------------------------------------------------------ */
+
+enum order { BY_BYTES, BY_AREA, BY_LENGTH, ORDERS };
+
+static double rank(const struct place *w, enum order order, const struct slp_offload_stay *s)
+{
+	double bytes = (double)bytes_of(w, s), length = s->end - s->begin;
+	if (s->end - s->begin == w->p->nunits) return 1e30 + bytes; /* always there: at one end */
+	return order == BY_BYTES ? bytes : order == BY_AREA ? bytes * length : length;
+}
+
+/* Sorted by insertion into halves: stable, and without a comparison that knows the problem. */
+static void sort(struct place *w, enum order order, int *from, int *to, int n)
+{
+	if (n < 2) return;
+	int half = n / 2, i = 0, k = half;
+	sort(w, order, from, to, half);
+	sort(w, order, from + half, to + half, n - half);
+	for (int at = 0; at < n; at++) {
+		bool first = k == n || (i < half &&
+		                        rank(w, order, &w->o->stays[from[i]]) >= rank(w, order, &w->o->stays[from[k]]));
+		to[at] = first ? from[i++] : from[k++];
+	}
+	memcpy(from, to, (size_t)n * sizeof *from);
+}
+
+/* The stay that is highest comes first from now on. */
+static void promote_highest(struct place *w)
+{
+	const struct slp_offload *o = w->o;
+	int highest = 0;
+	for (int i = 1; i < o->nstays; i++) {
+		const struct slp_offload_stay *a = &o->stays[w->order[i]], *b = &o->stays[w->order[highest]];
+		if (a->offset + bytes_of(w, a) > b->offset + bytes_of(w, b)) highest = i;
+	}
+	int stay = w->order[highest];
+	memmove(w->order + 1, w->order, (size_t)highest * sizeof *w->order);
+	w->order[0] = stay;
+}
+
+static void keep_if_lower(struct place *w)
+{
+	int n = w->o->nstays;
+	size_t height = assign(w);
+	if (height >= w->o->height) return;
+	w->o->height = height;
+	memcpy(w->best, w->order, (size_t)n * sizeof *w->best);
+}
+
+static void find_offsets(struct place *w)
+{
+	const long looks = 8000000; /* a fraction of a second */
+	int n = w->o->nstays;
+	w->o->height = (size_t)-1;
+	for (enum order order = 0; order < ORDERS; order++) {
+		for (int i = 0; i < n; i++) w->order[i] = i;
+		sort(w, order, w->order, w->from, n);
+		keep_if_lower(w);
+	}
+	memcpy(w->order, w->best, (size_t)n * sizeof *w->order);
+	assign(w);
+	for (long i = 0; w->o->height > w->p->room && i < looks / ((long)n * n + 1); i++) {
+		promote_highest(w);
+		keep_if_lower(w);
+	}
+	memcpy(w->order, w->best, (size_t)n * sizeof *w->order);
+	assign(w);
+}
+
+bool slp_offload_place(const struct slp_offload_problem *p, struct slp_offload *o)
+{
+	struct place w = {.p = p, .o = o};
+	bool ok = find_stays(&w);
+	size_t n = (size_t)o->nstays + 1;
+	w.order = ok ? slp_malloc(3 * n * sizeof *w.order) : NULL;
+	w.taken = ok ? slp_malloc(n * sizeof *w.taken) : NULL;
+	if (w.order && w.taken) {
+		w.best = w.order + n;
+		w.from = w.best + n;
+		find_offsets(&w);
+	}
+	ok = w.order && w.taken;
+	free(w.order);
+	free(w.taken);
+	return ok;
+}

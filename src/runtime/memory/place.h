@@ -1,0 +1,23 @@
+/* Planned places of buffers in an arena (place.c). */
+#ifndef SLP_PLACE_H
+#define SLP_PLACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct slp_buffer;
+
+/* All but the next two are for the thread that runs programs, locked.
+ * The buffer has this place from now on: what lies there leaves first, and what the buffer has elsewhere on the node. */
+void slp_place_take(struct slp_buffer *b, unsigned node, size_t offset);
+/* Its value leaves the node: main memory has it afterwards. */
+void slp_place_leave(struct slp_buffer *b);
+void slp_place_dead(struct slp_buffer *b);   /* tasks in flight are the last that use its value */
+void slp_place_forget(struct slp_buffer *b); /* the buffer's handle is gone */
+void slp_places_leave(unsigned node);        /* all of them */
+/* StarPU gets or returns the memory of a buffer; 0, false: it has no place. */
+uintptr_t slp_place_get(struct slp_buffer *b, unsigned node);
+bool slp_place_put(unsigned node, uintptr_t memory);
+
+#endif
