@@ -167,7 +167,7 @@ static bool may_call(const struct function *f, enum sl_dtype a, enum sl_dtype b)
 	switch (f->rule) {
 	case ONE_TYPE: return false;
 	case COMPARES: return !halves;
-	case SECOND_IS_MASK: return true;
+	case SECOND_IS_MASK: return b != SL_UINT64;
 	case SECOND_IS_ADDED: return !slp_is_float(b);
 	}
 	return false;
