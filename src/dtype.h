@@ -109,9 +109,44 @@ SLP_DTYPE_FN int64_t slp_int64_of(double x)
 	return x > -0x1p63 ? (int64_t)x : INT64_MIN;
 }
 
+SLP_DTYPE_FN int8_t slp_int8_of(double x)
+{
+	double y = x > INT8_MIN ? x : INT8_MIN;
+	return (int8_t)(int32_t)(x == x ? y < INT8_MAX ? y : INT8_MAX : 0);
+}
+
+SLP_DTYPE_FN int16_t slp_int16_of(double x)
+{
+	double y = x > INT16_MIN ? x : INT16_MIN;
+	return (int16_t)(int32_t)(x == x ? y < INT16_MAX ? y : INT16_MAX : 0);
+}
+
+SLP_DTYPE_FN uint16_t slp_uint16_of(double x)
+{
+	double y = x > 0 ? x : 0;
+	return (uint16_t)(int32_t)(y < UINT16_MAX ? y : UINT16_MAX);
+}
+
+SLP_DTYPE_FN uint32_t slp_uint32_of(double x)
+{
+	double y = x > 0 ? x : 0;
+	return (uint32_t)(int64_t)(y < UINT32_MAX ? y : UINT32_MAX);
+}
+
+SLP_DTYPE_FN uint64_t slp_uint64_of(double x)
+{
+	if (!(x > 0)) return 0;
+	return x < 0x1p64 ? (uint64_t)x : UINT64_MAX;
+}
+
 #define slp_store_SL_INT32(x) slp_int32_of(x)
 #define slp_store_SL_UINT8(x) slp_uint8_of(x)
 #define slp_store_SL_INT64(x) slp_int64_of(x)
+#define slp_store_SL_INT8(x) slp_int8_of(x)
+#define slp_store_SL_INT16(x) slp_int16_of(x)
+#define slp_store_SL_UINT16(x) slp_uint16_of(x)
+#define slp_store_SL_UINT32(x) slp_uint32_of(x)
+#define slp_store_SL_UINT64(x) slp_uint64_of(x)
 #define slp_store_SL_BOOL(x) ((x) != 0)
 #define slp_store_SL_FLOAT32(x) ((float)(x))
 #define slp_store_SL_FLOAT64(x) ((double)(x))
@@ -129,6 +164,11 @@ SLP_LOAD(int32_t, double, x)
 SLP_LOAD(uint8_t, double, x)
 SLP_LOAD(int64_t, double, (double)x)
 SLP_LOAD(bool, double, x)
+SLP_LOAD(int8_t, double, x)
+SLP_LOAD(int16_t, double, x)
+SLP_LOAD(uint16_t, double, x)
+SLP_LOAD(uint32_t, double, x)
+SLP_LOAD(uint64_t, double, (double)x)
 SLP_LOAD(sl_bfloat16, float, slp_float_of_bfloat16(x))
 SLP_LOAD(sl_float16, float, slp_float_of_float16(x))
 #undef SLP_LOAD
@@ -154,11 +194,16 @@ SLP_DTYPE_FN float slp_load_float(float x)
 {
 	return x;
 }
+SLP_DTYPE_FN double slp_load_uint64(uint64_t x)
+{
+	return (double)x;
+}
 #define slp_load(x)                                                                                                    \
 	_Generic((x), sl_bfloat16                                                                                      \
 	         : slp_float_of_bfloat16, sl_float16                                                                   \
 	         : slp_float_of_float16, float                                                                         \
-	         : slp_load_float, default                                                                             \
+	         : slp_load_float, uint64_t                                                                            \
+	         : slp_load_uint64, default                                                                            \
 	         : slp_load_number)(x)
 #define slp_store_SL_BFLOAT16(x) _Generic((x), float : slp_bfloat16_of_float, default : slp_bfloat16_of_double)(x)
 #define slp_store_SL_FLOAT16(x) _Generic((x), float : slp_float16_of_float, default : slp_float16_of_double)(x)

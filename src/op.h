@@ -192,6 +192,8 @@ double slp_attr_value(const struct slp_attr *a, const void *attrs, unsigned i);
 #define SLP_NARROW (SLP_FLOATS | SLP_I32 | SLP_DTYPE(SL_UINT8)) /* types that double precision represents exactly */
 #define SLP_NUMBERS (SLP_NARROW | SLP_I64)
 #define SLP_TRUTHS (SLP_NUMBERS | SLP_DTYPE(SL_BOOL)) /* types of conditions */
+/* Further integers that double precision represents exactly, which CPUs compute with; uint64 is only moved and converted. */
+#define SLP_SMALL (SLP_DTYPE(SL_INT8) | SLP_DTYPE(SL_INT16) | SLP_DTYPE(SL_UINT16) | SLP_DTYPE(SL_UINT32))
 #define SLP_ANY ((1u << SL_DTYPE_COUNT) - 2u)
 
 typedef enum sl_status slp_kernel_fn(const struct slp_kernel *k);
@@ -224,7 +226,7 @@ struct slp_row {
 #define SLP_CPU_ROWS(ref, cpu) SLP_ROWS(SLP_CPU_ROW(SLP_F32, cpu, NULL), SLP_CPU_ROW(SLP_F64, ref, NULL))
 #define SLP_ROWS_AND(types, name)                                                                                      \
 	SLP_ROWS(SLP_ROW(SLP_F32, name##_cpu, slp_cuda_##name), SLP_ROW(types, name##_ref, slp_cuda_##name),           \
-	         SLP_HALF_ROWS(slp_cuda_##name))
+	         SLP_HALF_ROWS(slp_cuda_##name), SLP_CPU_ROW(SLP_SMALL, name##_ref, NULL))
 #define SLP_NARROW_ROWS(name) SLP_ROWS_AND(SLP_NARROW, name)
 #define SLP_NUMBER_ROWS(name) SLP_ROWS_AND(SLP_NUMBERS, name) /* references and CUDA kernels exact also for int64 */
 #define SLP_TRUTH_ROWS(name) SLP_ROWS_AND(SLP_TRUTHS, name)

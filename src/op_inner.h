@@ -16,6 +16,14 @@ struct slp_cast {
 	int dtype;
 };
 
+/* Integers as another integer type: what it cannot hold loses its upper bits. */
+sl_tensor *slp_wrap(const char *at, sl_tensor *x, enum sl_dtype dtype);
+
+enum { SLP_MODULAR_ADD, SLP_MODULAR_SUB, SLP_MODULAR_MUL };
+
+/* a + b, a - b or a b, int64 of one shape, modulo 2^64. */
+sl_tensor *slp_modular(const char *at, sl_tensor *a, sl_tensor *b, int kind);
+
 /* As in Python: negative ends count from the end of the axis, and parts outside are cut off. */
 struct slp_slice_attrs {
 	int axis;

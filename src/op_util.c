@@ -85,6 +85,7 @@ bool slp_can_hold(enum sl_dtype dtype, double value)
 	struct slp_view v = {&element, {dtype, SL_SCALAR}};
 	if (slp_is_float(dtype)) return true;
 	if (dtype == SL_INT64 && value >= 0x1p63) return false; /* the largest is rounded to it */
+	if (dtype == SL_UINT64 && value >= 0x1p64) return false;
 	slp_set(&v, 0, value);
 	return slp_get(&v, 0) == value;
 }

@@ -29,6 +29,12 @@
 	{"cast", "large", &(const struct slp_cast){to}, 1, .in = {INPUT(from, DIMS(70003), low, high)},                \
 	 .no_grad = true,                                                                                              \
 	 .own_types = true}
+#define WRAP(label, to, from, values, ...)                                                                             \
+	{"wrap", label, &(const struct slp_cast){to}, 1, .in = {GIVEN(from, 4, __VA_ARGS__)}, .no_grad = true,         \
+	 .expect = values, .nexpect = 4, .own_types = true}
+#define MODULAR(label, kind, values, status)                                                                           \
+	{"modular", label, &(const int){kind}, 2, .in = {GIVEN(SL_INT64, 2, 0x1p62, 1), GIVEN(SL_INT64, 2, 0x1p62, 2)}, \
+	 .no_grad = true, .expect = values, .nexpect = (status) == SL_OK ? 2 : 0, .reject = status, .own_types = true}
 #define CAST_ALL(from, low, high)                                                                                      \
 	CAST_LARGE(from, SL_FLOAT32, low, high), CAST_LARGE(from, SL_FLOAT64, low, high),                              \
 	CAST_LARGE(from, SL_INT32, low, high), CAST_LARGE(from, SL_UINT8, low, high)
@@ -57,7 +63,7 @@ const struct slp_case slp_cases_fill[] = {
 	FILL("large, int32", SL_INT32, 200, SL_OK, 200, 2, 300, 301),
 	FILL("large", SL_FLOAT32, 200, SL_OK, 200, 2, 300, 301),
 	FILL("negative size", SL_FLOAT32, 0, SL_ESHAPE, 0, 2, 3, -1),
-	FILL("too many axes", SL_FLOAT32, 0, SL_ESHAPE, 0, 7, 1, 1, 1, 1, 1, 1),
+	FILL("too many axes", SL_FLOAT32, 0, SL_ESHAPE, 0, 9, 1, 1, 1, 1, 1, 1),
 	FILL("negative number of axes", SL_FLOAT32, 0, SL_ESHAPE, 0, -1, 1),
 	FILL("too large", SL_FLOAT32, 0, SL_ESHAPE, 0, 2, INT64_C(1) << 40, INT64_C(1) << 40),
 	FILL("too large for its bytes", SL_UINT8, 0, SL_ESHAPE, 0, 1, INT64_MAX / 8),
@@ -121,6 +127,25 @@ const struct slp_case slp_cases_fill[] = {
 	CAST("float64 to float32", SL_FLOAT32, 4, SL_FLOAT64, LIST(0.5, INFINITY, NAN, 0), 0.5, 1e300, NAN, 1e-300),
 	CAST_ALL(SL_FLOAT32, -300, 300), CAST_ALL(SL_FLOAT64, -300, 300), CAST_ALL(SL_INT32, -300, 300),
 	CAST_ALL(SL_UINT8, 0, 256),
+	CAST("float32 to int8", SL_INT8, 5, SL_FLOAT32, LIST(1, -1, 127, -128, 0), 1.9, -1.9, 300, -300, NAN),
+	CAST("float32 to uint64", SL_UINT64, 3, SL_FLOAT32, LIST(1, 0, 0x1p63), 1.9, -1.9, 0x1p63),
+	CAST("int32 to uint16", SL_UINT16, 3, SL_INT32, LIST(7, 0, 65535), 7, -7, 65536),
+	CAST_LARGE(SL_INT16, SL_FLOAT32, -300, 300), CAST_LARGE(SL_UINT32, SL_INT32, 0, 300),
+	CAST_LARGE(SL_FLOAT32, SL_INT16, -300, 300),
+	WRAP("int64 to int8", SL_INT8, SL_INT64, LIST(127, -128, 127, 0), 127, 128, -129, 256),
+	WRAP("int32 to uint8", SL_UINT8, SL_INT32, LIST(255, 0, 44, 1), -1, 256, 300, 1),
+	WRAP("int8 to uint64", SL_UINT64, SL_INT8, LIST(0x1p64, 5, 0, 127), -1, 5, 0, 127),
+	WRAP("uint32 to int32", SL_INT32, SL_UINT32, LIST(-1, -2147483648.0, 3, 0), 4294967295.0, 2147483648.0, 3, 0),
+	{"wrap", "floats", &(const struct slp_cast){SL_INT8}, 1, .in = {INPUT(SL_FLOAT32, DIMS(2), 0, 1)},
+	 .reject = SL_EDTYPE},
+	{"wrap", "into floats", &(const struct slp_cast){SL_FLOAT32}, 1, .in = {INPUT(SL_INT32, DIMS(2), 0, 1)},
+	 .reject = SL_EDTYPE},
+	MODULAR("sum", SLP_MODULAR_ADD, LIST(-0x1p63, 3), SL_OK), MODULAR("difference", SLP_MODULAR_SUB, LIST(0, -1), SL_OK),
+	MODULAR("product", SLP_MODULAR_MUL, LIST(0, 2), SL_OK), MODULAR("no kind", 3, LIST(0), SL_EINVAL),
+	{"modular", "shapes differ", &(const int){0}, 2, .in = {GIVEN(SL_INT64, 2, 1, 2), GIVEN(SL_INT64, 1, 1)}, .no_grad = true,
+	 .reject = SL_ESHAPE},
+	{"modular", "types differ", &(const int){0}, 2, .in = {GIVEN(SL_INT64, 1, 1), GIVEN(SL_INT32, 1, 1)}, .no_grad = true,
+	 .reject = SL_EDTYPE},
 	{"cast", "float32 to float64", &(const struct slp_cast){SL_FLOAT64}, 1,
 	 .in = {INPUT(SL_FLOAT32, DIMS(2, 3), -3, 3)}},
 	{"cast", "scalar", &(const struct slp_cast){SL_FLOAT32}, 1, .in = {INPUT(SL_FLOAT32, NO_DIMS, -3, 3)}},

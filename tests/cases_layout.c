@@ -189,7 +189,7 @@ const struct slp_case slp_cases_layout[] = {
         GATHER("doubles", ANY(SL_FLOAT64, DIMS(100, 3)), INDEX(DIMS(55), 100), .no_grad = true),
         GATHER("indices of another type", REAL(DIMS(4, 3)), ANY(SL_UINT8, DIMS(2)), REJECT(SL_EDTYPE)),
         GATHER("scalar", REAL(SCALAR), INDEX(DIMS(2), 1), REJECT(SL_ESHAPE)),
-        GATHER("too many axes", REAL(DIMS(2, 2, 2, 2)), INDEX(DIMS(2, 2, 2, 2), 2), REJECT(SL_ESHAPE)),
+        GATHER("too many axes", REAL(DIMS(2, 2, 2, 2, 2)), INDEX(DIMS(2, 2, 2, 2, 2), 2), REJECT(SL_ESHAPE)),
 
         GATHER_GRAD("rows", 4, VALUES(SL_FLOAT32, DIMS(3, 2), 1, 2, 3, 4, 5, 6), VALUES(SL_INT32, DIMS(3), 2, 0, 2),
                     EXPECT(3, 4, 0, 0, 6, 8, 0, 0)),
@@ -220,7 +220,7 @@ const struct slp_case slp_cases_layout[] = {
         ONE_HOT("negative depth", DEPTH(-1, SL_FLOAT32), INDEX(DIMS(3), 3), .reject = SL_EINVAL),
         ONE_HOT("no data type", DEPTH(3, SL_DTYPE_COUNT), INDEX(DIMS(3), 3), .reject = SL_EDTYPE),
         ONE_HOT("indices of another type", DEPTH(3, SL_FLOAT32), ANY(SL_UINT8, DIMS(3)), .reject = SL_EDTYPE),
-        ONE_HOT("too many axes", DEPTH(3, SL_FLOAT32), INDEX(DIMS(1, 1, 1, 1, 1, 1), 3), .reject = SL_ESHAPE),
+        ONE_HOT("too many axes", DEPTH(3, SL_FLOAT32), INDEX(DIMS(1, 1, 1, 1, 1, 1, 1, 1), 3), .reject = SL_ESHAPE),
 
         BATCH("batch_images", "some", PART(1, 2), VALUES(SL_UINT8, DIMS(3, 1, 1, 2), 0, 255, 51, 102, 153, 204),
               VALUES(SL_INT32, DIMS(3), 0, 2, 1), EXPECT(0.6, 0.8, 0.2, 0.4)),

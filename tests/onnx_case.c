@@ -31,9 +31,9 @@ static const struct {
 	int onnx, bytes;
 	enum sl_dtype dtype;
 } types[] = {
-        {"f32", 1, 4, SL_FLOAT32},  {"u8", 2, 1, SL_UINT8},   {"i8", 3, 1, SL_INT32},   {"u16", 4, 2, SL_INT32},
-        {"i16", 5, 2, SL_INT32},    {"i32", 6, 4, SL_INT32},  {"i64", 7, 8, SL_INT64},  {"b", 9, 1, SL_BOOL},
-        {"f64", 11, 8, SL_FLOAT64}, {"u32", 12, 4, SL_INT64}, {"u64", 13, 8, SL_INT64},
+        {"f32", 1, 4, SL_FLOAT32},  {"u8", 2, 1, SL_UINT8},    {"i8", 3, 1, SL_INT8},     {"u16", 4, 2, SL_UINT16},
+        {"i16", 5, 2, SL_INT16},    {"i32", 6, 4, SL_INT32},   {"i64", 7, 8, SL_INT64},   {"b", 9, 1, SL_BOOL},
+        {"f64", 11, 8, SL_FLOAT64}, {"u32", 12, 4, SL_UINT32}, {"u64", 13, 8, SL_UINT64},
 };
 
 static int type_named(const char *name)

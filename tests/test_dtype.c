@@ -128,6 +128,28 @@ static void test_integers(void)
 	}
 }
 
+/* Integers of 64 bits in each other's type, where doubles do not hold them; what does not fit saturates. */
+static void test_unsigned(void)
+{
+	static const int64_t given[] = {INT64_MAX, INT64_MAX - 1, -1, INT64_MIN, 5};
+	static const uint64_t wide[] = {UINT64_MAX, (uint64_t)INT64_MAX + 1, INT64_MAX - 2, 7, 0};
+	static const uint64_t as_unsigned[] = {INT64_MAX, INT64_MAX - 1, 0, 0, 5};
+	static const int64_t as_signed[] = {INT64_MAX, INT64_MAX, INT64_MAX - 2, 7, 0};
+	uint64_t u[5];
+	int64_t i[5];
+	SL_SCOPE {
+		sl_tensor *s = sl_from(given, SL_SHAPE(5), .dtype = SL_INT64);
+		sl_tensor *t = sl_from(wide, SL_SHAPE(5), .dtype = SL_UINT64);
+		CHECK_OK(sl_read(sl_cast(s, SL_UINT64), u, sizeof u));
+		CHECK_OK(sl_read(sl_cast(t, SL_INT64), i, sizeof i));
+		CHECK(!memcmp(u, as_unsigned, sizeof u) && !memcmp(i, as_signed, sizeof i));
+		CHECK_VALUES(sl_cast(t, SL_INT8), 127, 127, 127, 7, 0);
+		CHECK_VALUES(sl_add(sl_cast(s, SL_INT8), sl_cast(s, SL_INT8)), 127, 127, -2, -128, 10);
+		CHECK_NULL(sl_add(t, t), SL_EDTYPE, "uint64");
+		CHECK_VALUES(sl_eq(sl_cast(s, SL_UINT32), sl_cast(s, SL_INT8)), 0, 0, 0, 0, 1);
+	}
+}
+
 /* ---- what is made, moved, promoted, refused --------------------------------------------------------------------- */
 
 static void test_names(void)
@@ -208,6 +230,7 @@ static const struct slp_test tests[] = {{"halves as numbers", test_loading},
                                         {"rounded to halves", test_rounding},
                                         {"not finite, too large, too small", test_special},
                                         {"integers and truth", test_integers},
+                                        {"unsigned of 64 bits", test_unsigned},
                                         {"names and defaults", test_names},
                                         {"moved", test_moving},
                                         {"promoted to float32", test_promoted},

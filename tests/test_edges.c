@@ -125,8 +125,17 @@ static double held(double x, enum sl_dtype dtype)
 	if (dtype == SL_FLOAT32) return (float)x;
 	if (dtype == SL_BOOL) return x != 0;
 	if (slp_is_half(dtype)) return slp_set(&v, 0, x), slp_get(&v, 0);
-	double low = dtype == SL_UINT8 ? 0 : dtype == SL_INT32 ? INT32_MIN : (double)INT64_MIN;
-	double high = dtype == SL_UINT8 ? 255 : dtype == SL_INT32 ? INT32_MAX : 0x1p63;
+	static const double lowest[] = {
+#define X(symbol, name, type, kind, compute, low, ...) [symbol] = low,
+	        SL_DTYPE_LIST(X)
+#undef X
+	};
+	static const double highest[] = {
+#define X(symbol, name, type, kind, compute, low, high, ...) [symbol] = high,
+	        SL_DTYPE_LIST(X)
+#undef X
+	};
+	double low = lowest[dtype], high = highest[dtype];
 	return isnan(x) ? 0 : x <= low ? low : x >= high ? high : trunc(x);
 }
 

@@ -42,7 +42,8 @@ static void test_npy(void)
 
 static void test_npy_types(void)
 {
-	static const sl_shape shapes[] = {{0, {0}}, {1, {5}}, {2, {2, 3}}, {3, {4, 0, 2}}, {6, {1, 2, 1, 2, 1, 2}}};
+	static const sl_shape shapes[] = {
+	        {0, {0}}, {1, {5}}, {2, {2, 3}}, {3, {4, 0, 2}}, {8, {1, 2, 1, 2, 1, 2, 1, 1}}};
 	char path[PATH_MAX];
 	slp_scratch_path("t.npy", path);
 	for (int dtype = 1; dtype < SL_DTYPE_COUNT; dtype++)
@@ -101,9 +102,8 @@ static void test_npy_conversions(void)
 		CHECK_VALUES(LOAD_NPY("{'descr': '|b1', 'fortran_order': False, 'shape': (8,)}", 0x0100000001000001), 1,
 		             0, 0, 1, 0, 0, 0, 1);
 		sl_tensor *t = LOAD_NPY("{'descr': '<u8', 'fortran_order': False, 'shape': (2,)}", 1, -1);
-		CHECK(!t && sl_error() == SL_EDTYPE && strstr(sl_error_message(), "t.npy") &&
-		      strstr(sl_error_message(), "element 1"));
-		sl_error_clear();
+		CHECK_VALUES(t, 1, 0x1p64);
+		CHECK(sl_tensor_dtype(t) == SL_UINT64);
 	}
 }
 
@@ -129,7 +129,7 @@ static void test_npy_faults(void)
 	        {"{'descr': '<f8', 'fortran_order': False, 'shape': (1 1)}", "not a tuple of numbers"},
 	        {"{'descr': '<f8', 'fortran_order': False, 'shape': (2,)}", "16 bytes, but 8 follow"},
 	        {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,)}", "4 bytes, but 8 follow"},
-	        {"{'descr': '<f8', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1)}", "more than 6 axes"},
+	        {"{'descr': '<f8', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1)}", "more than 8 axes"},
 	        {"{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999999999999,)}", "impossible shape"},
 	        {"{'descr': '<f8', 'fortran_order': False, 'shape': (4611686018427387904, 4)}", "impossible shape"},
 	        {"{'descr': '<f8', 'fortran_order': False, 'shape': (1152921504606846976,)}", "t.npy"},
@@ -237,7 +237,8 @@ enum { MANY = 4 * 5 };
 /* Tensors of all dtypes and odd shapes, through a file and back. */
 static void check_round_trip(const char *ending)
 {
-	static const sl_shape shapes[] = {{0, {0}}, {1, {3}}, {2, {2, 3}}, {3, {4, 0, 2}}, {6, {1, 2, 1, 2, 1, 2}}};
+	static const sl_shape shapes[] = {
+	        {0, {0}}, {1, {3}}, {2, {2, 3}}, {3, {4, 0, 2}}, {8, {1, 2, 1, 2, 1, 2, 1, 1}}};
 	char file[32], path[PATH_MAX], text[MANY][32];
 	const char *names[MANY];
 	sl_tensor *tensors[MANY];
@@ -329,7 +330,7 @@ static void test_mxnet_faults(void)
 	        {28, 4, 1, "sparse"},
 	        {32, 4, 0, "array 0 has no values"},
 	        {32, 4, (uint32_t)-1, "array 0 has no values"},
-	        {32, 4, 7, "7 axes"},
+	        {32, 4, 9, "9 axes"},
 	        {36, 8, (uint64_t)-2, "impossible shape (-2,)"},
 	        {36, 8, INT64_MAX, "impossible shape"},
 	        {36, 8, INT64_MAX / 64, "bytes, but"},
@@ -375,7 +376,7 @@ static void test_safetensors_faults(void)
 	        {"{\"a\": 1}", "\"a\": has no dtype"},
 	        {"{" TENSOR("a", "F33", "[2]", "0", "8") "}", "unknown dtype"},
 	        {"{" TENSOR("a", "F32", "2", "0", "8") "}", "no shape"},
-	        {"{" TENSOR("a", "F32", "[1,1,1,1,1,1,2]", "0", "8") "}", "more than 6"},
+	        {"{" TENSOR("a", "F32", "[1,1,1,1,1,1,1,1,2]", "0", "8") "}", "more than 8"},
 	        {"{" TENSOR("a", "F32", "[2.0]", "0", "8") "}", "not a list of numbers"},
 	        {"{" TENSOR("a", "F32", "[-2]", "0", "8") "}", "impossible shape"},
 	        {"{" TENSOR("a", "F32", "[4611686018427387904, 4]", "0", "8") "}", "impossible shape"},

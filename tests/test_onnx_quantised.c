@@ -337,7 +337,7 @@ static void check_between(void)
 			CHECK_MODEL(b, image, y[0], y[1], y[2], y[3], y[4], y[5], y[6], y[7], y[8], y[9], y[10], y[11]);
 		}
 		if (CHECK_OK(sl_forward_all(inner, &image, 1, out, 3))) {
-			CHECK(sl_tensor_dtype(out[0]) == SL_INT32); /* int8, in the order of the format */
+			CHECK(sl_tensor_dtype(out[0]) == SL_INT8); /* in the order of the format */
 			CHECK(sl_shape_equal(sl_tensor_shape(out[0]), SL_SHAPE(1, KERNELS, SIDE, SIDE)));
 			CHECK_VALUES(sl_reshape(out[2], SL_SHAPE(-1)), y[0], y[1], y[2], y[3], y[4], y[5], y[6], y[7],
 			             y[8], y[9], y[10], y[11]);

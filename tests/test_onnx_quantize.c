@@ -144,16 +144,17 @@ static double mean_difference(sl_block *a, sl_block *b, sl_tensor *x)
 	return d;
 }
 
-/* Rare large values: the percentile and the entropy leave them out, and the others are finer. */
+/* A large value among 32,000: the percentile and the entropy leave it out, and the others are finer. */
 static void test_outliers(void)
 {
 	double error[3];
 	SL_SCOPE {
 		sl_seed(5);
 		sl_block *net = sl_sequential(sl_dense(32));
-		sl_tensor *x = sl_normal(SL_SHAPE(500, 64), 0, 1), *ones = sl_ones(SL_SHAPE(1, 64));
+		sl_tensor *x = sl_normal(SL_SHAPE(500, 64), 0, 1);
+		sl_tensor *first = sl_one_hot(sl_zeros(SL_SHAPE(1), .dtype = SL_INT32), 64);
 		CHECK_OK(sl_initialize(net, .init = sl_xavier_init()));
-		sl_tensor *samples[] = {sl_concat(SL_ARRAY(sl_tensor *, x, sl_mul_scalar(ones, 60)), 2, 0)};
+		sl_tensor *samples[] = {sl_concat(SL_ARRAY(sl_tensor *, x, sl_mul_scalar(first, 60)), 2, 0)};
 		for (int i = 0; i < 3; i++) {
 			struct sl_quantize_opts o = {.method = (enum sl_calibration)i};
 			if (o.method == SL_CALIBRATE_PERCENTILE) o.percentile = 99.5;
@@ -164,7 +165,7 @@ static void test_outliers(void)
 		}
 		sl_block_free(net);
 	}
-	CHECK_SAYING(error[1] < error[0] / 3 && error[2] < error[0] / 2, "errors %g, %g, %g", error[0], error[1],
+	CHECK_SAYING(error[1] < error[0] / 2 && error[2] < error[0] / 1.5, "errors %g, %g, %g", error[0], error[1],
 	             error[2]);
 }
 

@@ -43,7 +43,7 @@ static const struct graph graphs[] = {
          SL_INT64,
          {HUGE_ONE - BIG, HUGE_ONE + BIG + 4, HUGE_ONE - 4, 0, HUGE_ONE + 8, HUGE_ONE + 1},
          6},
-        {{"Mul x c -> y"}, NULL, 0, {3}, 1, SL_INT64, {3 * BIG + 3, -3 * BIG - 9, 15, INT64_MAX, -21, 0}, 6},
+        {{"Mul x c -> y"}, NULL, 0, {3}, 1, SL_INT64, {3 * BIG + 3, -3 * BIG - 9, 15, 3 - HUGE_ONE, -21, 0}, 6},
         {{"Div x c -> y"}, NULL, 0, {2, 3, -4}, 3, SL_INT64, {BIG / 2, -(BIG + 3) / 3, -1, HUGE_ONE / 2, -2, 0}, 6},
         {{"Mod x c -> y"}, NULL, 0, {4, 1000, -3}, 3, SL_INT64, {1, 1000 - (BIG + 3) % 1000, -1, 1, 993, 0}, 6},
         {{"Mod x c -> y"}, "fmod", 1, {4, 1000, -3}, 3, SL_INT64, {1, -((BIG + 3) % 1000), 2, 1, -7, 0}, 6},
@@ -232,12 +232,14 @@ static sl_tensor *truth(sl_tensor *x)
 	return sl_logical_or(sl_logical_not(low), sl_logical_and(odd, sl_isfinite(x, .dtype = SL_BOOL)));
 }
 
+/* Results fit: ours saturate, those of the format wrap. */
 static void check_round_trip(const char *name, sl_tensor *(*function)(sl_tensor *x))
 {
+	static const int64_t fitting[] = {BIG + 1, -BIG - 3, 5, HUGE_ONE / 4 + 1, -7, 0};
 	char path[PATH_MAX];
 	int64_t got[6] = {0}, wanted[6] = {0};
 	SL_SCOPE {
-		sl_tensor *x = sl_from(numbers, SL_SHAPE(2, 3), .dtype = SL_INT64), *y = function(x);
+		sl_tensor *x = sl_from(fitting, SL_SHAPE(2, 3), .dtype = SL_INT64), *y = function(x);
 		sl_block *net = sl_lambda(name, function);
 		CHECK_OK(sl_export_onnx(net, slp_scratch_path("t.onnx", path), SL_SHAPES(SL_SHAPE(2, 3)),
 		                        .dtype = SL_INT64));

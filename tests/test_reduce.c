@@ -77,7 +77,7 @@ static void test_mistakes(void)
 	SL_SCOPE {
 		const int many[SL_MAX_NDIM + 1] = {0};
 		sl_tensor *x = sl_ones(SL_SHAPE(2, 3));
-		CHECK_NULL(sl_sum(x, .axes = many, .naxes = SL_MAX_NDIM + 1), SL_EINVAL, "sum", "7 axes");
+		CHECK_NULL(sl_sum(x, .axes = many, .naxes = SL_MAX_NDIM + 1), SL_EINVAL, "sum", "9 axes");
 		CHECK_NULL(sl_sum(x, .naxes = 1), SL_EINVAL, "sum", "axes");
 		CHECK_NULL(sl_mean(x, SL_AXES(5)), SL_EINVAL, "mean(x float32 (2, 3))", "axis 5", "2 axes");
 		CHECK_NULL(sl_max(x, SL_AXES(0, -2)), SL_EINVAL, "axis 0", "twice");

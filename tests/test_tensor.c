@@ -41,7 +41,7 @@ static void test_shapes(void)
 static void test_invalid_shapes(void)
 {
 	static const sl_shape invalid[] = {
-	        {7, {1, 1, 1, 1, 1, 1}},
+	        {9, {1, 1, 1, 1, 1, 1, 1, 1}},
 	        {-1, {0}},
 	        {1, {-1}},
 	        {3, {2, -3, 4}},
@@ -100,6 +100,11 @@ static void test_round_trip(void)
 	CHECK_ROUND_TRIP(SL_FLOAT64, double, 1e308, 5e-324, 0.1, -INFINITY);
 	CHECK_ROUND_TRIP(SL_INT32, int32_t, INT32_MIN, INT32_MAX, 0, -1);
 	CHECK_ROUND_TRIP(SL_UINT8, uint8_t, 0, 255, 128);
+	CHECK_ROUND_TRIP(SL_INT8, int8_t, INT8_MIN, INT8_MAX, 0);
+	CHECK_ROUND_TRIP(SL_INT16, int16_t, INT16_MIN, INT16_MAX, 0);
+	CHECK_ROUND_TRIP(SL_UINT16, uint16_t, 0, UINT16_MAX);
+	CHECK_ROUND_TRIP(SL_UINT32, uint32_t, 0, UINT32_MAX);
+	CHECK_ROUND_TRIP(SL_UINT64, uint64_t, 0, UINT64_MAX, (uint64_t)1 << 63);
 }
 
 static void test_made(void)
@@ -217,7 +222,7 @@ static void test_reshape(void)
 		CHECK_NULL(sl_reshape(t, SL_SHAPE(-2, -3)), SL_ESHAPE);
 		CHECK_NULL(sl_reshape(t, SL_SHAPE(4, -1)), SL_ESHAPE);
 		CHECK_NULL(sl_reshape(t, SL_SHAPE(INT64_MAX, INT64_MAX)), SL_ESHAPE);
-		CHECK_NULL(sl_reshape(t, ((sl_shape){7, {6, 1, 1, 1, 1, 1}})), SL_ESHAPE);
+		CHECK_NULL(sl_reshape(t, ((sl_shape){9, {6, 1, 1, 1, 1, 1, 1, 1}})), SL_ESHAPE);
 		CHECK_NULL(sl_reshape(t, ((sl_shape){-1, {6}})), SL_ESHAPE);
 	}
 }

@@ -43,11 +43,24 @@ static void by_double(enum sl_dtype from, const char *in, enum sl_dtype to, char
 	}
 }
 
+/* Between the two types of 64 bits, of which doubles do not hold all numbers. */
+static void from_uint64(const uint64_t *in, int64_t *out, int64_t n)
+{
+	for (int64_t i = 0; i < n; i++) out[i] = in[i] > INT64_MAX ? INT64_MAX : (int64_t)in[i];
+}
+
+static void from_int64(const int64_t *in, uint64_t *out, int64_t n)
+{
+	for (int64_t i = 0; i < n; i++) out[i] = in[i] > 0 ? (uint64_t)in[i] : 0;
+}
+
 void slp_convert(enum sl_dtype from, const void *in, enum sl_dtype to, void *out, int64_t n)
 {
 	if (from == to) memcpy(out, in, (size_t)n * sl_dtype_size(to));
 	else if (from == SL_FLOAT32) converters[to].of_float(in, out, n);
 	else if (to == SL_FLOAT32) converters[from].to_float(in, out, n);
+	else if (from == SL_UINT64 && to == SL_INT64) from_uint64(in, out, n);
+	else if (from == SL_INT64 && to == SL_UINT64) from_int64(in, out, n);
 	else by_double(from, in, to, out, n);
 }
 

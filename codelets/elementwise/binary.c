@@ -326,7 +326,8 @@ static enum sl_status scalar_ref(const struct slp_kernel *k, exact_fn *f, whole_
 #define ROWS_AND(types, name)                                                                                          \
 	SLP_ROWS(SLP_ROW(SLP_F32, name##_cpu, slp_cuda_##name), SLP_ROW(SLP_I64, name##_whole_cpu, slp_cuda_##name),   \
 	         SLP_ROW((types) & ~SLP_FLOATS, name##_wide_cpu, slp_cuda_##name),                                     \
-	         SLP_ROW(SLP_F64, name##_ref, slp_cuda_##name), SLP_HALF_ROWS(slp_cuda_##name))
+	         SLP_ROW(SLP_F64, name##_ref, slp_cuda_##name), SLP_HALF_ROWS(slp_cuda_##name),                        \
+	         SLP_CPU_ROW(SLP_SMALL, name##_wide_cpu, NULL))
 #define NUMBER_ROWS(name) ROWS_AND(SLP_NUMBERS, name)
 #define TRUTH_ROWS(name) ROWS_AND(SLP_TRUTHS, name)
 

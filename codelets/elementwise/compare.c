@@ -10,7 +10,9 @@ static enum sl_dtype common_dtype(enum sl_dtype a, enum sl_dtype b)
 	if (a == b) return a;
 	if (slp_is_float(a) && slp_promoted(a) == slp_promoted(b)) return SL_FLOAT32; /* a half type is one of them */
 	if (slp_is_float(a) || slp_is_float(b)) return SL_FLOAT64;
-	return a == SL_INT64 || b == SL_INT64 ? SL_INT64 : SL_INT32;
+	bool wide =
+	        a == SL_INT64 || b == SL_INT64 || a == SL_UINT32 || b == SL_UINT32 || a == SL_UINT64 || b == SL_UINT64;
+	return wide ? SL_INT64 : SL_INT32;
 }
 
 static sl_tensor *as(const char *at, sl_tensor *t, enum sl_dtype dtype)

@@ -99,7 +99,8 @@ static enum sl_status unary_whole(const struct slp_kernel *k, int64_t (*f)(int64
 #define WHOLE_ROWS(types, name)                                                                                        \
 	SLP_ROWS(SLP_ROW(SLP_F32, name##_cpu, slp_cuda_##name), SLP_ROW(SLP_I64, name##_whole_cpu, slp_cuda_##name),   \
 	         SLP_ROW((types) & ~SLP_FLOATS, name##_wide_cpu, slp_cuda_##name),                                     \
-	         SLP_ROW(SLP_F64, name##_ref, slp_cuda_##name), SLP_HALF_ROWS(slp_cuda_##name))
+	         SLP_ROW(SLP_F64, name##_ref, slp_cuda_##name), SLP_HALF_ROWS(slp_cuda_##name),                        \
+	         SLP_CPU_ROW(SLP_SMALL, name##_wide_cpu, NULL))
 #define ALL_ROWS(name) WHOLE_ROWS(SLP_NUMBERS, name)
 #define TRUTHS_ROWS(name) WHOLE_ROWS(SLP_TRUTHS, name)
 /* The kernels for int64 and for other integers, if the function has them. */

@@ -115,12 +115,14 @@ static uint64_t double_key(double x)
 static void fill_keys_32(const struct slp_view *x, int64_t first, int64_t step, int64_t n, uint32_t *keys)
 {
 	const void *p = x->ptr;
+	bool negative = x->type.dtype == SL_INT8 || x->type.dtype == SL_INT16;
+	uint32_t sign = negative ? UINT32_C(1) << 31 : 0;
 	if (x->type.dtype == SL_FLOAT32)
 		for (int64_t i = 0; i < n; i++) keys[i] = float_key(((const float *)p)[first + i * step]);
 	else if (x->type.dtype == SL_INT32)
 		for (int64_t i = 0; i < n; i++) keys[i] = ((const uint32_t *)p)[first + i * step] ^ UINT32_C(1) << 31;
 	else
-		for (int64_t i = 0; i < n; i++) keys[i] = (uint32_t)slp_get(x, first + i * step);
+		for (int64_t i = 0; i < n; i++) keys[i] = (uint32_t)(int64_t)slp_get(x, first + i * step) ^ sign;
 }
 
 static void fill_keys_64(const struct slp_view *x, int64_t first, int64_t step, int64_t n, uint64_t *keys)
@@ -219,7 +221,8 @@ static enum sl_status argsort_ref(const struct slp_kernel *k)
 
 SLP_DESCRIBE(argsort, "places of elements along an axis, in their order", "x", 1, .attr_table = attr_table,
              .attrs_size = sizeof(struct slp_argsort_attrs), .grad = slp_constant,
-             .rows = SLP_ROWS(SLP_ROW(SLP_NUMBERS, argsort_cpu, slp_cuda_argsort), SLP_HALF_ROWS(slp_cuda_argsort)),
+             .rows = SLP_ROWS(SLP_ROW(SLP_NUMBERS, argsort_cpu, slp_cuda_argsort), SLP_HALF_ROWS(slp_cuda_argsort),
+                              SLP_CPU_ROW(SLP_SMALL, argsort_cpu, NULL)),
              .infer = infer, .flops = flops, .scratch = scratch);
 
 /* The indices that sort x along an axis, int32: the smallest element first, or the largest if `descending`.  Equal

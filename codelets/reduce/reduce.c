@@ -288,7 +288,8 @@ static sl_tensor *call(const char *at, const struct sl_op *op, sl_tensor *x, str
 /* The rows of integers; none for reductions of floats only. */
 #define INTEGER_ROWS(name, types)                                                                                      \
 	SLP_ROW(SLP_I64, name##_whole_cpu, slp_cuda_##name),                                                           \
-	        SLP_ROW((types) & ~SLP_FLOATS, name##_wide_cpu, slp_cuda_##name),
+	        SLP_ROW((types) & ~SLP_FLOATS, name##_wide_cpu, slp_cuda_##name),                                      \
+	        SLP_CPU_ROW(SLP_SMALL, name##_wide_cpu, NULL),
 #define FLOAT_ROW(name, kernel) SLP_ROW(SLP_F32, kernel, slp_cuda_##name),
 #define ROWS_FLOATS(name) FLOAT_ROW(name, name##_cpu)
 #define ROWS_NUMBERS(name) FLOAT_ROW(name, name##_cpu) INTEGER_ROWS(name, SLP_NUMBERS)

@@ -18,13 +18,15 @@ _EXACT = 2**53  # doubles hold all integers up to this one
 
 _KINDS = {"bool": 0, "uint8": 1, "int32": 1, "int64": 1, "float16": 2, "bfloat16": 2, "float32": 2, "float64": 2}
 _WIDER = list(_KINDS)  # within a kind
+_SMALL = {"int8": "int32", "int16": "int32", "uint16": "int32", "uint32": "int64", "uint64": "int64"}  # beside others: as these
+_KINDS.update(dict.fromkeys(_SMALL, 1))
 _HALVES = (lib.SL_FLOAT16, lib.SL_BFLOAT16)
 _AXES, _NO_AXES, _NUMBER = 2, 1, 0  # weights of operands' types
 
 
 def _held(dtype):
     """The name of the data type that holds the values of a NumPy type; None if there is none."""
-    if dtype.name in _KINDS:
+    if dtype.name in _WIDER:
         return dtype.name
     if dtype.kind in "iu":
         return "int32" if dtype.itemsize <= 2 else "int64"
@@ -39,6 +41,7 @@ def _common(x, y):
     """The data type for values of two."""
     if x == y or _KINDS[x] != _KINDS[y]:
         return x if _KINDS[x] >= _KINDS[y] else y
+    x, y = _SMALL.get(x, x), _SMALL.get(y, y)
     return "float32" if {x, y} == {"float16", "bfloat16"} else max(x, y, key=_WIDER.index)
 
 

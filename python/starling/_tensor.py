@@ -19,6 +19,7 @@ for _number in range(lib.SL_DTYPE_DEFAULT + 1, lib.SL_DTYPE_COUNT):
 _dtype_names = {number: name for name, number in dtypes.items()}
 _numpy = {name: numpy.dtype(name) for name in dtypes if name in numpy.sctypeDict}
 _FOREIGN = ("bfloat16",)  # NumPy has no type for it
+_SELDOM = ("int8", "int16", "uint16", "uint32", "uint64", "int64")  # NumPy's arrays of these become int32, unless a call names the type
 
 
 def dtype_of(value):
@@ -373,7 +374,7 @@ def array(values, dtype=None, device=None, like=Tensor):
     """A tensor with a copy of the values: numbers, nested lists, NumPy arrays, tensors.
 
     Floats become float32, integers int32, truth values bool, unless dtype names another type or a NumPy array has a type
-    that tensors also have; NumPy's default int64 becomes int32, which operations take.  Values out of the range of the
+    that most operations take; NumPy's default int64 becomes int32, and so do int8, int16, uint16, uint32 and uint64.  Values out of the range of the
     data type are refused (DTypeError), and so is NaN among integers.
     """
     if isinstance(values, Tensor):
@@ -383,7 +384,7 @@ def array(values, dtype=None, device=None, like=Tensor):
     if isinstance(values, numpy.ma.MaskedArray) and numpy.ma.is_masked(values):
         raise _core.DTypeError("a masked array: tensors have no elements without a value")
     values = whole(values, numpy.asarray(values))
-    if dtype is None and (not given or values.dtype.name not in _numpy or values.dtype == numpy.int64):
+    if dtype is None and (not given or values.dtype.name not in _numpy or values.dtype.name in _SELDOM):
         if values.dtype.kind not in "fiub":
             raise _core.DTypeError(f"values of type {values.dtype} cannot be in a tensor")
         dtype = "float64" if values.dtype.itemsize > 8 else "float32" if values.dtype.kind == "f" else "bool" if values.dtype.kind == "b" and like._truths else "int32"

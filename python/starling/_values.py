@@ -8,6 +8,7 @@ from ._core import DTypeError
 # From this number on, float32 rounds to an infinite bfloat16.
 _NO_BFLOAT16 = float.fromhex("0x1.ffp127")
 _HELD = {name: numpy.dtype(name) for name in ("bool", "uint8", "int32", "int64", "float16", "float32", "float64")}
+_HELD.update({name: numpy.dtype(name) for name in ("int8", "int16", "uint16", "uint32", "uint64")})
 _HELD["bfloat16"] = _HELD["float32"]  # NumPy has none
 
 

@@ -12,7 +12,7 @@
 
 struct column {
 	struct slp_disk disk;
-	enum slp_element element;
+	enum sl_dtype element;
 	int64_t begin, rows; /* where the values begin */
 	int64_t n;           /* elements of a sample */
 };
@@ -94,7 +94,7 @@ static bool open_column(const char *at, struct column *c, const char *path, stru
 	if (!slp_disk_open(&c->disk, path) || !read_header(at, c, &shape) || !check_size(c, shape) ||
 	    !slp_rows_split(c->disk.path, shape, &c->rows, &of->shape))
 		return false;
-	of->dtype = slp_elements[c->element].dtype;
+	of->dtype = slp_elements_wide(c->element);
 	c->n = sl_shape_size(of->shape);
 	return true;
 }

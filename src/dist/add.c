@@ -18,6 +18,12 @@ enum { BLOCK = 1 << 14, LEVELS = 14 }; /* bytes; 2^LEVELS operands at most */
 SL_DTYPE_LIST(X)
 #undef X
 #define plus_SL_INT64 slp_whole_add /* exact */
+#define plus_SL_UINT64 unsigned_add
+
+static inline uint64_t unsigned_add(uint64_t a, uint64_t b)
+{
+	return a + b < a ? UINT64_MAX : a + b;
+}
 
 /* `to` may be one of the operands: "omp simd" says that nothing else of them overlaps.  What is not finite gives a NaN
  * as the difference from itself. */

@@ -231,6 +231,11 @@ static enum slp_nccl_type type_of(enum sl_dtype dtype)
 	case SL_INT64: return SLP_NCCL_INT64;
 	case SL_UINT8:
 	case SL_BOOL:
+	case SL_INT8:
+	case SL_INT16:
+	case SL_UINT16:
+	case SL_UINT32:
+	case SL_UINT64:
 	case SL_DTYPE_DEFAULT:
 	case SL_DTYPE_COUNT: break;
 	}

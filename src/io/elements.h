@@ -1,59 +1,45 @@
-/* Types of elements in files.  Those that tensors lack are converted while reading. */
+/* Types of elements in files, and wider ones for integers that few operations compute with. */
 #ifndef SLP_ELEMENTS_H
 #define SLP_ELEMENTS_H
 
 #include "io/file.h"
 #include "starling/tensor.h"
 
-/* X(NAME, C type, dtype of the tensor, NumPy's letters, safetensors' name, MXNet's number, ONNX' number) for types that
- * tensors lack. */
-#define SLP_FOREIGN_LIST(X)                                                                                            \
-	X(I8, int8_t, SL_INT32, "i1", "I8", 5, 3)                                                                      \
-	X(I16, int16_t, SL_INT32, "i2", "I16", 8, 5)                                                                   \
-	X(U16, uint16_t, SL_INT32, "u2", "U16", 9, 4)                                                                  \
-	X(U32, uint32_t, SL_INT64, "u4", "U32", 10, 12)                                                                \
-	X(U64, uint64_t, SL_INT64, "u8", "U64", 11, 13)
-
-/* A data type of tensors, as enum sl_dtype numbers it, or one that is not. */
-enum slp_element {
-	SLP_EL_OWN = SL_DTYPE_COUNT - 1,
-#define X(NAME, ...) SLP_EL_##NAME,
-	SLP_FOREIGN_LIST(X)
-#undef X
-	        SLP_ELEMENTS
-};
+/* X(symbol, C type, wide) for integers that data sets and imported models hold in a wider type. */
+#define SLP_WIDENED_LIST(X)                                                                                            \
+	X(SL_INT8, int8_t, SL_INT32)                                                                                   \
+	X(SL_INT16, int16_t, SL_INT32)                                                                                 \
+	X(SL_UINT16, uint16_t, SL_INT32)                                                                               \
+	X(SL_UINT32, uint32_t, SL_INT64)                                                                               \
+	X(SL_UINT64, uint64_t, SL_INT64)
 
 struct slp_element_info {
 	size_t bytes;
-	enum sl_dtype dtype; /* of the tensor */
 	const char *numpy, *safetensors;
 	int mxnet, onnx;
 };
-extern const struct slp_element_info slp_elements[SLP_ELEMENTS]; /* from 1 */
-
-/* The name of a dtype in files. */
-static inline enum slp_element slp_element_of(enum sl_dtype dtype)
-{
-	return (enum slp_element)dtype;
-}
+extern const struct slp_element_info slp_elements[SL_DTYPE_COUNT]; /* from 1 */
 
 /* Bytes of a shape's elements; false if they are impossible (negative dims, too many axes, more than memory). */
-bool slp_elements_size(enum slp_element element, sl_shape shape, uint64_t *bytes);
-/* Whether tensors have them as files do. */
-static inline bool slp_elements_plain(enum slp_element element)
+bool slp_elements_size(enum sl_dtype element, sl_shape shape, uint64_t *bytes);
+/* The wider type; the type itself if it is not one of the list. */
+enum sl_dtype slp_elements_wide(enum sl_dtype element);
+/* Whether they need no conversion to the wider type: bytes of a bool may be neither 0 nor 1. */
+static inline bool slp_elements_plain(enum sl_dtype element)
 {
-	return element <= SLP_EL_OWN && slp_elements[element].dtype != SL_BOOL;
+	return slp_elements_wide(element) == element && element != SL_BOOL;
 }
-/* Converts n elements to those of slp_elements[element].dtype; -1, or the number of one that does not fit. */
-int64_t slp_elements_copy(enum slp_element element, const void *from, void *to, int64_t n);
-/* The number of the first of n elements that does not fit, -1: all fit. */
-int64_t slp_elements_misfit(enum slp_element element, const void *from, int64_t n);
-/* A tensor with these elements, converted if need be: the caller's, in no scope.  name is for messages. */
-sl_tensor *slp_elements_tensor(struct slp_file *f, const char *name, enum slp_element element, sl_shape shape,
+/* Converts n elements to the wider type; -1, or the number of one that does not fit. */
+int64_t slp_elements_copy(enum sl_dtype element, const void *from, void *to, int64_t n);
+/* A tensor with these elements: the caller's, in no scope.  name is for messages. */
+sl_tensor *slp_elements_tensor(struct slp_file *f, const char *name, enum sl_dtype element, sl_shape shape,
                                const void *data);
+/* The same, in the wider type. */
+sl_tensor *slp_elements_wide_tensor(struct slp_file *f, const char *name, enum sl_dtype element, sl_shape shape,
+                                    const void *data);
 
 /* Reads the header of an .npy file in memory; f->pos is then after it. */
-bool slp_npy_header(struct slp_file *f, enum slp_element *element, sl_shape *shape);
+bool slp_npy_header(struct slp_file *f, enum sl_dtype *element, sl_shape *shape);
 /* Takes an .npy file in memory apart; the tensor is in no scope. */
 sl_tensor *slp_npy_parse(struct slp_file *f);
 

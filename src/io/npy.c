@@ -18,7 +18,7 @@ static const char magic[MAGIC + 1] = "\x93NUMPY";
 /* The contents of the header, a Python dictionary as text. */
 struct header {
 	const char *p, *end;
-	enum slp_element element;
+	enum sl_dtype element;
 	sl_shape shape;
 	bool has_type, has_order, has_shape, fortran;
 };
@@ -58,7 +58,7 @@ static bool read_type(struct slp_file *f, struct header *h)
 	if (h->has_type || !read_string(h, text)) return bad(f, "has a descr that is not a plain numeric type");
 	h->has_type = true;
 	bool single = text[0] && strchr("|=<", text[0]);
-	for (h->element = 1; single && h->element < SLP_ELEMENTS; h->element++)
+	for (h->element = 1; single && h->element < SL_DTYPE_COUNT; h->element++)
 		if (!strcmp(slp_elements[h->element].numpy, text + 1)) return true;
 	return slp_file_fail(f, SL_EDTYPE,
 	                     "has elements of type '%s'; little-endian floats, integers and booleans are read", text);
@@ -82,7 +82,7 @@ static bool read_order(struct slp_file *f, struct header *h)
 static bool read_dim(struct slp_file *f, struct header *h)
 {
 	int64_t n = 0;
-	if (h->shape.ndim == SL_MAX_NDIM) return bad(f, "has more than 6 axes");
+	if (h->shape.ndim == SL_MAX_NDIM) return bad(f, "has more than 8 axes");
 	if (h->p == h->end || !slp_is_digit(*h->p)) return bad(f, "has a shape that is not a tuple of numbers");
 	for (; h->p < h->end && slp_is_digit(*h->p); h->p++)
 		if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, *h->p - '0', &n))
@@ -149,7 +149,7 @@ static bool read_header(struct slp_file *f, struct header *h)
 	return read_dictionary(f, h);
 }
 
-bool slp_npy_header(struct slp_file *f, enum slp_element *element, sl_shape *shape)
+bool slp_npy_header(struct slp_file *f, enum sl_dtype *element, sl_shape *shape)
 {
 	struct header h = {0};
 	if (!read_header(f, &h)) return false;
@@ -199,7 +199,7 @@ sl_tensor *sl_load_npy_at(const char *at, const char *path)
 static size_t make_header(char text[TEXT], const sl_tensor *t)
 {
 	sl_shape shape = sl_tensor_shape(t);
-	const char *type = slp_elements[slp_element_of(sl_tensor_dtype(t))].numpy;
+	const char *type = slp_elements[sl_tensor_dtype(t)].numpy;
 	char dims[128];
 	size_t n = (size_t)snprintf(text, TEXT, "{'descr': '%s%s', 'fortran_order': False, 'shape': %s, }",
 	                            type[1] == '1' ? "|" : "<", type, sl_shape_string(shape, dims));
@@ -219,7 +219,7 @@ enum sl_status sl_save_npy_at(const char *at, sl_tensor *t, const char *path)
 	char text[TEXT];
 	struct slp_out o;
 	if (!slp_tensor_usable(at, "sl_save_npy", t)) return sl_error() != SL_OK ? sl_error() : SL_EINVAL;
-	if (!slp_elements[slp_element_of(sl_tensor_dtype(t))].numpy[0]) {
+	if (!slp_elements[sl_tensor_dtype(t)].numpy[0]) {
 		slp_call_fail(at, "sl_save_npy", SL_EDTYPE, "NumPy has no %s; sl_cast converts",
 		              sl_dtype_name(sl_tensor_dtype(t)));
 		return SL_EDTYPE;

@@ -104,12 +104,10 @@ bool slp_arrays_skip(const struct slp_file *f, const char *name, uint64_t length
 	return true;
 }
 
-bool slp_arrays_take(struct slp_file *f, struct slp_arrays *p, const char *name, uint64_t length,
-                     enum slp_element element, sl_shape shape, const void *data)
+bool slp_arrays_take(struct slp_file *f, struct slp_arrays *p, const char *name, uint64_t length, enum sl_dtype element,
+                     sl_shape shape, const void *data)
 {
 	char text[80];
-	if (p->lenient && slp_elements_misfit(element, data, sl_shape_size(shape)) >= 0)
-		return slp_arrays_skip(f, name, length, "has elements that are larger than an int64 can be");
 	sl_tensor *t = slp_elements_tensor(f, slp_arrays_quote(name, length, text), element, shape, data);
 	return slp_arrays_add(f, p, name, length, t);
 }

@@ -46,8 +46,8 @@ struct slp_arrays {
 bool slp_arrays_add(struct slp_file *f, struct slp_arrays *p, const char *name, uint64_t length, sl_tensor *t);
 /* Appends an array of the file, as slp_arrays_add does; leniently, one with values that no tensor can hold is skipped.
  */
-bool slp_arrays_take(struct slp_file *f, struct slp_arrays *p, const char *name, uint64_t length,
-                     enum slp_element element, sl_shape shape, const void *data);
+bool slp_arrays_take(struct slp_file *f, struct slp_arrays *p, const char *name, uint64_t length, enum sl_dtype element,
+                     sl_shape shape, const void *data);
 /* Reports on stderr that an array is skipped, and the reason: "has the unknown element type 99".  Returns true. */
 bool slp_arrays_skip(const struct slp_file *f, const char *name, uint64_t length, const char *why);
 /* Parses a file in memory; false with an error recorded.  The list must be freed in either case. */

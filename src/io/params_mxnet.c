@@ -22,7 +22,7 @@ static const uint32_t version_1 = 0xf993fac8, version_2 = 0xf993fac9, version_3 
 /* An array whose name comes later. */
 struct array {
 	uint64_t number;
-	enum slp_element element;
+	enum sl_dtype element;
 	sl_shape shape;
 	size_t pos;         /* of its elements */
 	uint64_t bytes;     /* of these, and of their data */
@@ -77,7 +77,7 @@ static bool read_shape(struct slp_file *f, struct array *a, uint32_t version, bo
 		return except(f, a, lenient, SL_EFORMAT, "has no values");
 	}
 	if (ndim <= SL_MAX_NDIM || lenient)
-		return ndim <= SL_MAX_NDIM || except(f, a, true, SL_EFORMAT, "has more than 6 axes");
+		return ndim <= SL_MAX_NDIM || except(f, a, true, SL_EFORMAT, "has more than 8 axes");
 	return slp_file_fail(f, SL_EFORMAT, "array %llu has %d axes, more than %d", (unsigned long long)a->number, ndim,
 	                     SL_MAX_NDIM);
 }
@@ -103,10 +103,10 @@ static bool guess_bytes(struct slp_file *f, struct array *a, uint64_t size, uint
 	                     (unsigned long long)a->number);
 }
 
-static enum slp_element element_numbered(int32_t number)
+static enum sl_dtype element_numbered(int32_t number)
 {
-	enum slp_element e = 1;
-	while (e < SLP_ELEMENTS && slp_elements[e].mxnet != number) e++;
+	enum sl_dtype e = 1;
+	while (e < SL_DTYPE_COUNT && slp_elements[e].mxnet != number) e++;
 	return e;
 }
 
@@ -117,7 +117,7 @@ static bool read_element(struct slp_file *f, struct array *a, bool lenient)
 	int32_t number = (int32_t)slp_file_number(f, 4, "an array's element type");
 	if (f->failed) return false;
 	a->element = element_numbered(number);
-	if (a->element < SLP_ELEMENTS) return true;
+	if (a->element < SL_DTYPE_COUNT) return true;
 	snprintf(text, sizeof text, "has the unknown element type %d", number);
 	return lenient ? except(f, a, true, SL_EFORMAT, "has an element type that tensors do not have")
 	               : except(f, a, false, SL_EFORMAT, text);
@@ -130,9 +130,9 @@ static bool add_indices(struct slp_file *f, struct array *a, int32_t storage)
 	int32_t ndim;
 	for (int i = 0; i < storage; i++) {
 		uint64_t size, bytes;
-		enum slp_element e = element_numbered((int32_t)slp_file_number(f, 4, "an index's type"));
+		enum sl_dtype e = element_numbered((int32_t)slp_file_number(f, 4, "an index's type"));
 		if (!read_dims(f, &ndim, &shape, &size)) return false;
-		if (e == SLP_ELEMENTS || __builtin_mul_overflow(size, (uint64_t)slp_elements[e].bytes, &bytes) ||
+		if (e == SL_DTYPE_COUNT || __builtin_mul_overflow(size, (uint64_t)slp_elements[e].bytes, &bytes) ||
 		    __builtin_add_overflow(a->bytes, bytes, &a->bytes))
 			return slp_file_fail(f, SL_EFORMAT, "array %llu has impossible indices",
 			                     (unsigned long long)a->number);
@@ -144,7 +144,7 @@ static bool add_indices(struct slp_file *f, struct array *a, int32_t storage)
 static bool read_bytes(struct slp_file *f, struct array *a, int32_t storage, uint64_t size, uint64_t count)
 {
 	char text[128];
-	if (a->element == SLP_ELEMENTS) return guess_bytes(f, a, size, count);
+	if (a->element == SL_DTYPE_COUNT) return guess_bytes(f, a, size, count);
 	if (__builtin_mul_overflow(size, (uint64_t)slp_elements[a->element].bytes, &a->bytes) ||
 	    (!a->except && !slp_elements_size(a->element, a->shape, &a->bytes)))
 		return slp_file_fail(f, SL_EFORMAT, "array %llu has the impossible shape %s",
@@ -254,7 +254,7 @@ static void write_array(struct slp_out *o, sl_tensor *t)
 	for (int i = 0; i < shape.ndim; i++) slp_out_number(o, (uint64_t)shape.dim[i], 8);
 	slp_out_number(o, CPU, 4);
 	slp_out_number(o, 0, 4);
-	slp_out_number(o, (uint64_t)slp_elements[slp_element_of(sl_tensor_dtype(t))].mxnet, 4);
+	slp_out_number(o, (uint64_t)slp_elements[sl_tensor_dtype(t)].mxnet, 4);
 	slp_out_tensor(o, t);
 }
 

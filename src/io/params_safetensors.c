@@ -15,7 +15,7 @@ enum { MOST_HEADER = 100 << 20, ALIGN = 8 };
 /* A tensor of the header, and where its elements are within the data. */
 struct entry {
 	const char *name;
-	enum slp_element element;
+	enum sl_dtype element;
 	sl_shape shape;
 	uint64_t begin, end;
 };
@@ -25,7 +25,7 @@ struct entry {
 /* The skipped arrays, and the reasons. */
 static bool skip(const struct slp_file *f, struct entry *e, const char *why)
 {
-	e->element = SLP_ELEMENTS;
+	e->element = SL_DTYPE_COUNT;
 	return slp_arrays_skip(f, e->name, strlen(e->name), why);
 }
 
@@ -39,7 +39,7 @@ static bool read_element(struct slp_file *f, struct entry *e, const json_t *valu
 {
 	const char *name = json_string_value(json_object_get(value, "dtype"));
 	if (!name) return bad(f, e, "has no dtype");
-	for (e->element = 1; e->element < SLP_ELEMENTS; e->element++)
+	for (e->element = 1; e->element < SL_DTYPE_COUNT; e->element++)
 		if (!strcmp(slp_elements[e->element].safetensors, name)) return true;
 	return lenient ? skip(f, e, "has a dtype that tensors do not have") : bad(f, e, "has an unknown dtype");
 }
@@ -49,8 +49,8 @@ static bool read_shape(struct slp_file *f, struct entry *e, const json_t *value,
 	const json_t *dims = json_object_get(value, "shape");
 	size_t n = json_array_size(dims);
 	if (json_is_array(dims) && n > SL_MAX_NDIM && lenient)
-		return e->element == SLP_ELEMENTS || skip(f, e, "has more than 6 axes");
-	if (!json_is_array(dims) || n > SL_MAX_NDIM) return bad(f, e, "has no shape, or one with more than 6 axes");
+		return e->element == SL_DTYPE_COUNT || skip(f, e, "has more than 8 axes");
+	if (!json_is_array(dims) || n > SL_MAX_NDIM) return bad(f, e, "has no shape, or one with more than 8 axes");
 	e->shape = (sl_shape){.ndim = (int)n};
 	for (size_t i = 0; i < n; i++) {
 		const json_t *d = json_array_get(dims, i);
@@ -72,7 +72,7 @@ static bool read_offsets(struct slp_file *f, struct entry *e, const json_t *valu
 		return bad(f, e, "has data_offsets outside of the file");
 	e->begin = (uint64_t)json_integer_value(begin);
 	e->end = (uint64_t)json_integer_value(end);
-	if (e->element == SLP_ELEMENTS) return true;
+	if (e->element == SL_DTYPE_COUNT) return true;
 	if (!slp_elements_size(e->element, e->shape, &bytes)) return bad(f, e, "has an impossible shape");
 	if (bytes != e->end - e->begin) return bad(f, e, "has data_offsets that do not fit its shape");
 	return true;
@@ -113,7 +113,7 @@ static bool make_tensors(struct slp_file *f, struct slp_arrays *p, const struct 
 {
 	for (int i = 0; i < count; i++) {
 		const struct entry *e = &entries[i];
-		if (e->element == SLP_ELEMENTS) continue;
+		if (e->element == SL_DTYPE_COUNT) continue;
 		if (!slp_arrays_take(f, p, e->name, strlen(e->name), e->element, e->shape, f->data + f->pos + e->begin))
 			return false;
 	}
@@ -209,8 +209,8 @@ static json_t *header_entry(const sl_tensor *t, uint64_t begin)
 	sl_shape shape = sl_tensor_shape(t);
 	json_t *dims = json_array();
 	for (int i = 0; i < shape.ndim; i++) json_array_append_new(dims, json_integer(shape.dim[i]));
-	return json_pack("{s:s, s:o, s:[I, I]}", "dtype", slp_elements[slp_element_of(sl_tensor_dtype(t))].safetensors,
-	                 "shape", dims, "data_offsets", (json_int_t)begin, (json_int_t)(begin + sl_tensor_bytes(t)));
+	return json_pack("{s:s, s:o, s:[I, I]}", "dtype", slp_elements[sl_tensor_dtype(t)].safetensors, "shape", dims,
+	                 "data_offsets", (json_int_t)begin, (json_int_t)(begin + sl_tensor_bytes(t)));
 }
 
 static json_t *make_header(const char *const *names, sl_tensor *const *tensors, int count, json_t *metadata)

@@ -182,7 +182,7 @@ static void fill(struct slp_mx_call *c, double value)
 	enum sl_dtype dtype = dtype_of(c, "float32");
 	sl_shape shape = {.ndim = n};
 	if (n < 0 || n > SL_MAX_NDIM)
-		slp_mx_fail(c, SL_EFORMAT, "has no attribute shape, or one with more than 6 axes");
+		slp_mx_fail(c, SL_EFORMAT, "has no attribute shape, or one with more than 8 axes");
 	for (int i = 0; i < n && i < SL_MAX_NDIM; i++) shape.dim[i] = dims[i];
 	if (slp_mx_go(c)) c->out[0] = sl_full_at(c->at, shape, value, SL_MAKE_(.dtype = dtype));
 }

@@ -231,7 +231,7 @@ void slp_mx_import_broadcast_to(struct slp_mx_call *c)
 	int64_t dims[SLP_MX_TUPLE];
 	int n = slp_mx_tuple(c, "shape", dims);
 	if (n < 0 || n > SL_MAX_NDIM)
-		slp_mx_fail(c, SL_EFORMAT, "has no attribute shape, or one with more than 6 axes");
+		slp_mx_fail(c, SL_EFORMAT, "has no attribute shape, or one with more than 8 axes");
 	if (!slp_mx_go(c)) return;
 	sl_shape x = slp_mx_known(c, 0), y = {.ndim = n};
 	for (int i = 0; i < n; i++) y.dim[i] = dims[i] == 0 && i < x.ndim ? x.dim[i] : dims[i];

@@ -124,8 +124,8 @@ static sl_tensor *of_all_processes(const struct pass *p, sl_tensor *t)
 /* All axes but that of the channels, which stays in its place. */
 static struct sl_reduce_opts over_batch(const sl_tensor *x)
 {
-	static const int axes[SL_MAX_NDIM] = {0, 2, 3, 4, 5};
-	_Static_assert(SL_MAX_NDIM == 6, "the list of axes");
+	static const int axes[SL_MAX_NDIM] = {0, 2, 3, 4, 5, 6, 7};
+	_Static_assert(SL_MAX_NDIM == 8, "the list of axes");
 	return (struct sl_reduce_opts){axes, x->type.shape.ndim - 1, true};
 }
 

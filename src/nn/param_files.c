@@ -213,7 +213,7 @@ static enum sl_status load(const char *at, const char *path, const struct named 
  * format.  The network need not be initialised, and shapes that are not known yet come from the file.  Everything is
  * checked first: after an error no values have changed; a parameter that had none may have the file's.  SL_EINVAL if
  * parameters are missing or superfluous, and the message lists them; with .lenient these are reported on stderr and the
- * others loaded, and arrays that no tensor can hold (of other types, sparse ones, without values, of more than 6 axes)
+ * others loaded, and arrays that no tensor can hold (of other types, sparse ones, without values, of more than 8 axes)
  * are skipped.  Half types are converted between file and parameter; a parameter that is not initialised becomes
  * float32.  SL_ESHAPE: another shape or data type than expected; SL_EIO, SL_EFORMAT and others: see io.h.
  *

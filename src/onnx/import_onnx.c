@@ -14,6 +14,11 @@ sl_block *slp_import_onnx_parse(struct slp_file *f, struct sl_import_onnx_opts o
 	slp_file_fail(f, SL_EUNSUPPORTED, "Starling was built without protobuf-c and cannot read ONNX");
 	return NULL;
 }
+
+sl_block *slp_import_onnx_take(struct slp_file *f, struct sl_import_onnx_opts opts)
+{
+	return slp_import_onnx_parse(f, opts);
+}
 #endif
 
 /* Makes a block of an ONNX model (operator sets 1 to 28), as PyTorch's exporters and others write it.  sl_forward takes
@@ -41,7 +46,7 @@ sl_block *sl_import_onnx_at(const char *at, const char *path, struct sl_import_o
 	SLP_BUDGET(path);
 	struct slp_file f;
 	if (!slp_file_read(&f, at, "sl_import_onnx", path)) return NULL;
-	sl_block *block = slp_import_onnx_parse(&f, opts);
+	sl_block *block = slp_import_onnx_take(&f, opts);
 	free(f.data);
 	return block;
 }

@@ -42,7 +42,12 @@ typedef struct sl_float16 {
 	X(SL_BFLOAT16, "bfloat16", sl_bfloat16, FLOAT, float, -0x1.fep127, 0x1.fep127, "", "BF16", 12, 16)             \
 	X(SL_FLOAT16, "float16", sl_float16, FLOAT, float, -65504.0, 65504.0, "f2", "F16", 2, 10)                      \
 	X(SL_INT64, "int64", int64_t, INT, double, -0x1p63, 0x1p63, "i8", "I64", 6, 7)                                 \
-	X(SL_BOOL, "bool", bool, BOOL, double, 0.0, 1.0, "b1", "BOOL", 7, 9)
+	X(SL_BOOL, "bool", bool, BOOL, double, 0.0, 1.0, "b1", "BOOL", 7, 9)                                           \
+	X(SL_INT8, "int8", int8_t, INT, double, -128.0, 127.0, "i1", "I8", 5, 3)                                       \
+	X(SL_INT16, "int16", int16_t, INT, double, -32768.0, 32767.0, "i2", "I16", 8, 5)                               \
+	X(SL_UINT16, "uint16", uint16_t, INT, double, 0.0, 65535.0, "u2", "U16", 9, 4)                                 \
+	X(SL_UINT32, "uint32", uint32_t, INT, double, 0.0, 4294967295.0, "u4", "U32", 10, 12)                          \
+	X(SL_UINT64, "uint64", uint64_t, INT, double, 0.0, 0x1p64, "u8", "U64", 11, 13)
 /* clang-format on */
 
 /* SL_DTYPE_DEFAULT, the value in zeroed options, means float32 for a new tensor; other functions document its meaning.
@@ -55,7 +60,7 @@ enum sl_dtype {
 	        SL_DTYPE_COUNT
 };
 
-#define SL_MAX_NDIM 6
+#define SL_MAX_NDIM 8
 
 /* The shape of a tensor; ndim 0 is a scalar. */
 typedef struct sl_shape {

@@ -47,6 +47,8 @@ static void format(const struct printer *p, int64_t at, char cell[CELL])
 	double v = slp_get(&p->view, at);
 	if (p->view.type.dtype == SL_INT64) /* a double has not all of its digits */
 		snprintf(cell, CELL, "%lld", (long long)((const int64_t *)p->view.ptr)[at]);
+	else if (p->view.type.dtype == SL_UINT64)
+		snprintf(cell, CELL, "%llu", (unsigned long long)((const uint64_t *)p->view.ptr)[at]);
 	else if (isnan(v)) snprintf(cell, CELL, "nan");
 	else if (isinf(v)) snprintf(cell, CELL, v < 0 ? "-inf" : "inf");
 	else if (!slp_is_float(p->view.type.dtype)) slp_snprintf(cell, CELL, "%.0f", v);

@@ -133,11 +133,18 @@ static bool signs(struct site *s)
 	return false;
 }
 
+static bool has_sign(enum sl_dtype dtype)
+{
+	return dtype == SL_INT8 || dtype == SL_INT16 || dtype == SL_INT32 || dtype == SL_INT64;
+}
+
 /* Whether an integer type holds all numbers of another. */
 static bool holds_whole(enum sl_dtype wide, enum sl_dtype narrow)
 {
-	return (wide == SL_INT64 && (narrow == SL_INT32 || narrow == SL_UINT8 || narrow == SL_BOOL)) ||
-	       (wide == SL_INT32 && (narrow == SL_UINT8 || narrow == SL_BOOL));
+	size_t w = sl_dtype_size(wide), n = sl_dtype_size(narrow);
+	if (slp_kind_of(wide) != SLP_KIND_INT || slp_is_float(narrow)) return false;
+	if (narrow == SL_BOOL) return true;
+	return has_sign(wide) ? w > n || (w == n && has_sign(narrow)) : !has_sign(narrow) && w >= n;
 }
 
 static bool gives_truth(const struct slp_gnode *n)

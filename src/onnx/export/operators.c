@@ -3,6 +3,7 @@
 
 #include "io/elements.h"
 #include "onnx/export/writer.h"
+#include "op_inner.h"
 #include "op_list/all.h"
 
 /* ---- elementwise ------------------------------------------------------------------------------------------------- */
@@ -50,6 +51,15 @@ void slp_onnx_export_swapped(struct slp_onnx_writer *w, const struct slp_gnode *
 static void cast_to(struct slp_onnx_writer *w, const struct slp_gnode *n, const char *value)
 {
 	slp_onnx_write_cast(w, true, value, n->types[0].dtype);
+}
+
+/* Integers of the format wrap. */
+void slp_onnx_export_modular(struct slp_onnx_writer *w, const struct slp_gnode *n)
+{
+	static const char *const names[] = {
+	        [SLP_MODULAR_ADD] = "Add", [SLP_MODULAR_SUB] = "Sub", [SLP_MODULAR_MUL] = "Mul"};
+	int kind = (int)slp_export_number(n, "kind", 0);
+	SLP_ONNX_NODE(w, names[kind], true, slp_onnx_in(w, n, 0), slp_onnx_in(w, n, 1));
 }
 
 /* With a number that no integer is, as float64. */

@@ -203,7 +203,7 @@ static const char *add_constant(struct slp_onnx_writer *w, SlpOnnx__TensorProto 
 
 int slp_onnx_type(enum sl_dtype dtype)
 {
-	return slp_elements[slp_element_of(dtype)].onnx;
+	return slp_elements[dtype].onnx;
 }
 
 static void put_number(void *to, double v, enum sl_dtype dtype)

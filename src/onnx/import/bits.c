@@ -170,8 +170,8 @@ void slp_onnx_import_bit_shift(struct slp_onnx_call *c)
 /* Bytes of an element of a type of the format; 0: none of ours. */
 static size_t bytes_of(int type)
 {
-	enum slp_element e = slp_onnx_element_numbered(type);
-	return e == SLP_ELEMENTS ? 0 : slp_elements[e].bytes;
+	enum sl_dtype e = slp_onnx_element_numbered(type);
+	return e == SL_DTYPE_COUNT ? 0 : slp_elements[e].bytes;
 }
 
 /* The elements as the file has them: those that tensors hold in wider types lose what is above. */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "onnx/model/call.h"
-#include "op.h"
+#include "op_inner.h"
 #include "starling/arithmetic.h"
 #include "starling/elementwise.h"
 #include "starling/functions.h"
@@ -277,18 +277,87 @@ struct slp_onnx_value slp_onnx_binary(struct slp_onnx_call *c, const char *opera
 	return y;
 }
 
+/* ---- sums, differences and products of integers, modulo 2^64 ------------------------------------------------------ */
+
+static int64_t modular_add(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+static int64_t modular_sub(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a - (uint64_t)b);
+}
+static int64_t modular_mul(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a * (uint64_t)b);
+}
+
+/* The kind of an operator of int64 that wraps; -1: another. */
+static int modular_kind(const struct binary *f, struct slp_onnx_value a, struct slp_onnx_value b)
+{
+	if (slp_onnx_dtype(&a) != SL_INT64 || slp_onnx_dtype(&b) != SL_INT64) return -1;
+	return f->wholes == slp_whole_add   ? SLP_MODULAR_ADD
+	       : f->wholes == slp_whole_sub ? SLP_MODULAR_SUB
+	       : f->wholes == slp_whole_mul ? SLP_MODULAR_MUL
+	                                    : -1;
+}
+
+/* As operators of a file compute: integers wrap, where our own operations saturate. */
+static struct slp_onnx_value apply_wrapping(struct slp_onnx_call *c, const struct binary *f, struct slp_onnx_value a,
+                                            struct slp_onnx_value b)
+{
+	static int64_t (*const wholes[])(int64_t a, int64_t b) = {modular_add, modular_sub, modular_mul};
+	sl_shape x = slp_onnx_shape_of(c, a), y = slp_onnx_shape_of(c, b), shape;
+	int kind = modular_kind(f, a, b);
+	if (c->failed || kind < 0 || !slp_broadcast(x, y, &shape)) return apply(c, f, a, b);
+	if (a.known && b.known && slp_onnx_is_few(shape)) {
+		const struct binary of_known = {.wholes = wholes[kind]};
+		return of_numbers(c, &of_known, a.known, b.known, shape);
+	}
+	sl_tensor *p = slp_onnx_as_tensor(c, slp_onnx_broadcast(c, a, shape));
+	sl_tensor *q = slp_onnx_as_tensor(c, slp_onnx_broadcast(c, b, shape));
+	return (struct slp_onnx_value){.t = p && q ? slp_modular(c->at, p, q, kind) : NULL};
+}
+
+/* uint64, which is held as int64 of the same bits, in the order of int64: 2^63 smaller; and back. */
+static struct slp_onnx_value turned_order(struct slp_onnx_call *c, struct slp_onnx_value v)
+{
+	struct slp_onnx_known *k = slp_onnx_known_new(c->made, SL_INT64, SL_SCALAR);
+	if (k) k->v[0].i = INT64_MIN;
+	if (k && slp_onnx_present(v))
+		v = apply_wrapping(c, binary_named("Add"), v, (struct slp_onnx_value){.known = k});
+	return v;
+}
+
+/* Whether the operator compares numbers of uint64. */
+static bool orders_unsigned(const struct slp_onnx_call *c, const struct binary *f)
+{
+	enum { UINT64 = 13 };
+	bool orders = f->wholes == slp_whole_maximum || f->wholes == slp_whole_minimum || f->wholes == whole_less ||
+	              f->wholes == whole_most || f->wholes == whole_more || f->wholes == whole_least;
+	return orders && slp_onnx_type_of(&c->in[0]) == UINT64;
+}
+
+/* The operator on all inputs, one after the other. */
+static void import_all(struct slp_onnx_call *c)
+{
+	const struct binary *f = binary_named(c->op->name);
+	bool turned = orders_unsigned(c, f);
+	struct slp_onnx_value y = turned ? turned_order(c, c->in[0]) : c->in[0];
+	for (int i = 1; i < c->nin && (y.t || y.known); i++)
+		y = apply_wrapping(c, f, y, turned ? turned_order(c, c->in[i]) : c->in[i]);
+	if (!strcmp(f->name, "Mean")) y.t = sl_div_scalar_at(c->at, slp_onnx_as_tensor(c, y), c->nin), y.known = NULL;
+	slp_onnx_set_output_value(c, 0, turned && !f->truth ? turned_order(c, y) : y);
+}
+
 void slp_onnx_import_binary(struct slp_onnx_call *c)
 {
-	slp_onnx_set_output_value(c, 0, apply(c, binary_named(c->op->name), c->in[0], c->in[1]));
+	import_all(c);
 }
 
 void slp_onnx_import_variadic(struct slp_onnx_call *c)
 {
-	const struct binary *f = binary_named(c->op->name);
-	struct slp_onnx_value y = c->in[0];
-	for (int i = 1; i < c->nin && (y.t || y.known); i++) y = apply(c, f, y, c->in[i]);
-	if (!strcmp(f->name, "Mean")) y.t = sl_div_scalar_at(c->at, slp_onnx_as_tensor(c, y), c->nin), y.known = NULL;
-	slp_onnx_set_output_value(c, 0, y);
+	import_all(c);
 }
 
 static int64_t rest(int64_t a, int64_t b)
@@ -385,67 +454,4 @@ void slp_onnx_import_where(struct slp_onnx_call *c)
 	}
 	sl_tensor *when = slp_onnx_tensor(c, 0), *then = slp_onnx_tensor(c, 1), *otherwise = slp_onnx_tensor(c, 2);
 	slp_onnx_set_output(c, 0, when && then && otherwise ? sl_where_at(c->at, when, then, otherwise) : NULL);
-}
-
-/* ---- types ------------------------------------------------------------------------------------------------------- */
-
-static struct slp_onnx_value whole_number(struct slp_onnx_call *c, int64_t v)
-{
-	struct slp_onnx_known *k = slp_onnx_known_new(c->made, SL_INT64, SL_SCALAR);
-	if (k) k->v[0].i = v;
-	return (struct slp_onnx_value){.known = k};
-}
-
-struct slp_onnx_value slp_onnx_wrapped(struct slp_onnx_call *c, struct slp_onnx_value v, int type)
-{
-	static const struct {
-		int type, bits;
-		bool sign;
-	} narrow[] = {{2, 8, false}, {3, 8, true}, {4, 16, false}, {5, 16, true}, {6, 32, true}, {12, 32, false}};
-	enum { COUNT = sizeof narrow / sizeof *narrow };
-	enum sl_dtype from = slp_onnx_dtype(&v);
-	int i = 0, had = slp_onnx_type_of(&v);
-	while (i < COUNT && narrow[i].type != type) i++;
-	bool fits = had == type || (had == 2 && type != 3) || (had == 3 && (type == 5 || type == 6)) ||
-	            (had == 4 && (type == 6 || type == 12)) || (had == 5 && type == 6);
-	if (i == COUNT || slp_is_float(from) || from == SL_BOOL || (fits && from != SL_INT64)) return v;
-	struct slp_onnx_value half = whole_number(c, narrow[i].sign ? INT64_C(1) << (narrow[i].bits - 1) : 0);
-	v = slp_onnx_binary(c, "Add", slp_onnx_cast(c, v, SL_INT64), half);
-	if (!c->failed) v = whole_mod(c, v, whole_number(c, INT64_C(1) << narrow[i].bits), false);
-	return slp_onnx_present(v) ? slp_onnx_binary(c, "Sub", v, half) : v;
-}
-
-static void cast_to(struct slp_onnx_call *c, int type)
-{
-	enum sl_dtype dtype = slp_onnx_dtype_numbered(type);
-	if (dtype == SL_DTYPE_DEFAULT) {
-		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "data type %d is not supported", type);
-		return;
-	}
-	struct slp_onnx_value y = slp_onnx_wrapped(c, c->in[0], type);
-	if (!c->failed) y = slp_onnx_cast(c, y, dtype);
-	y.type = type;
-	slp_onnx_set_output_value(c, 0, y);
-}
-
-/* The number of a type, which operator sets before 6 name. */
-static int type_named(struct slp_onnx_call *c)
-{
-	static const char *const names[] = {"UNDEFINED", "FLOAT",  "UINT8", "INT8",    "UINT16", "INT16",  "INT32",
-	                                    "INT64",     "STRING", "BOOL",  "FLOAT16", "DOUBLE", "UINT32", "UINT64"};
-	for (int i = 1; i < (int)(sizeof names / sizeof *names); i++)
-		if (slp_onnx_attr_is(c, "to", "", names[i])) return i;
-	slp_onnx_call_fail(c, SL_EFORMAT, "its attribute to names no type");
-	return 0;
-}
-
-void slp_onnx_import_cast(struct slp_onnx_call *c)
-{
-	int to = c->opset < 6 ? type_named(c) : slp_onnx_attr_small(c, "to", 0, 0, INT16_MAX);
-	if (!c->failed) cast_to(c, to);
-}
-
-void slp_onnx_import_cast_like(struct slp_onnx_call *c)
-{
-	cast_to(c, slp_onnx_type_of(&c->in[1]));
 }

@@ -372,6 +372,7 @@ void slp_onnx_import_eye_like(struct slp_onnx_call *c)
 	if (c->failed) return;
 	sl_tensor *y = sl_eq_scalar_at(c->at, diagonals(c, x.dim[0], x.dim[1]), (double)slp_onnx_attr_int(c, "k", 0));
 	slp_onnx_set_output(c, 0, y ? sl_cast_at(c->at, y, dtype) : NULL);
+	c->out[0].type = (int)slp_onnx_attr_int(c, "dtype", slp_onnx_type_of(&c->in[0]));
 }
 
 void slp_onnx_import_trilu(struct slp_onnx_call *c)

@@ -120,7 +120,7 @@ void slp_onnx_import_dequantize(struct slp_onnx_call *c)
 {
 	enum sl_dtype dtype = slp_onnx_dtype(&c->in[1]);
 	int type = slp_onnx_file_type(c, 0);
-	if (type && type != 6) range_of(c, type); /* int32: sums */
+	if (type && type != 6 && type != 1) range_of(c, type); /* int32: sums; float32: floats of eight bits once */
 	if (c->failed || slp_onnx_dequantize_bytes(c)) return;
 	slp_onnx_plain_inputs(c);
 	struct slp_onnx_value y =

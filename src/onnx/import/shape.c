@@ -86,6 +86,7 @@ void slp_onnx_import_constant_of_shape(struct slp_onnx_call *c)
 	if (c->failed) return;
 	if (sl_shape_size(v->shape) != 1) slp_onnx_call_fail(c, SL_EFORMAT, "attribute value must be one number");
 	else slp_onnx_set_output_value(c, 0, filled(c, shape, v));
+	if (given && !c->failed) c->out[0].type = a->t->data_type;
 }
 
 /* The number of int64 from start up to but excluding limit; -1: too many. */

@@ -3,7 +3,7 @@
 
 #include "runtime/budget.h"
 #include "onnx/model/model.h"
-#include "op.h"
+#include "op_inner.h"
 #include "starling/io.h"
 #include "starling/primitives.h"
 
@@ -61,8 +61,9 @@ static sl_tensor *input_of(struct slp_onnx_run *r, int input)
 		                     sl_dtype_name(sl_tensor_dtype(x)), sl_dtype_name(wanted.dtype));
 	sl_tensor *y = NULL;
 	if (wanted.dtype == sl_tensor_dtype(x)) return sl_retain(x);
+	bool bits = sl_tensor_dtype(x) == SL_UINT64 && wanted.dtype == SL_INT64;
 	SL_SCOPE
-		y = sl_retain(sl_cast_at(at, x, wanted.dtype));
+		y = sl_retain(bits ? slp_wrap(at, x, SL_INT64) : sl_cast_at(at, x, wanted.dtype));
 	return y;
 }
 
@@ -237,9 +238,8 @@ static sl_tensor *result_of(struct slp_onnx_run *r, int i)
 	if (!y && sl_error() == SL_OK)
 		slp_call_fail(c.at, "sl_forward", SL_EUNSUPPORTED,
 		              "\"%.100s\" is not computed by the supported part of its node", m->names[name].name);
-	enum sl_dtype declared = slp_onnx_result_dtype(m, i);
-	if (y && declared != SL_DTYPE_DEFAULT && declared != sl_tensor_dtype(y)) y = sl_cast_at(c.at, y, declared);
-	return sl_retain(y);
+	return sl_retain(y ? slp_onnx_in_type(&c, y, slp_onnx_result_type(m, i, slp_onnx_type_of(&r->values[name])))
+	                   : NULL);
 }
 
 static void forget_sequences(struct slp_onnx_sequence *s)
@@ -315,7 +315,7 @@ struct import {
 /* Numbers that shapes may depend on, and that operations may take as such; weights are parameters. */
 static bool is_known(const struct slp_onnx_name *n, const struct slp_onnx_data *d)
 {
-	bool is_float = slp_is_float(slp_elements[d->element].dtype);
+	bool is_float = slp_is_float(d->element);
 	return slp_onnx_is_few(d->shape) && (!is_float || !n->initializer || !n->as_tensor || d->shape.ndim == 0);
 }
 
@@ -396,7 +396,7 @@ static sl_tensor *shifted_tensor(struct import *im, const struct slp_onnx_name *
 	const unsigned char *from = d->data;
 	unsigned char *bytes = slp_malloc(d->bytes + 1);
 	for (uint64_t i = 0; bytes && i < d->bytes; i++) bytes[i] = from[i] ^ 0x80;
-	sl_tensor *t = bytes ? slp_elements_tensor(im->f, n->name, slp_element_of(SL_UINT8), d->shape, bytes) : NULL;
+	sl_tensor *t = bytes ? slp_elements_tensor(im->f, n->name, SL_UINT8, d->shape, bytes) : NULL;
 	free(bytes);
 	return t;
 }
@@ -404,9 +404,9 @@ static sl_tensor *shifted_tensor(struct import *im, const struct slp_onnx_name *
 static bool take_param(struct import *im, int i, const struct slp_onnx_data *d)
 {
 	struct slp_onnx_name *n = &im->b->model.names[i];
-	n->shifted = d->element == SLP_EL_I8;
+	n->shifted = d->element == SL_INT8;
 	sl_tensor *t = n->shifted ? shifted_tensor(im, n, d)
-	                          : slp_elements_tensor(im->f, n->name, d->element, d->shape, d->data);
+	                          : slp_elements_wide_tensor(im->f, n->name, d->element, d->shape, d->data);
 	if (!t) return false;
 	bool fixed = !n->initializer || !slp_is_float(sl_tensor_dtype(t)) || is_statistic(&im->b->model, i) ||
 	             is_constant(&im->b->model, i, sl_tensor_size(t) == 1);
@@ -452,7 +452,7 @@ static bool bind(struct import *im)
 
 /* ---- the call ---------------------------------------------------------------------------------------------------- */
 
-sl_block *slp_import_onnx_parse(struct slp_file *f, struct sl_import_onnx_opts opts)
+static sl_block *parse(struct slp_file *f, struct sl_import_onnx_opts opts, bool take)
 {
 	struct import im = {.f = f, .b = slp_calloc(1, sizeof *im.b)};
 	if (!im.b || slp_block_setup(f->at, &im.b->base, "Import", "import", forward, destroy) != SL_OK) {
@@ -460,7 +460,22 @@ sl_block *slp_import_onnx_parse(struct slp_file *f, struct sl_import_onnx_opts o
 		return slp_call_fail(f->at, f->function, SL_ENOMEM, "no memory for a block");
 	}
 	im.b->file = slp_strdup(f->path);
-	if (im.b->file && slp_onnx_model_parse(f, &im.b->model, &opts) && bind(&im)) return &im.b->base;
+	bool ok = im.b->file && slp_onnx_model_parse(f, &im.b->model, &opts);
+	if (take) {
+		free(f->data); /* before the weights are copied once more */
+		f->data = NULL;
+	}
+	if (ok && bind(&im)) return &im.b->base;
 	sl_block_free(&im.b->base);
 	return NULL;
+}
+
+sl_block *slp_import_onnx_parse(struct slp_file *f, struct sl_import_onnx_opts opts)
+{
+	return parse(f, opts, false);
+}
+
+sl_block *slp_import_onnx_take(struct slp_file *f, struct sl_import_onnx_opts opts)
+{
+	return parse(f, opts, true);
 }

@@ -33,7 +33,7 @@ struct slp_onnx_value {
 	sl_tensor *t;
 	struct slp_onnx_known *known;
 	const struct slp_onnx_sequence *sequence;
-	int type;     /* the number of its type in the format, which tensors may lack; 0: that of the data type */
+	int type;     /* the number of its type in the format, held wider perhaps; 0: that of the data type */
 	bool shifted; /* int8, held as uint8, 128 larger: only operators of bytes.c see it */
 	bool last;    /* (n, channels, height, width), held with the channels last: likewise */
 };
@@ -204,11 +204,13 @@ struct slp_onnx_value slp_onnx_list_value(struct slp_onnx_call *c, enum sl_dtype
 /* The same axes with others at the front; -1 for the axis moved. */
 struct slp_onnx_value slp_onnx_axis_moved(struct slp_onnx_call *c, struct slp_onnx_value v, int from, int to);
 
-/* ---- integers: types that tensors lack are wider here, and values out of range wrap (integers.c) ------------------
+/* ---- integers: narrow types are wider here, and values out of range wrap (integers.c) ------------------
  */
 
 /* Makes the inputs int64 where the operator computes integers that may not fit their type; true if it does. */
 bool slp_onnx_widen(struct slp_onnx_call *c);
+/* A tensor in the type of this number, if tensors have it: a result of the model. */
+sl_tensor *slp_onnx_in_type(struct slp_onnx_call *c, sl_tensor *t, int type);
 /* Gives the results their types, and cuts them to that type if the inputs were widened. */
 void slp_onnx_set_types(struct slp_onnx_call *c, bool widened);
 /* The value as all operators know it (import/bytes/bytes.c). */
@@ -230,7 +232,9 @@ void slp_onnx_align_old(struct slp_onnx_call *c);
 struct slp_onnx_value slp_onnx_binary(struct slp_onnx_call *c, const char *operator, struct slp_onnx_value a,
                                       struct slp_onnx_value b);
 
-/* The data type of this number in the format; SL_DTYPE_DEFAULT: none of ours. */
+/* The data type of this number in the format; SL_DTYPE_COUNT: none of ours. */
+enum sl_dtype slp_onnx_element_numbered(int number);
+/* The one that operators see (integers.c); SL_DTYPE_DEFAULT: none. */
 enum sl_dtype slp_onnx_dtype_numbered(int number);
 /* Indices as int32, counted from 0; negative ones are counted from the end of n elements. */
 sl_tensor *slp_onnx_indices(struct slp_onnx_call *c, struct slp_onnx_value v, int64_t n);

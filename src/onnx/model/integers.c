@@ -1,8 +1,10 @@
-/* ONNX models: types of integers.  Those that tensors lack (int8, int16, uint16, uint32) are held in wider ones; results
- * that do not fit the type of the format wrap, as two's complement does.  uint64 is held as int64. */
+/* ONNX models: types of integers.  int8, int16, uint16 and uint32 are held in wider types between the nodes, uint64 as
+ * int64 of the same bits; results that do not fit the type of the format wrap, as two's complement does.  Inputs and
+ * results of the model have the types of the format. */
 #include "io/elements.h"
 #include "onnx/model/call.h"
-#include "op.h"
+#include "op_inner.h"
+#include "starling/primitives.h"
 
 enum { UINT8 = 2, INT8, UINT16, INT16, INT32, INT64, UINT32 = 12, UINT64 };
 
@@ -53,7 +55,7 @@ static bool is_narrow(int type)
 int slp_onnx_type_of(const struct slp_onnx_value *v)
 {
 	if (v->type || v->sequence) return v->type;
-	return slp_elements[slp_element_of(slp_onnx_dtype(v))].onnx;
+	return slp_elements[slp_onnx_dtype(v)].onnx;
 }
 
 bool slp_onnx_widen(struct slp_onnx_call *c)
@@ -70,12 +72,32 @@ bool slp_onnx_widen(struct slp_onnx_call *c)
 	return !c->failed;
 }
 
+sl_tensor *slp_onnx_in_type(struct slp_onnx_call *c, sl_tensor *t, int type)
+{
+	enum sl_dtype dtype = slp_onnx_element_numbered(type), has = sl_tensor_dtype(t);
+	if (dtype == SL_DTYPE_COUNT || dtype == has) return t;
+	return dtype == SL_UINT64 && has == SL_INT64 ? slp_wrap(c->at, t, dtype) : sl_cast_at(c->at, t, dtype);
+}
+
+/* Sums of products of bytes are int32. */
+static bool sums_bytes(const char *name)
+{
+	return !strcmp(name, "MatMulInteger") || !strcmp(name, "ConvInteger");
+}
+
+/* The first input that may have the type of the results. */
+static int first_like_result(const char *name)
+{
+	return !strcmp(name, "OneHot") ? 2 : !strcmp(name, "Where") ? 1 : 0;
+}
+
 /* The type of the first input that is held in the result's type. */
 static int type_of_result(const struct slp_onnx_call *c, const struct slp_onnx_value *y)
 {
 	enum sl_dtype dtype = slp_onnx_dtype(y);
 	if (counts(c->op->name)) return INT64;
-	for (int i = 0; i < c->nin; i++)
+	if (sums_bytes(c->op->name) && dtype == SL_INT32) return INT32;
+	for (int i = first_like_result(c->op->name); i < c->nin; i++)
 		if (slp_onnx_present(c->in[i]) && !c->in[i].sequence && c->in[i].type &&
 		    slp_onnx_dtype(&c->in[i]) == dtype)
 			return c->in[i].type;

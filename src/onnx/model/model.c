@@ -359,15 +359,15 @@ int slp_onnx_declared_number(const struct slp_onnx_model *m, int input)
 	return v->type && v->type->tensor_type ? v->type->tensor_type->elem_type : 0;
 }
 
-enum sl_dtype slp_onnx_result_dtype(const struct slp_onnx_model *m, int result)
+int slp_onnx_result_type(const struct slp_onnx_model *m, int result, int otherwise)
 {
 	const SlpOnnx__GraphProto *g = m->proto->graph;
 	for (size_t i = 0; i < g->n_output; i++) {
 		const SlpOnnx__ValueInfoProto *v = g->output[i];
 		if (v->name && !strcmp(v->name, m->names[m->results[result]].name) && v->type && v->type->tensor_type)
-			return slp_onnx_dtype_numbered(v->type->tensor_type->elem_type);
+			return v->type->tensor_type->elem_type ? v->type->tensor_type->elem_type : otherwise;
 	}
-	return SL_DTYPE_DEFAULT;
+	return otherwise;
 }
 
 /* Tensors have fewer axes than the format allows. */
@@ -389,6 +389,7 @@ bool slp_onnx_model_parse(struct slp_file *f, struct slp_onnx_model *m, const st
 	bool ok = unpack(&p) && slp_onnx_graphs_unpack(&p) && slp_onnx_names_add(&p) && add_nodes(&p) &&
 	          find_results(&p, opts);
 	for (int i = 0; ok && i < m->nresults; i++) use_as_tensor(m, m->results[i]);
+	if (ok) slp_onnx_small_types(m);
 	ok = ok && slp_onnx_quantised_join(&p);
 	if (ok) mark_needed(m, m->graphs);
 	ok = ok && check_axes(&p) && find_operators(&p) && order_inputs(&p, opts->inputs, opts->ninputs);

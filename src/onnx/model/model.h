@@ -72,8 +72,8 @@ struct slp_type slp_onnx_declared(const struct slp_onnx_model *m, int input);
 int slp_onnx_declared_number(const struct slp_onnx_model *m, int input);
 /* The same of any value; NULL: nothing. */
 struct slp_type slp_onnx_declared_type(const SlpOnnx__ValueInfoProto *v);
-/* And of the data type of a result; SL_DTYPE_DEFAULT: nothing. */
-enum sl_dtype slp_onnx_result_dtype(const struct slp_onnx_model *m, int result);
+/* And the number of a result's type, or this, if nothing is said. */
+int slp_onnx_result_type(const struct slp_onnx_model *m, int result, int otherwise);
 
 /* ---- parsing a file (graphs.c) ----------------------------------------------------------------------------------- */
 
@@ -86,6 +86,8 @@ struct slp_onnx_parsing {
 /* functions.c: replaces calls of the model's functions in a graph by their nodes. */
 bool slp_onnx_functions_expand(struct slp_onnx_parsing *p, SlpOnnx__GraphProto *g);
 bool slp_onnx_graphs_unpack(struct slp_onnx_parsing *p);
+/* small.c: weights of four bits, and floats of eight, become types that tensors have. */
+void slp_onnx_small_types(struct slp_onnx_model *m);
 /* quantised.c: nodes between DequantizeLinear and QuantizeLinear become operators of quantised numbers. */
 bool slp_onnx_quantised_join(struct slp_onnx_parsing *p);
 bool slp_onnx_names_add(struct slp_onnx_parsing *p);

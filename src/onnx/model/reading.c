@@ -11,7 +11,7 @@ struct slp_onnx_known *slp_onnx_read(struct slp_onnx_call *c, struct slp_onnx_va
 {
 	sl_tensor *t = v.t;
 	if (v.known || !t || c->failed) return v.known;
-	struct slp_onnx_data d = {.element = slp_element_of(sl_tensor_dtype(t)), .shape = sl_tensor_shape(t)};
+	struct slp_onnx_data d = {.element = sl_tensor_dtype(t), .shape = sl_tensor_shape(t)};
 	struct slp_onnx_known *k = NULL;
 	d.bytes = (uint64_t)sl_tensor_size(t) * sl_dtype_size(sl_tensor_dtype(t));
 	d.data = d.owned = slp_malloc(d.bytes + 1);

@@ -11,17 +11,17 @@
 
 enum { LOCATION_EXTERNAL = 1 };
 
-enum slp_element slp_onnx_element_numbered(int number)
+enum sl_dtype slp_onnx_element_numbered(int number)
 {
-	for (int e = 1; e < SLP_ELEMENTS; e++)
-		if (slp_elements[e].onnx == number) return (enum slp_element)e;
-	return SLP_ELEMENTS;
+	for (int e = 1; e < SL_DTYPE_COUNT; e++)
+		if (slp_elements[e].onnx == number) return (enum sl_dtype)e;
+	return SL_DTYPE_COUNT;
 }
 
 enum sl_dtype slp_onnx_dtype_numbered(int number)
 {
-	enum slp_element e = slp_onnx_element_numbered(number);
-	return e == SLP_ELEMENTS ? SL_DTYPE_DEFAULT : slp_elements[e].dtype;
+	enum sl_dtype e = slp_onnx_element_numbered(number);
+	return e == SL_DTYPE_COUNT ? SL_DTYPE_DEFAULT : slp_elements_wide(e);
 }
 
 /* ---- typed fields ------------------------------------------------------------------------------------------------ */
@@ -145,7 +145,7 @@ bool slp_onnx_data_type(struct slp_file *f, const SlpOnnx__TensorProto *t, struc
 {
 	const char *name = t->name ? t->name : "";
 	*d = (struct slp_onnx_data){.element = slp_onnx_element_numbered(t->data_type)};
-	if (d->element == SLP_ELEMENTS)
+	if (d->element == SL_DTYPE_COUNT)
 		return slp_file_fail(f, SL_EUNSUPPORTED, "tensor \"%.100s\" has data type %d, which is not supported",
 		                     name, t->data_type);
 	if (t->n_dims > SL_MAX_NDIM)
@@ -175,19 +175,16 @@ static union slp_onnx_element element_at(const struct slp_onnx_data *d, int64_t 
 {
 	const unsigned char *p = (const unsigned char *)d->data + (size_t)i * slp_elements[d->element].bytes;
 	union slp_onnx_element v = {0};
-	switch (d->element) {
-#define X(NAME, type, ...)                                                                                             \
-	case SLP_EL_##NAME: {                                                                                          \
+#define X(symbol, type, ...)                                                                                           \
+	if (d->element == symbol) {                                                                                    \
 		type e;                                                                                                \
 		memcpy(&e, p, sizeof e);                                                                               \
 		v.i = (int64_t)e;                                                                                      \
 		return v;                                                                                              \
 	}
-		SLP_FOREIGN_LIST(X)
+	SLP_WIDENED_LIST(X)
 #undef X
-	default: break;
-	}
-	enum sl_dtype dtype = slp_elements[d->element].dtype;
+	enum sl_dtype dtype = d->element;
 	max_align_t room;
 	memcpy(&room, p, sl_dtype_size(dtype));
 	struct slp_view one = {&room, {dtype, SL_SCALAR}};
@@ -200,7 +197,7 @@ static union slp_onnx_element element_at(const struct slp_onnx_data *d, int64_t 
 
 struct slp_onnx_known *slp_onnx_known_from(struct slp_onnx_known **list, const struct slp_onnx_data *d)
 {
-	struct slp_onnx_known *k = slp_onnx_known_new(list, slp_elements[d->element].dtype, d->shape);
+	struct slp_onnx_known *k = slp_onnx_known_new(list, slp_elements_wide(d->element), d->shape);
 	for (int64_t i = 0; k && i < sl_shape_size(d->shape); i++) k->v[i] = element_at(d, i);
 	return k;
 }

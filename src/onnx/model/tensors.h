@@ -7,13 +7,12 @@
 #include "starling/tensor.h"
 
 struct slp_onnx_data {
-	enum slp_element element;
+	enum sl_dtype element;
 	sl_shape shape;
 	uint64_t bytes;
 	const void *data;
 	void *owned; /* data, if it must be freed */
 };
-enum slp_element slp_onnx_element_numbered(int number); /* SLP_ELEMENTS: none of ours */
 /* Type and shape alone; false with an error recorded. */
 bool slp_onnx_data_type(struct slp_file *f, const SlpOnnx__TensorProto *t, struct slp_onnx_data *d);
 /* And the elements; free d->owned, whatever is returned. */

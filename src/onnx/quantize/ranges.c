@@ -56,10 +56,23 @@ static void cut_tails(struct slp_quantized *v, double percentile)
 	if (low < high) v->low = low, v->high = high;
 }
 
-/* The divergence between the first n bins, with all larger values in the last one, and the same in fewer levels. */
-static double divergence(const double *counts, int n, int levels)
+/* The divergence between the first n bins, with all larger values in the last one, and the same in fewer levels; and how
+ * far chance alone moves it: of few values, whose bins differ by chance, no two limits are told apart. */
+struct divergence {
+	double from, chance;
+};
+
+/* Without what chance gives: of so many values, half of the bins that levels join. */
+static struct divergence without_chance(double sum, int bins, int levels, double total)
+{
+	int joined = bins > levels ? bins - levels : 0;
+	return (struct divergence){sum - joined / (2 * total), sqrt(2.0 * joined) / (2 * total)};
+}
+
+static struct divergence divergence(const double *counts, int n, int levels)
 {
 	double p[BINS] = {0}, outside = 0, total = 0, kept = 0, sum = 0, q[BINS] = {0};
+	int bins = 0, used = 0;
 	for (int i = n; i < BINS; i++) outside += counts[i];
 	for (int i = 0; i < n; i++) p[i] = counts[i], kept += counts[i];
 	p[n - 1] += outside;
@@ -70,24 +83,29 @@ static double divergence(const double *counts, int n, int levels)
 		for (int i = first; i < last; i++) all += counts[i], some += p[i] > 0;
 		for (int i = first; i < last; i++)
 			if (p[i] > 0) q[i] = all / some;
+		used += some > 0, bins += some;
 	}
-	if (kept <= 0) return DBL_MAX;
+	if (kept <= 0) return (struct divergence){DBL_MAX, 0};
 	for (int i = 0; i < n; i++) {
 		if (p[i] <= 0) continue;
 		double share = q[i] > 0 ? q[i] / kept : 1e-10;
 		sum += p[i] / total * log(p[i] / total / share);
 	}
-	return sum;
+	return without_chance(sum, bins, used, total);
 }
 
+/* The largest limit that is not worse than the best by more than chance. */
 static void cut_magnitudes(struct slp_quantized *v)
 {
+	enum { STEP = 8 }; /* bins */
 	double most = fmax(fabs(v->low), fabs(v->high)), best = DBL_MAX, limit = most;
-	int levels = v->low < 0 ? 128 : 256; /* of one sign */
-	v->counts[0] = v->counts[1];         /* zeros, of which a Relu makes many, are exact anyway */
-	for (int n = levels; n <= BINS; n += 8) {
-		double d = divergence(v->counts, n, levels);
-		if (d < best) best = d, limit = most * n / BINS;
+	int levels = (int)lrint(255 * most / (fmax(v->high, 0) - fmin(v->low, 0))); /* of the longer side */
+	v->counts[0] = v->counts[1]; /* zeros, of which a Relu makes many, are exact anyway */
+	for (int n = BINS; n >= levels; n -= STEP) best = fmin(best, divergence(v->counts, n, levels).from);
+	for (int n = BINS; n >= levels; n -= STEP) {
+		struct divergence d = divergence(v->counts, n, levels);
+		limit = most * n / BINS;
+		if (d.from <= best + 2 * d.chance) break;
 	}
 	v->low = fmax(v->low, -limit);
 	v->high = fmin(v->high, limit);
@@ -145,7 +163,7 @@ static sl_block *block_of(struct slp_quantizing *q, const struct group *g)
 	struct sl_import_onnx_opts o = {
 	        .inputs = q->opts->inputs, .ninputs = q->opts->ninputs, .outputs = names, .noutputs = g->count};
 	for (int i = 0; i < g->count; i++) names[i] = q->values[g->which[i]].name;
-	sl_block *b = slp_onnx_pack(q->model, &f) ? slp_import_onnx_parse(&f, o) : NULL;
+	sl_block *b = slp_onnx_pack(q->model, &f) ? slp_import_onnx_take(&f, o) : NULL;
 	free(f.data);
 	return b;
 }
