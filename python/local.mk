@@ -183,5 +183,6 @@ EXTRA_DIST += \
 	python/tests/test_symbols.py \
 	python/tests/test_torch.py \
 	python/tests/test_torch_eager.py \
+	python/tests/test_torch_ops.py \
 	python/tests/test_unknown.py \
 	python/tests/test_values.py

@@ -538,7 +538,7 @@ class Symbols:
 
     def key(self, args):
         """The numbers of a call."""
-        return tuple(int(args[i]) if axis is None else int(args[i].shape[axis]) for i, axis, _ in self.by)
+        return tuple(int(args[i]) if axis is None else int(args[i].shape[axis]) for i, axis, _ in self.by) if self.by else ()
 
     def concrete(self, key):
         """A function that puts these numbers in the place of symbols."""

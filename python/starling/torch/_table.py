@@ -12,6 +12,7 @@ from ._text import DTYPES, MOST_AXES, NUMBERS, Unsupported, Value
 
 aten = torch.ops.aten
 FLOATS = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
+MOST_FLOAT = 3.4028234663852886e38  # float32's
 LOWER: dict = {}  # ATen operation: function
 ANY: set = set()  # operations of the table that check types by themselves; all others take and give floats
 
@@ -152,8 +153,10 @@ def _(p, a, b, rounding_mode=None):
 
 @lower(aten.rsub.Scalar, aten.rsub.Tensor, any_type=True)
 def _(p, a, b, alpha=1):
-    need(alpha == 1, "with alpha")
-    return arithmetic("sub")(p, b, a)
+    if isinstance(b, Value) or alpha == 1:
+        return arithmetic("sub")(p, b, a, alpha)
+    need(p.dtype in FLOATS, "of integers")
+    return p.op("rsub_scalar", p.op("mul_scalar", a, value=number(alpha)), value=number(b))
 
 
 def common(a, b):
@@ -166,6 +169,13 @@ def common(a, b):
     return torch.result_type(*meta)
 
 
+def infinite(p, x, b, name):
+    """Whether x is, or is not, this infinity: beyond float32's largest number."""
+    need(x.dtype in (torch.float32, torch.bfloat16), "with an infinity, of this type")
+    y = p.op("gt_scalar" if b > 0 else "lt_scalar", p.cast(x, torch.float32), value=math.copysign(MOST_FLOAT, b))
+    return y if name == "eq" else p.op("rsub_scalar", y, value=1.0)
+
+
 def comparison(name):
     """A comparison: operations of programs give numbers."""
 
@@ -173,7 +183,10 @@ def comparison(name):
         dtype = common(a, b)
         need(dtype in FLOATS or (dtype in WHOLE and (isinstance(b, Value) or (isinstance(b, int) and abs(b) < 2**31))), "of integers")
         a = p.cast(a, dtype)
-        y = p.op(name, a, p.cast(b, dtype)) if isinstance(b, Value) else p.op(f"{name}_scalar", a, value=number(b))
+        if isinstance(b, float) and math.isinf(b) and name in ("eq", "ne"):
+            y = infinite(p, a, b, name)
+        else:
+            y = p.op(name, a, p.cast(b, dtype)) if isinstance(b, Value) else p.op(f"{name}_scalar", a, value=number(b))
         return p.op("cast", y, dtype=NUMBERS[p.dtype])
 
     return function
@@ -311,6 +324,19 @@ def _(p, x, value, **_):
     return p.op("fill", shape=list(p.shape), value=number(value), dtype=NUMBERS[p.dtype])
 
 
+@lower(aten.new_empty_strided.default, aten.new_empty.default)
+def _(p, x, *_, **__):
+    return p.op("fill", shape=list(p.shape), value=0.0, dtype=NUMBERS[p.dtype])
+
+
+@lower(aten.copy.default, any_type=True)
+def _(p, x, source, non_blocking=False):
+    need(p.dtype in FLOATS or source.dtype == p.dtype, f"to {str(p.dtype)[6:]}")
+    shape = source.shape
+    y = typed(p, p.cast(source, p.dtype), shape, p.dtype)
+    return y if tuple(shape) == tuple(p.shape) else p.op("broadcast_to", y, shape=list(p.shape))
+
+
 # ---- reductions -------------------------------------------------------------------------------------------------------
 
 
@@ -335,8 +361,31 @@ for _name, _targets in (
 
 @lower(aten.sum.default, aten.sum.dim_IntList, any_type=True)
 def _(p, x, axes=None, keepdims=False, dtype=None):
+    if x.dtype == torch.bool and p.dtype == torch.int64:  # how many are true
+        need(x.size < 2**31, "of so many elements")
+        p.dtype = torch.int32
+        return p.op("cast", reduction(p, x, axes, keepdims), dtype=NUMBERS[torch.int64])
     need(p.dtype in FLOATS and (x.dtype in FLOATS or x.dtype == torch.bool), "of integers")
     return reduction(p, x, axes, keepdims)
+
+
+def truths(name):
+    """Whether any, or all, are true."""
+
+    def function(p, x, axes=None, keepdims=False):
+        need(x.dtype == torch.bool or x.dtype in FLOATS, "of integers")
+        axes = [axes] if isinstance(axes, int) else axes
+        x = typed(p, truth(p, x), x.shape, torch.float32)
+        if not x.ndim:
+            return p.op("cast", x, dtype=NUMBERS[torch.bool])
+        axes = sorted(k % x.ndim for k in axes) if axes else list(range(x.ndim))
+        return p.op("cast", p.op(name, x, axes=axes, keepdims=bool(keepdims)), dtype=NUMBERS[torch.bool])
+
+    return function
+
+
+lower(aten.any.default, aten.any.dim, aten.any.dims, any_type=True)(truths("max"))
+lower(aten.all.default, aten.all.dim, aten.all.dims, any_type=True)(truths("min"))
 
 
 @lower(aten.var.correction)
@@ -350,10 +399,10 @@ def _(p, x, axes=None, *, correction=1, keepdim=False):
     return p.op("mul_scalar", p.op("sum", p.op("square", off), axes=axes, keepdims=bool(keepdim)), value=1 / rest)
 
 
-@lower(aten.cumsum.default)
+@lower(aten.cumsum.default, any_type=True)
 def _(p, x, dim, dtype=None):
-    need(x.ndim and x.dtype == p.dtype, "with another type")
-    return p.op("cumsum", x, axis=dim % x.ndim)
+    need(x.ndim and p.dtype in FLOATS and (x.dtype in FLOATS or x.dtype == torch.bool), "of integers")
+    return p.op("cumsum", p.cast(x, p.dtype), axis=dim % x.ndim)
 
 
 # ---- moving -----------------------------------------------------------------------------------------------------------
