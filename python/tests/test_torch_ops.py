@@ -139,7 +139,7 @@ class Truths(Case):
         x = torch.tensor([[1.0, float("inf"), -3e38], [float("-inf"), float("nan"), 3.4e38]])
         for b in (float("inf"), float("-inf")):
             torch._dynamo.reset()
-            self.check(lambda x: torch.where(x == b, 2.0, 1.0) + torch.where(x != b, 0.5, 0.25), x)
+            self.check(lambda x: torch.where(x == b, 2.0, 1.0) + torch.where(x != b, 0.5, 0.25) + torch.where(x.abs() < 2, x, 1.0), x)
 
     def test_any_all_how_many(self):
         x = torch.randn(3, 4)
