@@ -117,8 +117,11 @@ def _(p, x, indices, values, accumulate=False):
 
 @lower(aten.index_select.default, any_type=True)
 def _(p, x, dim, i):
-    need(x.ndim and i.ndim == 1, "of a scalar")
-    return taken(p, x, dim % x.ndim, places(p, i, 0, negative=False))
+    need(x.ndim, "of a scalar")
+    k = places(p, i, 0, negative=False)
+    if not i.ndim:
+        k = typed(p, p.op("reshape", k, shape=[1]), [1], torch.int32)
+    return taken(p, x, dim % x.ndim, k)
 
 
 @lower(aten.index_add.default, any_type=True)

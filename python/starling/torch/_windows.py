@@ -3,7 +3,8 @@ import math
 
 import torch
 
-from ._table import FLOATS, cut, lower, need, typed
+from ._moving import cut
+from ._table import FLOATS, lower, need, typed
 from ._text import NUMBERS
 
 aten = torch.ops.aten
