@@ -63,8 +63,10 @@ EXTRA_DIST += \
 	python/starling/torch/_labels.py \
 	python/starling/torch/_layers.py \
 	python/starling/torch/_memory.py \
+	python/starling/torch/_moving.py \
 	python/starling/torch/_parallel.py \
 	python/starling/torch/_quick.py \
+	python/starling/torch/_run.py \
 	python/starling/torch/_step.py \
 	python/starling/torch/_table.py \
 	python/starling/torch/_text.py \
@@ -192,5 +194,6 @@ EXTRA_DIST += \
 	python/tests/test_symbols.py \
 	python/tests/test_torch.py \
 	python/tests/test_torch_eager.py \
+	python/tests/test_torch_ops.py \
 	python/tests/test_unknown.py \
 	python/tests/test_values.py

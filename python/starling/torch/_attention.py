@@ -1,7 +1,7 @@
 """The table, continued: attention, softmax, losses of classes, and their gradients."""
 import torch
 
-from ._table import FLOATS, LOWER, lower, need, typed
+from ._table import FLOATS, LOWER, lower, need
 from ._text import NUMBERS
 
 aten = torch.ops.aten

@@ -12,7 +12,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 from .._core import Error
-from . import _attention, _indices, _layers, _windows  # noqa: F401 - fill the table
+from . import _attention, _indices, _layers, _moving, _windows  # noqa: F401 - fill the table
 from ._backend import decompositions
 from ._graph import RANDOM, Plan, left_to_torch
 from ._labels import check_labels

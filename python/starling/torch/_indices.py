@@ -117,8 +117,11 @@ def _(p, x, indices, values, accumulate=False):
 
 @lower(aten.index_select.default, any_type=True)
 def _(p, x, dim, i):
-    need(x.ndim and i.ndim == 1, "of a scalar")
-    return taken(p, x, dim % x.ndim, places(p, i, 0, negative=False))
+    need(x.ndim, "of a scalar")
+    k = places(p, i, 0, negative=False)
+    if not i.ndim:
+        k = typed(p, p.op("reshape", k, shape=[1]), [1], torch.int32)
+    return taken(p, x, dim % x.ndim, k)
 
 
 @lower(aten.index_add.default, any_type=True)
@@ -131,6 +134,7 @@ def _(p, x, dim, i, values, *, alpha=1):
 def lines(p, x, dim, i):
     """(x with the axis last, the order of axes for that, numbers of elements of x as a vector).  For `gather` and its gradient."""
     need(x.ndim and x.ndim == i.ndim and x.size < 2**31, "of a scalar")
+    dim %= x.ndim
     need(all(a == b for k, (a, b) in enumerate(zip(x.shape, i.shape)) if k != dim), "of some of the lines")
     order = [*[k for k in range(x.ndim) if k != dim], dim]
     i = turned(p, i, order)
@@ -150,7 +154,7 @@ def back(order):
 
 @lower(aten.gather.default, any_type=True)
 def _(p, x, dim, i, sparse_grad=False):
-    y, order, flat = lines(p, x, dim % x.ndim, i)
+    y, order, flat = lines(p, x, dim, i)
     shape = [i.shape[k] for k in order]
     y = p.op("gather", typed(p, p.op("reshape", y, shape=[x.size]), [x.size], x.dtype), flat)
     return turned(p, typed(p, p.op("reshape", y, shape=shape), shape, x.dtype), back(order))
@@ -159,11 +163,21 @@ def _(p, x, dim, i, sparse_grad=False):
 @lower(aten.scatter_add.default, any_type=True)
 def _(p, x, dim, i, values):
     need(x.dtype in FLOATS and values.shape == i.shape, "of these shapes")
-    y, order, flat = lines(p, x, dim % x.ndim, i)
+    y, order, flat = lines(p, x, dim, i)
     v = p.op("reshape", turned(p, values, order), shape=[i.size])
     sums = p.op("gather_grad", v, flat, rows=x.size)
     sums = typed(p, p.op("reshape", sums, shape=list(y.shape)), y.shape, x.dtype)
     return p.op("add", x, turned(p, sums, back(order)))
+
+
+@lower(aten.scatter.value, any_type=True)
+def _(p, x, dim, i, value):
+    need(x.dtype in FLOATS and math.isfinite(value), "of these types")
+    y, order, flat = lines(p, x, dim, i)
+    ones = p.op("fill", shape=[i.size], value=1.0, dtype=NUMBERS[x.dtype])
+    hit = p.op("gt_scalar", p.op("gather_grad", ones, flat, rows=x.size), value=0.0)
+    hit = turned(p, typed(p, p.op("reshape", hit, shape=list(y.shape)), y.shape, x.dtype), back(order))
+    return p.op("add", p.op("take_unless", hit, x), p.op("mul_scalar", hit, value=float(value)))
 
 
 @lower(aten.embedding.default, any_type=True)

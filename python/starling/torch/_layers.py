@@ -3,7 +3,7 @@ import math
 
 import torch
 
-from ._table import FLOATS, LOWER, lower, need, typed
+from ._table import LOWER, lower, need, typed
 from ._text import NUMBERS, Value
 
 aten = torch.ops.aten

@@ -28,6 +28,8 @@ def _shape(shape):
 
 
 def _adopt(t, key):
+    if not key[0] or t.untyped_storage().nbytes() < (t.storage_offset() + t.numel()) * t.itemsize:
+        raise RuntimeError(f"the memory of a tensor of shape {tuple(t.shape)} was resized to {t.untyped_storage().nbytes()} bytes")
     p = lib.sl_adopt_at(HERE, ffi.cast("void *", key[0]), _shape(key[1]), ffi.NULL, ffi.NULL, (NUMBERS[t.dtype], DEVICE))
     if not p:
         raise_error()

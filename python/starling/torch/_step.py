@@ -1,5 +1,6 @@
 """A whole training step as one program: forward pass, loss, backward pass, the optimiser's update."""
 import collections
+import contextlib
 
 import torch
 from torch._functorch.aot_autograd import aot_export_module
@@ -12,6 +13,16 @@ from ._text import Value
 _Late = collections.namedtuple("_Late", "args all_input_nodes")  # an assignment to an input
 _REFUSED = ("amsgrad", "maximize", "differentiable")
 _LEAST = 1e-30  # the factor of a learning rate of 0 in a group beside others: 0 itself means the default
+
+
+@contextlib.contextmanager
+def _compiling():
+    """Makes torch.compiler.is_compiling() true: models leave out checks of values then."""
+    before, torch.compiler._is_compiling_flag = torch.compiler._is_compiling_flag, True
+    try:
+        yield
+    finally:
+        torch.compiler._is_compiling_flag = before
 
 
 class _Whole(torch.nn.Module):
@@ -64,7 +75,8 @@ class _Compiled:
     def __init__(self, step, inputs):
         self.step = step
         whole = step.whole
-        gm, signature = aot_export_module(whole, inputs, trace_joint=True, output_loss_index=0, decompositions=decompositions())
+        with _compiling():
+            gm, signature = aot_export_module(whole, inputs, trace_joint=True, output_loss_index=0, decompositions=decompositions())
         self.signature = signature
         placeholders = [n for n in gm.graph.nodes if n.op == "placeholder"]
         self.inputs = {n.name: n for n in placeholders}

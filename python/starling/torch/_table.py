@@ -1,4 +1,4 @@
-"""The table: what each ATen operation is in the text of programs.  This file: elementwise, reductions, moving.
+"""The table: what each ATen operation is in the text of programs.  This file: elementwise, reductions.
 
 A function of the table gets the program and the operation's arguments, values in the place of tensors, and returns a value, or
 a list for several results; p.shape and p.dtype are those of its (first) result.  It raises Unsupported for what it cannot say.
@@ -12,6 +12,7 @@ from ._text import DTYPES, MOST_AXES, NUMBERS, Unsupported, Value
 
 aten = torch.ops.aten
 FLOATS = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
+MOST_FLOAT = 3.4028234663852886e38  # float32's
 LOWER: dict = {}  # ATen operation: function
 ANY: set = set()  # operations of the table that check types by themselves; all others take and give floats
 
@@ -152,8 +153,10 @@ def _(p, a, b, rounding_mode=None):
 
 @lower(aten.rsub.Scalar, aten.rsub.Tensor, any_type=True)
 def _(p, a, b, alpha=1):
-    need(alpha == 1, "with alpha")
-    return arithmetic("sub")(p, b, a)
+    if isinstance(b, Value) or alpha == 1:
+        return arithmetic("sub")(p, b, a, alpha)
+    need(p.dtype in FLOATS, "of integers")
+    return p.op("rsub_scalar", p.op("mul_scalar", a, value=number(alpha)), value=number(b))
 
 
 def common(a, b):
@@ -166,6 +169,13 @@ def common(a, b):
     return torch.result_type(*meta)
 
 
+def infinite(p, x, b, name):
+    """Whether x is, or is not, this infinity: beyond float32's largest number."""
+    need(x.dtype in (torch.float32, torch.bfloat16), "with an infinity, of this type")
+    y = p.op("gt_scalar" if b > 0 else "lt_scalar", p.cast(x, torch.float32), value=math.copysign(MOST_FLOAT, b))
+    return y if name == "eq" else p.op("rsub_scalar", y, value=1.0)
+
+
 def comparison(name):
     """A comparison: operations of programs give numbers."""
 
@@ -173,7 +183,10 @@ def comparison(name):
         dtype = common(a, b)
         need(dtype in FLOATS or (dtype in WHOLE and (isinstance(b, Value) or (isinstance(b, int) and abs(b) < 2**31))), "of integers")
         a = p.cast(a, dtype)
-        y = p.op(name, a, p.cast(b, dtype)) if isinstance(b, Value) else p.op(f"{name}_scalar", a, value=number(b))
+        if isinstance(b, float) and math.isinf(b) and name in ("eq", "ne"):
+            y = infinite(p, a, b, name)
+        else:
+            y = p.op(name, a, p.cast(b, dtype)) if isinstance(b, Value) else p.op(f"{name}_scalar", a, value=number(b))
         return p.op("cast", y, dtype=NUMBERS[p.dtype])
 
     return function
@@ -251,6 +264,22 @@ def _(p, x, low=None, high=None):
     return x if high is None else p.op("minimum", p.cast(x, p.dtype), p.cast(high, p.dtype))
 
 
+@lower(aten.trunc.default)
+def _(p, x):
+    return p.op("mul", p.op("sign", x), p.op("floor", p.op("abs", x)))
+
+
+@lower(aten.isinf.default, any_type=True)
+def _(p, x):
+    need(x.dtype in FLOATS, "of integers")
+    far = typed(p, p.op("abs", x), x.shape, x.dtype)
+    return p.op("cast", infinite(p, far, math.inf, "eq"), dtype=NUMBERS[torch.bool])
+
+
+LOWER[aten.exp2.default] = lambda p, x: p.op("rpow_scalar", x, value=2.0)
+LOWER[aten.log2.default] = lambda p, x: p.op("mul_scalar", p.op("log", x), value=1 / math.log(2))
+
+
 @lower(aten.square.default)
 def _(p, x):
     return p.op("square", x)
@@ -311,6 +340,19 @@ def _(p, x, value, **_):
     return p.op("fill", shape=list(p.shape), value=number(value), dtype=NUMBERS[p.dtype])
 
 
+@lower(aten.new_empty_strided.default, aten.new_empty.default)
+def _(p, x, *_, **__):
+    return p.op("fill", shape=list(p.shape), value=0.0, dtype=NUMBERS[p.dtype])
+
+
+@lower(aten.copy.default, any_type=True)
+def _(p, x, source, non_blocking=False):
+    need(p.dtype in FLOATS or source.dtype == p.dtype, f"to {str(p.dtype)[6:]}")
+    shape = source.shape
+    y = typed(p, p.cast(source, p.dtype), shape, p.dtype)
+    return y if tuple(shape) == tuple(p.shape) else p.op("broadcast_to", y, shape=list(p.shape))
+
+
 # ---- reductions -------------------------------------------------------------------------------------------------------
 
 
@@ -335,13 +377,43 @@ for _name, _targets in (
 
 @lower(aten.sum.default, aten.sum.dim_IntList, any_type=True)
 def _(p, x, axes=None, keepdims=False, dtype=None):
+    if x.dtype == torch.bool and p.dtype == torch.int64:  # how many are true
+        need(x.size < 2**31, "of so many elements")
+        p.dtype = torch.int32
+        return p.op("cast", reduction(p, x, axes, keepdims), dtype=NUMBERS[torch.int64])
     need(p.dtype in FLOATS and (x.dtype in FLOATS or x.dtype == torch.bool), "of integers")
     return reduction(p, x, axes, keepdims)
+
+
+def truths(name):
+    """Whether any, or all, are true."""
+
+    def function(p, x, axes=None, keepdims=False):
+        need(x.dtype == torch.bool or x.dtype in FLOATS, "of integers")
+        axes = [axes] if isinstance(axes, int) else axes
+        x = typed(p, truth(p, x), x.shape, torch.float32)
+        if not x.ndim:
+            return p.op("cast", x, dtype=NUMBERS[torch.bool])
+        axes = sorted(k % x.ndim for k in axes) if axes else list(range(x.ndim))
+        return p.op("cast", p.op(name, x, axes=axes, keepdims=bool(keepdims)), dtype=NUMBERS[torch.bool])
+
+    return function
+
+
+lower(aten.any.default, aten.any.dim, aten.any.dims, any_type=True)(truths("max"))
+lower(aten.all.default, aten.all.dim, aten.all.dims, any_type=True)(truths("min"))
+
+
+@lower(aten.var_mean.correction)
+def _(p, x, axes=None, *, correction=1, keepdim=False):
+    variance = LOWER[aten.var.correction](p, x, axes, correction=correction, keepdim=keepdim)
+    return [variance, reduction(p, x, axes, keepdim, name="mean")]
 
 
 @lower(aten.var.correction)
 def _(p, x, axes=None, *, correction=1, keepdim=False):
     need(x.ndim, "of a scalar")
+    axes = [axes] if isinstance(axes, int) else axes
     axes = sorted(k % x.ndim for k in axes) if axes else list(range(x.ndim))
     n = math.prod(x.shape[k] for k in axes)
     rest = n - (1 if correction is None else correction)
@@ -350,144 +422,7 @@ def _(p, x, axes=None, *, correction=1, keepdim=False):
     return p.op("mul_scalar", p.op("sum", p.op("square", off), axes=axes, keepdims=bool(keepdim)), value=1 / rest)
 
 
-@lower(aten.cumsum.default)
+@lower(aten.cumsum.default, any_type=True)
 def _(p, x, dim, dtype=None):
-    need(x.ndim and x.dtype == p.dtype, "with another type")
-    return p.op("cumsum", x, axis=dim % x.ndim)
-
-
-# ---- moving -----------------------------------------------------------------------------------------------------------
-
-
-@lower(aten.alias.default, aten.detach.default, aten.lift_fresh_copy.default, any_type=True)
-def _(p, x):
-    return x
-
-
-@lower(aten.clone.default, any_type=True)
-def _(p, x, memory_format=None):
-    return x
-
-
-def reshaped(p, x, *_, **__):
-    """Another shape of the same elements."""
-    y = p.op("reshape", x, shape=list(p.shape))
-    y.source = x.source
-    return y
-
-
-lower(
-    aten.view.default, aten._unsafe_view.default, aten.reshape.default, aten.unsqueeze.default, aten.squeeze.dim, aten.squeeze.dims,
-    aten.squeeze.default, any_type=True,
-)(reshaped)  # fmt: skip
-
-
-@lower(aten.permute.default, aten.transpose.int, aten.t.default, any_type=True)
-def _(p, x, *axes):
-    n = x.ndim
-    if n < 2:
-        return x
-    if len(axes) == 2:
-        a, b = (k % n for k in axes)
-        order = list(range(n))
-        order[a], order[b] = b, a
-    else:
-        order = [k % n for k in (axes[0] if axes else range(n)[::-1])]
-    swap = order == [*range(n - 2), n - 1, n - 2]
-    if swap and x.base is not None:
-        return x.base  # twice
-    y = p.op("transpose", x, axes=order)
-    y.base = x if swap else None
-    return y
-
-
-@lower(aten.expand.default, any_type=True)
-def _(p, x, *_, **__):
-    return p.op("broadcast_to", x, shape=list(p.shape)) if tuple(x.shape) != tuple(p.shape) else x
-
-
-@lower(aten.cat.default, any_type=True)
-def _(p, xs, dim=0):
-    need(all(x.dtype == p.dtype and x.ndim == len(p.shape) for x in xs), "of several types")
-    return p.op("concat", *xs, axis=dim % len(p.shape)) if len(xs) > 1 else xs[0]
-
-
-def cut(p, x, axis, begin, end, step=1):
-    """Elements begin, begin + step … up to end of an axis."""
-    return p.op("slice", x, axis=axis % x.ndim, begin=begin, end=end, step=step)
-
-
-@lower(aten.slice.Tensor, any_type=True)
-def _(p, x, dim=0, start=None, end=None, step=1):
-    begin, end, step = slice(start, end, step).indices(x.shape[dim])
-    return x if (begin, end, step) == (0, x.shape[dim], 1) else cut(p, x, dim, begin, end, step)
-
-
-@lower(aten.slice_backward.default)
-def _(p, dy, sizes, dim, start, end, step):
-    begin, end, step = slice(start, end, step).indices(sizes[dim])
-    return p.op("slice_grad", dy, axis=dim % len(sizes), begin=begin, end=end, step=step, size=sizes[dim])
-
-
-@lower(aten.select.int, any_type=True)
-def _(p, x, dim, i):
-    i %= x.shape[dim]
-    return p.op("reshape", cut(p, x, dim, i, i + 1), shape=list(p.shape))
-
-
-@lower(aten.select_backward.default)
-def _(p, dy, sizes, dim, i):
-    dim %= len(sizes)
-    i %= sizes[dim]
-    one = p.op("reshape", dy, shape=[*sizes[:dim], 1, *sizes[dim + 1 :]])
-    return p.op("slice_grad", one, axis=dim, begin=i, end=i + 1, step=1, size=sizes[dim])
-
-
-@lower(aten.slice_scatter.default, any_type=True)
-def _(p, x, y, dim=0, start=None, end=None, step=1):
-    begin, end, step = slice(start, end, step).indices(x.shape[dim])
-    need(step == 1 and x.dtype == y.dtype, "with a step, or of several types")
-    return pasted(p, x, y, dim, begin, max(begin, end))
-
-
-@lower(aten.flip.default, any_type=True)
-def _(p, x, dims):
-    need(x.dtype in FLOATS, "of integers")
-    for k in dims if x.ndim else ():
-        k %= x.ndim
-        order = [k, *[i for i in range(x.ndim) if i != k]]
-        shape, n = [x.shape[i] for i in order], x.shape[k]
-        places = typed(p, p.op("arange", shape=[n], start=float(n - 1), step=-1.0, dtype=NUMBERS[torch.int32]), [n], torch.int32)
-        y = p.op("reshape", p.op("transpose", x, axes=order) if k else x, shape=[n, x.size // n])
-        y = p.op("reshape", p.op("gather", y, places), shape=shape)
-        y = p.op("transpose", y, axes=[order.index(i) for i in range(x.ndim)]) if k else y
-        x = typed(p, y, x.shape, x.dtype)
-    return x
-
-
-@lower(aten.select_scatter.default, any_type=True)
-def _(p, x, y, dim, i):
-    need(x.dtype == y.dtype, "of several types")
-    dim, i = dim % x.ndim, i % x.shape[dim]
-    one = [*x.shape[:dim], 1, *x.shape[dim + 1 :]]
-    return pasted(p, x, typed(p, p.op("reshape", y, shape=one), one, y.dtype), dim, i, i + 1)
-
-
-def pasted(p, x, y, dim, begin, end):
-    """x with y in the place of elements begin to end of an axis."""
-    dim %= x.ndim
-    before = [cut(p, x, dim, 0, begin)] if begin else []
-    after = [cut(p, x, dim, end, x.shape[dim])] if end < x.shape[dim] else []
-    return p.op("concat", *before, y, *after, axis=dim) if before or after else y
-
-
-@lower(aten.split_with_sizes.default, any_type=True)
-def _(p, x, sizes, dim=0):
-    ends = [sum(sizes[: i + 1]) for i in range(len(sizes))]
-    need(all(sizes), "of empty tensors")
-    return [cut(p, x, dim, e - n, e) for n, e in zip(sizes, ends)]
-
-
-@lower(aten.unbind.int, any_type=True)
-def _(p, x, dim=0):
-    return [p.op("reshape", cut(p, x, dim, i, i + 1), shape=list(p.shape)) for i in range(x.shape[dim])]
+    need(x.ndim and p.dtype in FLOATS and (x.dtype in FLOATS or x.dtype == torch.bool), "of integers")
+    return p.op("cumsum", p.cast(x, p.dtype), axis=dim % x.ndim)

@@ -3,7 +3,8 @@ import math
 
 import torch
 
-from ._table import FLOATS, cut, lower, need, typed
+from ._moving import cut
+from ._table import FLOATS, lower, need, typed
 from ._text import NUMBERS
 
 aten = torch.ops.aten
@@ -90,10 +91,12 @@ def batch(p, x):
     return x if x.ndim == 4 else typed(p, p.op("reshape", x, shape=shape), shape, x.dtype)
 
 
-def mean_of(count_pad, divisor, pad, ceil):
-    """Whether the mean is over the window, as it is in both where nothing hangs over the border."""
-    need(not ceil, "with windows that hang over the border")
-    return not count_pad and divisor is None
+def mean_of(x, kernel, stride, pad, ceil, count_pad, divisor):
+    """(whether the mean is over the elements inside of the image, whether windows may hang over its border)"""
+    pair = lambda k: list(k) * 2 if len(k) == 1 else list(k)
+    over = ceil and any((n + 2 * q - k) % s for n, k, s, q in zip(x.shape[-2:], pair(kernel), pair(stride or kernel), pair(pad)))
+    need(not over or (not count_pad and divisor is None), "with windows that hang over the border")
+    return {"exclude_pad": not count_pad and divisor is None, "ceil": over}
 
 
 def divided(p, y, kernel, divisor):
@@ -104,13 +107,13 @@ def divided(p, y, kernel, divisor):
 
 @lower(aten.avg_pool2d.default)
 def _(p, x, kernel, stride=(), pad=(0, 0), ceil=False, count_pad=True, divisor=None):
-    at = pooled(x, kernel, stride, pad, ceil, exclude_pad=mean_of(count_pad, divisor, pad, ceil))
+    at = pooled(x, kernel, stride, pad, **mean_of(x, kernel, stride, pad, ceil, count_pad, divisor))
     return as_shaped(p, divided(p, p.op("avg_pool2d", batch(p, x), type=1, **at), kernel, divisor), p.shape)
 
 
 @lower(aten.avg_pool2d_backward.default)
 def _(p, dy, x, kernel, stride, pad, ceil, count_pad, divisor):
-    at = pooled(x, kernel, stride, pad, ceil, exclude_pad=mean_of(count_pad, divisor, pad, ceil))
+    at = pooled(x, kernel, stride, pad, **mean_of(x, kernel, stride, pad, ceil, count_pad, divisor))
     dx = p.op("avg_pool2d_grad", batch(p, dy), type=1, **at, size=list(x.shape[-2:]))
     return as_shaped(p, divided(p, dx, kernel, divisor), p.shape)
 

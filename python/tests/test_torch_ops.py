@@ -1,0 +1,186 @@
+"""Operations of the table of starling.torch against eager PyTorch, results and gradients.  Skipped where PyTorch is not installed."""
+import logging
+import unittest
+import warnings
+
+try:
+    import torch
+    from torch.nn import functional as F
+except ImportError as error:
+    raise unittest.SkipTest(f"needs PyTorch: {error}") from None
+
+import starling.torch
+
+logging.getLogger("starling.torch").setLevel(logging.ERROR)
+warnings.filterwarnings("ignore", module="torch")
+torch.set_num_threads(2)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        torch._dynamo.reset()
+        torch.manual_seed(3)
+
+    def check(self, f, *inputs, cuts=0, left=0):
+        """Compares results and gradients, and counts cuts of the graphs and what was left to PyTorch."""
+        before = starling.torch.counts()
+        pairs = [[t.clone().requires_grad_(t.is_floating_point()) for t in inputs] for _ in range(2)]
+        a, b = torch.compile(f, backend="starling")(*pairs[0]), f(*pairs[1])
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5, equal_nan=True)
+        weights = torch.linspace(0.5, 1, b.numel()).view(b.shape)
+        (a * weights).sum().backward(), (b * weights).sum().backward()
+        for x, y in zip(*pairs):
+            if y.grad is not None:
+                torch.testing.assert_close(x.grad, y.grad, rtol=1e-4, atol=1e-5, equal_nan=True)
+        after = starling.torch.counts()
+        for name, most in (("cuts", cuts), ("left to PyTorch", left)):
+            self.assertLessEqual(after.get(name, 0) - before.get(name, 0), most, starling.torch.fallbacks())
+
+
+class Windows(Case):
+    def test_signals(self):
+        x, w, b = torch.randn(2, 6, 11), torch.randn(4, 3, 3), torch.randn(4)
+        self.check(lambda x, w, b: F.conv1d(x, w, b, stride=2, padding=2, dilation=2, groups=2), x, w, b)
+
+    def test_transposed(self):
+        for n in (1, 2):
+            torch._dynamo.reset()
+            convolution, size = (F.conv_transpose1d, (7,)) if n == 1 else (F.conv_transpose2d, (5, 6))
+            x, w, b = torch.randn(2, 4, *size), torch.randn(4, 3, *[3] * n), torch.randn(6)
+            self.check(lambda x, w, b: convolution(x, w, b, stride=2, padding=1, output_padding=1, groups=2), x, w, b)
+
+    def test_adaptive_pooling(self):
+        for size in ((3, 2), (1, 1), (6, 3), (9, 8)):
+            torch._dynamo.reset()
+            self.check(lambda x: F.adaptive_avg_pool2d(x, size), torch.randn(2, 3, 6, 7))
+
+    def test_single_images(self):
+        x = torch.randn(3, 8, 8)
+        self.check(lambda x: F.max_pool2d(x, 3, 2, 1) + F.avg_pool2d(x, 3, 2, 1), x)
+
+    def test_windows_over_the_border(self):
+        x = torch.randn(2, 3, 7, 8)
+        self.check(lambda x: F.avg_pool2d(x, 2, 2, ceil_mode=True, count_include_pad=False) + F.max_pool2d(x, 2, 2, ceil_mode=True), x)
+
+    def test_padding(self):
+        for pad, value in (((1, 2, 0, 3), 0.0), ((-1, 2), 1.5), ((-1, -2, 3, -1), 0.0)):
+            torch._dynamo.reset()
+            self.check(lambda x: F.pad(x, pad, value=value), torch.randn(2, 5, 6))
+
+    def test_resizing(self):
+        for mode, more in (("nearest", {}), ("bilinear", {"align_corners": False})):
+            torch._dynamo.reset()
+            self.check(lambda x: F.interpolate(x, scale_factor=2, mode=mode, **more), torch.randn(2, 3, 4, 5))
+
+
+class Attention(Case):
+    def heads(self):
+        return [torch.randn(2, 3, 5, 4) for _ in range(3)]
+
+    def test_masks(self):
+        added = torch.zeros(2, 1, 5, 5).masked_fill(torch.rand(2, 1, 5, 5) < 0.4, -1e9)
+        added[0, 0, 2] = float("-inf")  # nothing is seen
+        for mask in (added, torch.rand(5, 5) < 0.7):
+            torch._dynamo.reset()
+            self.check(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask=mask), *self.heads())
+
+    def test_learnt_bias(self):
+        self.check(lambda q, k, v, b: F.scaled_dot_product_attention(q, k, v, attn_mask=b), *self.heads(), torch.randn(1, 3, 5, 5), left=1000, cuts=4)
+
+    def test_products_of_transposes(self):
+        a, b = torch.randn(3, 4, 5), torch.randn(3, 6, 5)
+        self.check(lambda a, b: torch.bmm(a, b.transpose(1, 2)) @ b + torch.bmm(a.mT, a).sum(), a, b)
+
+    def test_labels_that_are_computed(self):
+        def f(x, labels):
+            return F.cross_entropy(x, F.pad(labels, (0, 1), value=-100)[1:])
+
+        x, labels = torch.randn(4, 7), torch.tensor([1, 6, 0, 2])
+        self.check(f, x, labels, left=1000)
+        with self.assertRaises(IndexError):
+            torch.compile(f, backend="starling")(x, torch.tensor([1, 6, 7, 2]))
+
+
+class Indices(Case):
+    def test_numbers_of_an_axis(self):
+        x, i = torch.randn(5, 4, 3), torch.tensor([[0, 2], [-1, 2]])
+        for f in (lambda x, i: x[i], lambda x, i: x[:, i], lambda x, i: x[..., i % 3], lambda x, i: x.index_select(1, i.flatten().abs())):
+            torch._dynamo.reset()
+            self.check(f, x, i, left=1)
+
+    def test_numbers_of_several_axes(self):
+        x = torch.randn(5, 4, 3)
+        i, j = torch.tensor([0, 4, -2]), torch.tensor([3, -1, 3])
+        self.check(lambda x, i, j: x[i, j], x, i, j)
+        self.check(lambda x, i, j: x[:, i[:, None] % 4, j % 3], x, i, j, left=2)
+
+    def test_a_number_for_each_line(self):
+        x, i = torch.randn(4, 6, 3), torch.randint(6, (4, 2, 3))
+        self.check(lambda x, i: x.gather(1, i), x, i)
+        self.check(lambda x, i: x[:, :2].scatter_add(1, i % 2, x[:, 2:4]), x, i, left=1)
+        with self.assertRaises(Exception):
+            torch.compile(lambda x, i: x.gather(1, i), backend="starling")(x, torch.full((4, 2, 3), 6))
+
+    def test_padding_of_embeddings(self):
+        i = torch.tensor([[0, 2, 0], [4, 1, 2]])
+        self.check(lambda w, i: F.embedding(i, w, padding_idx=0), torch.randn(5, 3), i)
+
+    def test_integers_before_programs_cut_nothing(self):
+        def f(w, i):
+            mask = i != 3
+            places = torch.cumsum(mask.int(), 1).type_as(mask.int()) * mask.int()
+            return F.embedding(places.long(), w) * mask[..., None] + torch.where(i > 2, i, 0)[..., None]
+
+        self.check(f, torch.randn(9, 4), torch.randint(5, (2, 6)), left=1000)
+
+
+class Truths(Case):
+    def test_infinities(self):
+        x = torch.tensor([[1.0, float("inf"), -3e38], [float("-inf"), float("nan"), 3.4e38]])
+        for b in (float("inf"), float("-inf")):
+            torch._dynamo.reset()
+            self.check(lambda x: torch.where(x == b, 2.0, 1.0) + torch.where(x != b, 0.5, 0.25) + torch.where(x.abs() < 2, x, 1.0), x)
+
+    def test_any_all_how_many(self):
+        x = torch.randn(3, 4)
+        self.check(lambda x: torch.where((x > 1).any(1, keepdim=True), x, 2 * x) * (x > -2).all() + (x > 0).sum(1, keepdim=True), x)
+
+
+class Storage(Case):
+    def test_memory_that_is_gone(self):
+        f = torch.compile(lambda x: x * 2, backend="starling")
+        for size in (0, 8):
+            x = torch.ones(1000)
+            self.assertTrue(torch.equal(f(x), x * 2))
+            x.untyped_storage().resize_(size)
+            with self.assertRaises(Exception):
+                f(x)
+        x = torch.ones(1000)
+        self.assertTrue(torch.equal(f(x), x * 2))
+
+    def test_written_between_the_passes(self):
+        for change in (lambda x: x.mul_(2), lambda x: x.resize_(3)):
+            torch._dynamo.reset()
+            x, w = torch.randn(6), torch.randn(6, requires_grad=True)
+            y = torch.compile(lambda x, w: (x * w).sum(), backend="starling")(x, w)
+            change(x)
+            with self.assertRaises(RuntimeError):
+                y.backward()
+
+    def test_small_results_are_tensors_of_their_own(self):
+        f = torch.compile(lambda x: (x + 1, x * 2), backend="starling")
+        for _ in range(3):
+            a, b = f(torch.ones(3))
+            a.resize_(5).fill_(7)
+            self.assertTrue(torch.equal(b, torch.full((3,), 2.0)))
+
+    def test_large_and_small_results(self):
+        f = torch.compile(lambda x: (x.sum(), x * 2, x.t().contiguous()), backend="starling")
+        for n in (3, 200):
+            x = torch.randn(n, n)
+            for a, b in zip(f(x), (x.sum(), x * 2, x.t())):
+                torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)
+
+
+if __name__ == "__main__":
+    unittest.main()
