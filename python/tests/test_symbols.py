@@ -1,4 +1,5 @@
 """Programs of symbols: weights made automatically, gradients, shapes that follow from the data's."""
+import copy
 import unittest
 
 import numpy as np
@@ -43,7 +44,21 @@ class Symbols(unittest.TestCase):
             np.testing.assert_allclose(run.grad_dict["fc1_bias"].asnumpy(), times * dz.sum(0), rtol=1e-4, atol=1e-5)
         np.testing.assert_array_equal(run.grad_dict["data"].asnumpy(), np.zeros((4, 7)))
         np.testing.assert_allclose(run.forward()[0].asnumpy(), h @ v.T, rtol=1e-4, atol=1e-5)
-        self.assertRaises(ValueError, run.backward)
+        run.backward(nd.array(dy))  # of a run at inference
+        np.testing.assert_allclose(run.grad_dict["fc2_weight"].asnumpy(), dy.T @ h, rtol=1e-4, atol=1e-5)
+        self.assertRaises(ValueError, perceptron().simple_bind(mx.cpu(), data=(4, 7)).backward)
+
+    def test_parts(self):
+        net = perceptron()
+        parts = net.get_internals()
+        self.assertEqual([n for n in parts.list_outputs() if n.startswith("fc")], ["fc1_weight", "fc1_bias", "fc1_output", "fc2_weight", "fc2_output"])
+        x = nd.ones((2, 7))
+        values = {"data": x, "fc1_weight": nd.ones((5, 7)), "fc1_bias": nd.ones((5,))}
+        np.testing.assert_array_equal(parts["fc1_output"].eval(**values)[0].asnumpy(), np.full((2, 5), 8))
+        self.assertEqual([s.name for s in parts["fc1_output"].get_children()], ["data", "fc1_weight", "fc1_bias"])
+        self.assertIsNone(sym.var("a").get_children())
+        self.assertRaises(ValueError, parts.__getitem__, "fc3_output")
+        self.assertEqual(copy.deepcopy(net).list_arguments(), net.list_arguments())
 
     def test_bind(self):
         a, b = sym.var("a"), sym.var("b")

@@ -17,6 +17,7 @@ from . import contrib_autograd, nd_image, nd_ndarray, operator, runtime, sparse,
 from .base import MXNetError
 from .context import Context, cpu, cpu_pinned, current_context, gpu, num_gpus
 from .unsupported import missing
+from ._later import Kept as _Kept
 from ._modules import install as _install
 from ._array import NDArray
 from .name import AttrScope
@@ -36,8 +37,7 @@ _install(__name__, [
     ("gluon.data.dataset", gluon.data._datasets), ("gluon.data.dataloader", gluon.data), ("gluon.data.vision.datasets", gluon.data.vision),
     ("gluon.nn.basic_layers", gluon.nn), ("gluon.nn.conv_layers", gluon.nn), ("gluon.rnn.rnn_cell", gluon.rnn), ("gluon.rnn.rnn_layer", gluon.rnn),
 ])  # fmt: skip
-for _module in (nd, sym):
-    _module.np, _module.npx = np, npx
+nd.np, nd.npx, sym.np, sym.npx = np, npx, _Kept(np), _Kept(npx)
 nd.image = npx.image = nd_image
 __version__ = "1.9.1"  # the version of MXNet whose interface this is
 

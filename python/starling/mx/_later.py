@@ -2,6 +2,7 @@
 calls with arrays.  The engine's own program is used where it can: it lacks functions that need their inputs' shapes (or values),
 which a variable does not have, and computes dropout and normalisation as at inference."""
 import functools
+import types
 import weakref
 
 from .._core import Error, StateError, Unsupported, callbacks
@@ -119,6 +120,23 @@ def kept(function):
     return call
 
 
+class Kept(types.ModuleType):
+    """A module's functions, kept; the rest of the module as it is."""
+
+    def __init__(self, module):
+        super().__init__(module.__name__, module.__doc__)
+        self.__dict__["_module"] = module
+
+    def __getattr__(self, name):
+        found = getattr(self._module, name)
+        if isinstance(found, types.ModuleType):
+            found = Kept(found)
+        elif callable(found) and not isinstance(found, type):
+            found = kept(found)
+        self.__dict__[name] = found
+        return found
+
+
 def method(kind, name):
     """A method of symbols: that of the classes after kind, kept as a function is."""
 
@@ -174,6 +192,24 @@ class Run:
         if isinstance(value, (list, tuple)):
             return type(value)(map(self._given, value)) if not hasattr(value, "_fields") else value
         return self.value(value) if isinstance(value, Tensor) and value.is_symbol else value
+
+
+def behind(symbols):
+    """The symbols that others are computed from, and these, in the order of computation."""
+    found, seen = [], set()
+
+    def look(symbol):
+        if id(symbol) in seen:
+            return
+        seen.add(id(symbol))
+        made = call_of(symbol)
+        for each in made[0].symbols() if made else ():
+            look(each)
+        found.append(symbol)
+
+    for symbol in symbols:
+        look(symbol)
+    return found
 
 
 def names_of(symbols, engine):

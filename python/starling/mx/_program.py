@@ -221,6 +221,21 @@ class Symbol(NDArray):
         """bind with zeros of these shapes, and of gradients; those of weights that were made automatically may be omitted."""
         return _simple_bind([self], ctx, grad_req, type_dict, shapes)
 
+    def __copy__(self):
+        return self  # a symbol does not change
+
+    def __deepcopy__(self, _):
+        return self
+
+    def get_internals(self):
+        """All symbols behind this one, in the order in which they are computed, by number or name."""
+        return Group(_later.behind([self]))
+
+    def get_children(self):
+        """The symbols that this one is computed from; None for a variable."""
+        made = _later.call_of(self)
+        return Group(made[0].symbols()) if made else None
+
     def attr(self, key):
         """The name; symbols have no other attributes."""
         return self.name if key == "name" else None
@@ -301,7 +316,7 @@ class Executor:
     """A program whose variables have values."""
 
     def __init__(self, heads, ctx, arrays, grads=None, grad_req="write", states=()):
-        self._heads, self._graph, self._ctx, self.outputs, self._recorded = heads, _Program(heads), ctx, [], None
+        self._heads, self._graph, self._ctx, self._outputs, self._recorded = heads, _Program(heads), ctx, None, None
         self.arg_dict = {n: a for n, a in arrays.items() if n not in states}
         self.aux_dict = {n: a for n, a in arrays.items() if n in states}
         self.grad_dict = dict(grads or {})
@@ -311,6 +326,11 @@ class Executor:
         self._req = {n: grad_req.get(n, "null") if isinstance(grad_req, dict) else grad_req for n in self.grad_dict}
         if wrong_ := set(self._req.values()) - {"write", "add", "null"}:
             raise ValueError(f"grad_req is {wrong_.pop()!r}, not write, add or null")
+
+    @property
+    def outputs(self):
+        """The results of the last run; of a first one, if there was none."""
+        return self.forward() if self._outputs is None else self._outputs
 
     @property
     def arg_arrays(self):
@@ -360,20 +380,27 @@ class Executor:
         values = {**self.arg_dict, **self.aux_dict}
         self._recorded = None
         if not is_train:
-            self.outputs = self._graph.run(self._ctx, values)
-            return self.outputs
-        self._recorded = {}
+            self._outputs = self._graph.run(self._ctx, values)
+            return self._outputs
+        return self._run_recorded(True)
+
+    def _run_recorded(self, train):
+        """Runs the program so that backward can follow."""
+        values, self._recorded = {**self.arg_dict, **self.aux_dict}, {}
         for name in [n for n, req in self._req.items() if req != "null"]:
             values[name] = self._recorded[name] = values[name].detach()
             values[name].attach_grad()
-        with autograd.record():
-            self.outputs = self._graph.call(values)
-        return self.outputs
+        with autograd.record(train_mode=train):
+            self._outputs = self._graph.call(values)
+        return self._outputs
 
     def backward(self, out_grads=None, is_train=True):
         """Puts the gradients of the results' sum, or with the results' gradients out_grads, into grad_dict."""
-        if self._recorded is None:
-            raise ValueError("Executor.backward: forward(is_train=True) comes first")
+        if self._outputs is None:
+            raise ValueError("Executor.backward: forward comes first")
+        if self._recorded is None:  # the last run was at inference
+            with autograd.pause():
+                self._run_recorded(False)
         if not self._recorded:
             return
         given = out_grads if out_grads is None or isinstance(out_grads, (list, tuple)) else [out_grads]
@@ -391,6 +418,15 @@ class Group(list):
         super().__init__(each for s in symbols for each in (s if isinstance(s, (list, tuple)) else [s]))
         if wrong_ := [s for s in self if not isinstance(s, Symbol)]:
             raise TypeError(f"Group: {type(wrong_[0]).__name__} is no symbol")
+
+    def __getitem__(self, which):
+        """A symbol by its number or the name of its result."""
+        if not isinstance(which, str):
+            return super().__getitem__(which)
+        found = [s for s in self if which in s.list_outputs()]
+        if len(found) != 1:
+            raise ValueError(f"There are {len(found)} outputs named {which!r}; these are {', '.join(self.list_outputs())}")
+        return found[0]
 
     def list_outputs(self):
         """The names of the results."""
