@@ -123,6 +123,8 @@ class NDArray(Tensor):
         return "default"
 
     def __bool__(self):
+        if not self.is_symbol and not self.size:
+            return False
         if self.size != 1:
             raise ValueError("The truth value of an NDArray with multiple elements is ambiguous.")
         return Tensor.__bool__(self)
@@ -201,7 +203,9 @@ class NDArray(Tensor):
 
     def backward(self, out_grad=None, retain_graph=False, train_mode=True):
         """Computes the gradients of this array with respect to all arrays with a gradient attached."""
-        Tensor.backward(self, out_grad, retain_graph)
+        from .autograd import differentiate
+
+        differentiate(self, out_grad, retain_graph)
 
     def expand_dims(self, axis, inplace=False):
         """With one more axis, of length 1; inplace: the same memory."""

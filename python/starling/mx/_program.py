@@ -1,5 +1,6 @@
 """Symbol: an array without values, in programs; their files, and running them."""
 import json
+import math
 import os
 import tempfile
 
@@ -358,9 +359,16 @@ class Executor:
         found, _ = _all_shapes(self._graph, {**now, **shapes})
 
         def again(arrays):
-            return {n: a if found.get(n, a.shape) == a.shape else _zeros(found[n], self._ctx, a.dtype) for n, a in arrays.items()}
+            return {n: self._part(a, found.get(n, a.shape)) for n, a in arrays.items()}
 
         return Executor(self._heads, self._ctx, {**again(self.arg_dict), **again(self.aux_dict)}, again(self.grad_dict), self._req, list(self.aux_dict))
+
+    def _part(self, array, shape):
+        """The array, the first of its elements in another shape, or zeros where it has too few."""
+        if shape == array.shape:
+            return array
+        count = math.prod(shape)
+        return array.reshape((-1,))[:count].reshape(shape) if count <= array.size else _zeros(shape, self._ctx, array.dtype)
 
     def copy_params_from(self, arg_params, aux_params=None, allow_extra_params=False):
         """Copies values into the variables."""

@@ -101,6 +101,8 @@ def from_numpy(ndarray, zero_copy=True):
         raise wrong("from_numpy: ndarray", ndarray, "a NumPy array")
     made = _foreign.from_numpy(ndarray, cpu().device) if zero_copy else _tensor.array(ndarray, ndarray.dtype, cpu().device)
     made.__class__ = NDArray
+    if zero_copy:
+        ndarray.flags.writeable = False  # as in MXNet: the array may be read at any time
     return made
 
 

@@ -188,7 +188,7 @@ def _reduction(name):
 
     def call(a, axis=None, dtype=None, out=None, keepdims=False):
         a = a if isinstance(a, Tensor) else as_array(a)
-        kind = a.dtype
+        kind = Tensor.dtype.fget(a)
         if dtype is not None:
             a = a.astype(dtype)
         elif name == "mean" and kind.kind in "iub":  # float64 holds the sum

@@ -2,6 +2,7 @@
 import contextlib
 import functools
 import os
+import platform
 
 import numpy
 
@@ -54,6 +55,11 @@ def effective_dtype(dat):
 def is_cd_run():
     """Whether this is a run of MXNet's builders."""
     return False
+
+
+def is_aarch64_run():
+    """Whether the processor is an ARM of 64 bits."""
+    return platform.machine() == "aarch64"
 
 
 def has_tvm_ops():
