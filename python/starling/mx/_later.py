@@ -13,6 +13,7 @@ from .unsupported import not_here
 _calls: dict = {}  # by the id of a symbol: (a weak reference to it, its call, the number of the result)
 _awaited: dict = {}  # by the name of a symbol that the engine could not make: (its call, the number of the result)
 _SEVERAL = {"split": "num_outputs", "SliceChannel": "num_outputs", "split_v2": "num_outputs"}
+_LOOPS = ("foreach", "while_loop", "cond")  # their results depend on what the program's functions return
 _NAMED = ("unexpected keyword", "takes at most", "takes from", "missing ", "several values")  # mistakes of a call, whatever the shapes
 
 
@@ -131,7 +132,7 @@ class Kept(types.ModuleType):
         found = getattr(self._module, name)
         if isinstance(found, types.ModuleType):
             found = Kept(found)
-        elif callable(found) and not isinstance(found, type):
+        elif callable(found) and not isinstance(found, type) and name not in _LOOPS:
             found = kept(found)
         self.__dict__[name] = found
         return found
@@ -164,9 +165,9 @@ class Run:
         return self._values[id(symbol)]
 
     def _of_engine(self, symbol):
-        names = self._engine.names(symbol)
-        if names == [symbol.name]:
+        if symbol.name in self._arrays or awaited(symbol.name):
             return self.named(symbol.name)
+        names = self._engine.names(symbol)
         return self._engine.run(symbol, {name: self.named(name) for name in names})
 
     def named(self, name):

@@ -492,7 +492,7 @@ def load_json(json_str):
 
 # Methods whose calls are kept: those that compute something.
 _OPERATORS = """add radd sub rsub mul rmul truediv rtruediv pow rpow mod rmod neg abs eq ne lt le gt ge getitem matmul rmatmul""".split()
-_OTHER = frozenset("""asnumpy asscalar as_in_context as_in_ctx as_nd_ndarray as_np_ndarray attach_grad backward copyto detach device_type item numpy
+_OTHER = frozenset("""asnumpy asscalar as_in_context as_in_ctx as_nd_ndarray as_np_ndarray attach_grad backward copyto device_type item numpy
                    tostype wait wait_to_read wait_to_write zero_grad to tolist eval""".split())  # fmt: skip
 for _name in [f"__{n}__" for n in _OPERATORS] + [n for n in dir(NDArray) if not n.startswith("_")]:
     if callable(getattr(NDArray, _name)) and _name not in vars(Symbol) and _name not in _OTHER:

@@ -23,6 +23,8 @@ def foreach(body, data, init_states):
     """Calls body(row, states) for each row; returns the outputs stacked, and the last states."""
     several, states = isinstance(data, (list, tuple)), init_states
     rows, outputs, tuples = _list(data), [], False
+    if any(d.shape is None for d in rows):
+        raise not_here("foreach over a symbol without a shape", "sym.var(name, shape=…)")
     for i in range(rows[0].shape[0]):
         output, states = body([d[i] for d in rows] if several else data[i], states)
         tuples = isinstance(output, (list, tuple))

@@ -30,5 +30,6 @@ for _name, _function in list(globals().items()):
         globals()[_name] = _later.kept(_function)
 Softmax = SoftmaxOutput  # noqa: F405, MXNet's older name
 Custom = custom_of_symbols
+contrib, linalg, random = map(_later.Kept, (contrib, linalg, random))
 _automatic.install(globals(), var)
 __getattr__ = missing("mx.sym")

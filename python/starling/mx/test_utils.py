@@ -416,9 +416,12 @@ def check_numeric_gradient(sym, location, aux_states=None, numeric_eps=None, rto
     weights = _rng.rand(*shape) + 0.1
     values = {k: v.asnumpy().astype("float64" if numpy.dtype(v.dtype).kind == "f" else v.dtype) for k, v in args.items()}
 
+    probe = sym.bind(ctx, args={k: v.copy() for k, v in args.items()}, aux_states=aux_states)
+
     def total(at):
-        executor = sym.bind(ctx, args={k: nd.array(v, ctx, args[k].dtype) for k, v in at.items()}, aux_states=aux_states)
-        return float((executor.forward(is_train=use_forward_train)[0].asnumpy().astype("float64") * weights).sum())
+        for k in nodes:
+            probe.arg_dict[k][slice(None) if at[k].ndim else ()] = at[k].astype(args[k].dtype)
+        return float((probe.forward(is_train=use_forward_train)[0].asnumpy().astype("float64") * weights).sum())
 
     grads = {k: nd.zeros(args[k].shape, ctx, args[k].dtype) for k in nodes}
     executor = sym.bind(ctx, args=args, args_grad=grads, grad_req={k: "write" if k in nodes else "null" for k in args},
