@@ -384,7 +384,11 @@ class Executor:
         for name, value in arrays.items():
             if name not in self.arg_dict:
                 raise TypeError(f"Unknown argument {name}")
-            self.arg_dict[name] = value
+            own = self.arg_dict[name]
+            if isinstance(value, Tensor) and value.shape != own.shape:
+                self.arg_dict[name] = value
+            else:
+                own[slice(None) if own.ndim else ()] = value
         values = {**self.arg_dict, **self.aux_dict}
         self._recorded = None
         if not is_train:

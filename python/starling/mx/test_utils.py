@@ -3,6 +3,9 @@ import contextlib
 import functools
 import os
 import platform
+import random as rnd  # noqa: F401, MXNet's module has these names, and tests use them
+import sys  # noqa: F401
+import time  # noqa: F401
 
 import numpy
 
@@ -16,6 +19,7 @@ from .gluon.utils import download
 from .unsupported import missing, not_here
 from .util import use_np
 
+array = nd.array
 np = numpy  # MXNet's module has these names, and tests use them
 _RTOL = {"float16": 1e-2, "float32": 1e-4, "float64": 1e-5}
 _ATOL = {"float16": 1e-1, "float32": 1e-3, "float64": 1e-20}
@@ -193,10 +197,13 @@ def compare_ndarray_tuple(t1, t2, rtol=None, atol=None):
         assert_almost_equal(t1, t2, rtol=rtol, atol=atol)
 
 
-def compare_optimizer(opt1, opt2, shapes, dtype, w_stype="default", g_stype="default", rtol=1e-4, atol=1e-5, compare_states=True):
+def compare_optimizer(opt1, opt2, shapes, dtype, w_stype="default", g_stype="default", rtol=1e-4, atol=1e-5, compare_states=True,
+                      ntensors=1):  # fmt: skip
     """AssertionError where a step of two optimisers gives other weights, or other states."""
     if (w_stype, g_stype) != ("default", "default"):
         raise not_here("compare_optimizer of sparse arrays", "dense ones")
+    if ntensors != 1:
+        raise not_here("compare_optimizer of several tensors at once", "one")
     states = [], []
     first, grads = ([nd.array(numpy.random.uniform(-1, 1, s), dtype=dtype) for s in shapes] for _ in range(2))
     second = [w.copy() for w in first]
