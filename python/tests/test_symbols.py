@@ -118,6 +118,27 @@ class Symbols(unittest.TestCase):
         with self.assertRaises(TypeError):
             sym.reshape(x, form=(0, -1))
 
+    def test_recurrent(self):
+        """sym.RNN and nd.RNN, with one array of weights, compute what Gluon's layers do."""
+        rng, size, layers = np.random.default_rng(1), 5, 2
+        for mode, bidirectional in (("lstm", True), ("gru", False), ("gru", True), ("rnn_tanh", True), ("rnn_relu", False)):
+            kind = {"lstm": mx.gluon.rnn.LSTM, "gru": mx.gluon.rnn.GRU}.get(mode, mx.gluon.rnn.RNN)
+            options = {"activation": mode[4:]} if kind is mx.gluon.rnn.RNN else {}
+            layer = kind(size, layers, bidirectional=bidirectional, input_size=3, **options)
+            layer.initialize(mx.init.Uniform(0.5))
+            x = nd.array(rng.standard_normal((4, 2, 3)))
+            states = [nd.array(rng.standard_normal(s.shape)) for s in layer.begin_state(2)]
+            parts = [(end, f"{d}{i}_{g}_{end}") for end in ("weight", "bias") for i in range(layers) for d in "lr"[: 1 + bidirectional] for g in ("i2h", "h2h")]
+            values = {name: p.data() for name, p in layer.collect_params().items()}
+            weights = nd.concat(*(next(v for n, v in values.items() if n.endswith(part)).reshape((-1,)) for _, part in parts), dim=0)
+            variables = [sym.var(n) for n in ("x", "w", "h", "c")[: 2 + len(states)]]
+            net = sym.RNN(*variables, state_size=size, num_layers=layers, mode=mode, bidirectional=bidirectional, state_outputs=True)
+            run = net.simple_bind(mx.cpu(), x=(4, 2, 3))
+            run.copy_params_from(dict(zip("xwhc", [x, weights, *states])))
+            y, ends = layer(x, states)
+            for got, wanted in zip(run.forward(), [y, *ends], strict=True):
+                np.testing.assert_allclose(got.asnumpy(), wanted.asnumpy(), rtol=1e-4, atol=1e-5)
+
     def test_constants(self):
         """What is constant to gradients stays so in a program."""
         x = nd.array([1.0, 2])

@@ -34,8 +34,11 @@ class Call:
         self.count, self.name = None, None  # the number of results, if these are a list; the name that the program gave
 
     def symbols(self):
-        """The symbols among the arguments, in their order."""
-        return _symbols([*self.args, *self.kwargs.values()])
+        """The symbols among the arguments, in the order of the function's parameters."""
+        code = getattr(getattr(self.function, "_unsigned", self.function), "__code__", None)
+        names = list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]) if code else []
+        named = sorted(self.kwargs, key=lambda n: names.index(n) if n in names else len(names))
+        return _symbols([*self.args, *(self.kwargs[n] for n in named)])
 
     def several(self):
         """The number of results of a function that returns a list, as far as it is known without values; else None."""
@@ -43,6 +46,8 @@ class Call:
         if name in _SEVERAL:
             count = self.kwargs.get(_SEVERAL[name], self.args[1] if len(self.args) > 1 else None)
             return count if isinstance(count, int) else None
+        if name == "RNN" and self.kwargs.get("state_outputs"):
+            return 3 if self.kwargs.get("mode") == "lstm" else 2
         return 2 if name == "moments" or self.kwargs.get("ret_typ") == "both" else None
 
 

@@ -112,7 +112,7 @@ class _Program:
 
     def inputs(self):
         """The names of the variables."""
-        return self._names if self.later else self._graph.inputs()
+        return self._names if any(map(_later.call_of, self._heads)) else self._graph.inputs()
 
     def shapes(self):
         """The shapes that variables were made with, by name."""
@@ -187,10 +187,12 @@ class Symbol(NDArray):
 
     def list_inputs(self):
         """The names of variables, parameters and running statistics."""
+        if _later.call_of(self):
+            return _Program([self]).inputs()
         try:
             return [n["name"] for n in json.loads(self.tojson())["nodes"] if n["op"] == "null"]
         except (RuntimeError, NotImplementedError):  # an operation that MXNet lacks
-            return _Program([self]).inputs()
+            return _Graph([self]).inputs()
 
     def list_outputs(self):
         """The name of the result."""

@@ -8,6 +8,7 @@ from .layers import *  # noqa: F403
 from .ctc import CTCLoss, ctc_loss
 from .detection import ROIPooling
 from .outputs import *  # noqa: F403
+from .fused_rnn import RNN
 from .special import erfinv, gamma, gammaln
 from .unsupported import missing
 from .manipulation import *  # noqa: F403

@@ -7,6 +7,7 @@ from .layers import *  # noqa: F403
 from .ctc import CTCLoss, ctc_loss
 from .detection import ROIPooling
 from .outputs import *  # noqa: F403
+from .fused_rnn import RNN
 from .special import erfinv, gamma, gammaln
 from .linalg import gemm2 as linalg_gemm2, syrk as linalg_syrk
 from .unsupported import missing
