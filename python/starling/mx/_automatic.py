@@ -6,6 +6,7 @@ from .._tensor import Tensor
 from ..autograd import is_training
 from . import _later, fused_rnn as rnn
 from .name import NameManager
+from .unsupported import not_here
 
 _names = NameManager()
 _rules: dict = {}  # by the variable's name: (the data, the shape of the variable for that of the data); the latest program's
@@ -66,7 +67,9 @@ _MADE = {
 
 def _making(function, kind, parameters, variable):
     @functools.wraps(function)
-    def call(data, *args, name=None, attr=None, **options):
+    def call(data=None, *args, name=None, attr=None, **options):
+        if data is None:
+            raise not_here(f"sym.{kind} without data, to be composed later", "the data as the first argument")
         _note(data, dict(zip((p[0] for p in parameters), args)) | options, parameters)
         wanted = [p for p in parameters[len(args) :] if options.get(p[0]) is None and not (p[0] == "state_cell" and options.get("mode") != "lstm") and not (p[0] == "bias" and options.get("no_bias", kind == "Deconvolution"))]
         if not wanted:

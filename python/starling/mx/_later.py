@@ -92,9 +92,8 @@ def _wait_for(call, like):
 
 
 def _needs_values(error, symbols):
-    """Whether a call may have failed only because its symbols have no shape yet, or no values; while the engine traces a block,
-    they never will."""
-    if getattr(callbacks, "depth", 0) or any(text in str(error) for text in _NAMED):
+    """Whether a call may have failed only because its symbols have no shape yet, or no values."""
+    if any(text in str(error) for text in _NAMED):
         return False
     if all(s.shape is not None for s in symbols):
         return isinstance(error, (StateError, Unsupported)) or isinstance(error, NotImplementedError) and "is not in Starling" not in str(error)
@@ -107,7 +106,7 @@ def kept(function):
     @functools.wraps(function)
     def call(*args, **kwargs):
         symbols = _symbols([*args, *kwargs.values()])
-        if not symbols:
+        if not symbols or getattr(callbacks, "depth", 0):  # while the engine traces a block, its own program is what counts
             return function(*args, **kwargs)
         made = Call(function, args, kwargs)
         try:

@@ -9,6 +9,7 @@ from .._core import NULL, Owner, ffi, here, lib, options, owned, raise_error, sh
 from .._files import captured
 from .._tensor import Tensor, wrap
 from . import _automatic, _later, autograd
+from .base import NotImplementedForSymbol
 from .context import known
 from .unsupported import not_here
 from ._array import NDArray, classify
@@ -187,12 +188,12 @@ class Symbol(NDArray):
 
     def list_inputs(self):
         """The names of variables, parameters and running statistics."""
-        if _later.call_of(self):
-            return _Program([self]).inputs()
+        names = _Program([self]).inputs()
         try:
-            return [n["name"] for n in json.loads(self.tojson())["nodes"] if n["op"] == "null"]
+            found = [n["name"] for n in json.loads(self.tojson())["nodes"] if n["op"] == "null"]
         except (RuntimeError, NotImplementedError):  # an operation that MXNet lacks
-            return _Graph([self]).inputs()
+            return names
+        return names if set(names) == set(found) else found  # with parameters of blocks
 
     def list_outputs(self):
         """The name of the result."""
@@ -223,6 +224,9 @@ class Symbol(NDArray):
     def simple_bind(self, ctx=None, grad_req="write", type_dict=None, **shapes):
         """bind with zeros of these shapes, and of gradients; those of weights that were made automatically may be omitted."""
         return _simple_bind([self], ctx, grad_req, type_dict, shapes)
+
+    def __bool__(self):
+        raise NotImplementedForSymbol(f"a symbol ({self.name}) is neither true nor false: it has no value")
 
     def __copy__(self):
         return self  # a symbol does not change
@@ -350,6 +354,11 @@ class Executor:
         """The values of running statistics."""
         return list(self.aux_dict.values())
 
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise not_here(f"Executor.{name}", "what help(executor) lists")
+
     @property
     def output_dict(self):
         """The results by their names."""
@@ -432,6 +441,11 @@ class Group(list):
         super().__init__(each for s in symbols for each in (s if isinstance(s, (list, tuple)) else [s]))
         if wrong_ := [s for s in self if not isinstance(s, Symbol)]:
             raise TypeError(f"Group: {type(wrong_[0]).__name__} is no symbol")
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise not_here(f"Group.{name}", "the symbols in the group")
 
     def __getitem__(self, which):
         """A symbol by its number or the name of its result."""

@@ -45,6 +45,11 @@ class Module:
         self.binded = self.params_initialized = self.optimizer_initialized = self.for_training = False
         self._run, self._kept = None, None
 
+    def __getattr__(self, name):
+        if name.startswith("_") or name in ("data_shapes", "label_shapes"):
+            raise AttributeError(name)
+        raise not_here(f"Module.{name}", "what help(mx.mod.Module) lists")
+
     # The program
 
     @property

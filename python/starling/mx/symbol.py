@@ -14,11 +14,14 @@ from .unsupported import missing
 from .manipulation import *  # noqa: F403
 from ._signed import as_mxnet as _as_mxnet
 from .operator import custom_of_symbols
+from ._mode import is_np_shape
 from ._program import Group, Symbol, load, load_json
 
 
 def var(name, shape=None, dtype=None):
-    """A symbol of that name."""
+    """A symbol of that name; a length of 0 is unknown, as in MXNet without NumPy's shapes, and makes the shape unknown."""
+    if shape is not None and 0 in shape and not is_np_shape():
+        shape = None
     symbol = _engine.var(name, shape, dtype)
     symbol.__class__ = Symbol
     return symbol
