@@ -241,10 +241,22 @@ def stand_in_for_nose():
     sys.modules.update({"nose": nose, "nose.tools": tools})
 
 
+def stand_in_for_insides():
+    """Names of MXNet's insides that a file of tests imports for one of them; that one is refused."""
+
+    def builtin(name):
+        raise NotImplementedError(f"{name} is not in Starling; it belongs to MXNet's generated code")
+
+    if SIDE == "starling":
+        inside = sys.modules["mxnet.numpy_op_signature"] = types.ModuleType("mxnet.numpy_op_signature")
+        inside._get_builtin_op = builtin
+
+
 def run_tests():
     import pytest
 
     stand_in_for_nose()
+    stand_in_for_insides()
 
     sys.path[:0] = [str(FILE.parent), str(FILE.parent.parent / "common"), str(FILE.parents[2])]
     pytest.main(["-q", "-p", "no:cacheprovider", str(FILE)], plugins=[Report()])
@@ -280,7 +292,7 @@ def main():
             finally:
                 out.flush()
                 os._exit(0)
-        limit, started = SECONDS * 40, time.monotonic()
+        limit, started = SECONDS * 1000, time.monotonic()  # for what hangs; beside other programs all takes longer
         while not os.waitpid(number, os.WNOHANG)[0]:
             if time.monotonic() - started > limit:
                 os.kill(number, signal.SIGKILL)

@@ -98,6 +98,7 @@ EXTRA_DIST += \
 	python/starling/mx/elementwise.py \
 	python/starling/mx/engine.py \
 	python/starling/mx/functions.py \
+	python/starling/mx/fused_rnn.py \
 	python/starling/mx/image.py \
 	python/starling/mx/gluon/__init__.py \
 	python/starling/mx/gluon/_layer.py \
@@ -137,6 +138,8 @@ EXTRA_DIST += \
 	python/starling/mx/ndarray.py \
 	python/starling/mx/np.py \
 	python/starling/mx/np_by_numpy.py \
+	python/starling/mx/model.py \
+	python/starling/mx/module.py \
 	python/starling/mx/nd_image.py \
 	python/starling/mx/nd_ndarray.py \
 	python/starling/mx/np_linalg.py \
@@ -192,6 +195,7 @@ EXTRA_DIST += \
 	python/tests/test_second.py \
 	python/tests/test_sharing.py \
 	python/tests/test_symbols.py \
+	python/tests/test_module.py \
 	python/tests/test_torch.py \
 	python/tests/test_torch_eager.py \
 	python/tests/test_torch_ops.py \

@@ -1,4 +1,5 @@
 """NumPy's indexing, in terms of the library's views and operations."""
+import math
 import operator
 
 import numpy
@@ -180,7 +181,7 @@ def _at_places(t, keys):
             outside = (k < 0) | (k >= n) if outside is None else outside | (k < 0) | (k >= n)
     if outside is not None:
         flat = flat.masked_fill(outside, numpy.prod(sizes).item())
-    together = around.reshape(around.shape[:axis] + (-1,) + around.shape[axis + len(lists) :])
+    together = around.reshape(around.shape[:axis] + (math.prod(around.shape[axis : axis + len(lists)]),) + around.shape[axis + len(lists) :])
     return get(together, (*[slice(None)] * axis, flat))
 
 

@@ -30,7 +30,9 @@ def dtype_of(value):
         return dtypes[value]
     try:
         return dtypes[numpy.dtype(value).name]
-    except (TypeError, KeyError):
+    except KeyError:  # one of NumPy's
+        raise _core.DTypeError(f"arrays of {numpy.dtype(value)} are not available: {numpy.dtype(value)} is not in Starling; use one of {', '.join(dtypes)}") from None
+    except TypeError:
         raise _core.DTypeError(f"{value!r} is not a data type of tensors; these are: {', '.join(dtypes)}") from None
 
 

@@ -1,4 +1,5 @@
 """Programs of symbols: weights made automatically, gradients, shapes that follow from the data's."""
+import copy
 import unittest
 
 import numpy as np
@@ -43,7 +44,21 @@ class Symbols(unittest.TestCase):
             np.testing.assert_allclose(run.grad_dict["fc1_bias"].asnumpy(), times * dz.sum(0), rtol=1e-4, atol=1e-5)
         np.testing.assert_array_equal(run.grad_dict["data"].asnumpy(), np.zeros((4, 7)))
         np.testing.assert_allclose(run.forward()[0].asnumpy(), h @ v.T, rtol=1e-4, atol=1e-5)
-        self.assertRaises(ValueError, run.backward)
+        run.backward(nd.array(dy))  # of a run at inference
+        np.testing.assert_allclose(run.grad_dict["fc2_weight"].asnumpy(), dy.T @ h, rtol=1e-4, atol=1e-5)
+        self.assertRaises(ValueError, perceptron().simple_bind(mx.cpu(), data=(4, 7)).backward)
+
+    def test_parts(self):
+        net = perceptron()
+        parts = net.get_internals()
+        self.assertEqual([n for n in parts.list_outputs() if n.startswith("fc")], ["fc1_weight", "fc1_bias", "fc1_output", "fc2_weight", "fc2_output"])
+        x = nd.ones((2, 7))
+        values = {"data": x, "fc1_weight": nd.ones((5, 7)), "fc1_bias": nd.ones((5,))}
+        np.testing.assert_array_equal(parts["fc1_output"].eval(**values)[0].asnumpy(), np.full((2, 5), 8))
+        self.assertEqual([s.name for s in parts["fc1_output"].get_children()], ["data", "fc1_weight", "fc1_bias"])
+        self.assertIsNone(sym.var("a").get_children())
+        self.assertRaises(ValueError, parts.__getitem__, "fc3_output")
+        self.assertEqual(copy.deepcopy(net).list_arguments(), net.list_arguments())
 
     def test_bind(self):
         a, b = sym.var("a"), sym.var("b")
@@ -102,6 +117,38 @@ class Symbols(unittest.TestCase):
             sym.slice_axis(x, axis=-1, begin=1, end=None).tojson()
         with self.assertRaises(TypeError):
             sym.reshape(x, form=(0, -1))
+
+    def test_recurrent(self):
+        """sym.RNN and nd.RNN, with one array of weights, compute what Gluon's layers do."""
+        rng, size, layers = np.random.default_rng(1), 5, 2
+        for mode, bidirectional in (("lstm", True), ("gru", False), ("gru", True), ("rnn_tanh", True), ("rnn_relu", False)):
+            kind = {"lstm": mx.gluon.rnn.LSTM, "gru": mx.gluon.rnn.GRU}.get(mode, mx.gluon.rnn.RNN)
+            options = {"activation": mode[4:]} if kind is mx.gluon.rnn.RNN else {}
+            layer = kind(size, layers, bidirectional=bidirectional, input_size=3, **options)
+            layer.initialize(mx.init.Uniform(0.5))
+            x = nd.array(rng.standard_normal((4, 2, 3)))
+            states = [nd.array(rng.standard_normal(s.shape)) for s in layer.begin_state(2)]
+            parts = [(end, f"{d}{i}_{g}_{end}") for end in ("weight", "bias") for i in range(layers) for d in "lr"[: 1 + bidirectional] for g in ("i2h", "h2h")]
+            values = {name: p.data() for name, p in layer.collect_params().items()}
+            weights = nd.concat(*(next(v for n, v in values.items() if n.endswith(part)).reshape((-1,)) for _, part in parts), dim=0)
+            variables = [sym.var(n) for n in ("x", "w", "h", "c")[: 2 + len(states)]]
+            net = sym.RNN(*variables, state_size=size, num_layers=layers, mode=mode, bidirectional=bidirectional, state_outputs=True)
+            run = net.simple_bind(mx.cpu(), x=(4, 2, 3))
+            run.copy_params_from(dict(zip("xwhc", [x, weights, *states])))
+            y, ends = layer(x, states)
+            for got, wanted in zip(run.forward(), [y, *ends], strict=True):
+                np.testing.assert_allclose(got.asnumpy(), wanted.asnumpy(), rtol=1e-4, atol=1e-5)
+
+    def test_constants(self):
+        """What is constant to gradients stays so in a program."""
+        x = nd.array([1.0, 2])
+        for symbol, wanted in ((sym.BlockGrad(sym.var("x") * 2) + sym.var("x") * 3, 3), (sym.contrib.gradientmultiplier(sym.var("x"), scalar=5.0), 5),
+                               (sym.var("x").detach() * sym.var("x"), [1, 2])):  # fmt: skip
+            grad = nd.zeros((2,))
+            run = symbol.bind(mx.cpu(), {"x": x}, {"x": grad})
+            run.forward(is_train=True)
+            run.backward([nd.ones((2,))])
+            np.testing.assert_array_equal(grad.asnumpy(), np.broadcast_to(wanted, (2,)))
 
     def test_outputs(self):
         """Results with the gradient of a loss beside labels, whatever comes back to them."""

@@ -52,6 +52,10 @@ def apart(t):
     return t if lib.sl_is_symbol(t._p) or lib.sl_is_recording() else wrap(lib.sl_clone_at(here(), t._p), type(t))
 
 
+def _itself(t):
+    return t
+
+
 def _without_ones(t, key, value):
     """A value for a part of an array, without surplus first axes of length 1, as in MXNet."""
     if isinstance(key, slice) or any(isinstance(k, Tensor) for k in (key if isinstance(key, tuple) else (key,))):
@@ -119,6 +123,8 @@ class NDArray(Tensor):
         return "default"
 
     def __bool__(self):
+        if not self.is_symbol and not self.size:
+            return False
         if self.size != 1:
             raise ValueError("The truth value of an NDArray with multiple elements is ambiguous.")
         return Tensor.__bool__(self)
@@ -183,6 +189,8 @@ class NDArray(Tensor):
         """Attaches a gradient to this array."""
         if stype not in (None, "default"):
             raise not_here(f"attach_grad(stype={stype!r})", "dense gradients")
+        if not self.is_symbol and lib.slpy_integers(self._p, NULL):
+            raise not_here(f"a gradient of an array of {Tensor.dtype.fget(self)}", "an array of floats")
         return Tensor.attach_grad(self, grad_req)
 
     @property
@@ -195,21 +203,25 @@ class NDArray(Tensor):
 
     def backward(self, out_grad=None, retain_graph=False, train_mode=True):
         """Computes the gradients of this array with respect to all arrays with a gradient attached."""
-        Tensor.backward(self, out_grad, retain_graph)
+        from .autograd import differentiate
 
-    def expand_dims(self, axis):
-        """With one more axis, of length 1."""
+        differentiate(self, out_grad, retain_graph)
+
+    def expand_dims(self, axis, inplace=False):
+        """With one more axis, of length 1; inplace: the same memory."""
         shape = list(self.shape)
         shape.insert(axis_of("expand_dims", axis, len(shape) + 1), 1)
-        return apart(reshaped(self, tuple(shape)))
+        return (_itself if inplace else apart)(reshaped(self, tuple(shape)))
 
-    def squeeze(self, axis=None):
-        """Without axes of length 1."""
+    def squeeze(self, axis=None, inplace=False):
+        """Without axes of length 1; inplace: the same memory."""
+        if not self.ndim and axis in (0, -1, (0,), (-1,)):
+            return apart(self)  # as NumPy does
         axes = range(self.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
         gone = {axis_of("squeeze", a, self.ndim) for a in axes if axis is not None or self.shape[a] == 1}
         if wrong := [a for a in gone if self.shape[a] != 1]:
             raise ShapeError(f"squeeze: axis {wrong[0]} of {self.shape} has more than one element")
-        return apart(reshaped(self, tuple(d for i, d in enumerate(self.shape) if i not in gone)))
+        return (_itself if inplace else apart)(reshaped(self, tuple(d for i, d in enumerate(self.shape) if i not in gone)))
 
     @property
     def T(self):

@@ -2,8 +2,11 @@
 import functools
 import math
 
+from .._tensor import Tensor
 from ..autograd import is_training
+from . import _later, fused_rnn as rnn
 from .name import NameManager
+from .unsupported import not_here
 
 _names = NameManager()
 _rules: dict = {}  # by the variable's name: (the data, the shape of the variable for that of the data); the latest program's
@@ -24,6 +27,10 @@ def complete(names, shapes):
 
 def _pair(kernel):
     return tuple(kernel) if isinstance(kernel, (tuple, list)) else (kernel, kernel)
+
+
+def _states(s, o):
+    return (o["num_layers"] * (1 + bool(o.get("bidirectional", False))), s[1], o["state_size"])
 
 
 # The parameters of each function: (argument, end of the name, the shape for the data's shape and the call's options).
@@ -49,14 +56,22 @@ _MADE = {
     "LogisticRegressionOutput": (("label", "label", lambda s, o: s),),
     "MAERegressionOutput": (("label", "label", lambda s, o: s),),
     "SVMOutput": (("label", "label", lambda s, o: (s[0],)),),
+    "RNN": (
+        ("parameters", "parameters", lambda s, o: (rnn.count(s[2], o["state_size"], o["num_layers"], o["mode"], o.get("bidirectional", False)),)),
+        ("state", "state", lambda s, o: _states(s, o)),
+        ("state_cell", "state_cell", lambda s, o: _states(s, o)),
+    ),
     "Embedding": (("weight", "weight", lambda s, o: (o["input_dim"], o["output_dim"])),),
 }
 
 
 def _making(function, kind, parameters, variable):
     @functools.wraps(function)
-    def call(data, *args, name=None, attr=None, **options):
-        wanted = [p for p in parameters[len(args) :] if options.get(p[0]) is None and not (p[0] == "bias" and options.get("no_bias", kind == "Deconvolution"))]
+    def call(data=None, *args, name=None, attr=None, **options):
+        if data is None:
+            raise not_here(f"sym.{kind} without data, to be composed later", "the data as the first argument")
+        _note(data, dict(zip((p[0] for p in parameters), args)) | options, parameters)
+        wanted = [p for p in parameters[len(args) :] if options.get(p[0]) is None and not (p[0] == "state_cell" and options.get("mode") != "lstm") and not (p[0] == "bias" and options.get("no_bias", kind == "Deconvolution"))]
         if not wanted:
             return function(data, *args, **options, **({} if name is None else {"name": name}))
         name = options["name"] = _names.get(name, kind.lower())
@@ -67,6 +82,15 @@ def _making(function, kind, parameters, variable):
 
     call._unsigned = function
     return call
+
+
+def _note(data, options, parameters):
+    """Keeps how the shapes of the program's own variables follow from the data's."""
+    given = {k: v for k, v in options.items() if not isinstance(v, Tensor)}
+    for argument, _, shape in parameters:
+        variable = options.get(argument)
+        if isinstance(variable, Tensor) and variable.is_symbol and variable.shape is None and not _later.call_of(variable):
+            _rules[variable.name] = data, functools.partial(_shape, shape, given)
 
 
 def _shape(shape, options, data):

@@ -2,6 +2,7 @@
 calls with arrays.  The engine's own program is used where it can: it lacks functions that need their inputs' shapes (or values),
 which a variable does not have, and computes dropout and normalisation as at inference."""
 import functools
+import types
 import weakref
 
 from .._core import Error, StateError, Unsupported, callbacks
@@ -12,6 +13,7 @@ from .unsupported import not_here
 _calls: dict = {}  # by the id of a symbol: (a weak reference to it, its call, the number of the result)
 _awaited: dict = {}  # by the name of a symbol that the engine could not make: (its call, the number of the result)
 _SEVERAL = {"split": "num_outputs", "SliceChannel": "num_outputs", "split_v2": "num_outputs"}
+_LOOPS = ("foreach", "while_loop", "cond")  # their results depend on what the program's functions return
 _NAMED = ("unexpected keyword", "takes at most", "takes from", "missing ", "several values")  # mistakes of a call, whatever the shapes
 
 
@@ -32,8 +34,11 @@ class Call:
         self.count, self.name = None, None  # the number of results, if these are a list; the name that the program gave
 
     def symbols(self):
-        """The symbols among the arguments, in their order."""
-        return _symbols([*self.args, *self.kwargs.values()])
+        """The symbols among the arguments, in the order of the function's parameters."""
+        code = getattr(getattr(self.function, "_unsigned", self.function), "__code__", None)
+        names = list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]) if code else []
+        named = sorted(self.kwargs, key=lambda n: names.index(n) if n in names else len(names))
+        return _symbols([*self.args, *(self.kwargs[n] for n in named)])
 
     def several(self):
         """The number of results of a function that returns a list, as far as it is known without values; else None."""
@@ -41,6 +46,8 @@ class Call:
         if name in _SEVERAL:
             count = self.kwargs.get(_SEVERAL[name], self.args[1] if len(self.args) > 1 else None)
             return count if isinstance(count, int) else None
+        if name == "RNN" and self.kwargs.get("state_outputs"):
+            return 3 if self.kwargs.get("mode") == "lstm" else 2
         return 2 if name == "moments" or self.kwargs.get("ret_typ") == "both" else None
 
 
@@ -85,9 +92,8 @@ def _wait_for(call, like):
 
 
 def _needs_values(error, symbols):
-    """Whether a call may have failed only because its symbols have no shape yet, or no values; while the engine traces a block,
-    they never will."""
-    if getattr(callbacks, "depth", 0) or any(text in str(error) for text in _NAMED):
+    """Whether a call may have failed only because its symbols have no shape yet, or no values."""
+    if any(text in str(error) for text in _NAMED):
         return False
     if all(s.shape is not None for s in symbols):
         return isinstance(error, (StateError, Unsupported)) or isinstance(error, NotImplementedError) and "is not in Starling" not in str(error)
@@ -100,7 +106,7 @@ def kept(function):
     @functools.wraps(function)
     def call(*args, **kwargs):
         symbols = _symbols([*args, *kwargs.values()])
-        if not symbols:
+        if not symbols or getattr(callbacks, "depth", 0):  # while the engine traces a block, its own program is what counts
             return function(*args, **kwargs)
         made = Call(function, args, kwargs)
         try:
@@ -117,6 +123,23 @@ def kept(function):
 
     call._unsigned = getattr(function, "_unsigned", function)
     return call
+
+
+class Kept(types.ModuleType):
+    """A module's functions, kept; the rest of the module as it is."""
+
+    def __init__(self, module):
+        super().__init__(module.__name__, module.__doc__)
+        self.__dict__["_module"] = module
+
+    def __getattr__(self, name):
+        found = getattr(self._module, name)
+        if isinstance(found, types.ModuleType):
+            found = Kept(found)
+        elif callable(found) and not isinstance(found, type) and name not in _LOOPS:
+            found = kept(found)
+        self.__dict__[name] = found
+        return found
 
 
 def method(kind, name):
@@ -146,9 +169,9 @@ class Run:
         return self._values[id(symbol)]
 
     def _of_engine(self, symbol):
-        names = self._engine.names(symbol)
-        if names == [symbol.name]:
+        if symbol.name in self._arrays or awaited(symbol.name):
             return self.named(symbol.name)
+        names = self._engine.names(symbol)
         return self._engine.run(symbol, {name: self.named(name) for name in names})
 
     def named(self, name):
@@ -174,6 +197,24 @@ class Run:
         if isinstance(value, (list, tuple)):
             return type(value)(map(self._given, value)) if not hasattr(value, "_fields") else value
         return self.value(value) if isinstance(value, Tensor) and value.is_symbol else value
+
+
+def behind(symbols):
+    """The symbols that others are computed from, and these, in the order of computation."""
+    found, seen = [], set()
+
+    def look(symbol):
+        if id(symbol) in seen:
+            return
+        seen.add(id(symbol))
+        made = call_of(symbol)
+        for each in made[0].symbols() if made else ():
+            look(each)
+        found.append(symbol)
+
+    for symbol in symbols:
+        look(symbol)
+    return found
 
 
 def names_of(symbols, engine):

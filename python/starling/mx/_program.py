@@ -1,5 +1,6 @@
 """Symbol: an array without values, in programs; their files, and running them."""
 import json
+import math
 import os
 import tempfile
 
@@ -8,6 +9,7 @@ from .._core import NULL, Owner, ffi, here, lib, options, owned, raise_error, sh
 from .._files import captured
 from .._tensor import Tensor, wrap
 from . import _automatic, _later, autograd
+from .base import NotImplementedForSymbol
 from .context import known
 from .unsupported import not_here
 from ._array import NDArray, classify
@@ -111,7 +113,7 @@ class _Program:
 
     def inputs(self):
         """The names of the variables."""
-        return self._names if self.later else self._graph.inputs()
+        return self._names if any(map(_later.call_of, self._heads)) else self._graph.inputs()
 
     def shapes(self):
         """The shapes that variables were made with, by name."""
@@ -186,10 +188,12 @@ class Symbol(NDArray):
 
     def list_inputs(self):
         """The names of variables, parameters and running statistics."""
+        names = _Program([self]).inputs()
         try:
-            return [n["name"] for n in json.loads(self.tojson())["nodes"] if n["op"] == "null"]
+            found = [n["name"] for n in json.loads(self.tojson())["nodes"] if n["op"] == "null"]
         except (RuntimeError, NotImplementedError):  # an operation that MXNet lacks
-            return _Program([self]).inputs()
+            return names
+        return names if set(names) == set(found) else found  # with parameters of blocks
 
     def list_outputs(self):
         """The name of the result."""
@@ -220,6 +224,24 @@ class Symbol(NDArray):
     def simple_bind(self, ctx=None, grad_req="write", type_dict=None, **shapes):
         """bind with zeros of these shapes, and of gradients; those of weights that were made automatically may be omitted."""
         return _simple_bind([self], ctx, grad_req, type_dict, shapes)
+
+    def __bool__(self):
+        raise NotImplementedForSymbol(f"a symbol ({self.name}) is neither true nor false: it has no value")
+
+    def __copy__(self):
+        return self  # a symbol does not change
+
+    def __deepcopy__(self, _):
+        return self
+
+    def get_internals(self):
+        """All symbols behind this one, in the order in which they are computed, by number or name."""
+        return Group(_later.behind([self]))
+
+    def get_children(self):
+        """The symbols that this one is computed from; None for a variable."""
+        made = _later.call_of(self)
+        return Group(made[0].symbols()) if made else None
 
     def attr(self, key):
         """The name; symbols have no other attributes."""
@@ -301,7 +323,7 @@ class Executor:
     """A program whose variables have values."""
 
     def __init__(self, heads, ctx, arrays, grads=None, grad_req="write", states=()):
-        self._heads, self._graph, self._ctx, self.outputs, self._recorded = heads, _Program(heads), ctx, [], None
+        self._heads, self._graph, self._ctx, self._outputs, self._recorded = heads, _Program(heads), ctx, None, None
         self.arg_dict = {n: a for n, a in arrays.items() if n not in states}
         self.aux_dict = {n: a for n, a in arrays.items() if n in states}
         self.grad_dict = dict(grads or {})
@@ -311,6 +333,11 @@ class Executor:
         self._req = {n: grad_req.get(n, "null") if isinstance(grad_req, dict) else grad_req for n in self.grad_dict}
         if wrong_ := set(self._req.values()) - {"write", "add", "null"}:
             raise ValueError(f"grad_req is {wrong_.pop()!r}, not write, add or null")
+
+    @property
+    def outputs(self):
+        """The results of the last run; of a first one, if there was none."""
+        return self.forward() if self._outputs is None else self._outputs
 
     @property
     def arg_arrays(self):
@@ -327,6 +354,11 @@ class Executor:
         """The values of running statistics."""
         return list(self.aux_dict.values())
 
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise not_here(f"Executor.{name}", "what help(executor) lists")
+
     @property
     def output_dict(self):
         """The results by their names."""
@@ -338,9 +370,16 @@ class Executor:
         found, _ = _all_shapes(self._graph, {**now, **shapes})
 
         def again(arrays):
-            return {n: a if found.get(n, a.shape) == a.shape else _zeros(found[n], self._ctx, a.dtype) for n, a in arrays.items()}
+            return {n: self._part(a, found.get(n, a.shape)) for n, a in arrays.items()}
 
         return Executor(self._heads, self._ctx, {**again(self.arg_dict), **again(self.aux_dict)}, again(self.grad_dict), self._req, list(self.aux_dict))
+
+    def _part(self, array, shape):
+        """The array, the first of its elements in another shape, or zeros where it has too few."""
+        if shape == array.shape:
+            return array
+        count = math.prod(shape)
+        return array.reshape((-1,))[:count].reshape(shape) if count <= array.size else _zeros(shape, self._ctx, array.dtype)
 
     def copy_params_from(self, arg_params, aux_params=None, allow_extra_params=False):
         """Copies values into the variables."""
@@ -356,24 +395,35 @@ class Executor:
         for name, value in arrays.items():
             if name not in self.arg_dict:
                 raise TypeError(f"Unknown argument {name}")
-            self.arg_dict[name] = value
+            own = self.arg_dict[name]
+            if isinstance(value, Tensor) and value.shape != own.shape:
+                self.arg_dict[name] = value
+            else:
+                own[slice(None) if own.ndim else ()] = value
         values = {**self.arg_dict, **self.aux_dict}
         self._recorded = None
         if not is_train:
-            self.outputs = self._graph.run(self._ctx, values)
-            return self.outputs
-        self._recorded = {}
+            self._outputs = self._graph.run(self._ctx, values)
+            return self._outputs
+        return self._run_recorded(True)
+
+    def _run_recorded(self, train):
+        """Runs the program so that backward can follow."""
+        values, self._recorded = {**self.arg_dict, **self.aux_dict}, {}
         for name in [n for n, req in self._req.items() if req != "null"]:
             values[name] = self._recorded[name] = values[name].detach()
             values[name].attach_grad()
-        with autograd.record():
-            self.outputs = self._graph.call(values)
-        return self.outputs
+        with autograd.record(train_mode=train):
+            self._outputs = self._graph.call(values)
+        return self._outputs
 
     def backward(self, out_grads=None, is_train=True):
         """Puts the gradients of the results' sum, or with the results' gradients out_grads, into grad_dict."""
-        if self._recorded is None:
-            raise ValueError("Executor.backward: forward(is_train=True) comes first")
+        if self._outputs is None:
+            raise ValueError("Executor.backward: forward comes first")
+        if self._recorded is None:  # the last run was at inference
+            with autograd.pause():
+                self._run_recorded(False)
         if not self._recorded:
             return
         given = out_grads if out_grads is None or isinstance(out_grads, (list, tuple)) else [out_grads]
@@ -391,6 +441,20 @@ class Group(list):
         super().__init__(each for s in symbols for each in (s if isinstance(s, (list, tuple)) else [s]))
         if wrong_ := [s for s in self if not isinstance(s, Symbol)]:
             raise TypeError(f"Group: {type(wrong_[0]).__name__} is no symbol")
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise not_here(f"Group.{name}", "the symbols in the group")
+
+    def __getitem__(self, which):
+        """A symbol by its number or the name of its result."""
+        if not isinstance(which, str):
+            return super().__getitem__(which)
+        found = [s for s in self if which in s.list_outputs()]
+        if len(found) != 1:
+            raise ValueError(f"There are {len(found)} outputs named {which!r}; these are {', '.join(self.list_outputs())}")
+        return found[0]
 
     def list_outputs(self):
         """The names of the results."""
@@ -448,7 +512,7 @@ def load_json(json_str):
 
 # Methods whose calls are kept: those that compute something.
 _OPERATORS = """add radd sub rsub mul rmul truediv rtruediv pow rpow mod rmod neg abs eq ne lt le gt ge getitem matmul rmatmul""".split()
-_OTHER = frozenset("""asnumpy asscalar as_in_context as_in_ctx as_nd_ndarray as_np_ndarray attach_grad backward copyto detach device_type item numpy
+_OTHER = frozenset("""asnumpy asscalar as_in_context as_in_ctx as_nd_ndarray as_np_ndarray attach_grad backward copyto device_type item numpy
                    tostype wait wait_to_read wait_to_write zero_grad to tolist eval""".split())  # fmt: skip
 for _name in [f"__{n}__" for n in _OPERATORS] + [n for n in dir(NDArray) if not n.startswith("_")]:
     if callable(getattr(NDArray, _name)) and _name not in vars(Symbol) and _name not in _OTHER:

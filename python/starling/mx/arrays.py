@@ -14,8 +14,9 @@ _TYPES = ["float32", "float64", "float16", "uint8", "int32", "int8", "int64", "b
 
 
 def _array_bytes(a):
-    values = numpy.ascontiguousarray(a.asnumpy())
-    head = struct.pack("<Iii", _V2, _DENSE, values.ndim) + struct.pack(f"<{values.ndim}q", *values.shape)
+    values = numpy.asarray(a.asnumpy(), order="C")
+    version = _V2 if values.size and values.ndim else _V2 + 1  # the one with NumPy's shapes
+    head = struct.pack("<Iii", version, _DENSE, values.ndim) + struct.pack(f"<{values.ndim}q", *values.shape)
     if values.dtype.name not in _TYPES:
         raise TypeError(f"save: {values.dtype} has no place in MXNet's files")
     return head + struct.pack("<iii", 1, 0, _TYPES.index(values.dtype.name)) + values.tobytes()
@@ -52,19 +53,26 @@ class _Reader:
 
     def array(self):
         (magic,) = self.numbers("I")
-        if not _V2 - 1 <= magic <= _V2 + 1:
-            raise FormatError(f"nd.load: an array begins with 0x{magic:08x}, which is not a version of the format since MXNet 1.0")
-        (stored,) = self.numbers("i") if magic >= _V2 else (_DENSE,)
-        if stored not in (_DENSE, -1):
-            raise FormatError("nd.load: the file has arrays of another kind than dense ones of MXNet 1.x")
-        (ndim,) = self.numbers("i")
-        shape = self.numbers(f"{ndim}q") if 0 <= ndim <= 32 else self.take(-1)
+        if magic <= 32:  # the oldest version begins with the number of axes
+            shape = self.numbers(f"{magic}I")
+        elif _V2 - 1 <= magic <= _V2 + 1:
+            shape = self.shape(magic)
+        else:
+            raise FormatError(f"nd.load: an array begins with 0x{magic:08x}, which is not a version of the format")
         _, _, kind = self.numbers("iii")
         if not 0 <= kind < len(_TYPES):
             raise FormatError(f"nd.load: {kind} is not a data type of MXNet")
         dtype = numpy.dtype(_TYPES[kind])
         values = numpy.frombuffer(self.take(int(numpy.prod(shape, dtype=object)) * dtype.itemsize), dtype).reshape(shape)
         return _tensor.array(values, str(dtype), cpu().device, NDArray)
+
+    def shape(self, magic):
+        """The shape of an array of the later versions."""
+        (stored,) = self.numbers("i") if magic >= _V2 else (_DENSE,)
+        if stored not in (_DENSE, -1):
+            raise FormatError("nd.load: the file has arrays of another kind than dense ones of MXNet 1.x")
+        (ndim,) = self.numbers("i")
+        return self.numbers(f"{ndim}q") if 0 <= ndim <= 32 else self.take(-1)
 
 
 def load_frombuffer(buf):
@@ -93,6 +101,8 @@ def from_numpy(ndarray, zero_copy=True):
         raise wrong("from_numpy: ndarray", ndarray, "a NumPy array")
     made = _foreign.from_numpy(ndarray, cpu().device) if zero_copy else _tensor.array(ndarray, ndarray.dtype, cpu().device)
     made.__class__ = NDArray
+    if zero_copy:
+        ndarray.flags.writeable = False  # as in MXNet: the array may be read at any time
     return made
 
 

@@ -1,7 +1,10 @@
 """mx.autograd: recording and gradients."""
+import weakref
+
 from .. import autograd as _autograd
 from .._core import StateError, lib
 from .._custom import Function
+from .._tensor import Tensor
 from ..autograd import backward, is_recording, is_training, pause, predict_mode, train_mode
 from ._array import NDArray
 from .unsupported import missing, not_here
@@ -55,11 +58,37 @@ def grad(heads, variables, head_grads=None, retain_graph=None, create_graph=Fals
     try:
         found = _autograd.grad(heads, given, head_grads, bool(retain_graph), create_graph)
     except StateError as error:
+        if all(map(_gradient_of, heads if isinstance(heads, (list, tuple)) else [heads])):
+            return [v.zeros_like() for v in given]  # a gradient that does not depend on the variables
         raise ValueError(f"autograd.grad: attach_grad() of the variables comes before the heads are computed: {error}") from None
     for g in found:
         if not create_graph:
             lib.sl_grad_as_constant(g._p)
+        else:
+            key = id(g)
+            _gradients[key] = weakref.ref(g, lambda _, key=key: _gradients.pop(key, None)), given
     return found
+
+
+_gradients: dict = {}  # by the id of a gradient that can be differentiated: (a weak reference to it, the variables)
+
+
+def _gradient_of(array):
+    """The variables of a gradient of create_graph=True; None for other arrays."""
+    found = _gradients.get(id(array))
+    return found and found[1]
+
+
+def differentiate(array, out_grad, retain_graph):
+    """array.backward(): one that is itself a gradient, and constant, has gradients of 0."""
+    try:
+        Tensor.backward(array, out_grad, retain_graph)
+    except StateError:
+        if not _gradient_of(array):
+            raise
+        for v in _gradient_of(array):
+            if v.grad is not None:
+                v.grad[slice(None) if v.ndim else ()] = 0
 
 
 __getattr__ = missing("mx.autograd")

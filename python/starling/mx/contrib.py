@@ -2,6 +2,7 @@
 import numpy
 
 from .. import _ops as ops
+from .._tensor import Tensor
 from . import text
 from ._host import constant, made
 from ._program import classify
@@ -23,6 +24,8 @@ def foreach(body, data, init_states):
     """Calls body(row, states) for each row; returns the outputs stacked, and the last states."""
     several, states = isinstance(data, (list, tuple)), init_states
     rows, outputs, tuples = _list(data), [], False
+    if any(d.shape is None for d in rows):
+        raise not_here("foreach over a symbol without a shape", "sym.var(name, shape=…)")
     for i in range(rows[0].shape[0]):
         output, states = body([d[i] for d in rows] if several else data[i], states)
         tuples = isinstance(output, (list, tuple))
@@ -37,7 +40,7 @@ def while_loop(cond, func, loop_vars, max_iterations=None):
     if max_iterations is None:
         raise ValueError("max_iterations should be specified")
     variables, outputs, single = _list(loop_vars), [], False
-    while len(outputs) < max_iterations and bool(cond(*variables).asscalar()):
+    while len(outputs) < max_iterations and _true("while_loop", cond(*variables)):
         output, after = func(*variables)
         after = _list(after if after is not None else [])
         if len(after) != len(variables):
@@ -59,7 +62,14 @@ def _filled(rows, count):
 
 def cond(pred, then_func, else_func):
     """The result of one of two functions; waits for the condition."""
-    return then_func() if bool(pred.asscalar()) else else_func()
+    return then_func() if _true("cond", pred) else else_func()
+
+
+def _true(function, condition):
+    """Whether a condition is true; symbols have no values."""
+    if isinstance(condition, Tensor) and condition.is_symbol:
+        raise not_here(f"{function} of a symbol", "arrays, in a block that is not hybridized")
+    return bool(condition.asscalar()) if isinstance(condition, Tensor) else bool(condition)
 
 
 # ---- element by element

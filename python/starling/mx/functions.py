@@ -494,6 +494,7 @@ __all__.append("Cast")
 @_public
 def broadcast_to(data, shape=()):
     """Repeated to a shape; 0 keeps a length."""
+    shape = [int(d) for d in shape]
     if len(shape) == data.ndim and 0 in shape:
         shape = [wanted or n for wanted, n in zip(shape, data.shape)]
     return ops.broadcast_to(data, shape)

@@ -115,7 +115,9 @@ def repeat(data, repeats, axis=None):
 @_public
 def moveaxis(tensor, source, destination):
     """With an axis at another place."""
-    source, destination = ([i % tensor.ndim for i in ([a] if isinstance(a, int) else a)] for a in (source, destination))
+    source, destination = ([axis_of("moveaxis", i, tensor.ndim) for i in ([a] if isinstance(a, int) else a)] for a in (source, destination))
+    if len(set(source)) != len(source) or len(set(destination)) != len(destination):
+        raise ValueError("moveaxis: an axis is named twice")
     if len(source) != len(destination):
         raise ValueError("moveaxis: source and destination are as many axes")
     order = [i for i in range(tensor.ndim) if i not in source]

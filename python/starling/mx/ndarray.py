@@ -8,10 +8,11 @@ from .layers import *  # noqa: F403
 from .ctc import CTCLoss, ctc_loss
 from .detection import ROIPooling
 from .outputs import *  # noqa: F403
+from .fused_rnn import RNN
 from .special import erfinv, gamma, gammaln
 from .unsupported import missing
 from .manipulation import *  # noqa: F403
-from ._array import NDArray
+from ._array import NDArray, reshaped
 from .operator import Custom as _custom
 from ._signed import as_mxnet as _as_mxnet
 from .random import multinomial as sample_multinomial, normal, random_exponential, random_gamma, random_negative_binomial, random_normal
@@ -36,5 +37,6 @@ Softmax = SoftmaxOutput  # noqa: F405, MXNet's older name
 for _name in """exp log sqrt square abs relu sigmoid tanh sum mean max min norm argmax prod cumsum softmax log_softmax clip flatten
         transpose broadcast_to one_hot dot take""".split():
     setattr(NDArray, _name, globals()[_name])
+NDArray.flatten = lambda self, inplace=False: reshaped(self, (0, -1)) if inplace else flatten(self)  # noqa: F405
 
 __getattr__ = missing("mx.nd")

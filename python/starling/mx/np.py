@@ -35,6 +35,13 @@ def _is_mask(key):
     return isinstance(key, (Tensor, numpy.ndarray)) and key.dtype == numpy.bool_
 
 
+def _known_masks(key):
+    """An index whose masks have values that are known: those of arrays are waited for."""
+    if not isinstance(key, tuple):
+        return _known_masks((key,))[0] if _is_mask(key) and key.ndim > 1 else key
+    return tuple(k.numpy() if isinstance(k, Tensor) and not k.is_symbol and _is_mask(k) else k for k in key)
+
+
 def _masked(a, mask):
     """The elements where a mask is true; waits for it, because it determines the shape."""
     mask = mask.numpy() if isinstance(mask, Tensor) else mask
@@ -52,7 +59,15 @@ class ndarray(NDArray):
     T = Tensor.T
 
     def __getitem__(self, key):
-        return NDArray.__getitem__(self, key) if not _is_mask(key) else _masked(self, key)
+        return NDArray.__getitem__(self, _known_masks(key)) if not _is_mask(key) else _masked(self, key)
+
+    def __setitem__(self, key, value):
+        NDArray.__setitem__(self, _known_masks(key), value)
+
+    def __format__(self, spec):
+        if spec and self.ndim:
+            raise TypeError("unsupported format string passed to numpy.ndarray.__format__")
+        return format(self.asnumpy()[()], spec) if spec else str(self)
 
     @property
     def dtype(self):

@@ -5,8 +5,8 @@ import operator
 import numpy
 
 from .. import _ops as ops
-from .._core import NULL, lib
-from .._tensor import Tensor
+from .._core import NULL, here, lib, shape_of
+from .._tensor import Tensor, wrap
 from . import elementwise as _elements
 from . import manipulation as _manipulation
 from . import nd as _f
@@ -188,7 +188,7 @@ def _reduction(name):
 
     def call(a, axis=None, dtype=None, out=None, keepdims=False):
         a = a if isinstance(a, Tensor) else as_array(a)
-        kind = a.dtype
+        kind = Tensor.dtype.fget(a)
         if dtype is not None:
             a = a.astype(dtype)
         elif name == "mean" and kind.kind in "iub":  # float64 holds the sum
@@ -299,14 +299,21 @@ def dot(a, b, out=None):
     a, b = (x if isinstance(x, Tensor) or numpy.isscalar(x) and not isinstance(x, str) else as_array(x) for x in (a, b))
     if not isinstance(a, Tensor) or not isinstance(b, Tensor) or not a.ndim or not b.ndim:
         return into(a * b, out)
-    if b.ndim > 2:
-        raise not_here("np.dot of an array with more than two axes", "np.matmul")
+    if a.ndim > 2 or b.ndim > 2:
+        return into(tensordot(a, b, ([-1], [b.ndim - 2 if b.ndim > 1 else 0])), out)
     return into(_f.dot(a, b), out)
 
 
 def matmul(a, b, out=None):
     """The product of matrices, or of batches of matrices."""
-    return into(a @ b, out)
+    a, b = (x if isinstance(x, Tensor) else as_array(x) for x in (a, b))
+    if a.shape is None or b.shape is None or a.ndim > 1 and b.ndim > 1:
+        return into(a @ b, out)
+    if not a.ndim or not b.ndim:
+        raise ValueError("matmul: an operand has no axes; use *")
+    product = (a if a.ndim > 1 else a.reshape((1, -1))) @ (b if b.ndim > 1 else b.reshape((-1, 1)))
+    axes = ([product.ndim - 2] if a.ndim == 1 else []) + ([product.ndim - 1] if b.ndim == 1 else [])
+    return into(product.squeeze(tuple(axes)), out)
 
 
 def einsum(subscripts, *operands, out=None, optimize=False):
@@ -326,7 +333,13 @@ def tensordot(a, b, axes=2):
     second = ops.transpose(b, over[1] + rest[1]) if b.ndim > 1 else b
     inner = int(numpy.prod([a.shape[i] for i in over[0]], dtype=int))
     shape = tuple(a.shape[i] for i in rest[0]) + tuple(b.shape[i] for i in rest[1])
-    return classify(ops.dot(first.reshape((-1, inner)), second.reshape((inner, -1)))).reshape(shape)
+    rows, columns = (int(numpy.prod([x.shape[i] for i in r], dtype=int)) for x, r in zip((a, b), rest))
+    return classify(ops.dot(_in_shape(first, rows, inner), _in_shape(second, inner, columns))).reshape(shape)
+
+
+def _in_shape(x, *shape):
+    """The same values in a shape of the engine, without MXNet's codes."""
+    return wrap(lib.sl_reshape_at(here(), x._p, shape_of(shape)), type(x))
 
 
 def outer(a, b):

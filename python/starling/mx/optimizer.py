@@ -497,7 +497,7 @@ class SGLD(_AlwaysClips):
 
     def update(self, index, weight, grad, state):
         lr, wd, _ = self._begin(index)
-        noise = ops.normal(weight.shape, 0, math.sqrt(lr), device=weight.device)
+        noise = ops.cast(ops.normal(weight.shape, 0, math.sqrt(lr), device=weight.device), str(Tensor.dtype.fget(weight)))
         weight[:] = weight - (self._given(grad) + weight * wd) * (lr / 2) + noise
 
 

@@ -24,7 +24,14 @@ def feature_list():
 
 
 class Features(dict):
-    """The features by name."""
+    """The features by name; there is one object of them."""
+
+    _one = None
+
+    def __new__(cls):
+        if cls._one is None:
+            cls._one = super().__new__(cls)
+        return cls._one
 
     def __init__(self):
         super().__init__((f.name, f) for f in feature_list())

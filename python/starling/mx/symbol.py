@@ -7,17 +7,21 @@ from .layers import *  # noqa: F403
 from .ctc import CTCLoss, ctc_loss
 from .detection import ROIPooling
 from .outputs import *  # noqa: F403
+from .fused_rnn import RNN
 from .special import erfinv, gamma, gammaln
 from .linalg import gemm2 as linalg_gemm2, syrk as linalg_syrk
 from .unsupported import missing
 from .manipulation import *  # noqa: F403
 from ._signed import as_mxnet as _as_mxnet
 from .operator import custom_of_symbols
+from ._mode import is_np_shape
 from ._program import Group, Symbol, load, load_json
 
 
 def var(name, shape=None, dtype=None):
-    """A symbol of that name."""
+    """A symbol of that name; a length of 0 is unknown, as in MXNet without NumPy's shapes, and makes the shape unknown."""
+    if shape is not None and 0 in shape and not is_np_shape():
+        shape = None
     symbol = _engine.var(name, shape, dtype)
     symbol.__class__ = Symbol
     return symbol
@@ -30,5 +34,6 @@ for _name, _function in list(globals().items()):
         globals()[_name] = _later.kept(_function)
 Softmax = SoftmaxOutput  # noqa: F405, MXNet's older name
 Custom = custom_of_symbols
+contrib, linalg, random = map(_later.Kept, (contrib, linalg, random))
 _automatic.install(globals(), var)
 __getattr__ = missing("mx.sym")

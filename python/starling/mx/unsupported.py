@@ -3,8 +3,7 @@ import dis
 import sys
 
 _instead = {
-    "mx.mod": "gluon.Trainer with autograd",
-    "mx.module": "gluon.Trainer with autograd",
+    "mx.rnn": "gluon.rnn",
     "mx.kv": "gluon.Trainer, which adds gradients over devices by itself",
     "mx.profiler": "STARPU_FXT_TRACE=1 and sl-trace",
 }

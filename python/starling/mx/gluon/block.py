@@ -8,7 +8,7 @@ import numpy
 from ... import _blocks, _core
 from ..._core import check, ffi, here, lib, shape_of, text_of
 from ..._tensor import Tensor, wrap
-from .. import autograd, init as _init, nd, sym
+from .. import _later, autograd, init as _init, nd, sym
 from ..context import current_context, known
 from .._mode import array_class
 from ..unsupported import not_here
@@ -281,7 +281,7 @@ class Block(_blocks.Block):
         if self._in_python:
             given = list(tensors_in(args))
             if any(t.is_symbol for t in given):
-                return self._traced(given, args, kwargs)
+                return self._of_symbols(given, args, kwargs)
             if not self._compiled:
                 return self.forward(*args, **kwargs)
         y = _classified(_blocks.Block.__call__(self, *args, **kwargs))
@@ -289,6 +289,18 @@ class Block(_blocks.Block):
             object.__setattr__(self, "_compiled", "ran")
             return y if isinstance(y, Tensor) else _lists(y)
         return y
+
+    def _of_symbols(self, given, args, kwargs):
+        """Calls forward with symbols, or with arrays later, where the symbols have no shape and the block no parameters."""
+        if all(t.shape is not None for t in given) or self.collect_params():
+            return self._traced(given, args, kwargs)
+
+        def call(*args, **kwargs):
+            given = list(tensors_in(args))
+            return self._traced(given, args, kwargs) if any(t.is_symbol for t in given) else self(*args, **kwargs)
+
+        call.__name__ = type(self).__name__.lower()
+        return _later.kept(call)(*args, **kwargs)
 
     def _traced(self, given, args, kwargs):
         """Calls forward with symbols, through the engine, which names operations after the block; keeps the results."""
