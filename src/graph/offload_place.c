@@ -184,7 +184,7 @@ static void keep_if_lower(struct place *w)
 
 static void find_offsets(struct place *w)
 {
-	const long looks = 2000000; /* a fraction of a second */
+	const long looks = 8000000; /* a fraction of a second */
 	int n = w->o->nstays;
 	w->o->height = (size_t)-1;
 	for (enum order order = 0; order < ORDERS; order++) {

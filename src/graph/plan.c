@@ -234,6 +234,7 @@ static enum sl_status compile(sl_plan *p, const char *at, const char *what, cons
 		return slp_call_fail(at, "sl_compile", SL_ENOMEM, "values of more bytes than can be addressed"),
 		       SL_ENOMEM;
 	s = opts->memory ? arrange_limited(p, at, what, opts) : arrange(p, at, what, opts);
+	if (s != SL_OK) return s;
 	p->info.nodes = count_calls(p->graph);
 	p->info.segments = p->layout.nunits;
 	p->info.memory = p->layout.planned;
