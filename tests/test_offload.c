@@ -575,7 +575,7 @@ static void check_recompute(int line, const char *text, int expected)
 
 static void test_recompute(void)
 {
-	slp_begin((struct sl_config){.cpus = 1, .seed = 1});
+	slp_begin((struct sl_config){.teams = 1, .seed = 1});
 	/* r needs a second batch_norm, and this a second exp; c needs one later. */
 	check_recompute(__LINE__,
 	                "input x: float32 (4, 3, 5, 5)\nparam g: float32 (3,)\nparam b: float32 (3,)\n"

@@ -82,6 +82,7 @@ static double cone_seconds(struct recompute *r, int node, int place, size_t byte
 	if (!may_repeat(n)) return INFINITY;
 	for (int i = 0; i < n->nin && isfinite(sum); i++) {
 		if (slp_node_writes(n, i)) continue;
+		if (n->in[i].node >= r->count) return INFINITY; /* made again for this one */
 		if (!slp_users_stays(&r->users, n->in[i], node, place - 1)) return INFINITY;
 		if (!is_there(r, n->in[i], place, bytes)) sum += cone_seconds(r, n->in[i].node, place, bytes);
 	}

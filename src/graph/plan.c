@@ -174,8 +174,9 @@ static sl_plan *arranged(const sl_plan *p, const char *at, const char *what, con
 	g->device = p->graph->device;
 	q->device = p->device;
 	q->layout.group = p->layout.group;
+	choose_devices(q);
 	enum sl_status s = SL_OK;
-	if (ratio > 0) s = slp_offload_recompute(g, slp_plan_link(p), ratio, opts->memory / PARTS, &q->info.repeated);
+	if (ratio > 0) s = slp_offload_recompute(g, slp_plan_link(q), ratio, opts->memory / PARTS, &q->info.repeated);
 	if (s == SL_OK && (ratio <= 0 || q->info.repeated)) s = arrange(q, at, what, opts);
 	q->layout.group = NULL;
 	if (s == SL_OK && (ratio <= 0 || q->info.repeated)) return q;
@@ -233,6 +234,7 @@ static enum sl_status compile(sl_plan *p, const char *at, const char *what, cons
 		return slp_call_fail(at, "sl_compile", SL_ENOMEM, "values of more bytes than can be addressed"),
 		       SL_ENOMEM;
 	s = opts->memory ? arrange_limited(p, at, what, opts) : arrange(p, at, what, opts);
+	if (s != SL_OK) return s;
 	p->info.nodes = count_calls(p->graph);
 	p->info.segments = p->layout.nunits;
 	p->info.memory = p->layout.planned;

@@ -204,15 +204,15 @@ static size_t find_room(struct slp_plan_offload *o, int gpu, size_t limit, size_
 /* The choice, with addresses.  If gaps between values waste memory, so much less is left for values. */
 static bool choose(struct slp_plan_offload *o, int *unit, size_t *need)
 {
-	enum { TRIES = 12 };
+	enum { TRIES = 40, LEAST = 64 };
 	size_t room = o->problem.room;
 	for (int i = 0; i < TRIES; i++) {
 		slp_offload_clear(&o->plan);
 		if (!slp_offload_choose(&o->problem, &o->plan, unit, need)) return false;
 		if (!slp_offload_when(&o->problem, &o->plan)) return false;
 		if (o->plan.height <= room) return true;
-		size_t excess = o->plan.height - room;
-		o->problem.room -= excess / 2 < o->problem.room ? excess / 2 + 1 : o->problem.room;
+		size_t less = (o->plan.height - room) / 2, least = o->problem.room / LEAST;
+		o->problem.room -= less > least && less < o->problem.room ? less : least;
 	}
 	*unit = 0;
 	*need = o->plan.height;
