@@ -229,6 +229,23 @@ static bool reduce_known(struct slp_onnx_call *c, const struct reduction *r, con
 	return true;
 }
 
+/* Over no axes: of each element alone, such as its absolute value. */
+static void reduce_none(struct slp_onnx_call *c, const struct reduction *r, sl_shape x)
+{
+	bool itself = r->reduce != sl_norm_at && !r->before && !r->after;
+	sl_shape wide = x;
+	int last = x.ndim;
+	if (itself || x.ndim == SL_MAX_NDIM) {
+		slp_onnx_set_output_value(c, 0, c->in[0]);
+		return;
+	}
+	wide.dim[wide.ndim++] = 1;
+	sl_tensor *t = slp_onnx_tensor(c, 0);
+	t = t ? sl_reshape_at(c->at, t, wide) : NULL;
+	if (t) t = reduced(c, r, t, (struct sl_reduce_opts){.axes = &last, .naxes = 1, .keepdims = true});
+	slp_onnx_set_output(c, 0, t ? sl_reshape_at(c->at, t, x) : NULL);
+}
+
 void slp_onnx_import_reduce(struct slp_onnx_call *c)
 {
 	const struct reduction *r = reductions;
@@ -237,7 +254,7 @@ void slp_onnx_import_reduce(struct slp_onnx_call *c)
 	sl_shape x = slp_onnx_shape(c, 0), y;
 	while (strcmp(r->name, c->op->name)) r++;
 	if (c->failed || !axes_of(c, x, gone, &y)) {
-		if (!c->failed) slp_onnx_set_output_value(c, 0, c->in[0]);
+		if (!c->failed) reduce_none(c, r, x);
 		return;
 	}
 	if (c->in[0].known && reduce_known(c, r, c->in[0].known, y)) return;
