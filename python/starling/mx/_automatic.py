@@ -72,7 +72,8 @@ def _making(function, kind, parameters, variable):
         if data is None and options.keys() <= own_parameters(call._unsigned)[1]:
             raise not_here(f"sym.{kind} without data, to be composed later", "the data as the first argument")
         _note(data, dict(zip((p[0] for p in parameters), args)) | options, parameters)
-        wanted = [p for p in parameters[len(args) :] if options.get(p[0]) is None and not (p[0] == "state_cell" and options.get("mode") != "lstm") and not (p[0] == "bias" and options.get("no_bias", kind == "Deconvolution"))]
+        wanted = [p for p in parameters[len(args) :] if options.get(p[0]) is None
+                  and not (p[0] == "state_cell" and options.get("mode") != "lstm") and not (p[0] == "bias" and options.get("no_bias", kind == "Deconvolution"))]
         if not wanted:
             return function(data, *args, **options, **({} if name is None else {"name": name}))
         name = options["name"] = _names.get(name, kind.lower())
