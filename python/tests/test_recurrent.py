@@ -156,6 +156,48 @@ class Cells(unittest.TestCase):
         y, again = stack(nd.ones((2, 3)), stack.begin_state(batch_size=2))
         self.assertEqual((y.shape, len(again)), ((2, 5), 3))
 
+    def test_two_directions(self):
+        """A stack of cells for two directions computes what the layer does; a residual one adds the input."""
+        rng = np.random.default_rng(4)
+        layer = gluon.rnn.LSTM(3, 2, bidirectional=True, input_size=6, layout="NTC")
+        stack = gluon.rnn.HybridSequentialRNNCell()
+        for i in range(2):
+            stack.add(gluon.rnn.BidirectionalCell(*(gluon.rnn.LSTMCell(3, prefix=f"{d}{i}_") for d in "lr")))
+        layer.initialize(mx.init.Uniform(0.5))
+        stack.initialize()
+        x = nd.array(rng.standard_normal((2, 4, 6)))
+        stack.unroll(4, x)
+        values = {name[len(layer.prefix) :]: p.data() for name, p in layer.collect_params().items()}
+        for name, p in stack.collect_params().items():
+            p.set_data(values[name])
+        y, ends = layer(x, layer.begin_state(2))
+        got, states = stack.unroll(4, x, merge_outputs=True)
+        np.testing.assert_allclose(got.asnumpy(), y.asnumpy(), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(states[2].asnumpy(), ends[0][1].asnumpy(), rtol=1e-4, atol=1e-5)  # the state of the first layer, from the end
+        self.assertRaises(NotImplementedError, stack[0], x[:, 0], states[:4])
+        for length in (1, 4):
+            part, lengths = x[:, :length], nd.array([1, length])
+            lists, _ = stack.unroll(length, part, merge_outputs=False, valid_length=lengths)
+            self.assertEqual([a.shape for a in lists], [(2, 6)] * length)
+            residual, _ = gluon.rnn.ResidualCell(stack).unroll(length, part, merge_outputs=True, valid_length=lengths)
+            mask = (np.arange(length)[None] < lengths.asnumpy()[:, None])[..., None]
+            np.testing.assert_allclose(residual.asnumpy(), nd.stack(*lists, axis=1).asnumpy() + part.asnumpy() * mask, rtol=1e-5, atol=1e-6)
+
+    def test_zoneout(self):
+        cell = gluon.rnn.ZoneoutCell(gluon.rnn.RNNCell(300, input_size=4), zoneout_outputs=0.5)
+        cell.initialize(mx.init.Uniform(1))
+        x = nd.array(np.random.default_rng(5).standard_normal((2, 3, 4)))
+        plain, _ = cell.base_cell.unroll(3, x, merge_outputs=True)
+        np.testing.assert_allclose(cell.unroll(3, x, merge_outputs=True)[0].asnumpy(), plain.asnumpy(), rtol=1e-5)
+        with mx.autograd.record():
+            y, _ = cell.unroll(3, x, merge_outputs=True)
+        y, plain = y.asnumpy(), plain.asnumpy()
+        kept = np.zeros_like(y[:, 0])
+        for t in range(3):
+            self.assertTrue(((y[:, t] == kept) | np.isclose(y[:, t], plain[:, t], rtol=1e-4, atol=1e-5)).all())
+            self.assertTrue(0.3 < (y[:, t] == kept).mean() < 0.7)
+            kept = y[:, t]
+
     def test_language_model_learns(self):
         class Model(gluon.Block):
             def __init__(self, words, hidden, **kwargs):

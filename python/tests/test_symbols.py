@@ -143,12 +143,13 @@ class Symbols(unittest.TestCase):
         """What is constant to gradients stays so in a program."""
         x = nd.array([1.0, 2])
         for symbol, wanted in ((sym.BlockGrad(sym.var("x") * 2) + sym.var("x") * 3, 3), (sym.contrib.gradientmultiplier(sym.var("x"), scalar=5.0), 5),
-                               (sym.var("x").detach() * sym.var("x"), [1, 2])):  # fmt: skip
+                               (sym.var("x").detach() * sym.var("x"), [1, 2]), (sym.sign(sym.var("x")), 0)):  # fmt: skip
             grad = nd.zeros((2,))
             run = symbol.bind(mx.cpu(), {"x": x}, {"x": grad})
             run.forward(is_train=True)
             run.backward([nd.ones((2,))])
             np.testing.assert_array_equal(grad.asnumpy(), np.broadcast_to(wanted, (2,)))
+            self.assertRaises(ValueError, run.backward, [nd.ones((3,))])
 
     def test_outputs(self):
         """Results with the gradient of a loss beside labels, whatever comes back to them."""

@@ -29,7 +29,8 @@ nd.sparse, nd.ndarray, contrib.autograd = sparse, nd_ndarray, contrib_autograd
 contrib.nd, contrib.ndarray, contrib.sym, contrib.symbol = contrib, contrib, sym.contrib, sym.contrib
 gluon.data.dataset, gluon.data.dataloader, gluon.data.vision.datasets = gluon.data._datasets, gluon.data, gluon.data.vision
 _install(__name__, [
-    ("numpy", np), ("numpy_extension", npx), ("nd", nd), ("sym", sym), ("initializer", init), ("rnd", random), ("img", image), ("attribute", name), ("mod", module), ("module.module", module),
+    ("numpy", np), ("numpy_extension", npx), ("nd", nd), ("sym", sym), ("initializer", init), ("rnd", random), ("img", image), ("attribute", name),
+    ("mod", module), ("module.module", module),
     *((f"{np_}.{part}", getattr(np, part)) for np_ in ("numpy", "np") for part in ("random", "linalg")),
     *((f"{nd_}.{part}", getattr(nd, part)) for nd_ in ("nd", "ndarray") for part in ("random", "linalg", "contrib", "sparse")),
     ("nd.ndarray", nd_ndarray), ("ndarray.ndarray", nd_ndarray), ("sym.symbol", sym), ("symbol.symbol", sym), ("numpy.multiarray", np),

@@ -5,6 +5,7 @@ import math
 from .._tensor import Tensor
 from ..autograd import is_training
 from . import _later, fused_rnn as rnn
+from ._signed import own_parameters
 from .name import NameManager
 from .unsupported import not_here
 
@@ -68,10 +69,11 @@ _MADE = {
 def _making(function, kind, parameters, variable):
     @functools.wraps(function)
     def call(data=None, *args, name=None, attr=None, **options):
-        if data is None:
+        if data is None and options.keys() <= own_parameters(call._unsigned)[1]:
             raise not_here(f"sym.{kind} without data, to be composed later", "the data as the first argument")
         _note(data, dict(zip((p[0] for p in parameters), args)) | options, parameters)
-        wanted = [p for p in parameters[len(args) :] if options.get(p[0]) is None and not (p[0] == "state_cell" and options.get("mode") != "lstm") and not (p[0] == "bias" and options.get("no_bias", kind == "Deconvolution"))]
+        wanted = [p for p in parameters[len(args) :] if options.get(p[0]) is None
+                  and not (p[0] == "state_cell" and options.get("mode") != "lstm") and not (p[0] == "bias" and options.get("no_bias", kind == "Deconvolution"))]
         if not wanted:
             return function(data, *args, **options, **({} if name is None else {"name": name}))
         name = options["name"] = _names.get(name, kind.lower())
@@ -80,7 +82,7 @@ def _making(function, kind, parameters, variable):
             _rules[f"{name}_{end}"] = data, functools.partial(_shape, shape, {k: v for k, v in options.items() if k != argument})
         return function(data, *args, **options)
 
-    call._unsigned = function
+    call._unsigned = getattr(function, "_unsigned", function)
     return call
 
 

@@ -5,7 +5,7 @@ import os
 import tempfile
 
 from .. import _blocks, _engine, _whole_files
-from .._core import NULL, Owner, ffi, here, lib, options, owned, raise_error, shape_of, wrong
+from .._core import NULL, Owner, StateError, ffi, here, lib, options, owned, raise_error, shape_of, wrong
 from .._files import captured
 from .._tensor import Tensor, wrap
 from . import _automatic, _later, autograd
@@ -428,10 +428,26 @@ class Executor:
             return
         given = out_grads if out_grads is None or isinstance(out_grads, (list, tuple)) else [out_grads]
         names = list(self._recorded)
-        found = autograd.grad(self.outputs, [self._recorded[n] for n in names], given, retain_graph=True)
+        found = self._gradients([self._recorded[n] for n in names], given)
         for name, value in zip(names, found):
             target = self.grad_dict[name]
             target[:] = target + value if self._req[name] == "add" else value
+
+
+    def _gradients(self, variables, given):
+        """The gradients of the results' sum; a result that is constant adds none."""
+        found = [v.zeros_like() for v in variables]
+        for i, y in enumerate(self.outputs):
+            if given is not None and given[i].shape != y.shape:
+                raise ValueError(f"Executor.backward: the gradient of result {i} has the shape {given[i].shape}, the result {y.shape}")
+            try:
+                parts = autograd.grad(y, variables, None if given is None else given[i], retain_graph=True)
+            except ValueError as error:
+                if not isinstance(error.__context__, StateError):
+                    raise
+                continue  # it depends on no variable, or is constant to them, as comparisons are
+            found = [a + b for a, b in zip(found, parts)]
+        return found
 
 
 class Group(list):

@@ -415,7 +415,7 @@ def numeric_grad(function, location, eps=1e-4):
 def check_numeric_gradient(sym, location, aux_states=None, numeric_eps=None, rtol=None, atol=None, grad_nodes=None, use_forward_train=True, ctx=None,
                            grad_stype_dict=None, dtype=numpy.float32):
     """AssertionError where a symbol's gradients differ from finite differences."""
-    ctx, eps = ctx or default_context(), numeric_eps or {"float32": 1e-3, "float64": 1e-4}.get(numpy.dtype(dtype).name, 1e-1)
+    ctx, eps = ctx or default_context(), numeric_eps or {"float32": 2.0**-9, "float64": 2.0**-14}.get(numpy.dtype(dtype).name, 2.0**-6)
     args = _named(location, sym, ctx, dtype)
     nodes = list(args) if grad_nodes is None else list(grad_nodes)
     aux_states = aux_states and _arrays(aux_states, ctx)
@@ -437,8 +437,7 @@ def check_numeric_gradient(sym, location, aux_states=None, numeric_eps=None, rto
     executor.backward([nd.array(weights, ctx, dtype)])
     numbers = numeric_grad(lambda chosen: total({**values, **chosen}), {k: values[k] for k in nodes}, eps)
     for name in nodes:
-        assert_almost_equal(numbers[name], grads[name], 1e-4 if rtol is None else rtol, 1e-5 if atol is None else atol,
-                            (f"NUMERICAL_{name}", f"BACKWARD_{name}"))  # fmt: skip
+        assert_almost_equal(numbers[name].astype(grads[name].dtype), grads[name], rtol, atol, (f"NUMERICAL_{name}", f"BACKWARD_{name}"))
 
 
 # ---- networks

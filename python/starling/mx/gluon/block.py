@@ -445,7 +445,9 @@ class HybridBlock(Block):
         _blocks.Block.export(self, path, epoch=epoch)
 
     def infer_shape(self, *args):
-        """No effect: shapes are known after the first input."""
+        """Sets the shapes of parameters from inputs, where a layer does that itself; else the first call does."""
+        if args:
+            self._fit(args[0])
 
 
 class SymbolBlock(HybridBlock):

@@ -5,6 +5,14 @@ from ..block import Block, HybridBlock, fit
 from .states import begin_state, new_states
 
 
+def _steps(inputs, length, axis):
+    """The steps of sequences as a list."""
+    if isinstance(inputs, (list, tuple)):
+        return list(inputs)
+    parts = nd.split(inputs, num_outputs=length, axis=axis, squeeze_axis=True)
+    return list(parts) if isinstance(parts, (list, tuple)) else [parts]
+
+
 def _with_shapes(inputs):
     """Refuses symbols without a shape: the number of sequences is unknown."""
     if any(x.shape is None for x in (inputs if isinstance(inputs, (list, tuple)) else [inputs])):
@@ -29,8 +37,7 @@ class RecurrentCell(Block):
         """Runs `length` steps: (outputs, last states).  Outputs are a list, or one array if merge_outputs."""
         axis = layout.find("T")
         _with_shapes(inputs)
-        steps = list(inputs) if isinstance(inputs, (list, tuple)) else nd.split(inputs, num_outputs=length, axis=axis, squeeze_axis=True)
-        steps = steps if isinstance(steps, (list, tuple)) else [steps]
+        steps = _steps(inputs, length, axis)
         states = new_states(self, steps[0], steps[0].shape[0]) if begin_state is None else begin_state
         outputs, each = [], []
         for x in steps[:length]:
@@ -40,7 +47,7 @@ class RecurrentCell(Block):
         if valid_length is not None:
             states = [nd.SequenceLast(nd.stack(*s, axis=0), valid_length, True) for s in zip(*each)]
             merged = nd.SequenceMask(nd.stack(*outputs, axis=axis), valid_length, True, axis=axis)
-            return (merged if merge_outputs is not False else nd.split(merged, num_outputs=length, axis=axis, squeeze_axis=True)), states
+            return (merged if merge_outputs is not False else _steps(merged, length, axis)), states
         return (nd.stack(*outputs, axis=axis) if merge_outputs else outputs), states
 
 
@@ -150,6 +157,21 @@ class SequentialRNNCell(RecurrentCell):
             at += n
         return x, new
 
+    def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None, valid_length=None):
+        """Unrolls one cell after the other, because some have no single steps."""
+        axis, cells = layout.find("T"), list(self._children.values())
+        _with_shapes(inputs)
+        steps = _steps(inputs, length, axis)[:length]
+        states = new_states(self, steps[0], steps[0].shape[0]) if begin_state is None else begin_state
+        ends, at = [], 0
+        for i, cell in enumerate(cells):
+            n = len(cell.state_info())
+            last = i == len(cells) - 1
+            steps, new = cell.unroll(length, steps, states[at : at + n], layout, merge_outputs if last else False, valid_length)
+            ends += new
+            at += n
+        return steps, ends
+
     def __len__(self):
         return len(self._children)
 
@@ -193,6 +215,16 @@ class ResidualCell(HybridRecurrentCell):
         y, states = self.base_cell(inputs, states)
         return y + inputs, states
 
+    def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None, valid_length=None):
+        """Unrolls the cell, and adds the inputs."""
+        axis = layout.find("T")
+        _with_shapes(inputs)
+        steps = _steps(inputs, length, axis)[:length]
+        outputs, states = self.base_cell.unroll(length, steps, begin_state, layout, False, valid_length)
+        rest = steps if valid_length is None else _steps(nd.SequenceMask(nd.stack(*steps, axis=axis), valid_length, True, axis=axis), length, axis)
+        outputs = [y + x for y, x in zip(outputs, rest)]
+        return (nd.stack(*outputs, axis=axis) if merge_outputs or valid_length is not None and merge_outputs is None else outputs), states
+
 
 ModifierCell = ResidualCell  # the base of cells around another one, in MXNet
 
@@ -204,14 +236,14 @@ class ZoneoutCell(HybridRecurrentCell):
         super().__init__()
         if isinstance(base_cell, BidirectionalCell):
             raise TypeError("BidirectionalCell doesn't support zoneout since it doesn't support step. Please add ZoneoutCell to the cells underneath instead.")
-        self.base_cell, self._outputs, self._states, self._before = base_cell, zoneout_outputs, zoneout_states, None
+        self.base_cell, self._keep_outputs, self._keep_states, self._prior = base_cell, zoneout_outputs, zoneout_states, None
 
     def state_info(self, batch_size=0):
         return self.base_cell.state_info(batch_size)
 
     def reset(self):
         """Forgets the output of the step before."""
-        object.__setattr__(self, "_before", None)
+        object.__setattr__(self, "_prior", None)
 
     def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None, valid_length=None):
         """As of other cells, from the first step on."""
@@ -224,10 +256,10 @@ class ZoneoutCell(HybridRecurrentCell):
         def mixed(p, one, before):
             return F.where(F.Dropout(F.ones_like(one), p=p), one, before) if p else one
 
-        before = F.zeros_like(y) if self._before is None else self._before
-        y = mixed(self._outputs, y, before)
-        new = [mixed(self._states, n, old) for n, old in zip(new, states)]
-        object.__setattr__(self, "_before", y)
+        before = F.zeros_like(y) if self._prior is None else self._prior
+        y = mixed(self._keep_outputs, y, before)
+        new = [mixed(self._keep_states, n, old) for n, old in zip(new, states)]
+        object.__setattr__(self, "_prior", y)
         return y, new
 
 
@@ -248,9 +280,7 @@ class BidirectionalCell(HybridRecurrentCell):
         """Runs both cells; the outputs of a step are joined along the channels."""
         axis = layout.find("T")
         _with_shapes(inputs)
-        if not isinstance(inputs, (list, tuple)):
-            inputs = nd.split(inputs, num_outputs=length, axis=axis, squeeze_axis=True)
-        steps = (list(inputs) if isinstance(inputs, (list, tuple)) else [inputs])[:length]
+        steps = _steps(inputs, length, axis)[:length]
         states = new_states(self, steps[0], steps[0].shape[0]) if begin_state is None else begin_state
         first = len(self.l_cell.state_info())
 
@@ -265,6 +295,6 @@ class BidirectionalCell(HybridRecurrentCell):
         outputs = [nd.concat(a, b, dim=1) for a, b in zip(forwards, turned(backwards))]
         if valid_length is not None:
             merged = nd.SequenceMask(nd.stack(*outputs, axis=axis), valid_length, True, axis=axis)
-            outputs = merged if merge_outputs is not False else nd.split(merged, num_outputs=length, axis=axis, squeeze_axis=True)
+            outputs = merged if merge_outputs is not False else _steps(merged, length, axis)
             return outputs, [*ends, *others]
         return (nd.stack(*outputs, axis=axis) if merge_outputs else outputs), [*ends, *others]
