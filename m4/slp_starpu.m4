@@ -33,11 +33,14 @@ starpu_version=$($PKG_CONFIG --modversion $starpu_module)
 STARPU_PREFIX=$($PKG_CONFIG --variable=prefix $starpu_module)
 AC_MSG_RESULT([$starpu_version in $STARPU_PREFIX])
 
-dnl Only the include paths: with OpenCL the other flags carry a quoted define.  As system headers,
-dnl because StarPU's and CUDA's warnings are not ours.
+dnl The include paths, as system headers, because StarPU's and CUDA's warnings are not ours; and HIP's macros, without which
+dnl its headers are errors (Debian's 1.4.10).  Not the other flags: with OpenCL they carry a quoted define.
 STARPU_CFLAGS=
 for dir in $($PKG_CONFIG --cflags-only-I $starpu_module | $SED 's/-I//g'); do
   SLP_PATH_FLAG([STARPU_CFLAGS], [-isystem ], [$dir])
+done
+for flag in $($PKG_CONFIG --cflags-only-other $starpu_module); do
+  AS_CASE([$flag], [-D__HIP_*], [STARPU_CFLAGS="$STARPU_CFLAGS $flag"])
 done
 STARPU_LIBS=$($PKG_CONFIG --libs $starpu_module)
 starpu_libdir=$($PKG_CONFIG --variable=libdir $starpu_module)

@@ -24,13 +24,21 @@ struct slp_dnn_after {
 	float low, high;
 };
 
+/* A convolution of bytes: y = scale (sum + bias) + y_zero, with a scale for each channel of y, or none (n is 0). */
+struct slp_dnn_quant {
+	float *scales;
+	int64_t n;
+	int32_t x_zero, y_zero;
+};
+
 /* A convolution; b may be absent.  dilates are 0 for a dense kernel. */
 struct slp_dnn_conv {
 	dnnl_alg_kind_t algorithm;
 	slp_dnn_md x, w, b, y;
 	bool bias, inference; /* inference: weights may have a form from which gradients cannot be computed */
-	dnnl_dims_t strides, dilates, padding;
+	dnnl_dims_t strides, dilates, padding, padding_after;
 	struct slp_dnn_after after;
+	const struct slp_dnn_quant *quant; /* of bytes, or NULL */
 };
 
 bool slp_dnn_md_make(slp_dnn_md *md, int ndim, const dnnl_dims_t dims, dnnl_data_type_t type, dnnl_format_tag_t tag);
@@ -47,5 +55,11 @@ dnnl_status_t slp_dnn_matmul_describe(dnnl_primitive_desc_t *out, dnnl_engine_t 
  * caller's. */
 dnnl_status_t slp_dnn_conv_describe(dnnl_primitive_desc_t *out, dnnl_engine_t engine, const struct slp_dnn_conv *conv,
                                     enum slp_dnn_pass pass, const_dnnl_primitive_desc_t forward);
+
+/* The operands of such a convolution that oneDNN 3 takes at each run; 2 has them in its code, so there are none.  They refer
+ * to `quant`. */
+enum { SLP_DNN_QUANT_OPERANDS = 3 };
+bool slp_dnn_quant_operands(struct slp_dnn_quant *quant, dnnl_engine_t engine,
+                            dnnl_exec_arg_t operands[SLP_DNN_QUANT_OPERANDS], int *count);
 
 #endif

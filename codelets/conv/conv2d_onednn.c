@@ -168,6 +168,7 @@ static bool describe_by(const struct key *key, dnnl_alg_kind_t algorithm, dnnl_p
 	                         .strides = {c->sh, c->sw},
 	                         .dilates = {c->dh - 1, c->dw - 1},
 	                         .padding = {c->ph, c->pw},
+	                         .padding_after = {c->ph, c->pw},
 	                         .inference = key->block != 0,
 	                         .after = key->after};
 	dnnl_primitive_desc_t forward = NULL;

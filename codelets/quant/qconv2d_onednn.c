@@ -1,11 +1,11 @@
-/* Convolution of quantised images by oneDNN, whose code has the scales and zero points in it. */
+/* Convolution of quantised images by oneDNN. */
 #include "quant.h"
 
 #ifdef HAVE_ONEDNN
 #include "qdnn.h"
 #endif
 
-#if defined HAVE_ONEDNN && DNNL_VERSION_MAJOR < 3
+#ifdef HAVE_ONEDNN
 #include <string.h>
 
 #include "common/workspace.h"
@@ -80,16 +80,6 @@ static bool make_operands(const int64_t *v, struct slp_dnn_conv *d, slp_dnn_md *
 	       slp_dnn_md_make(&d->b, 1, b, dnnl_s32, dnnl_x) && slp_dnn_md_make(&d->y, 4, y, types[v[OUT]], dnnl_nhwc);
 }
 
-static bool set_scales(dnnl_primitive_attr_t attr, const int64_t *v, const float *scales, int64_t n)
-{
-	int32_t x0 = (int32_t)v[X0], y0 = (int32_t)v[Y0];
-	dnnl_status_t s = dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user);
-	if (s == dnnl_success && n) s = dnnl_primitive_attr_set_output_scales(attr, n, 2, scales);
-	if (s == dnnl_success && x0) s = dnnl_primitive_attr_set_zero_points(attr, DNNL_ARG_SRC, 1, 0, &x0);
-	if (s == dnnl_success && y0) s = dnnl_primitive_attr_set_zero_points(attr, DNNL_ARG_DST, 1, 0, &y0);
-	return s == dnnl_success;
-}
-
 /* Whether it is compiled for the processor: oneDNN's plain loops take very long. */
 static bool is_fast(const_dnnl_primitive_desc_t pd)
 {
@@ -98,31 +88,43 @@ static bool is_fast(const_dnnl_primitive_desc_t pd)
 	return strncmp(how, "ref", 3) != 0 && strncmp(how, "simple", 6) != 0;
 }
 
-static bool describe(const struct slp_qdnn_key *key, const float *scales, int64_t n, dnnl_engine_t engine,
+static void free_operands(struct slp_dnn_conv *d)
+{
+	slp_dnn_md_free(&d->x);
+	slp_dnn_md_free(&d->w);
+	slp_dnn_md_free(&d->b);
+	slp_dnn_md_free(&d->y);
+}
+
+static bool describe(const struct slp_qdnn_key *key, const struct slp_dnn_quant *quant, dnnl_engine_t engine,
                      dnnl_primitive_desc_t *pd, slp_dnn_md *plain)
 {
 	const int64_t *v = key->v;
-	struct slp_dnn_conv o = {.bias = v[BIAS] != 0};
-	dnnl_convolution_desc_t d;
-	dnnl_primitive_attr_t attr;
-	dnnl_dims_t strides = {v[SH], v[SW]}, dilates = {v[DH] - 1, v[DW] - 1}, before = {v[TOP], v[LEFT]},
-	            after = {v[BOTTOM], v[RIGHT]};
-	if (!make_operands(v, &o, plain) || dnnl_primitive_attr_create(&attr) != dnnl_success) return false;
-	bool ok = set_scales(attr, v, scales, n) &&
-	          dnnl_dilated_convolution_forward_desc_init(&d, dnnl_forward_inference, dnnl_convolution_direct, &o.x,
-	                                                     &o.w, o.bias ? &o.b : NULL, &o.y, strides, dilates, before,
-	                                                     after) == dnnl_success &&
-	          dnnl_primitive_desc_create(pd, &d, attr, engine, NULL) == dnnl_success;
-	dnnl_primitive_attr_destroy(attr);
-	if (!ok || is_fast(*pd)) return ok;
-	dnnl_primitive_desc_destroy(*pd);
+	struct slp_dnn_conv o = {.algorithm = dnnl_convolution_direct,
+	                         .bias = v[BIAS] != 0,
+	                         .inference = true,
+	                         .strides = {v[SH], v[SW]},
+	                         .dilates = {v[DH] - 1, v[DW] - 1},
+	                         .padding = {v[TOP], v[LEFT]},
+	                         .padding_after = {v[BOTTOM], v[RIGHT]},
+	                         .quant = quant};
+	bool ok = make_operands(v, &o, plain) &&
+	          slp_dnn_conv_describe(pd, engine, &o, SLP_DNN_FORWARD, NULL) == dnnl_success;
+	free_operands(&o);
+	if (ok && is_fast(*pd)) return true;
+	if (ok) dnnl_primitive_desc_destroy(*pd);
+	*pd = NULL;
+	slp_dnn_md_free(plain);
 	return false;
 }
 
-/* Sums have no scale. */
-static int64_t count_scales(const struct slp_qconv_args *a)
+static struct slp_dnn_quant quant_of(const struct slp_qconv_args *a, float *scales)
 {
-	return a->attrs->out == SLP_Q_INT32 ? 0 : a->c.oc;
+	bool scaled = a->attrs->out != SLP_Q_INT32; /* sums have no scale */
+	return (struct slp_dnn_quant){.scales = scales,
+	                              .n = scaled ? a->c.oc : 0,
+	                              .x_zero = (int32_t)a->attrs->x_zero,
+	                              .y_zero = (int32_t)a->attrs->y_zero};
 }
 
 static int8_t *signed_weights(const struct slp_qconv_args *a)
@@ -145,7 +147,8 @@ enum sl_status slp_qconv_onednn(const struct slp_kernel *k, const struct slp_qco
 {
 	struct slp_qdnn_key key;
 	make_key(&key, a, a->b != NULL, k->threads);
-	struct slp_qdnn *m = slp_qdnn_find(&key, a->scale, count_scales(a), describe);
+	struct slp_dnn_quant quant = quant_of(a, (float *)(uintptr_t)a->scale);
+	struct slp_qdnn *m = slp_qdnn_find(&key, &quant, describe);
 	if (!m)
 		return a->attrs->packed ? slp_kernel_fail(k, SL_EKERNEL, "no kernel for packed weights")
 		                        : SL_EUNSUPPORTED;
@@ -164,12 +167,12 @@ enum sl_status slp_qconv_onednn(const struct slp_kernel *k, const struct slp_qco
 static struct slp_qdnn *with_any_scales(const struct slp_qconv_args *a, int threads, size_t *bytes)
 {
 	struct slp_qdnn_key key;
-	int64_t n = count_scales(a);
-	float *ones = slp_workspace(SLP_WORK_PART, (size_t)(n + 1) * sizeof *ones);
-	for (int64_t i = 0; ones && i < n; i++) ones[i] = 0.5f;
+	float *halves = slp_workspace(SLP_WORK_PART, (size_t)(a->c.oc + 1) * sizeof *halves);
+	struct slp_dnn_quant quant = quant_of(a, halves);
+	for (int64_t i = 0; halves && i < quant.n; i++) halves[i] = 0.5f;
 	make_key(&key, a, a->b != NULL, threads);
-	*bytes = ones ? slp_qdnn_packed(&key, ones, n, describe) : 0;
-	return *bytes && a->w ? slp_qdnn_find(&key, ones, n, describe) : NULL;
+	*bytes = halves ? slp_qdnn_packed(&key, &quant, describe) : 0;
+	return *bytes && a->w ? slp_qdnn_find(&key, &quant, describe) : NULL;
 }
 
 size_t slp_qconv_onednn_packed(const struct slp_qconv_args *a, int threads)

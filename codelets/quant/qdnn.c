@@ -28,7 +28,8 @@ static void unmake(struct slp_qdnn *m)
 	for (int i = 0; i < SLP_QDNN_MEMORIES; i++)
 		if (m->memory[i]) dnnl_memory_destroy(m->memory[i]);
 	if (m->plain) dnnl_memory_destroy(m->plain);
-	free(m->scales);
+	for (int i = 0; i < m->noperands; i++) dnnl_memory_destroy(m->operands[i].memory);
+	free(m->quant.scales);
 	memset(m, 0, sizeof *m);
 }
 
@@ -105,8 +106,9 @@ static bool make(struct slp_qdnn *m, slp_qdnn_describe *describe)
 	dnnl_primitive_desc_t pd = NULL;
 	slp_dnn_md plain;
 	memset(&plain, 0, sizeof plain);
-	if (!describe(&m->key, m->scales, m->nscales, engine, &pd, &plain)) return false;
-	bool ok = dnnl_primitive_create(&m->product, pd) == dnnl_success;
+	if (!describe(&m->key, &m->quant, engine, &pd, &plain)) return false;
+	bool ok = dnnl_primitive_create(&m->product, pd) == dnnl_success &&
+	          slp_dnn_quant_operands(&m->quant, engine, m->operands, &m->noperands);
 	for (int i = 0; i < SLP_QDNN_MEMORIES && ok; i++) {
 		slp_dnn_ref md = description(pd, i);
 		size_t bytes = md ? dnnl_memory_desc_get_size(md) : 0;
@@ -127,38 +129,49 @@ static size_t set_of(const struct slp_qdnn_key *key)
 	return (size_t)(h ^ h >> 32) % SETS;
 }
 
-static bool is(const struct slp_qdnn *m, const struct slp_qdnn_key *key, const float *scales, int64_t n)
+static size_t scale_bytes(const struct slp_dnn_quant *quant)
 {
-	return m->product && m->nscales == n && !memcmp(&m->key, key, sizeof *key) &&
-	       (!n || !memcmp(m->scales, scales, (size_t)n * sizeof *scales));
+	return (size_t)quant->n * sizeof *quant->scales;
 }
 
-struct slp_qdnn *slp_qdnn_find(const struct slp_qdnn_key *key, const float *scales, int64_t n,
+/* The zero points are in the key. */
+static bool is(const struct slp_qdnn *m, const struct slp_qdnn_key *key, const struct slp_dnn_quant *quant)
+{
+	return m->product && m->quant.n == quant->n && !memcmp(&m->key, key, sizeof *key) &&
+	       (!quant->n || !memcmp(m->quant.scales, quant->scales, scale_bytes(quant)));
+}
+
+static bool copy_quant(struct slp_dnn_quant *to, const struct slp_dnn_quant *from)
+{
+	*to = *from;
+	to->scales = slp_try_calloc((size_t)from->n + 1, sizeof *to->scales);
+	if (to->scales && from->n) memcpy(to->scales, from->scales, scale_bytes(from));
+	return to->scales != NULL;
+}
+
+struct slp_qdnn *slp_qdnn_find(const struct slp_qdnn_key *key, const struct slp_dnn_quant *quant,
                                slp_qdnn_describe *describe)
 {
 	struct cache *cache = cache_of_thread();
 	struct slp_qdnn *set = cache ? cache->made[set_of(key)] : NULL, *oldest = set;
 	for (int i = 0; set && i < WAYS; i++) {
-		if (is(&set[i], key, scales, n)) return set[i].used = ++cache->clock, &set[i];
+		if (is(&set[i], key, quant)) return set[i].used = ++cache->clock, &set[i];
 		if (set[i].used < oldest->used) oldest = &set[i];
 	}
 	if (!set) return NULL;
 	unmake(oldest);
 	oldest->key = *key;
-	oldest->nscales = n;
-	oldest->scales = slp_try_calloc((size_t)n + 1, sizeof *scales);
-	if (oldest->scales && n) memcpy(oldest->scales, scales, (size_t)n * sizeof *scales);
-	if (oldest->scales && make(oldest, describe)) return oldest->used = ++cache->clock, oldest;
+	if (copy_quant(&oldest->quant, quant) && make(oldest, describe)) return oldest->used = ++cache->clock, oldest;
 	unmake(oldest);
 	return NULL;
 }
 
-size_t slp_qdnn_packed(const struct slp_qdnn_key *key, const float *scales, int64_t n, slp_qdnn_describe *describe)
+size_t slp_qdnn_packed(const struct slp_qdnn_key *key, const struct slp_dnn_quant *quant, slp_qdnn_describe *describe)
 {
 	dnnl_primitive_desc_t pd = NULL;
 	slp_dnn_md plain;
 	memset(&plain, 0, sizeof plain);
-	if (!cache_of_thread() || !describe(key, scales, n, engine, &pd, &plain)) return 0;
+	if (!cache_of_thread() || !describe(key, quant, engine, &pd, &plain)) return 0;
 	size_t bytes = dnnl_memory_desc_get_size(description(pd, SLP_QDNN_W));
 	slp_dnn_md_free(&plain);
 	dnnl_primitive_desc_destroy(pd);
@@ -181,8 +194,9 @@ bool slp_qdnn_run(struct slp_qdnn *m, const void *x, const void *w, const void *
 	static const int names[SLP_QDNN_MEMORIES] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_BIAS, DNNL_ARG_DST,
 	                                             DNNL_ARG_SCRATCHPAD};
 	const void *data[SLP_QDNN_MEMORIES] = {x, w, b, y, scratch};
-	dnnl_exec_arg_t args[SLP_QDNN_MEMORIES];
-	int n = 0;
+	dnnl_exec_arg_t args[SLP_QDNN_MEMORIES + SLP_DNN_QUANT_OPERANDS];
+	int n = m->noperands;
+	memcpy(args, m->operands, sizeof m->operands);
 	for (int i = 0; i < SLP_QDNN_MEMORIES; i++) {
 		if (!m->memory[i]) continue;
 		if (dnnl_memory_set_data_handle(m->memory[i], (void *)(uintptr_t)data[i]) != dnnl_success) return false;

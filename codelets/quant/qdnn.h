@@ -17,23 +17,24 @@ struct slp_qdnn_key {
 /* A product: its code, its operands, and the reorder of weights from the plain order. */
 struct slp_qdnn {
 	struct slp_qdnn_key key;
-	float *scales; /* that are part of the code */
-	int64_t nscales;
+	struct slp_dnn_quant quant; /* its own copy of the scales */
 	uint64_t used;
 	dnnl_primitive_t product, reorder;
 	dnnl_memory_t memory[SLP_QDNN_MEMORIES], plain;
+	dnnl_exec_arg_t operands[SLP_DNN_QUANT_OPERANDS];
+	int noperands;
 	size_t weight_bytes, scratch_bytes;
 };
 
 /* Describes a product; false: oneDNN has no fast one. */
-typedef bool slp_qdnn_describe(const struct slp_qdnn_key *key, const float *scales, int64_t n, dnnl_engine_t engine,
+typedef bool slp_qdnn_describe(const struct slp_qdnn_key *key, const struct slp_dnn_quant *quant, dnnl_engine_t engine,
                                dnnl_primitive_desc_t *pd, slp_dnn_md *plain_weights);
 
 /* The product of these sizes and scales, made now if necessary; NULL: there is none. */
-struct slp_qdnn *slp_qdnn_find(const struct slp_qdnn_key *key, const float *scales, int64_t n,
+struct slp_qdnn *slp_qdnn_find(const struct slp_qdnn_key *key, const struct slp_dnn_quant *quant,
                                slp_qdnn_describe *describe);
 /* Bytes of the weights as it takes them; 0: there is none. */
-size_t slp_qdnn_packed(const struct slp_qdnn_key *key, const float *scales, int64_t n, slp_qdnn_describe *describe);
+size_t slp_qdnn_packed(const struct slp_qdnn_key *key, const struct slp_dnn_quant *quant, slp_qdnn_describe *describe);
 /* Weights, int8 in the plain order, as the product takes them. */
 bool slp_qdnn_pack(struct slp_qdnn *m, void *plain, void *packed);
 /* b and scratch may be NULL where there is none. */

@@ -191,7 +191,7 @@ struct product {
 };
 
 #ifdef HAVE_ONEDNN
-static bool describe(const struct slp_qdnn_key *key, const float *scales, int64_t n, dnnl_engine_t engine,
+static bool describe(const struct slp_qdnn_key *key, const struct slp_dnn_quant *quant, dnnl_engine_t engine,
                      dnnl_primitive_desc_t *pd, slp_dnn_md *plain)
 {
 	const int64_t *v = key->v; /* 2, batch, m, k, n, transposed, packed, threads */
@@ -200,8 +200,7 @@ static bool describe(const struct slp_qdnn_key *key, const float *scales, int64_
 	dnnl_format_tag_t order = from ? dnnl_ab : dnnl_abc, turned = from ? dnnl_ba : dnnl_acb;
 	dnnl_format_tag_t plain_b = v[5] ? turned : order;
 	slp_dnn_md x, w, y;
-	(void)scales;
-	(void)n;
+	(void)quant;
 	bool ok = slp_dnn_md_make(&x, axes, a + from, dnnl_u8, order) &&
 	          slp_dnn_md_make(&w, axes, b + from, dnnl_s8, v[6] ? dnnl_format_tag_any : plain_b) &&
 	          slp_dnn_md_make(plain, axes, b + from, dnnl_s8, plain_b) &&
@@ -226,7 +225,7 @@ static struct slp_qdnn_key key_of(const struct sizes *z, bool transposed, bool p
 static bool by_library(const struct product *p)
 {
 	struct slp_qdnn_key key = key_of(&p->z, p->attrs->b_transposed, p->attrs->packed > 0, p->kernel->threads);
-	struct slp_qdnn *m = slp_qdnn_find(&key, NULL, 0, describe);
+	struct slp_qdnn *m = slp_qdnn_find(&key, &(struct slp_dnn_quant){0}, describe);
 	char *work = m ? slp_workspace(SLP_WORK_PART, m->scratch_bytes + 64) : NULL;
 	return work && slp_qdnn_run(m, p->a, p->b, NULL, p->sums, work);
 }
@@ -235,13 +234,13 @@ static bool by_library(const struct product *p)
 static size_t packed_bytes(const struct sizes *z, bool transposed, int threads)
 {
 	struct slp_qdnn_key key = key_of(z, transposed, true, threads);
-	return (slp_qdnn_packed(&key, NULL, 0, describe) + 63) & ~(size_t)63;
+	return (slp_qdnn_packed(&key, &(struct slp_dnn_quant){0}, describe) + 63) & ~(size_t)63;
 }
 
 static bool pack(const struct sizes *z, bool transposed, int threads, void *plain, void *packed)
 {
 	struct slp_qdnn_key key = key_of(z, transposed, true, threads);
-	struct slp_qdnn *m = slp_qdnn_find(&key, NULL, 0, describe);
+	struct slp_qdnn *m = slp_qdnn_find(&key, &(struct slp_dnn_quant){0}, describe);
 	return m && slp_qdnn_pack(m, plain, packed);
 }
 #else
