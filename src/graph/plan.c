@@ -196,26 +196,37 @@ static void become(sl_plan *p, sl_plan *q)
 	free(q);
 }
 
+/* The plan that should run faster; the other one is gone. */
+static sl_plan *faster(sl_plan *a, sl_plan *b)
+{
+	bool first = a && (!b || a->info.run_seconds <= b->info.run_seconds);
+	sl_plan_free(first ? b : a);
+	return first ? a : b;
+}
+
 /* Under a limit of memory, several shares of copies and second computations are tried: the plan counts that should run
- * fastest. */
+ * fastest.  If none fits, the error is that of copies alone. */
 static enum sl_status arrange_limited(sl_plan *p, const char *at, const char *what, const struct sl_compile_opts *opts)
 {
 	static const double ratios[] = {0.25, 0.5, 1};
+	struct slp_pending before, error;
+	slp_error_set_aside(&before);
 	sl_plan *best = arranged(p, at, what, opts, 0);
-	for (size_t i = 0;
-	     best && best->info.run_seconds > best->info.busy_seconds && i < sizeof ratios / sizeof *ratios; i++) {
-		sl_plan *q = arranged(p, at, what, opts, ratios[i]);
-		if (!q && sl_error() != SL_OK) return sl_plan_free(best), sl_error();
-		if (q && q->info.run_seconds < best->info.run_seconds) {
-			sl_plan_free(best);
-			best = q;
-		} else {
-			sl_plan_free(q);
-		}
+	slp_error_set_aside(&error);
+	for (size_t i = 0; i < sizeof ratios / sizeof *ratios; i++) {
+		if (best && best->info.run_seconds <= best->info.busy_seconds) break;
+		best = faster(best, arranged(p, at, what, opts, ratios[i]));
+		sl_error_clear();
 	}
-	if (!best) return sl_error();
-	become(p, best);
-	return slp_plan_offload_commit(p, at);
+	enum sl_status s = error.status;
+	if (best) {
+		become(p, best);
+		s = slp_plan_offload_commit(p, at);
+	} else {
+		slp_error_rejoin(&error);
+	}
+	slp_error_rejoin(&before);
+	return s;
 }
 
 static enum sl_status compile(sl_plan *p, const char *at, const char *what, const struct sl_compile_opts *opts)
