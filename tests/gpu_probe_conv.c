@@ -238,12 +238,12 @@ static double run_layout(struct slp_conv_graph *f, cudaStream_t s, float *y)
 	float *x = random_values(c->n * c->ic * c->ih * c->iw, 1), *w = random_values(c->oc * c->ic * c->kh * c->kw, 2);
 	float *b = random_values(c->oc, 3);
 	size_t bytes = (size_t)(c->n * c->oc * c->oh * c->ow) * element(f);
-	struct slp_conv_graph_at at = {on_device(x, c->n, c->ic, c->ih * c->iw, f),
-	                               on_device(w, c->oc, c->ic, c->kh * c->kw, f),
-	                               on_device(b, 1, c->oc, 1, f),
-	                               device_memory(bytes),
-	                               device_memory(f->limit),
-	                               s};
+	struct slp_conv_graph_at at = {.x = on_device(x, c->n, c->ic, c->ih * c->iw, f),
+	                               .w = on_device(w, c->oc, c->ic, c->kh * c->kw, f),
+	                               .b = on_device(b, 1, c->oc, 1, f),
+	                               .y = device_memory(bytes),
+	                               .work = device_memory(f->limit),
+	                               .stream = s};
 	double time = time_of(f, &at);
 	from_device(at.y, y, f);
 	const void *const device[] = {at.x, at.w, at.b, at.y, at.work};
