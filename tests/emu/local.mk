@@ -130,7 +130,7 @@ tests_emu_libnccl_la_SOURCES = tests/emu/nccl.c
 # long.  Warnings about deprecated functions of cuDNN are for nvcc to give.
 
 if HAVE_CUDA
-emu_sources = src/runtime/device/gpu.c
+emu_sources = src/runtime/device/compiled.c src/runtime/device/gpu.c
 else
 emu_sources := $(shell cd $(srcdir) && grep -lE 'HAVE_CUDA|SLP_EMULATE|SLP_CUDA|SLP_[A-Z0-9_]*ROW|cuda_graph\.h' \
 	$(filter %.c,$(libcore_la_SOURCES) $(libcodelets_la_SOURCES)))
