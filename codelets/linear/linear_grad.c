@@ -351,7 +351,6 @@ const struct sl_op slp_op_linear_grad = {
         .nout = 3,
         .attr_table = grad_attr_table,
         .rows = SLP_ROWS(SLP_ROW(SLP_FLOATS, cpu, slp_cuda_linear_grad), SLP_BF16_ROW(slp_linear_grad_bf16),
-                         SLP_HALF_ROWS(slp_cuda_linear_grad),
                          SLP_ROW(SLP_DTYPE(SL_BFLOAT16) | SLP_F32, NULL, slp_cuda_linear_grad),
                          SLP_ROW(SLP_DTYPE(SL_FLOAT16) | SLP_F32, NULL, slp_cuda_linear_grad)),
         COMMON,
