@@ -135,6 +135,8 @@ size_t slp_gpu_workspace(void);
 bool slp_conv_prefers_n16(const struct slp_infer *call);
 /* Whether convolutions in bfloat16 take images in the layout NC16 on this machine. */
 bool slp_conv_takes_nc16(void);
+/* Whether this processor has instructions for bfloat16; if not, says so once on standard error. */
+bool slp_bf16_available(void);
 /* Whether the processor has the instructions that convolutions in N16 need. */
 bool slp_conv_has_n16(void);
 

@@ -21,12 +21,14 @@ static bool is_half(enum sl_dtype d)
 }
 
 /* Operations that take float32 beside a half type. */
-static bool takes_float32_beside(const char *op, int i)
+static bool takes_float32_beside(const struct slp_case *c, int i)
 {
 	static const char *const names[] = {"batch_norm", "layer_norm", "recurrent"};
 	for (size_t n = 0; n < sizeof names / sizeof *names; n++)
-		if (!strncmp(op, names[n], strlen(names[n]))) return true;
-	return !strcmp(op, "attention_grad") && i == 5; /* statistics of the forward pass */
+		if (!strncmp(c->op, names[n], strlen(names[n]))) return true;
+	/* Statistics of the forward pass: (batch, heads, positions) of attention_heads. */
+	return (!strcmp(c->op, "attention_grad") && i == 5) ||
+	       (!strcmp(c->op, "attention_heads_grad") && c->in[i].shape.ndim == 3);
 }
 
 /* int8 stands for the other narrow integers, which are for make check-long. */
@@ -38,7 +40,7 @@ static bool tried(int dtype)
 /* Whether the case's call may have type b for input i, the others having a. */
 static bool may_mix(const struct slp_case *c, int i, enum sl_dtype a, enum sl_dtype b)
 {
-	return takes_float32_beside(c->op, i) && is_any(a, b, is_half) && slp_promoted(a) == slp_promoted(b) &&
+	return takes_float32_beside(c, i) && is_any(a, b, is_half) && slp_promoted(a) == slp_promoted(b) &&
 	       !(is_half(a) && is_half(b));
 }
 

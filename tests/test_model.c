@@ -284,7 +284,7 @@ static const struct {
         {NODES(VAR("data"), NODE("Activation", "a", "\"act_type\": \"step\"", "[0, 0]")), "\"step\"", SL_EUNSUPPORTED},
         {NODES(VAR("data"), NODE("_plus_scalar", "a", "\"scalar\": \"one\"", "[0, 0]")), "\"one\"", SL_EFORMAT},
         {NODES(VAR("data"), NODE("softmax", "a", "\"axis\": \"77\"", "[0, 0]")), "axis 77", SL_EFORMAT},
-        {NODES(VAR("data"), NODE("Cast", "a", "\"dtype\": \"uint16\"", "[0, 0]")), "uint16", SL_EUNSUPPORTED},
+        {NODES(VAR("data"), NODE("Cast", "a", "\"dtype\": \"complex64\"", "[0, 0]")), "complex64", SL_EUNSUPPORTED},
         {NODES("{\"op\": \"null\", \"op\": \"null\"}"), "duplicate", SL_EFORMAT},
         {"{\"nodes\": [" VAR("data") ", " VAR("b") "], \"heads\": [[0, 0], [1, 0]]}", "2 results", SL_EUNSUPPORTED},
 };

@@ -4,9 +4,7 @@
 #define SLP_BF16_H
 
 #include "op.h"
-
-/* Whether this processor has these instructions; if not, says so once on standard error. */
-bool slp_bf16_available(void);
+#include "op_inner.h" /* slp_bf16_available */
 
 /* A row for bfloat16 alone: without those instructions the engine computes in float32. */
 #define SLP_BF16_ROW(cpu) SLP_CPU_ROW(SLP_DTYPE(SL_BFLOAT16), cpu, slp_bf16_available)

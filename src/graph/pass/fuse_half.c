@@ -71,7 +71,8 @@ static bool parameter_of(const sl_graph *g, const struct slp_users *users, int n
 	return slp_is_half(cast->types[0].dtype) && slp_users_stays(users, *v, half.node, node);
 }
 
-/* Convolutions in N16 compute in float32 from rounded operands, as single calls do. */
+/* Convolutions in N16 compute in float32 from rounded operands, as single calls do; so do all on CPUs without instructions
+ * for bfloat16, which would not round float32 parameters. */
 static enum sl_status take_parameters(sl_graph *g, const struct slp_users *users, bool cpu)
 {
 	enum sl_status s = SL_OK;
@@ -96,7 +97,7 @@ enum sl_status slp_fuse_half(sl_graph *g)
 	bool cpu = slp_layout_on_cpu(g);
 	if (!slp_users_find(&users, g)) return slp_pass_no_memory("fuse");
 	enum sl_status s = cpu ? widen(g, &users) : SL_OK;
-	if (s == SL_OK) s = take_parameters(g, &users, cpu);
+	if (s == SL_OK && (!cpu || slp_bf16_available())) s = take_parameters(g, &users, cpu);
 	slp_users_free(&users);
 	if (s != SL_OK) return s;
 	if (!slp_walk_begin(&w, g)) return SL_ENOMEM;
