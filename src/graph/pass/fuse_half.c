@@ -82,7 +82,7 @@ static enum sl_status take_parameters(sl_graph *g, const struct slp_users *users
 		bool conv = slp_node_is(n, &slp_op_conv2d) || slp_node_is(n, &slp_op_conv2d_grad_data);
 		for (int j = 1; j < n->nin && j < 3 && conv; j++) conv = parameter_of(g, users, i, j, &v[j]);
 		if (!conv || !slp_is_half(n->types[0].dtype)) continue;
-		if (cpu ? slp_layout_prefers_n16(g, n) : !slp_layout_nhwc(g, n)) continue;
+		if (cpu ? slp_layout_prefers_n16(g, n) || !slp_bf16_available() : !slp_layout_nhwc(g, n)) continue;
 		for (int j = 1; j < n->nin; j++) n->in[j] = v[j];
 		set_wide(n);
 		s = slp_node_infer(g, i);
@@ -97,7 +97,7 @@ enum sl_status slp_fuse_half(sl_graph *g)
 	bool cpu = slp_layout_on_cpu(g);
 	if (!slp_users_find(&users, g)) return slp_pass_no_memory("fuse");
 	enum sl_status s = cpu ? widen(g, &users) : SL_OK;
-	if (s == SL_OK && (!cpu || slp_bf16_available())) s = take_parameters(g, &users, cpu);
+	if (s == SL_OK) s = take_parameters(g, &users, cpu);
 	slp_users_free(&users);
 	if (s != SL_OK) return s;
 	if (!slp_walk_begin(&w, g)) return SL_ENOMEM;
