@@ -11,6 +11,14 @@
 
 static struct slp_buffer *placed; /* by `next` */
 
+static void unlist(struct slp_buffer *b)
+{
+	*(b->place.before ? &b->place.before->place.next : &placed) = b->place.next;
+	if (b->place.next) b->place.next->place.before = b->place.before;
+	b->place.memory = 0;
+	b->place.dead = false;
+}
+
 #if SLP_STARPU_1_4
 
 /* Whether StarPU has memory for it on the node, and a valid value there. */
@@ -35,14 +43,6 @@ static void evict(struct slp_buffer *b, unsigned node)
 		if ((valid && b->place.dead) || starpu_data_evict_from_node(b->handle, node))
 			starpu_sleep(1e-6f * pause);
 	}
-}
-
-static void unlist(struct slp_buffer *b)
-{
-	*(b->place.before ? &b->place.before->place.next : &placed) = b->place.next;
-	if (b->place.next) b->place.next->place.before = b->place.before;
-	b->place.memory = 0;
-	b->place.dead = false;
 }
 
 void slp_place_leave(struct slp_buffer *b)
