@@ -93,8 +93,8 @@ static double cone_seconds(struct recompute *r, int node, int place, size_t byte
 
 static int add(struct recompute *r, int node, const struct slp_value *in, int place)
 {
-	const struct slp_gnode *n = &r->g->nodes[node];
-	int again = slp_graph_add_op(r->g, n->at, n->name, n->op, n->attrs.bytes, n->nin, in);
+	const struct slp_gnode n = r->g->nodes[node]; /* the list may move */
+	int again = slp_graph_add_op(r->g, n.at, n.name, n.op, n.attrs.bytes, n.nin, in);
 	if (again < 0) return r->status = slp_pass_no_memory("recompute"), -1;
 	slp_graph_before(r->g, again, place);
 	r->g->nodes[again].backward = true;
