@@ -15,7 +15,7 @@ struct slp_compiled_header {
 	const char *name, *text;
 };
 
-/* Whether kernels are compiled: the value of SL_GPU_COMPILE at sl_init. */
+/* Whether kernels are compiled: SL_GPU_COMPILE at sl_init says so, and NVRTC is there. */
 bool slp_compiled_wanted(void);
 void slp_compiled_start(bool wish);
 

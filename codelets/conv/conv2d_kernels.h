@@ -181,7 +181,8 @@ enum sl_status slp_conv2d_bf16(const struct slp_kernel *k); /* conv2d_bf16.c */
 /* Each returns SL_EUNSUPPORTED, without a message, if it does not support the call. */
 enum sl_status slp_conv_batch(const struct slp_kernel *k, const struct slp_conv_args *a);  /* conv2d_batch.c */
 enum sl_status slp_conv_onednn(const struct slp_kernel *k, const struct slp_conv_args *a); /* conv2d_onednn.c */
-/* oneDNN alone; gradients of weights, and what it computes as products of matrices, depend on the number of threads. */
+/* oneDNN alone; gradients of weights, and convolutions that it computes as products of matrices, depend on the number of
+ * threads. */
 enum sl_status slp_conv_onednn_alone(const struct slp_kernel *k, const struct slp_conv_args *a);
 enum sl_status slp_conv_fixed_weights(const struct slp_kernel *k, const struct slp_conv_args *a); /* conv2d_fixed.c */
 enum sl_status slp_conv_fixed_images(const struct slp_kernel *k,

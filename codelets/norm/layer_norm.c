@@ -60,7 +60,7 @@ static enum sl_status infer_forward(struct slp_infer *c)
 	return SL_OK;
 }
 
-/* The gradient of rows of float32 may be in a half type, as autocast makes it: dy, and what is added to dx. */
+/* The gradient of rows of float32 may be in a half type, as autocast makes it: dy, and the term added to dx. */
 static enum sl_status infer_grad(struct slp_infer *c)
 {
 	struct slp_type in[6];
@@ -73,7 +73,7 @@ static enum sl_status infer_grad(struct slp_infer *c)
 	enum sl_status status = slp_layer_norm_check(&all, x, 2, 3);
 	if (status) return status;
 	if (c->nin > 5 && !sl_shape_equal(c->in[5].shape, x->shape))
-		return slp_reject(c, SL_ESHAPE, "what is added to dx must have the shape of x");
+		return slp_reject(c, SL_ESHAPE, "the term added to dx must have the shape of x");
 	if (!sl_shape_equal(c->in[0].shape, x->shape)) return slp_reject(c, SL_ESHAPE, "dy must have the shape of x");
 	for (int i = 3; i < 5; i++)
 		if (!sl_shape_equal(c->in[i].shape, without_last(x->shape)))
@@ -128,7 +128,7 @@ enum sl_status slp_layer_norm_ref(const struct slp_kernel *k)
 }
 
 /* With h = (x - mean) invstd and d = dy gamma:  dgamma = Σ dy h and dbeta = Σ dy over the rows;
- * dx = invstd (d - mean(d) - h mean(d h)), means over the row, plus what is added. */
+ * dx = invstd (d - mean(d) - h mean(d h)), means over the row, plus the term to add. */
 static void ref_grad_row(const struct slp_kernel *k, int64_t r, int64_t n)
 {
 	double mean = slp_get(&k->in[3], r), invstd = slp_get(&k->in[4], r), sum = 0, product = 0;

@@ -201,21 +201,29 @@ static size_t find_room(struct slp_plan_offload *o, int gpu, size_t limit, size_
 	return limit > other ? limit - other : 0;
 }
 
-/* The choice, with addresses.  If gaps between values waste memory, so much less is left for values. */
+/* The choice, with addresses.  If gaps between values waste memory, so much less is left for values.  False: *unit needs
+ * *need bytes; or *unit is -1, and the values need them in one piece, or there is no memory if *need is 0. */
 static bool choose(struct slp_plan_offload *o, int *unit, size_t *need)
 {
 	enum { TRIES = 40, LEAST = 64 };
-	size_t room = o->problem.room;
+	size_t room = o->problem.room, height = 0;
 	for (int i = 0; i < TRIES; i++) {
 		slp_offload_clear(&o->plan);
-		if (!slp_offload_choose(&o->problem, &o->plan, unit, need)) return false;
+		*unit = -1;
+		*need = 0;
+		if (!slp_offload_choose(&o->problem, &o->plan, unit, need)) {
+			if (!height || *unit < 0) return false;
+			break;
+		}
 		if (!slp_offload_when(&o->problem, &o->plan)) return false;
-		if (o->plan.height <= room) return true;
-		size_t less = (o->plan.height - room) / 2, least = o->problem.room / LEAST;
+		height = o->plan.height;
+		if (height <= room) return true;
+		size_t less = (height - room) / 2, least = o->problem.room / LEAST;
 		o->problem.room -= less > least && less < o->problem.room ? less : least;
 	}
-	*unit = 0;
-	*need = o->plan.height;
+	o->problem.room = room;
+	*unit = -1;
+	*need = height;
 	return false;
 }
 
@@ -248,6 +256,17 @@ static enum sl_status too_small(const sl_plan *p, const char *at, size_t limit, 
 	        "which %.1f MiB are left for values: make batches smaller",
 	        n->op->name, n->at ? n->at : "?", (double)(need + scratch) / 1048576, (double)scratch / 1048576,
 	        (double)limit / 1048576, (double)p->offload->problem.room / 1048576);
+	return SL_ENOMEM;
+}
+
+static enum sl_status no_place(const sl_plan *p, const char *at, size_t limit, size_t need, size_t scratch)
+{
+	slp_call_fail(at, "sl_compile", SL_ENOMEM,
+	              "values need %.1f MiB in one piece, operations %.1f MiB to work in, and the limit of memory is "
+	              "%.1f MiB, "
+	              "of which %.1f MiB are left for values: make batches smaller",
+	              (double)need / 1048576, (double)scratch / 1048576, (double)limit / 1048576,
+	              (double)p->offload->problem.room / 1048576);
 	return SL_ENOMEM;
 }
 
@@ -294,7 +313,9 @@ enum sl_status slp_plan_offload(sl_plan *p, const char *at, size_t limit)
 	if (!make_problem(p, o)) return slp_plan_no_memory();
 	o->problem.room = find_room(o, gpu, limit, scratch);
 	if (!choose(o, &unit, &need))
-		return unit >= 0 ? too_small(p, at, limit, unit, need, scratch) : slp_plan_no_memory();
+		return unit >= 0 ? too_small(p, at, limit, unit, need, scratch)
+		       : need    ? no_place(p, at, limit, need, scratch)
+		                 : slp_plan_no_memory();
 	p->info.limit = limit;
 	p->info.copied_out = o->plan.out_bytes;
 	p->info.copied_in = o->plan.in_bytes;

@@ -8,18 +8,6 @@
 #include "config.h"
 #endif
 
-static bool wanted;
-
-bool slp_compiled_wanted(void)
-{
-	return wanted;
-}
-
-void slp_compiled_start(bool wish)
-{
-	wanted = wish;
-}
-
 #ifdef HAVE_CUDA
 #include <cuda_runtime_api.h>
 #endif
@@ -63,6 +51,7 @@ struct entry {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool wanted;
 static struct entry *bucket[BUCKETS];
 
 static uint64_t hash_of(const void *text, size_t n, uint64_t hash)
@@ -105,6 +94,19 @@ static bool load_rtc(void)
 	return all;
 }
 #endif
+
+bool slp_compiled_wanted(void)
+{
+	pthread_mutex_lock(&lock);
+	bool can = wanted && load_rtc();
+	pthread_mutex_unlock(&lock);
+	return can;
+}
+
+void slp_compiled_start(bool wish)
+{
+	wanted = wish;
+}
 
 /* The machine code of a source, malloc'd; NULL: it does not compile. */
 static char *compile(const char *source, const struct slp_compiled_header *headers, int arch, size_t *bytes)
@@ -300,6 +302,16 @@ void slp_compiled_forget(void)
 }
 
 #else
+
+bool slp_compiled_wanted(void)
+{
+	return false;
+}
+
+void slp_compiled_start(bool wish)
+{
+	(void)wish;
+}
 
 const void *slp_compiled_kernel(const char *source, const struct slp_compiled_header *headers, bool may_load)
 {
