@@ -52,7 +52,9 @@ END
 for name in dpkg-query ccache nvcc sudo; do printf '#!/bin/sh\n[ "${0##*/}" != dpkg-query ] || exit 1\n[ "${0##*/}" = ccache ] || exec "$@"\n' | stub "$tmp/bin/$name"; done
 mkdir "$tmp/dev"
 export QUICKSTART_PAUSE=1 QUICKSTART_DEV=$tmp/dev
-quickstart() { env -u CC -u CXX -u MAKEFLAGS -u MFLAGS PATH="$tmp/bin:$PATH" "$tree/quickstart" "$@"; }
+# quickstart_of TREE ARGUMENT...
+quickstart_of() { env -u CC -u CXX -u MAKEFLAGS -u MFLAGS PATH="$tmp/bin:$PATH" "$1/quickstart" "${@:2}"; }
+quickstart() { quickstart_of "$tree" "$@"; }
 
 echo "--- packages, training"
 run 0 quickstart --epochs 1
@@ -216,9 +218,9 @@ complains 'configure takes no folder whose name has'
 # configure and make read a way with spaces as several names.
 mkdir "$tmp/two words"
 cp -a "$tree" "$tmp/two words/tree"
-run 0 env PATH="$tmp/bin:$PATH" "$tmp/two words/tree/quickstart" build --no-install -- --with-starpu=/usr
+run 0 quickstart_of "$tmp/two words/tree" build --no-install -- --with-starpu=/usr
 contains "$tmp/two words/tree/build/place" '^\.\./configure$'
-run 1 env PATH="$tmp/bin:$PATH" "$tmp/two words/tree/quickstart" build --build-dir "$tmp/elsewhere"
+run 1 quickstart_of "$tmp/two words/tree" build --build-dir "$tmp/elsewhere"
 complains 'names have spaces; nothing was done'
 
 echo "--- a failure beside StarPU's build"
