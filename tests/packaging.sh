@@ -13,6 +13,18 @@ bash -n "$conda/build.sh" || fail "build.sh"
 if command -v python3 >/dev/null; then
   python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "$spack" || fail "package.py"
 fi
+# With a word in place of each call of conda's; what is linked is needed when it runs.
+if python3 -c 'import yaml' 2>/dev/null; then
+  run 0 python3 - "$conda/meta.yaml" <<'END'
+import re, sys, yaml
+recipe = yaml.safe_load(re.sub("{{.*?}}", "x", open(sys.argv[1]).read()))
+needs = recipe["requirements"]
+assert needs["run"] == needs["host"], needs
+assert all(isinstance(name, str) for names in needs.values() for name in names), needs
+END
+else
+  echo "SKIP: syntax of meta.yaml: no module yaml of Python"
+fi
 
 echo "--- machines"
 mkdir "$tmp/big"
