@@ -181,7 +181,7 @@ enum sl_status slp_starpu_start(const char *at, struct slp_settings *settings)
 	struct starpu_conf conf;
 	read_conf(&conf);
 	int gpus = expected_gpus(c);
-	settings->places = gpus && (!c->sched || !*c->sched);
+	settings->places = !c->sched || !*c->sched;
 	if (!c->sched || !*c->sched) c->sched = gpus ? "dmdas" : "lws";
 	enum sl_status s = check_policy(at, c->sched);
 	if (s == SL_OK) s = check_teams(at, c->teams, gpus);
