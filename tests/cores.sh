@@ -29,6 +29,9 @@ team 1 32-63 0 16 16
 team 2 64-95 1 16 16
 info 'HWLOC_SYNTHETIC=pack:2 numa:1 core:64 pu:2'
 team 0 0-255 0-1 128 128
+info 'HWLOC_SYNTHETIC=pack:4 numa:2 core:16 pu:2' STARPU_NCPU=16
+team 0 0-15 0 8 8
+team 15 240-255 7 8 8
 info HWLOC_SYNTHETIC=pu:8
 team 0 0-7 0 8 8
 info 'HWLOC_SYNTHETIC=pack:2 numa:1 core:128 pu:1' STARPU_NCPU=64
@@ -39,12 +42,29 @@ info "$two" OMP_NUM_THREADS=3,2
 team 0 0-127 0-1 3 64
 says '^  OMP_NUM_THREADS +3$'
 says '^  OMP_NUM_THREADS +leaves 61 of 64 cores idle$'
+info "$two" OMP_THREAD_LIMIT=3
+team 0 0-127 0-1 3 64
+says '^  OMP_THREAD_LIMIT +3$'
+says '^  OMP_THREAD_LIMIT +leaves 61 of 64 cores idle$'
 info "$two" OMP_NUM_THREADS=3 SL_TEAM_THREADS=100
 team 0 0-127 0-1 100 64
 says '^  teams +100 threads on 64 cores: they wait for each other$'
 info "$two" STARPU_WORKERS_COREID=32-35,2
 team 0 4-5,64-71 0-1 5 5
 says '^  named +5: STARPU_WORKERS_COREID$'
+info "$two" STARPU_WORKERS_COREID='40 3 41 2' STARPU_NCPU=2
+says '^  for teams +4 cores, 2 NUMA nodes$'
+says '^  left out +4 hardware threads'
+team 0 80-83 1 2 2
+team 1 4-7 0 2 2
+# What other programs have left of a node may be too little for its teams.
+info "$two" STARPU_WORKERS_COREID=0-33 STARPU_NCPU=2
+team 0 0-33 0 17 17
+team 1 34-67 0-1 17 17
+info "$two" STARPU_WORKERS_COREID=0-47 STARPU_NCPU=2
+team 1 64-95 1 16 16
+run 1 env "$two" STARPU_WORKERS_COREID=5-3 tools/sl-info
+complains 'STARPU_WORKERS_COREID=5-3 in the environment is no list of numbers'
 info "$two" STARPU_WORKERS_CPUID='0 1 127'
 team 0 0-1,126-127 0-1 2 2
 info "$two" STARPU_RESERVE_NCPU=2
@@ -62,6 +82,10 @@ for how in true close spread; do
   info OMP_PROC_BIND=$how
   team 0 '[0-9,-]+' '[0-9-]+' "$cores" "$cores"
   says '^  masks +OpenMP binds threads .OMP_PROC_BIND.'
+  if [ "$cores" -gt 1 ]; then
+    info OMP_PROC_BIND=$how OMP_PLACES=cores STARPU_NCPU=2
+    team 1 '[0-9,-]+' '[0-9-]+' $(((cores + 1) / 2)) $(((cores + 1) / 2))
+  fi
 done
 info STARPU_RESERVE_NCPU=1 STARPU_MAIN_THREAD_BIND=1
 if [ "$cores" -gt 1 ] && command -v taskset >/dev/null; then

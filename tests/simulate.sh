@@ -101,6 +101,7 @@ as_fast h100x2 1 lenet 1,2
 as_fast h100x2 1 resnet18 2
 as_fast pcie2 1 gpt 2
 as_fast laptop 4 resnet18 4
+as_fast xeon2x32 2 gpt 2
 run 1 "$srcdir/dev/auto-goals" --simulation . --machines h100 --networks lenet --shards 1 --at-most 0.5
 says 'not met'
 

@@ -10,6 +10,7 @@
 #include "blocks.h"
 #include "nn/nn.h"
 #include "runtime/task/segment.h"
+#include "train/step.h"
 #include "train/train.h"
 
 enum { MOST = 4 };
@@ -293,6 +294,58 @@ static void test_policies(void)
 		}
 }
 
+/* ---- shards on auto ---------------------------------------------------------------------------------------------- */
+
+enum { WAYS = 4, DEALT_ROUNDS = WAYS * 24 + 4 }; /* the policy's, and dealt to 4, 2 and 1 teams */
+
+/* The sum of all parameters' values after steps in shards on auto. */
+static double train_on_auto(const char *sched)
+{
+	sl_device where[MOST];
+	sl_tensor *xs[MOST], *ys[MOST], *losses[MOST], *output[MOST];
+	double sum = 0;
+	start(MOST, sched);
+	for (int i = 0; i < MOST; i++) where[i] = sl_auto();
+	sl_block *net = plain_net();
+	CHECK_OK(sl_initialize(net, .init = sl_normal_init(0.3), .devices = where, .ndevices = 1));
+	sl_trainer *trainer = sl_trainer_new(net, sl_adam(.lr = 0.01));
+	sl_step *step = sl_step_compile(net, sl_softmax_cross_entropy_at, trainer);
+	for (int round = 0; round < DEALT_ROUNDS; round++)
+		SL_SCOPE {
+			sl_seed(1 + (uint64_t)round);
+			sl_tensor *x = sl_normal(SL_SHAPE(ROWS, 1, 8, 8), 0, 1);
+			sl_tensor *y = sl_cast(sl_uniform(SL_SHAPE(ROWS), 0, 3), SL_INT32);
+			CHECK_OK(sl_split_and_load(x, where, MOST, xs));
+			CHECK_OK(sl_split_and_load(y, where, MOST, ys));
+			CHECK(sl_step_run(step, .in = xs, .targets = ys, .losses = losses, .output = output,
+			                  .shards = MOST) != NULL);
+			for (int i = 0; i < MOST; i++) {
+				CHECK(sl_tensor_device(losses[i]).kind == SL_DEVICE_AUTO);
+				CHECK(sl_tensor_device(output[i]).kind == SL_DEVICE_AUTO);
+			}
+		}
+	CHECK(sl_autotune_decided(step->deals) == !sched);
+	for (int way = 0; way < WAYS && !sched; way++) CHECK(isfinite(sl_autotune_seconds(step->deals, way)));
+	SL_SCOPE {
+		sl_param *params[16];
+		int n = sl_block_params(net, params, 16);
+		for (int i = 0; i < n; i++) sum += sl_item(sl_sum(sl_cast(sl_param_data(params[i]), SL_FLOAT64)));
+	}
+	sl_step_free(step);
+	sl_trainer_free(trainer);
+	sl_block_free(net);
+	slp_end_well();
+	return sum;
+}
+
+/* Without a policy's name they are dealt to teams, in several ways until the fastest is known: with the same bits. */
+static void test_auto(void)
+{
+	double dealt = train_on_auto(NULL), placed = train_on_auto("lws");
+	CHECK_SAYING(dealt == placed, "%.17g where shards are dealt, %.17g where the policy places them", dealt,
+	             placed);
+}
+
 /* ---- owners ------------------------------------------------------------------------------------------------------ */
 
 static const char *const paths[] = {"0.weight", "0.bias", "1.weight", "1.bias", "2.weight", "2.bias"};
@@ -426,15 +479,11 @@ int main(int argc, char **argv)
 {
 	static const struct slp_test shards[] = {
 	        {"equal", test_equal}, {"uneven", test_uneven}, {"place", test_place}, {NULL, NULL}};
-	static const struct slp_test training[] = {{"sum", test_sum},
-	                                           {"curves", test_curves},
-	                                           {"norm", test_norm},
-	                                           {"buckets", test_buckets},
-	                                           {"policies", test_policies},
-	                                           {"owners", test_owners},
-	                                           {"statistics", test_statistics},
-	                                           {"mistakes", test_mistakes},
-	                                           {NULL, NULL}};
+	static const struct slp_test training[] = {{"sum", test_sum},           {"curves", test_curves},
+	                                           {"norm", test_norm},         {"buckets", test_buckets},
+	                                           {"policies", test_policies}, {"auto", test_auto},
+	                                           {"owners", test_owners},     {"statistics", test_statistics},
+	                                           {"mistakes", test_mistakes}, {NULL, NULL}};
 	static const struct slp_suite suites[] = {
 	        {.name = "shards", .tests = shards}, {.name = "training", .tests = training}, {0}};
 	return slp_test_main(argc, argv, suites);

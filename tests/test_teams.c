@@ -366,7 +366,8 @@ static void test_named(void)
 		int cores;
 	} cases[] = {{"STARPU_WORKERS_COREID", "0", 1},   {"STARPU_WORKERS_COREID", "1", 1},
 	             {"STARPU_WORKERS_COREID", "1 0", 2}, {"STARPU_WORKERS_COREID", "0-1", 2},
-	             {"STARPU_WORKERS_CPUID", "0,0", 1},  {"STARPU_WORKERS_COREID", "nonsense", 0}};
+	             {"STARPU_WORKERS_CPUID", "0,0", 1},  {"STARPU_WORKERS_COREID", "nonsense", 0},
+	             {"STARPU_WORKERS_COREID", "", 0}};
 	int cores = slp_team_cores_total();
 	for (size_t i = 0; i < sizeof cases / sizeof *cases && cores > 1; i++) {
 		setenv(cases[i].name, cases[i].value, 1);
@@ -435,6 +436,15 @@ static void test_quotas(void)
 	CHECK_SAYING(slp_team_threads(0) == 1 && slp_team_cores(0) == slp_team_cores_total(), "%d threads",
 	             slp_team_threads(0));
 	sl_shutdown();
+	put("/sys/fs/cgroup/a/b/cpu.max", "30000 100000\n"); /* less than a CPU is a thread all the same */
+	check_quota(0.3);
+	CHECK(slp_team_threads(0) == 1);
+	static const char *const none[] = {"",           "\n",       "max\n",      "nonsense\n", "-1 100000\n",
+	                                   "0 100000\n", "100000\n", "100000 0\n", "100000 x\n"};
+	for (size_t i = 0; i < sizeof none / sizeof *none; i++) { /* of the outer group */
+		put("/sys/fs/cgroup/a/b/cpu.max", none[i]);
+		check_quota(2.5);
+	}
 	put("/proc/self/cgroup", "0::/not/seen/from/here\n");
 	check_quota(0);
 	put("/sys/fs/cgroup/cpu.max", "700000 100000\n");
@@ -447,6 +457,14 @@ static void test_quotas(void)
 	put("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "400000\n");
 	put("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
 	check_quota(4);
+	put("/sys/fs/cgroup/cpu/job/cpu.cfs_quota_us", "150000\n");
+	check_quota(1.5);
+	put("/sys/fs/cgroup/cpu/job/cpu.cfs_period_us", "");
+	check_quota(4);
+	put("/proc/self/cgroup", "");
+	check_quota(0);
+	put("/proc/self/cgroup", "nonsense\n::\n7:\n0::\n");
+	check_quota(7);
 	slp_system_root = "";
 	slp_cores_choose();
 }

@@ -4,6 +4,7 @@
 
 #include "hybrid/trace.h"
 #include "op.h"
+#include "runtime/device/auto.h"
 #include "runtime/fault.h"
 #include "starling/nn.h"
 
@@ -14,12 +15,12 @@ static bool wanted(const sl_tensor *t)
 	return slp_mode.recorder && slp_mode.recorder->wants(t);
 }
 
-/* The device of the inputs: the first that is not auto. */
+/* The device of the program: that of the first input that is not on auto. */
 static sl_device device_of(int nin, sl_tensor *const *in)
 {
 	for (int i = 0; i < nin; i++)
 		if (in[i]->device.kind != SL_DEVICE_AUTO) return in[i]->device;
-	return sl_auto();
+	return slp_auto_program(sl_auto());
 }
 
 struct slp_signature *slp_signature_new(int nin, sl_tensor *const *in)

@@ -40,6 +40,7 @@ static enum sl_status check_policy(const char *at, const char *name)
 {
 	char known[512] = " " SLP_FUZZ_POLICY;
 	size_t n = strlen(known);
+	int modular = 0; /* many, and rarely useful */
 	if (!strcmp(name, SLP_FUZZ_POLICY)) return SL_OK;
 	for (struct starpu_sched_policy **p = starpu_sched_get_predefined_policies(); *p; p++) {
 		bool waits = (*p)->do_schedule !=
@@ -51,12 +52,15 @@ static enum sl_status check_policy(const char *at, const char *name)
 			return SL_EUNSUPPORTED;
 		}
 		if (!strcmp((*p)->policy_name, name)) return SL_OK;
-		if (waits) continue;
-		if (!strncmp((*p)->policy_name, "modular-", 8)) continue; /* many, and rarely useful */
+		bool is_modular = !strncmp((*p)->policy_name, "modular-", 8);
+		modular += is_modular;
+		if (waits || is_modular) continue;
 		if (n < sizeof known) n += (size_t)snprintf(known + n, sizeof known - n, " %s", (*p)->policy_name);
 	}
 	if (getenv("STARPU_SCHED_LIB")) return SL_OK; /* it may come from there */
-	slp_call_fail(at, "sl_init", SL_EINVAL, "StarPU has no scheduling policy \"%s\"; there are%s", name, known);
+	slp_call_fail(at, "sl_init", SL_EINVAL,
+	              "StarPU has no scheduling policy \"%s\"; there are%s, and %d whose names begin with modular-",
+	              name, known, modular);
 	return SL_EINVAL;
 }
 
@@ -181,7 +185,7 @@ enum sl_status slp_starpu_start(const char *at, struct slp_settings *settings)
 	struct starpu_conf conf;
 	read_conf(&conf);
 	int gpus = expected_gpus(c);
-	settings->places = gpus && (!c->sched || !*c->sched);
+	settings->places = !c->sched || !*c->sched;
 	if (!c->sched || !*c->sched) c->sched = gpus ? "dmdas" : "lws";
 	enum sl_status s = check_policy(at, c->sched);
 	if (s == SL_OK) s = check_teams(at, c->teams, gpus);

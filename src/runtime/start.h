@@ -13,7 +13,7 @@ struct slp_settings {
 	int autotune;
 	bool compile;        /* kernels at run time */
 	bool grows;          /* SL_RUNAHEAD_BYTES is not set */
-	bool places;         /* no policy is named, and there are GPUs: tasks on `auto` are placed (device/auto.h) */
+	bool places;         /* no policy is named: tasks on `auto`, or shards of steps, are placed (device/auto.h) */
 	long long fuzz_seed; /* -1: of the clock */
 };
 

@@ -20,10 +20,10 @@ struct share {
 	double bytes;
 };
 
-/* Whether the step that the thread runs deals its shards to GPUs (device/auto.h), for which parameters are on `auto`. */
+/* Whether the step that the thread runs deals its shards (device/auto.h), for which parameters are on `auto`. */
 static bool is_dealt(const sl_param *p)
 {
-	if (!slp_auto_deal.gpus || !p->data) return false;
+	if (!slp_auto_deal.devices || !p->data) return false;
 	for (int i = 0; i < p->ndevices; i++)
 		if (p->devices[i].kind != SL_DEVICE_AUTO) return false;
 	return p->ndevices || p->data->device.kind == SL_DEVICE_AUTO;
@@ -32,12 +32,12 @@ static bool is_dealt(const sl_param *p)
 /* The devices that use a parameter. */
 static int count_of(const sl_param *p)
 {
-	return is_dealt(p) ? slp_auto_deal.gpus : p->ndevices;
+	return is_dealt(p) ? slp_auto_deal.devices : p->ndevices;
 }
 
 static sl_device device_of(const sl_param *p, int i)
 {
-	return is_dealt(p) ? sl_gpu(i) : p->devices[i];
+	return is_dealt(p) ? slp_auto_dealt(i) : p->devices[i];
 }
 
 static bool has_gpu(const sl_param *p)
@@ -241,8 +241,8 @@ sl_tensor *slp_grad_bucket_memory(sl_param *const *params, int count, int i)
 static void send_to_all(const sl_param *p, bool apart)
 {
 	sl_device dealt[SLP_MAX_GPUS];
-	int n = is_dealt(p) ? slp_auto_deal.gpus : 0;
-	for (int i = 0; i < n; i++) dealt[i] = sl_gpu(i);
+	int n = is_dealt(p) && slp_auto_gpus() ? slp_auto_deal.devices : 0; /* CPU teams share their memory */
+	for (int i = 0; i < n; i++) dealt[i] = slp_auto_dealt(i);
 	uint64_t nodes = n ? slp_device_nodes(dealt, n) : slp_device_nodes(p->devices, p->ndevices);
 	sl_device own = slp_auto_foreseen(p->data->device);
 	if (!nodes && apart) nodes = slp_device_nodes(&own, 1);

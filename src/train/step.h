@@ -27,7 +27,7 @@ struct sl_step {
 	struct sl_step_opts opts;
 	struct slp_compiled *plans; /* the newest first */
 	int count;
-	sl_autotune *deals; /* finds out to how many GPUs its shards on `auto` are dealt; NULL: not yet */
+	sl_autotune *deals; /* finds out to how many devices its shards on `auto` are dealt; NULL: not yet */
 	int dealt;          /* ways that it tries */
 	unsigned changes;   /* of the network and the trainer when they were compiled */
 	struct slp_group_memory group_memory; /* of gradients that leave the device group by group */

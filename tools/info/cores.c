@@ -36,16 +36,27 @@ static void add_masks(json_t *o, const struct slp_cores *c)
 	if (c->taken) add(o, "taken", json_sprintf("%d: workers of GPUs, STARPU_MAIN_THREAD_BIND", c->taken));
 }
 
+/* The hardware threads of the teams' cores, but for one each. */
+static int more_threads(const struct slp_cores *c)
+{
+	hwloc_bitmap_t set = hwloc_bitmap_alloc();
+	if (set) slp_cores_set(0, c->count, set);
+	int n = set ? hwloc_bitmap_weight(set) - c->count : 0;
+	hwloc_bitmap_free(set);
+	return n > 0 ? n : 0;
+}
+
 /* The settings that reduce the threads, or add some. */
 static void add_limits(json_t *o, const struct slp_cores *c)
 {
 	if (c->quota > 0) add(o, "quota", json_sprintf("%.1f CPUs: a control group", c->quota));
 	if (c->openmp_threads) add(o, "OMP_NUM_THREADS", json_integer(c->openmp_threads));
+	if (c->thread_limit) add(o, "OMP_THREAD_LIMIT", json_integer(c->thread_limit));
 	if (c->team_threads) add(o, "SL_TEAM_THREADS", json_integer(c->team_threads));
-	if (c->hardware_threads > c->machine)
+	if (!c->team_threads && more_threads(c))
 		add(o, "left out",
 		    json_sprintf("%d hardware threads: a team has a thread for each core (SL_TEAM_THREADS)",
-		                 c->hardware_threads - c->machine));
+		                 more_threads(c)));
 	add(o, "masks",
 	    json_string(c->openmp_binds ? "OpenMP binds threads (OMP_PROC_BIND): each task sets them right again"
 	                                : "a team's threads have that of the team"));
@@ -98,6 +109,7 @@ void info_cores_hints(json_t *hints)
 	if (c->openmp_binds)
 		add(hints, "OMP_PROC_BIND",
 		    json_string("not needed: teams have cores of their own; without it tasks begin sooner"));
-	if (c->openmp_threads && threads < c->count && !c->team_threads)
-		add(hints, "OMP_NUM_THREADS", json_sprintf("leaves %d of %d cores idle", c->count - threads, c->count));
+	const char *few = c->openmp_threads ? "OMP_NUM_THREADS" : c->thread_limit ? "OMP_THREAD_LIMIT" : NULL;
+	if (few && threads < c->count && !c->team_threads)
+		add(hints, few, json_sprintf("leaves %d of %d cores idle", c->count - threads, c->count));
 }

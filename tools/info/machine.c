@@ -131,8 +131,9 @@ json_t *info_settings(void)
 	const struct sl_config *c = &slp_engine.config;
 	char folder[4096];
 	calibration_folder(folder, sizeof folder);
-	const char *placing =
-	        slp_auto_gpus() ? "placed on GPUs; on CPUs what has no CUDA kernel" : "placed by the policy";
+	const char *placing = slp_auto_gpus()          ? "placed on GPUs; on CPUs what has no CUDA kernel"
+	                      : slp_auto_devices() > 1 ? "placed by the policy; shards of a step, on teams"
+	                                               : "placed by the policy";
 	return json_pack("{s:s, s:s, s:s, s:i, s:i, s:I, s:b, s:s, s:s}", "policy", c->sched, "policy from",
 	                 why_policy(), "tasks on auto", placing, "operations a task (SL_BULK)", c->bulk,
 	                 "tasks ahead (SL_RUNAHEAD_TASKS)", c->runahead_tasks, "bytes ahead (SL_RUNAHEAD_BYTES)",

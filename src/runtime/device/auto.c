@@ -6,8 +6,9 @@
  * with short branches, it sends branches to devices that are free at that moment, and waits for the transfers: on two
  * simulated H100s a step of ResNet-18 took 33.5 ms so, and 13.6 ms with a shard on each.  Here the queues are known up to
  * the last submitted task, so that a chain stays where its values are, and independent work goes to another GPU.  CPUs get
- * only what has no CUDA kernel: a whole processor computes a hundredth of what a GPU does.  A policy that the program or
- * the user names places tasks itself, on all workers. */
+ * only what has no CUDA kernel: a whole processor computes a hundredth of what a GPU does.  Where there are CPU teams only,
+ * the policy places tasks, except those of shards of a step: each shard is a chain, and runs on one team.  A policy that the
+ * program or the user names places tasks itself, on all workers. */
 #include <math.h>
 
 #include "config.h"
@@ -20,7 +21,7 @@
 _Thread_local struct slp_auto_deal slp_auto_deal = {.shard = -1};
 
 static struct {
-	int gpus;
+	int gpus, teams;
 	double end[SLP_MAX_GPUS]; /* when each is expected to have done all that was submitted */
 	atomic_int tasks[SLP_MAX_GPUS];
 	struct link {
@@ -44,6 +45,7 @@ static unsigned node_of(int gpu)
 void slp_auto_start(bool placed)
 {
 	state.gpus = placed ? slp_engine.ngpus : 0;
+	state.teams = placed && !slp_engine.ngpus && !slp_engine.nslaves ? slp_engine.nteams : 0;
 	for (int i = 0; i < state.gpus; i++) {
 		state.end[i] = 0;
 		atomic_store(&state.tasks[i], 0);
@@ -57,12 +59,30 @@ int slp_auto_gpus(void)
 	return state.gpus;
 }
 
+int slp_auto_devices(void)
+{
+	return state.gpus ? state.gpus : state.teams;
+}
+
+sl_device slp_auto_dealt(int shard)
+{
+	int i = shard % slp_auto_deal.devices;
+	return state.gpus ? sl_gpu(i) : sl_cpu(i);
+}
+
+sl_device slp_auto_program(sl_device inputs)
+{
+	const struct slp_auto_deal *d = &slp_auto_deal;
+	bool dealt = inputs.kind == SL_DEVICE_AUTO && !state.gpus && d->devices && d->shard >= 0;
+	return dealt ? slp_auto_dealt(d->shard) : inputs;
+}
+
 sl_device slp_auto_foreseen(sl_device device)
 {
 	const struct slp_auto_deal *d = &slp_auto_deal;
 	if (device.kind != SL_DEVICE_AUTO || !state.gpus) return device;
 	if (state.gpus == 1) return sl_gpu(0);
-	return d->gpus && d->shard >= 0 ? sl_gpu(d->shard % d->gpus) : device;
+	return d->devices && d->shard >= 0 ? slp_auto_dealt(d->shard) : device;
 }
 
 /* ---- expected times ---------------------------------------------------------------------------------------------- */
@@ -137,8 +157,8 @@ void slp_auto_place(struct slp_segment *seg)
 	if (!seg->placed) return;
 	const struct slp_auto_deal *d = &slp_auto_deal;
 	if (state.gpus > 1) catch_up();
-	int gpu = d->gpus && d->shard >= 0 ? d->shard % d->gpus : earliest(seg, d->gpus ? d->gpus : state.gpus);
-	seg->device = sl_gpu(gpu);
+	seg->device = d->devices && d->shard >= 0 ? slp_auto_dealt(d->shard)
+	                                          : sl_gpu(earliest(seg, d->devices ? d->devices : state.gpus));
 }
 
 void slp_auto_note(const struct slp_segment *seg)

@@ -19,6 +19,7 @@
 struct core {
 	hwloc_bitmap_t set; /* its hardware threads that the process may use */
 	int node;           /* of hwloc's */
+	int place;          /* of the node among those with cores for teams */
 };
 
 static struct {
@@ -80,6 +81,22 @@ static void find_allowed(void)
 
 /* ---- which of its cores ------------------------------------------------------------------------------------------ */
 
+static void swap(int i, int j)
+{
+	struct core c = machine.cores[i];
+	machine.cores[i] = machine.cores[j];
+	machine.cores[j] = c;
+}
+
+/* Moves the last core to those of its node: a list of cores may go back and forth between nodes. */
+static void move_to_node(void)
+{
+	int last = machine.found.count - 1, i = last;
+	while (i > 0 && machine.cores[i - 1].node != machine.cores[last].node) i--;
+	if (i == 0) return;
+	for (int k = last; k > i; k--) swap(k, k - 1);
+}
+
 static void append(hwloc_obj_t core)
 {
 	struct slp_cores *f = &machine.found;
@@ -92,6 +109,7 @@ static void append(hwloc_obj_t core)
 		if (hwloc_bitmap_intersects(machine.cores[i].set, c->set)) return; /* named twice */
 	c->node = core->nodeset ? hwloc_bitmap_first(core->nodeset) : 0;
 	f->count++;
+	move_to_node();
 }
 
 /* A core, or the core of a hardware thread, by StarPU's number of it; these go round. */
@@ -135,13 +153,6 @@ static void append_all(void)
 {
 	int n = hwloc_get_nbobjs_by_type(machine.topology, kind_of_core());
 	for (int i = 0; i < n; i++) append(hwloc_get_obj_by_type(machine.topology, kind_of_core(), (unsigned)i));
-}
-
-static void swap(int i, int j)
-{
-	struct core c = machine.cores[i];
-	machine.cores[i] = machine.cores[j];
-	machine.cores[j] = c;
 }
 
 static void keep(int first, int end)
@@ -214,6 +225,7 @@ static void find_limits(void)
 	slp_cgroups_visit("cpu", read_quota, &f->quota);
 	f->openmp_threads = limit_of("OMP_NUM_THREADS", SLP_MAX_THREADS);
 	f->team_threads = limit_of("SL_TEAM_THREADS", SLP_MAX_THREADS);
+	f->thread_limit = omp_get_thread_limit() < SLP_MAX_THREADS ? omp_get_thread_limit() : 0;
 	f->reserved = limit_of("STARPU_RESERVE_NCPU", f->count - 1);
 	f->count -= f->reserved;
 }
@@ -222,9 +234,12 @@ static void find_limits(void)
 
 static void count_nodes(void)
 {
-	machine.found.nodes = machine.found.count > 0;
-	for (int i = 1; i < machine.found.count; i++)
-		machine.found.nodes += machine.cores[i].node != machine.cores[i - 1].node;
+	int nodes = 0;
+	for (int i = 0; i < machine.found.count; i++) {
+		nodes += i == 0 || machine.cores[i].node != machine.cores[i - 1].node;
+		machine.cores[i].place = nodes - 1;
+	}
+	machine.found.nodes = nodes;
 }
 
 static void find_cores(void)
@@ -343,9 +358,7 @@ void slp_cores_nodes(int first, int count, hwloc_bitmap_t nodes)
 
 int slp_core_node(int core)
 {
-	int node = 0;
-	for (int i = 1; machine.topology && i <= core; i++) node += machine.cores[i].node != machine.cores[i - 1].node;
-	return node;
+	return machine.topology ? machine.cores[core].place : 0;
 }
 
 void slp_cores_bind(hwloc_const_cpuset_t set)

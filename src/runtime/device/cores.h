@@ -17,6 +17,7 @@ struct slp_cores {
 	int taken;                     /* by the workers of GPUs and STARPU_MAIN_THREAD_BIND */
 	int nodes;                     /* NUMA nodes of the teams' cores */
 	int openmp_threads;            /* OMP_NUM_THREADS; 0: not set */
+	int thread_limit;              /* OMP_THREAD_LIMIT; 0: not set */
 	int team_threads;              /* SL_TEAM_THREADS; 0: not set */
 	double quota;                  /* of a control group, in CPUs; 0: none */
 	bool openmp_binds;             /* OMP_PROC_BIND or similar is set: OpenMP narrows masks itself */

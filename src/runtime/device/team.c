@@ -73,12 +73,25 @@ static int node_range(int node, int *count)
 	return first;
 }
 
-/* The first core of a team, and its number of cores.  If the number of teams is that of NUMA nodes, or a multiple, each
- * stays on one node. */
+/* Whether each team stays on one NUMA node: their number is that of the nodes, or a multiple, and no node, of which others
+ * have taken some cores, would give its teams less than half of what another one gives. */
+static bool by_nodes(int n, int nodes)
+{
+	int fewest = slp_team_cores_total(), most = 0, cores;
+	if (nodes < 2 || n % nodes) return false;
+	for (int i = 0; i < nodes; i++) {
+		node_range(i, &cores);
+		if (cores < fewest) fewest = cores;
+		if (cores > most) most = cores;
+	}
+	return fewest >= n / nodes && 2 * fewest >= most;
+}
+
+/* The first core of a team, and its number of cores. */
 static int team_range(int index, int *count)
 {
 	int n = count_teams(), nodes = slp_cores()->nodes;
-	if (nodes < 2 || n % nodes) return part_of(0, slp_team_cores_total(), index, n, count);
+	if (!by_nodes(n, nodes)) return part_of(0, slp_team_cores_total(), index, n, count);
 	int each = n / nodes, cores, first = node_range(index / each, &cores);
 	return part_of(first, cores, index % each, each, count);
 }
@@ -114,7 +127,7 @@ int slp_team_threads(int index)
 	if (c->team_threads) return c->team_threads;
 	int threads = least(slp_team_cores(index), c->quota, index);
 	if (c->openmp_threads && c->openmp_threads < threads) threads = c->openmp_threads;
-	return threads < omp_get_thread_limit() ? threads : omp_get_thread_limit();
+	return c->thread_limit && c->thread_limit < threads ? c->thread_limit : threads;
 }
 
 bool slp_team_mask(int index, hwloc_bitmap_t set)

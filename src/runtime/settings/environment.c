@@ -81,10 +81,13 @@ static bool check_list(const char *at, const char *list, bool is_float)
 static bool is_cores(const char *text)
 {
 	for (const char *p = text; *p; p += strspn(p, " ,\t")) {
-		size_t n = strspn(p, "0123456789");
+		size_t n = strspn(p, "0123456789"), to = 0;
 		if (!n) return false;
+		unsigned long from = strtoul(p, NULL, 10);
 		p += n;
-		if (*p == '-') p += 1 + strspn(p + 1, "0123456789");
+		if (*p == '-') to = strspn(++p, "0123456789");
+		if (to && strtoul(p, NULL, 10) < from) return false;
+		p += to;
 		if (*p && !strchr(" ,\t", *p)) return false;
 	}
 	return true;

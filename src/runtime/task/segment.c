@@ -360,7 +360,7 @@ static void destroy_task(struct starpu_task *task)
  * order of shards' tasks that was tried in simulation was slower (doc/parallel.md). */
 static int priority_of(const struct slp_segment *seg, const struct starpu_task *task)
 {
-	bool bound = task->execute_on_a_specific_worker && (!seg->placed || slp_auto_deal.gpus);
+	bool bound = task->execute_on_a_specific_worker && (!seg->placed || slp_auto_deal.devices);
 	return bound ? 0 : slp_priority_of(seg->level, task);
 }
 
