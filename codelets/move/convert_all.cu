@@ -7,7 +7,7 @@
 #include "common/lanes.cuh"
 #include "common/wide.cuh"
 
-#ifdef SLP_EMULATE
+#ifdef SLP_EMU_SMALL
 enum { CHUNK = 256 }; /* so that small cases have several, too */
 #else
 enum { CHUNK = 4096 }; /* elements of a block */

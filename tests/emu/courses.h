@@ -23,6 +23,10 @@ sl_block *course_gpt(const struct course *c); /* four layers */
 double course_train(const struct course *c, sl_device device, void (*at_end)(const struct course *c, void *arg),
                     void *arg);
 
+/* In a build with EMU_RACES: no launch of at most 256 threads has more to do than one multiprocessor can in 4 µs. */
+struct emu_kernel;
+void course_check_alone(const struct course *c, const struct emu_kernel *k);
+
 /* Settings of the engine before it starts. */
 struct sl_config course_config(const struct course *c);
 

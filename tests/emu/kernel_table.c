@@ -1,6 +1,7 @@
 /* Prints, for whole steps of LeNet, a ResNet-18 in three precisions and a GPT in two, each kernel with its launches, its blocks,
  * and the bytes that it moves beside the least, in descending order of what is lost: to the file SLP_TABLE, or standard output.
- * dev/gpu-kernels builds and runs it. */
+ * Fails if a launch of one block has work for more than 4 µs, or if a kernel moves more than its limit.  dev/gpu-kernels
+ * builds and runs it. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,14 +13,52 @@
 
 static FILE *to;
 
+/* The most bytes that a kernel may move for each that it must, and the least bytes of a launch from which that is asked: below,
+ * sectors that are not full count for much. */
+enum { SMALL = 16 << 10 };
+static const double most_ratio = 1.15;
+static const struct {
+	const char *name; /* a part of it */
+	double most;
+} ratios[] = {
+        {"backward<LANES", 1.7}, /* layer normalisation: rows and columns are blocks of their own, and read the same */
+        {"backward<S, W, M>", 1.8}, /* attention: so do queries and keys */
+        {"gather", 1.8},            /* several words are the same row */
+        {"broadcast_kernel", 1.5},  /* rows that are added to several others */
+        {"(cross_entropy", 1.3},    /* rows that begin within a sector */
+};
+
+static double most_of(const char *name)
+{
+	for (size_t i = 0; i < sizeof ratios / sizeof *ratios; i++)
+		if (strstr(name, ratios[i].name)) return ratios[i].most;
+	return most_ratio;
+}
+
+static void check(const struct course *c, const struct emu_kernel *k)
+{
+	double ratio = emu_kernel_ratio(k);
+	course_check_alone(c, k);
+	CHECK_SAYING(k->bytes.least > 0, "bytes are counted in a build with EMU_RACES=1 EMU_BLOCK=256 only");
+	CHECK_SAYING(k->bytes.least < SMALL * k->launches || ratio <= most_of(k->name),
+	             "%s: %s moves %.2f times as many bytes as it must", c->name, k->name, ratio);
+}
+
 static double kb(uint64_t bytes)
 {
 	return (double)bytes / 1e3;
 }
 
+struct sum {
+	const struct course *course;
+	int launches;
+};
+
 static void print(const struct emu_kernel *k, void *arg)
 {
-	*(int *)arg += (int)k->launches;
+	struct sum *s = arg;
+	s->launches += (int)k->launches;
+	check(s->course, k);
 	char blocks[48];
 	snprintf(blocks, sizeof blocks, k->fewest_blocks < k->most_blocks ? "%llu–%llu" : "%llu",
 	         (unsigned long long)k->fewest_blocks, (unsigned long long)k->most_blocks);
@@ -30,7 +69,7 @@ static void print(const struct emu_kernel *k, void *arg)
 static void print_table(const struct course *c, void *arg)
 {
 	struct emu_counts counts;
-	int launches = 0;
+	struct sum sum = {c, 0};
 	(void)arg;
 	emu_counts_get(&counts);
 	emu_kernels_sort();
@@ -38,8 +77,8 @@ static void print_table(const struct course *c, void *arg)
 	        "\n%s:\n\n| kernel | launches | blocks | read, kB | written, kB | least, kB | ratio |\n"
 	        "|---|---|---|---|---|---|---|\n",
 	        c->name);
-	emu_kernels_each(print, &launches);
-	fprintf(to, "| of libraries | %d | | | | | |\n", (int)counts.launches[0] - launches);
+	emu_kernels_each(print, &sum);
+	fprintf(to, "| of libraries | %d | | | | | |\n", (int)counts.launches[0] - sum.launches);
 	fflush(to);
 }
 

@@ -236,7 +236,7 @@ tests_emu_kernel_table_LDFLAGS = $(emu_ldflags)
 tests_emu_kernel_table_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
 EXTRA_tests_emu_kernel_table_DEPENDENCIES = $(emu_stubs)
 
-tests_emu_test_halves_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/tests
+tests_emu_test_halves_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/codelets -I$(top_srcdir)/tests
 tests_emu_test_halves_SOURCES = tests/emu/test_halves.c
 tests_emu_test_halves_LDFLAGS = $(emu_ldflags)
 tests_emu_test_halves_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)

@@ -1,52 +1,24 @@
 /* Kernels of whole steps on an emulated GPU: how many there are, with limits, by name, and the losses of a CPU; in a build
- * with EMU_RACES, which counts bytes, also that no launch of few threads has much to do, and that no kernel moves much more
- * than it must. */
+ * with EMU_RACES, which counts bytes, also that no launch of few threads has much to do. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "check.h"
 #include "courses.h"
 #include "emulated.h"
-
-/* Of one multiprocessor of an H100 in 3 µs of its part of the memory's rate, 2.93 TB/s of 132, and in 4 µs of its shared
- * memory's, 128 bytes a clock. */
-enum { MOST_ALONE = 64 << 10, MOST_SHARED = 870 << 10 };
-/* The least bytes from which ratios are compared: below, sectors that are not full count for much. */
-enum { SMALL = 16 << 10 };
-
-/* The most bytes that a kernel may move for each that it must; of those that the table does not name, MOST_RATIO. */
-static const double most_ratio = 1.3;
-static const struct {
-	const char *name; /* a part of it */
-	double most;
-} ratios[] = {{"", 0}};
 
 struct sum {
 	const struct course *course;
 	int launches, most;
 };
 
-static double most_of(const char *name)
-{
-	for (size_t i = 0; i < sizeof ratios / sizeof *ratios; i++)
-		if (*ratios[i].name && strstr(name, ratios[i].name)) return ratios[i].most;
-	return most_ratio;
-}
-
 static void check_bytes(const struct course *c, const struct emu_kernel *k)
 {
-	double ratio = emu_kernel_ratio(k);
-	printf(": %.0f kB, %.2f of the least, %d to %d blocks", (double)(k->bytes.read + k->bytes.written) / 1e3, ratio,
-	       (int)k->fewest_blocks, (int)k->most_blocks);
-	CHECK_SAYING(k->alone <= MOST_ALONE, "%s: %s has few threads and %llu bytes to access", c->name, k->name,
-	             (unsigned long long)k->alone);
-	CHECK_SAYING(k->alone_shared <= MOST_SHARED, "%s: %s has few threads and %llu bytes of shared memory to access",
-	             c->name, k->name, (unsigned long long)k->alone_shared);
-	CHECK_SAYING(k->bytes.least < SMALL * k->launches || ratio <= most_of(k->name),
-	             "%s: %s moves %.2f times as many bytes as it must", c->name, k->name, ratio);
+	printf(": %.0f kB, %.2f of the least, %d to %d blocks", (double)(k->bytes.read + k->bytes.written) / 1e3,
+	       emu_kernel_ratio(k), (int)k->fewest_blocks, (int)k->most_blocks);
+	course_check_alone(c, k);
 }
 
 static void look(const struct emu_kernel *k, void *arg)
