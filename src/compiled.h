@@ -29,6 +29,14 @@ void slp_compiled_launch(const void *kernel, unsigned blocks, unsigned threads, 
 /* Releases all kernels, at the end. */
 void slp_compiled_forget(void);
 
+/* Kernels by descriptions of launches, which may be any bytes without padding of undefined value
+ * (src/runtime/device/compiled_memo.c).  Any thread may call.  recall: whether one is noted for a description, even NULL;
+ * it may be gone later.  notes: how many were noted since the start. */
+bool slp_compiled_recall(const void *key, size_t bytes, const void **kernel);
+void slp_compiled_note(const void *key, size_t bytes, const void *kernel);
+size_t slp_compiled_notes(void);
+void slp_compiled_forget_notes(void);
+
 #ifdef __cplusplus
 }
 #endif

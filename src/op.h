@@ -57,7 +57,7 @@ enum sl_status slp_simulated_kernel(const struct slp_kernel *k);
 	SLP_EXTERN_ enum sl_status slp_cuda_##name(const struct slp_kernel *k);
 
 #define SLP_MAX_ATTRS 112 /* bytes of an attribute structure */
-#define SLP_MAX_OUTPUTS 4
+#define SLP_MAX_OUTPUTS 16
 
 struct sl_op;
 

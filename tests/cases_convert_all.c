@@ -20,6 +20,8 @@ const struct slp_case slp_cases_convert_all[] = {
 	CASE("from float16", TO(SL_FLOAT32, 0, 1), 1, OF(SL_FLOAT16, 4, 16, 3, 3), ),
 	CASE("moved", TO(SL_BFLOAT16, 1, 2), 2, OF(SL_BFLOAT16, 16, 8, 3, 3), OF(SL_BFLOAT16, 16, 8, 3, 3)),
 	CASE("large", TO(SL_FLOAT32, 1, 2), 2, OF(SL_FLOAT32, 64, 48, 3, 3), OF(SL_FLOAT32, 33, 64, 3, 3)),
+	CASE("many", TO(SL_BFLOAT16, 0x212, 0), 11, OF(SL_FLOAT32, 300), OF(SL_FLOAT32, 8, 5, 3, 3), OF(SL_FLOAT32, 2), OF(SL_FLOAT32, 1028), OF(SL_FLOAT32, 3, 7, 2, 2),
+	     OF(SL_FLOAT32, 0), OF(SL_FLOAT32, 64), OF(SL_FLOAT32, 5, 7), OF(SL_FLOAT32, 515), OF(SL_FLOAT32, 4, 3, 2, 5), OF(SL_FLOAT32, 17)),
 	CASE("nothing", TO(SL_BFLOAT16, 1, 0), 2, OF(SL_FLOAT32, 0, 4, 3, 3), OF(SL_FLOAT32, 0)),
 	REJECT("three axes", TO(SL_BFLOAT16, 1, 0), SL_ESHAPE, 1, OF(SL_FLOAT32, 2, 3, 4)),
 	REJECT("both ways", TO(SL_BFLOAT16, 1, 1), SL_EINVAL, 1, OF(SL_FLOAT32, 2, 3, 4, 5)),

@@ -53,7 +53,10 @@
 	 {RANDOM(DIMS(n, classes)), {type, DIMS(n), 0, classes < 256 ? classes : 256, {0}, 0}}, 0, !(grad), SL_OK,     \
 	 {0}, 0}
 #define LABELLED_BACK(label, n, classes, type)                                                                         \
-	{"softmax_cross_entropy_grad", label, NULL, 3,                                                                 \
+	LABELLED_BACK_OF("softmax_cross_entropy_grad", label, n, classes, type),                                       \
+		LABELLED_BACK_OF("softmax_cross_entropy_both", label, n, classes, type)
+#define LABELLED_BACK_OF(op, label, n, classes, type)                                                                  \
+	{op, label, NULL, 3,                                                                 \
 	 {RANDOM(DIMS(n)), RANDOM(DIMS(n, classes)), {type, DIMS(n), 0, classes < 256 ? classes : 256, {0}, 0}}, 0,    \
 	 true, SL_OK, {0}, 0}
 #define BAD(op, label, status, count, ...) {op, label, NULL, count, {__VA_ARGS__}, 0, true, status, {0}, 0}
@@ -132,6 +135,8 @@ const struct slp_case slp_cases_loss[] = {
 	{"softmax_cross_entropy_grad", "large logits", NULL, 3, {DLOSS, X6, LABELS(SL_UINT8, 2, 0)}, 0, true, SL_OK, {0.0900305732, 0.244728471, -0.334759044, 0.5, 0, -0.5}, 6},
 	LABELLED_BACK("scores", 5001, 10, SL_INT32), LABELLED_BACK("many classes", 37, 5003, SL_UINT8),
 	LABELLED_BACK("empty", 0, 3, SL_INT32),
+	{"softmax_cross_entropy_both", "known values", NULL, 3, {DLOSS, X6B, LABELS(SL_INT32, 2, 0)}, 0, true, SL_OK, {0.0900305732, 0.244728471, -0.334759044, 0.480443713, -0.0876451961, -0.392798517}, 6},
+	BAD("softmax_cross_entropy_both", "labels are floats", SL_EDTYPE, 3, RANDOM(DIMS(2)), RANDOM(DIMS(2, 3)), OF(SL_FLOAT32, DIMS(2))),
 	BAD("softmax_cross_entropy_grad", "too few losses", SL_ESHAPE, 3, RANDOM(DIMS(1)), RANDOM(DIMS(2, 3)), OF(SL_INT32, DIMS(2))),
 
 	PAIR("l1_loss", "known values", NULL, true, X6B, T6, 1, 1.83333333, 0.333333333, 0, 0.333333333, 0.166666667, 0.166666667, -0.166666667),

@@ -72,6 +72,7 @@
 #define DYL VALUES(DIMS(4, 3), 1, -.5, .25, 2, .75, -1, .5, 1.25, -2, 1.5, -.25, .5)
 #define THREE_OF(a, b, c) VALUES(DIMS(3), a, b, c)
 #define LAYER(name, what, a, count, ...) .op = name, .label = what, .attrs = a, .nin = count, .in = {__VA_ARGS__}
+#define LCOPY(type) (&(const struct slp_layer_norm_attrs){.dtype = type})
 #define LEPS(by) (&(const struct slp_layer_norm_attrs){.eps = by})
 /* Dims in parentheses: those of a number a sample, those of x; the length of the last axis. */
 #define LAYER_SHAPE(what, none, rows, dims, n) \
@@ -182,6 +183,13 @@ const struct slp_case slp_cases_norm[] = {
 	{LAYER("layer_norm_sum", "alone", NULL, 3, RANDOM(DIMS(3, 96), -2, 2), RANDOM(DIMS(96), .5, 1.5), RANDOM(DIMS(96), -1, 1)), .tolerance = 1e-4, .no_grad = true},
 	{LAYER("layer_norm_sum", "another shape", NULL, 4, ANY(F, 2, 3), THREE(F), THREE(F), ANY(F, 3, 2)), REJECT(SL_ESHAPE)},
 	{LAYER("layer_norm_sum", "no such type", (&(const struct slp_layer_norm_attrs){.dtype = SL_INT32}), 3, ANY(F, 2, 3), THREE(F), THREE(F)), REJECT(SL_EDTYPE)},
+	{LAYER("layer_norm_grad_copy", "a copy", LCOPY(SL_BFLOAT16), 5, {SL_BFLOAT16, DIMS(3, 37, 96), -1, 1}, RANDOM(DIMS(3, 37, 96), -2, 2),
+	       RANDOM(DIMS(96), .5, 1.5), RANDOM(DIMS(3, 37), -.5, .5), RANDOM(DIMS(3, 37), .5, 1.5)), .tolerance = 1e-4, .no_grad = true, .own_types = true},
+	{LAYER("layer_norm_grad_copy", "a copy of a sum", LCOPY(SL_FLOAT16), 6, RANDOM(DIMS(5, 1104), -1, 1), RANDOM(DIMS(5, 1104), -2, 2),
+	       RANDOM(DIMS(1104), .5, 1.5), RANDOM(DIMS(5), -.5, .5), RANDOM(DIMS(5), .5, 1.5), {SL_FLOAT16, DIMS(5, 1104), -1, 1}), .tolerance = 1e-4, .no_grad = true, .own_types = true},
+	{LAYER("layer_norm_grad_copy", "short rows", LCOPY(SL_BFLOAT16), 5, {SL_BFLOAT16, DIMS(70, 7), -1, 1}, RANDOM(DIMS(70, 7), -2, 2),
+	       RANDOM(DIMS(7), .5, 1.5), RANDOM(DIMS(70), -.5, .5), RANDOM(DIMS(70), .5, 1.5)), .tolerance = 1e-4, .no_grad = true, .own_types = true},
+	{LAYER("layer_norm_grad_copy", "no such type", LCOPY(SL_BFLOAT16), 5, ANY(F, 2, 3), ANY(F, 2, 3), THREE(F), ANY(F, 2), ANY(F, 2)), REJECT(SL_EDTYPE)},
 	{LAYER("layer_norm", "integers", NULL, 3, LIKE_X(I), THREE(I), THREE(I)), REJECT(SL_EDTYPE)},
 	{LAYER("layer_norm", "data types differ", NULL, 3, ANY(F, 2, 3), THREE(F), THREE(I)), REJECT(SL_EDTYPE)},
 	{LAYER("layer_norm", "gamma that does not fit", NULL, 3, ANY(F, 3, 2), THREE(F), THREE(F)), REJECT(SL_ESHAPE)},

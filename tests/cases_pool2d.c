@@ -33,6 +33,8 @@
 	ADDED(avg_pool2d, what, (.pool = AVG_ opts, .x_layout = (x) ? SLP_LAYOUT_N16 : 0, .y_layout = (y) ? SLP_LAYOUT_N16 : 0), inputs, __VA_ARGS__)
 /* The type in .of.pool is not read. */
 #define BACK(which, what, opts, added, n, inputs, ...) {.op = #which "_pool2d_grad", .label = what, .attrs = &(const struct slp_pool2d_grad){.of.pool = LIST opts, STRIP added}, .nin = n, .in = LIST inputs, .no_grad = true, __VA_ARGS__}
+#define SUMS(which, what, opts, added, n, inputs, ...) {.op = #which "_pool2d_grad_sums", .label = what, .attrs = &(const struct slp_pool2d_grad){.of.pool = LIST opts, STRIP added}, .nin = n, .in = LIST inputs, .no_grad = true, __VA_ARGS__}
+#define SUMS_BOTH(what, opts, added, inputs, ...) SUMS(max, what, opts, added, 2, inputs, __VA_ARGS__), SUMS(avg, what, opts, added, 2, inputs, __VA_ARGS__)
 #define STRIP(...) __VA_ARGS__
 #define BACK_BOTH(what, opts, added, inputs, ...) BACK(max, what, opts, added, 2, inputs, __VA_ARGS__), BACK(avg, what, opts, added, 2, inputs, __VA_ARGS__)
 
@@ -135,5 +137,13 @@ const struct slp_case slp_cases_pool2d[] = {
 	BACK_BOTH("n16, 8 images", (.kernel = {2}), (.of.x_layout = SLP_LAYOUT_N16, .relu = true), (REAL(8, 3, 4, 4), REAL(8, 3, 2, 2)), .reject = SL_ESHAPE),
 	BACK(avg, "relu without x", (.kernel = {2}), (.relu = true, .size = {4, 4}), 1, (REAL(1, 1, 2, 2)), .reject = SL_EINVAL),
 	BACK(avg, "x without relu", (.kernel = {2}), (.size = {4, 4}), 2, (REAL(1, 1, 4, 4), REAL(1, 1, 2, 2)), .reject = SL_EINVAL),
+	SUMS(max, "2 × 2", (.kernel = {2}), (.relu = false), 2, (A(1, 2, 4, 5), B(1, 2, 2, 2)), EXPECT(0, 0, 0, 0, 0, 1, 0, 0.5, 0, 0, -1, 0, 0, 0, 0, 0)),
+	SUMS(avg, "2 × 2", (.kernel = {2}), (.size = {4, 5}), 1, (B(1, 2, 2, 2)), EXPECT(0.25, 0.25, 0.125, 0.125, 0, 0.25, 0.25, 0.125, 0.125, 0, -0.25, -0.25, 0.5, 0.5, 0, -0.25)),
+	SUMS_BOTH("relu", (.kernel = {2}), (.relu = true), (REAL(5, 3, 9, 8), REAL(5, 3, 4, 4))),
+	SUMS_BOTH("overlapping", (.kernel = {3}, .stride = {2}, .pad = {1, 1}), (.relu = true), (REAL(3, 5, 9, 8), REAL(3, 5, 5, 4))),
+	SUMS_BOTH("more images than parts", (.kernel = {2}), (.relu = true), (REAL(67, 2, 6, 4), REAL(67, 2, 3, 2))),
+	SUMS_BOTH("large", (.kernel = {2}), (.relu = true), (REAL(40, 20, 26, 26), REAL(40, 20, 13, 13))),
+	SUMS_BOTH("no images", (.kernel = {2}), (.relu = true), (REAL(0, 3, 4, 4), REAL(0, 3, 2, 2))),
+	SUMS_BOTH("nhwc", (.kernel = {2}), (.of.x_layout = SLP_LAYOUT_NHWC, .of.y_layout = SLP_LAYOUT_NHWC, .relu = true), (REAL(2, 8, 4, 4), REAL(2, 8, 2, 2)), .reject = SL_EINVAL),
 	{0},
 };

@@ -452,6 +452,145 @@ static void test_ranges(void)
 	}
 }
 
+/* ---- whole numbers ----------------------------------------------------------------------------------------------- */
+
+/* Operations of integers whose kernels may use functions of floating-point numbers, such as pow or a quotient: exact wherever
+ * the type has the result.  A GPU's pow is off by a unit or two, which made 2 of 2.999…. */
+enum { MOST_PAIRS = 1 << 17 };
+
+/* a to the power of b; false: 63 bits do not hold it. */
+static bool power(int64_t a, int64_t b, int64_t *y)
+{
+	*y = 1;
+	for (; b > 0; b--)
+		if (__builtin_mul_overflow(*y, a, y)) return false;
+	return true;
+}
+
+static bool quotient(int64_t a, int64_t b, int64_t *y)
+{
+	return b != 0 && (*y = a / b, true);
+}
+
+static bool product(int64_t a, int64_t b, int64_t *y)
+{
+	return !__builtin_mul_overflow(a, b, y);
+}
+
+/* The rest of the quotient towards 0. */
+static bool rest(int64_t a, int64_t b, int64_t *y)
+{
+	return b != 0 && (*y = a % b, true);
+}
+
+static sl_tensor *rest_of(const char *at, sl_tensor *a, sl_tensor *b)
+{
+	return sl_sub_at(at, a, sl_mul_at(at, sl_div_at(at, a, b), b));
+}
+
+static const struct whole {
+	const char *name;
+	sl_tensor *(*call)(const char *at, sl_tensor *a, sl_tensor *b);
+	bool (*expected)(int64_t a, int64_t b, int64_t *y); /* false: the type need not have it */
+	int64_t most_b;
+} wholes[] = {{"pow", sl_pow_at, power, 62},
+              {"div", sl_div_at, quotient, INT64_MAX},
+              {"mul", sl_mul_at, product, INT64_MAX},
+              {"a - a / b * b", rest_of, rest, INT64_MAX}};
+
+/* Bases and divisors: all small ones, those next to powers of two and ten, and roots of the largest numbers. */
+static int operands(int64_t *x)
+{
+	static const int64_t roots[] = {215, 216, 1289, 1290, 1291, 46340, 46341, 55108, 55109, 2097151, 94906265};
+	int n = 0;
+	for (int i = -40; i <= 40; i++) x[n++] = i;
+	for (int64_t p = 64; p < INT64_MAX / 4; p *= 4)
+		for (int i = -1; i <= 1; i++) x[n++] = p + i, x[n++] = -p - i;
+	for (int64_t p = 100; p < INT64_MAX / 10; p *= 10) x[n++] = p, x[n++] = p - 1, x[n++] = -p;
+	for (size_t i = 0; i < sizeof roots / sizeof *roots; i++) x[n++] = roots[i], x[n++] = -roots[i];
+	return n;
+}
+
+static bool has(enum sl_dtype dtype, int64_t x)
+{
+	static const double most = 0x1p62; /* further ones are saturated: test_ranges, cases_binary.c */
+	return fabs((double)x) <= most && held((double)x, dtype) == (double)x;
+}
+
+static sl_tensor *whole_tensor(const int64_t *x, int n, enum sl_dtype dtype, sl_device device)
+{
+	return sl_copy_to(sl_cast(sl_from(x, SL_SHAPE(n), .dtype = SL_INT64), dtype), device);
+}
+
+/* The pairs whose results the type has; how many. */
+static int pairs_of(const struct whole *w, enum sl_dtype dtype, int64_t *a, int64_t *b, int64_t *y)
+{
+	int64_t x[512];
+	int n = operands(x), pairs = 0;
+	for (int i = 0; i < n; i++)
+		for (int k = 0; k < n; k++) {
+			if (!has(dtype, x[i]) || !has(dtype, x[k]) || x[k] > w->most_b) continue;
+			if (w->expected == power && x[k] < 0) continue;
+			if (!w->expected(x[i], x[k], &y[pairs]) || !has(dtype, y[pairs])) continue;
+			a[pairs] = x[i], b[pairs++] = x[k];
+		}
+	return pairs;
+}
+
+static void wholes_on(sl_device device, const char *where)
+{
+	static int64_t a[MOST_PAIRS], b[MOST_PAIRS], y[MOST_PAIRS], got[MOST_PAIRS];
+	for (enum sl_dtype dtype = SL_FLOAT32; dtype < SL_DTYPE_COUNT; dtype++) EACH(i, wholes) SL_SCOPE
+		{
+			if (slp_kind_of(dtype) != SLP_KIND_INT) continue;
+			int n = pairs_of(&wholes[i], dtype, a, b, y), wrong = 0;
+			sl_tensor *z = wholes[i].call(SL_HERE, whole_tensor(a, n, dtype, device),
+			                              whole_tensor(b, n, dtype, device));
+			if (!taken(z)) continue;
+			sl_tensor *wide = sl_copy_to(sl_cast(z, SL_INT64), sl_cpu(0));
+			CHECK_OK(sl_read(wide, got, (size_t)n * sizeof *got));
+			for (int k = 0; k < n && wrong < 5; k++) {
+				if (got[k] == y[k]) continue;
+				wrong++;
+				CHECK_SAYING(false, "%s of %s on %s: %lld, %lld give %lld, not %lld", wholes[i].name,
+				             sl_dtype_name(dtype), where, (long long)a[k], (long long)b[k],
+				             (long long)got[k], (long long)y[k]);
+			}
+		}
+}
+
+/* The numbers 1, -2, 3, -4, … and their sums so far. */
+static void sums_on(sl_device device, const char *where)
+{
+	enum { SUMMED = 200 };
+	int64_t x[SUMMED], got[SUMMED];
+	for (enum sl_dtype dtype = SL_FLOAT32; dtype < SL_DTYPE_COUNT; dtype++)
+		SL_SCOPE {
+			bool negative = has(dtype, -1);
+			int n = has(dtype, SUMMED) ? SUMMED : 20;
+			if (slp_kind_of(dtype) != SLP_KIND_INT) continue;
+			for (int i = 0; i < n; i++) x[i] = negative ? (i % 2 ? -i - 1 : i + 1) : i % 2;
+			sl_tensor *z = sl_cumsum(whole_tensor(x, n, dtype, device), 0);
+			if (!taken(z)) continue;
+			CHECK_OK(sl_read(sl_copy_to(sl_cast(z, SL_INT64), sl_cpu(0)), got, (size_t)n * sizeof *got));
+			int64_t sum = 0;
+			for (int i = 0; i < n; i++) {
+				sum += x[i];
+				CHECK_SAYING(got[i] == sum, "cumsum of %s on %s: %lld, not %lld", sl_dtype_name(dtype),
+				             where, (long long)got[i], (long long)sum);
+			}
+		}
+}
+
+static void test_wholes(void)
+{
+	wholes_on(sl_cpu(0), "a CPU");
+	sums_on(sl_cpu(0), "a CPU");
+	if (!sl_device_count(SL_DEVICE_GPU)) return;
+	wholes_on(sl_gpu(0), "a GPU");
+	sums_on(sl_gpu(0), "a GPU");
+}
+
 /* ---- all of it ---------------------------------------------------------------------------------------------------- */
 
 static bool has_row(const char *name)
@@ -501,6 +640,7 @@ static const struct slp_test tests[] = {{"list", test_list},
                                         {"slopes", test_slopes},
                                         {"ignored", test_ignored},
                                         {"ranges", test_ranges},
+                                        {"whole numbers", test_wholes},
                                         {0}};
 
 int main(int argc, char **argv)

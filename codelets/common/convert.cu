@@ -70,11 +70,21 @@ static enum sl_status convert_seldom(const struct slp_kernel *k, const struct sl
 	return slp_launched(k);
 }
 
+/* Of one type: no number may change, and doubles do not hold all of 64 bits. */
+static enum sl_status copy(const struct slp_kernel *k, const struct slp_view *from, const struct slp_view *to)
+{
+	size_t bytes = (size_t)slp_size(to) * sl_dtype_size(to->type.dtype);
+	if (bytes && from->ptr != to->ptr)
+		cudaMemcpyAsync(to->ptr, from->ptr, bytes, cudaMemcpyDeviceToDevice, (cudaStream_t)k->stream);
+	return slp_launched(k);
+}
+
 extern "C" enum sl_status slp_cuda_convert(const struct slp_kernel *k, const struct slp_view *from,
                                            const struct slp_view *to)
 {
 	constexpr unsigned SELDOM = SLP_SMALL | SLP_DTYPE(SL_UINT64), OFTEN = SLP_ANY & ~SELDOM;
 	int64_t n = slp_size(to);
+	if (from->type.dtype == to->type.dtype) return copy(k, from, to);
 	if ((SLP_DTYPE(from->type.dtype) | SLP_DTYPE(to->type.dtype)) & SELDOM) return convert_seldom(k, from, to);
 	slp_with<OFTEN>(from->type.dtype, [&](auto in) {
 		slp_with<OFTEN>(to->type.dtype, [&](auto out) {

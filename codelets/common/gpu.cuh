@@ -16,6 +16,9 @@ enum { SLP_MOST_THREADS = 256 };
 #define SLP_EMU_BLOCK 64 /* where a barrier takes long */
 #endif
 enum { SLP_BLOCK = SLP_EMU_BLOCK };
+#if SLP_EMU_BLOCK < 256
+#define SLP_EMU_SMALL /* limits between ways to compute are smaller than a GPU's, too */
+#endif
 #else
 #include <cuda_runtime.h>
 #define SLP_LAUNCH(kernel, grid, block, shmem, stream, ...)                                                            \

@@ -9,7 +9,7 @@
 #include "element.cuh"
 #include "gpu.cuh"
 
-#ifdef SLP_EMULATE
+#ifdef SLP_EMU_SMALL
 enum { SLP_LONG_ROW = 40 }; /* small cases have rows for blocks, too */
 #else
 enum { SLP_LONG_ROW = 1024 };

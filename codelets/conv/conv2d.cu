@@ -49,10 +49,15 @@ template <class S, class T> __global__ static void sum_parts(const S *dy, T *par
                                                              unsigned *arrived)
 {
 	int64_t channel = blockIdx.x / parts, part = blockIdx.x % parts;
-	int64_t first = part * images / parts, count = ((part + 1) * images / parts - first) * plane;
+	int64_t first = part * images / parts, count = plane ? (part + 1) * images / parts - first : 0;
+	if (plane == 0) plane = 1;
+	int64_t next = blockDim.x / plane, rest = blockDim.x - next * plane; /* a step, without divisions */
 	T sum = 0;
-	for (int64_t i = threadIdx.x; i < count; i += blockDim.x)
-		sum += (T)dy[((first + i / plane) * channels + channel) * plane + i % plane];
+	for (int64_t image = threadIdx.x / plane, at = threadIdx.x - image * plane; image < count;) {
+		sum += (T)dy[((first + image) * channels + channel) * plane + at];
+		image += next, at += rest;
+		if (at >= plane) image++, at -= plane;
+	}
 	sum = slp_block_reduce(sum, slp_sum_of(), (T)0);
 	if (threadIdx.x == 0) partial[blockIdx.x] = sum;
 	bool last = slp_arrives_last(arrived + channel, (unsigned)parts);

@@ -278,17 +278,43 @@ template <class S> static void launch(const struct slp_kernel *k, int64_t n)
 	           p.slots * W * threads * sizeof(T), k->stream, p);
 }
 
+/* Everything that the kernel of a launch depends on: of the attributes, the steps. */
+struct description {
+	slp_fused_attrs f;
+	slp_fused_plan plan;
+	int device;
+};
+
+static void describe(description *d, const struct slp_kernel *k, int64_t n, int width)
+{
+	memset(d, 0, sizeof *d); /* padding, too */
+	memcpy(d->f.step, ((const slp_fused_attrs *)k->attrs)->step, sizeof d->f.step);
+	plan_of(&d->plan, k, n, width);
+	cudaGetDevice(&d->device);
+}
+
+/* The compiled kernel of an expression; NULL: there is none.  Its source is written at its first launches only. */
+static const void *compiled_kernel(const struct slp_kernel *k, const description &d)
+{
+	char source[SOURCE];
+	const void *kernel = NULL;
+	bool plain = slp_is_plain_run(k);
+	if (slp_compiled_recall(&d, sizeof d, &kernel)) return kernel;
+	if (slp_fused_source(&d.f, &d.plan, source, sizeof source))
+		kernel = slp_compiled_kernel(source, slp_fused_headers, plain);
+	if (kernel || plain) slp_compiled_note(&d, sizeof d, kernel);
+	return kernel;
+}
+
 /* Whether the expression is compiled, and queued. */
 static bool launch_compiled(const struct slp_kernel *k, int64_t n)
 {
 	const slp_fused_attrs *f = (const slp_fused_attrs *)k->attrs;
 	int width = slp_fused_width(k->out[0].type.dtype);
-	char source[SOURCE];
-	slp_fused_plan p = {};
+	description d;
 	if (n < LARGE || !slp_compiled_wanted()) return false;
-	plan_of(&p, k, n, width);
-	if (!slp_fused_source(f, &p, source, sizeof source)) return false;
-	const void *kernel = slp_compiled_kernel(source, slp_fused_headers, slp_is_plain_run(k));
+	describe(&d, k, n, width);
+	const void *kernel = compiled_kernel(k, d);
 	if (!kernel) return false;
 	slp_fused_call call = {};
 	for (int i = 0; i < k->nin; i++) call.in[i] = k->in[i].ptr;

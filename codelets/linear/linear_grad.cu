@@ -27,9 +27,10 @@ template <class T> static __device__ inline T taken_back(T d, T v, int activatio
 	}
 }
 
-/* Columns of a block; rows that it takes at a time, of which a thread holds some. */
-enum { WIDE = 8, DEEP = SLP_BLOCK / WIDE, HELD = 4 };
-#ifdef SLP_EMULATE
+/* Columns of a block, 32 bytes of a row, which memory moves at once; a block takes several rows at a time, a thread HELD. */
+template <class S> constexpr int wide_of = 32 / (int)sizeof(S);
+enum { HELD = 4 };
+#ifdef SLP_EMU_SMALL
 enum { SHARE = SLP_LINEAR_SHARE }; /* so that small cases have parts, too */
 #else
 enum { SHARE = 512 }; /* rows of a part */
@@ -57,12 +58,13 @@ template <class S> struct target {
 	}
 };
 
-/* Grid (units / WIDE, parts): the sums of the columns of g; also g, if there is an activation. partial[part][unit]: of
+/* Grid (units / wide_of, parts): the sums of the columns of g; also g, if there is an activation. partial[part][unit]: of
  * the parts, which the last block of a column adds. The order is fixed. */
 template <class S> __global__ static void columns(const S *dy, const S *v, S *g, double *partial, int64_t rows,
                                                   int64_t units, int activation, target<S> result, unsigned *arrived)
 {
 	typedef typename slp_number<S>::type T;
+	constexpr int WIDE = wide_of<S>, DEEP = SLP_BLOCK / WIDE;
 	__shared__ double part[DEEP][WIDE];
 	int lane = (int)(threadIdx.x % WIDE), depth = (int)(threadIdx.x / WIDE);
 	int64_t j = blockIdx.x * (int64_t)WIDE + lane, i = rows * blockIdx.y / gridDim.y + depth,
@@ -92,7 +94,7 @@ template <class S> static enum sl_status sum_columns(const struct slp_kernel *k,
                                                      double *partial, const slp_linear_size &z, int activation,
                                                      target<S> result)
 {
-	int64_t groups = (z.units + WIDE - 1) / WIDE,
+	int64_t groups = (z.units + wide_of<S> - 1) / wide_of<S>,
 	        parts = groups > SLP_ARRIVALS ? 1 : slp_linear_parts(z.rows, SHARE);
 	unsigned *arrived = slp_arrivals(k);
 	if (!arrived) return SL_EKERNEL;

@@ -216,3 +216,47 @@ static bool cross_entropy_again(const struct slp_grad *g, sl_tensor **out)
 OP(softmax_cross_entropy, "cross entropy of softmax(logits) and labels, one for each sample", "logits labels", 2,
    .saves = SLP_IN(0) | SLP_IN(1), .grad = grad_softmax_cross_entropy, .again = cross_entropy_again);
 OP(softmax_cross_entropy_grad, "gradient of softmax_cross_entropy", "dloss logits labels", 3, .grad = NULL);
+
+/* ---- the loss and its gradient in one pass ----------------------------------------------------------------------- */
+
+static enum sl_status infer_both(struct slp_infer *c)
+{
+	enum sl_status status = infer_softmax_cross_entropy_grad(c);
+	if (!status) c->out[1] = (struct slp_type){c->in[1].dtype, SL_SHAPE(batch(c->in[1].shape))};
+	return status;
+}
+
+/* The gradient is output 0, the loss output 1, by kernels of the operations for one of them. */
+static enum sl_status compute_both(const struct slp_kernel *k, slp_kernel_fn *gradient, slp_kernel_fn *loss)
+{
+	struct slp_kernel inner = *k;
+	inner.nout = 1;
+	enum sl_status status = gradient(&inner);
+	inner.nin = 2;
+	inner.in++;
+	inner.out++;
+	return status == SL_OK ? loss(&inner) : status;
+}
+
+static enum sl_status softmax_cross_entropy_both_ref(const struct slp_kernel *k)
+{
+	return compute_both(k, softmax_cross_entropy_grad_ref, softmax_cross_entropy_ref);
+}
+
+static enum sl_status softmax_cross_entropy_both_cpu(const struct slp_kernel *k)
+{
+	return compute_both(k, softmax_cross_entropy_grad_cpu, softmax_cross_entropy_cpu);
+}
+
+const struct sl_op slp_op_softmax_cross_entropy_both = {
+        .name = "softmax_cross_entropy_both",
+        .doc = "gradient of softmax_cross_entropy, and the losses",
+        .args = "dloss logits labels",
+        SLP_NIN(3),
+        .nout = 2,
+        .rows = SLP_FLOAT_ROWS(softmax_cross_entropy_both),
+        .autocast = SLP_CAST_FLOAT32,
+        .infer = infer_both,
+        .flops = flops,
+        .ref = softmax_cross_entropy_both_ref,
+};

@@ -85,7 +85,7 @@ static enum sl_status convert_all_cpu(const struct slp_kernel *k)
 const struct sl_op slp_op_convert_all = {
         .name = "convert_all",
         .doc = "tensors in another data type, images in another layout",
-        .args = "x x2 x3 x4",
+        .args = "x ...",
         .nin_min = 1,
         .nin_max = SLP_CONVERT_ALL,
         .nout = SLP_CONVERT_ALL,

@@ -1,22 +1,24 @@
 /* convert_all on GPUs: one launch, whose blocks have parts of all tensors.  Where a tensor is reordered, neighbouring
- * threads write neighbours; what they read is in the cache of their block. */
+ * threads write neighbours; what they read is in the cache of their block. Others are converted four elements at a time. */
 #include "op.h"
 #include "convert_all.h"
 
 #include "common/divide.cuh"
 #include "common/lanes.cuh"
+#include "common/wide.cuh"
 
-#ifdef SLP_EMULATE
+#ifdef SLP_EMU_SMALL
 enum { CHUNK = 256 }; /* so that small cases have several, too */
 #else
 enum { CHUNK = 4096 }; /* elements of a block */
 #endif
 
-/* A tensor as slp_turned; end: the block after its last one. */
+/* A tensor as slp_turned; end: the block after its last one; at_once: whether groups of elements are aligned. */
 template <class From, class To, class I> struct tensor {
 	const From *from;
 	To *to;
 	int64_t size, end;
+	bool at_once;
 	I rows, columns;
 	typename slp_divisor<I>::type by_rows, by_columns;
 };
@@ -31,6 +33,32 @@ template <class From, class To, class I> struct tensors {
 	}
 };
 
+/* Elements [begin, end) of a tensor that is reordered. */
+template <class From, class To, class I>
+__device__ inline void turn(const tensor<From, To, I> &t, int64_t begin, int64_t end)
+{
+	for (int64_t i = begin + threadIdx.x; i < end; i += SLP_BLOCK) {
+		I row, column, matrix = slp_divided(slp_divided((I)i, t.by_rows, &row), t.by_columns, &column);
+		t.to[i] = slp_stored<To>::of((float)t.from[(matrix * t.rows + row) * t.columns + column]);
+	}
+}
+
+/* Elements [begin, end) of one that keeps its order. */
+template <class From, class To, class I>
+__device__ inline void copy(const tensor<From, To, I> &t, int64_t begin, int64_t end)
+{
+	constexpr int W = slp_some_count<From>;
+	static_assert(W == slp_some_count<To> && CHUNK % W == 0, "groups of both types are alike");
+	for (int64_t i = begin + threadIdx.x * W; i < end; i += SLP_BLOCK * W) {
+		float v[W];
+		slp_some<To> s;
+		slp_some_load(t.from + i, end - i, t.at_once, 1, v);
+#pragma unroll
+		for (int l = 0; l < W; l++) s.at[l] = slp_stored<To>::of(v[l]);
+		slp_some_store(t.to + i, end - i, t.at_once, s);
+	}
+}
+
 template <class From, class To, class I> __global__ void convert(SLP_IN_PLACE tensors<From, To, I> all)
 {
 	int n = 0;
@@ -38,14 +66,8 @@ template <class From, class To, class I> __global__ void convert(SLP_IN_PLACE te
 	const tensor<From, To, I> &t = all.at[n];
 	int64_t begin = (blockIdx.x - (n ? all.at[n - 1].end : 0)) * (int64_t)CHUNK,
 	        end = begin + CHUNK < t.size ? begin + CHUNK : t.size;
-	for (int64_t i = begin + threadIdx.x; i < end; i += SLP_BLOCK) {
-		I row = 0, column, matrix, from = (I)i;
-		if (t.rows > 1) {
-			matrix = slp_divided(slp_divided((I)i, t.by_rows, &row), t.by_columns, &column);
-			from = (matrix * t.rows + row) * t.columns + column;
-		}
-		t.to[i] = slp_stored<To>::of(slp_load(t.from[from]));
-	}
+	if (t.rows > 1) turn(t, begin, end);
+	else copy(t, begin, end);
 }
 
 template <class From, class To, class I> static void launch(const struct slp_kernel *k)
@@ -61,6 +83,7 @@ template <class From, class To, class I> static void launch(const struct slp_ker
 		                       (To *)k->out[i].ptr,
 		                       size,
 		                       blocks += (size + CHUNK - 1) / CHUNK,
+		                       slp_is_some<From>(k->in[i].ptr) && slp_is_some<To>(k->out[i].ptr),
 		                       (I)t.rows,
 		                       (I)t.columns,
 		                       slp_divisor<I>::of(t.rows),
@@ -73,8 +96,8 @@ extern "C" enum sl_status slp_cuda_convert_all(const struct slp_kernel *k)
 {
 	bool few = true;
 	for (int i = 0; i < k->nin; i++) few = few && slp_size(&k->in[i]) <= INT32_MAX;
-	slp_with<SLP_F32 | SLP_HALVES>(k->in[0].type.dtype, [&](auto in) {
-		slp_with<SLP_F32 | SLP_HALVES>(k->out[0].type.dtype, [&](auto out) {
+	slp_with_numbers<SLP_F32 | SLP_HALVES>(k->in[0].type.dtype, [&](auto in) {
+		slp_with_numbers<SLP_F32 | SLP_HALVES>(k->out[0].type.dtype, [&](auto out) {
 			if (few) launch<decltype(in), decltype(out), uint32_t>(k); /* division is faster */
 			else launch<decltype(in), decltype(out), int64_t>(k);
 		});

@@ -26,22 +26,26 @@ template <class X, class R, class Y> struct layer {
 	}
 };
 
-/* Of the backward pass: `more` is added to dx if it is not NULL. */
+/* Of the backward pass: `more` is added to dx if it is not NULL; `copy`, if it is not NULL, gets dx in the half type of dy
+ * or more. */
 template <class D, class X, class M> struct slopes {
 	typedef X x_type;
 	typedef typename slp_number<X>::type T;
+	typedef typename std::conditional<std::is_same<D, X>::value, M, D>::type copy_type;
 	slp_layer_rows s;
 	const D *dy;
 	const X *x;
 	const M *more;
 	slp_vector<T> gamma, means, invstds;
 	X *dx;
+	copy_type *copy;
 	slp_vector<T> dgamma, dbeta;
 	double *sums;            /* [part][2][n]: of dy h and of dy */
 	unsigned *arrived, rows; /* rows: blocks for dx, which come first */
 	template <class F> void emu_pointers(F f)
 	{
-		f(dy), f(x), f(more), f(gamma), f(means), f(invstds), f(dx), f(dgamma), f(dbeta), f(sums), f(arrived);
+		f(dy), f(x), f(more), f(gamma), f(means), f(invstds), f(dx), f(copy), f(dgamma), f(dbeta), f(sums),
+		        f(arrived);
 	}
 };
 
@@ -98,7 +102,8 @@ template <int LANES, class L> __device__ inline void grad_rows(const L &w)
 		T b = (T)(slp_group_reduce<LANES>(product, slp_sum_of(), 0.0) / s.n * invstd * invstd);
 		for (int64_t e = r * s.n + slp_lane<LANES>(); e < (r + 1) * s.n; e += LANES) {
 			T dx = invstd * ((T)w.dy[e] * w.gamma[e - r * s.n] - a - b * ((T)w.x[e] - mean));
-			w.dx[e] = w.more ? rounded<typename L::x_type>(dx) + (T)w.more[e] : dx;
+			w.dx[e] = dx = w.more ? rounded<typename L::x_type>(dx) + (T)w.more[e] : dx;
+			if (w.copy) w.copy[e] = rounded<typename L::x_type>(dx);
 		}
 	}
 }
@@ -200,6 +205,9 @@ template <int LANES, class L> __device__ inline void grad_rows_held(const L &w)
 			H::each(s.n, [&](int64_t, int j) { d[j] = rounded<typename L::x_type>(d[j]) + v[j]; });
 		}
 		H::store(w.dx + r * s.n, s.n, d);
+		if (!w.copy) continue;
+		H::each(s.n, [&](int64_t, int j) { d[j] = rounded<typename L::x_type>(d[j]); });
+		H::store(w.copy + r * s.n, s.n, d);
 	}
 }
 
@@ -367,6 +375,7 @@ static bool launch_back(const slp_kernel *k, slp_layer_rows s, unsigned *arrived
 	       vector<T>(k, 3),
 	       vector<T>(k, 4),
 	       out<X>(k, 0),
+	       out<typename L::copy_type>(k, 3),
 	       vector<T>(k, k->nin + 1),
 	       vector<T>(k, k->nin + 2),
 	       (double *)k->scratch,
@@ -380,7 +389,7 @@ static bool launch_back(const slp_kernel *k, slp_layer_rows s, unsigned *arrived
 	});
 }
 
-extern "C" sl_status slp_cuda_layer_norm_grad(const slp_kernel *k)
+extern "C" sl_status slp_cuda_layer_norm_grad_copy(const slp_kernel *k)
 {
 	slp_layer_rows s = slp_layer_rows_of(k->in[1].type.shape);
 	enum sl_dtype d = k->in[0].type.dtype, x = k->in[1].type.dtype, m = k->nin > 5 ? k->in[5].type.dtype : x;
@@ -392,4 +401,9 @@ extern "C" sl_status slp_cuda_layer_norm_grad(const slp_kernel *k)
 		done = launch_back<decltype(d), decltype(x), decltype(m), decltype(mixed)::value>(k, s, arrived);
 	});
 	return done ? slp_launched(k) : SL_EUNSUPPORTED;
+}
+
+extern "C" sl_status slp_cuda_layer_norm_grad(const slp_kernel *k)
+{
+	return slp_cuda_layer_norm_grad_copy(k);
 }

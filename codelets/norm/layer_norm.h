@@ -6,7 +6,7 @@
 
 struct slp_layer_norm_attrs {
 	double eps;
-	int dtype; /* of layer_norm_sum: the type of y; 0: that of x */
+	int dtype; /* of layer_norm_sum: the type of y, 0: that of x; of layer_norm_grad_copy: that of the copy */
 };
 
 /* The tensor as rows of n elements, and the parts in which rows are summed for gamma and beta: the shape alone decides

@@ -1,6 +1,9 @@
-/* layer_norm_sum: layer normalisation of the sum of two tensors, which is a result, too; y may have another type than the
- * sum.  The graph pass fuse makes it on GPUs of the residual connections of transformers, so that the sum, its rows and
- * a conversion for the next product are one pass over memory. */
+/* Layer normalisation with the operations around it, which the graph pass fuse makes on GPUs of the residual connections
+ * of transformers, so that each is one pass over memory.  layer_norm_sum: the sum of two tensors is normalised, and is a
+ * result, too; y may have another type than the sum.  layer_norm_grad_copy: the gradient, and dx in a half type, too, for
+ * the products before it. */
+#include <string.h>
+
 #include "layer_norm.h"
 #include "op_list/norm.h"
 
@@ -88,4 +91,76 @@ const struct sl_op slp_op_layer_norm_sum = {
         .infer = infer,
         .flops = flops,
         .ref = ref,
+};
+
+/* ---- the gradient with a copy of dx ------------------------------------------------------------------------------ */
+
+static const struct slp_attr copy_table[] = {
+        SLP_ATTR(struct slp_layer_norm_attrs, dtype, SLP_INT, 1, "data type of the copy of dx: that of dy or more"),
+        {0},
+};
+
+static enum sl_status infer_copy(struct slp_infer *c)
+{
+	const struct slp_layer_norm_attrs *a = c->attrs;
+	enum sl_status status = slp_op_layer_norm_grad.infer(c);
+	if (status) return status;
+	enum sl_dtype copy = (enum sl_dtype)a->dtype, dy = c->in[0].dtype, more = c->nin > 5 ? c->in[5].dtype : dy;
+	if (copy != dy && copy != more)
+		return slp_reject(c, SL_EDTYPE, "the copy of dx must have the type of dy or of the term added to dx");
+	c->out[3] = (struct slp_type){copy, c->in[1].shape};
+	return SL_OK;
+}
+
+/* The gradient by one of its kernels. */
+static enum sl_status differentiate(const struct slp_kernel *k, slp_kernel_fn *back)
+{
+	struct slp_kernel inner = *k;
+	inner.nout = 3;
+	return back(&inner);
+}
+
+static enum sl_status ref_copy(const struct slp_kernel *k)
+{
+	enum sl_status s = differentiate(k, slp_op_layer_norm_grad.ref);
+	for (int64_t i = 0, n = slp_size(&k->out[0]); i < n; i++) slp_set(&k->out[3], i, slp_get(&k->out[0], i));
+	return s;
+}
+
+static enum sl_status cpu_copy(const struct slp_kernel *k)
+{
+	enum sl_status s = differentiate(k, slp_op_layer_norm_grad.rows[0].cpu);
+	size_t bytes = (size_t)slp_size(&k->out[0]) * sizeof(float);
+	if (s == SL_OK && bytes) memcpy(k->out[3].ptr, k->out[0].ptr, bytes);
+	return s;
+}
+
+static double flops_copy(const struct slp_infer *c)
+{
+	return slp_op_layer_norm_grad.flops(c);
+}
+
+static size_t scratch_copy(const struct slp_infer *c)
+{
+	return slp_op_layer_norm_grad.scratch(c);
+}
+
+const struct sl_op slp_op_layer_norm_grad_copy = {
+        .name = "layer_norm_grad_copy",
+        .doc = "gradient of layer_norm, and that of x in a half type, too",
+        .args = "dy x gamma mean invstd more",
+        .nin_min = 5,
+        .nin_max = 6,
+        .nout = 4,
+        .attr_table = copy_table,
+        .attrs_size = sizeof(struct slp_layer_norm_attrs),
+        .rows = SLP_ROWS(SLP_ROW(SLP_F32, cpu_copy, slp_cuda_layer_norm_grad_copy),
+                         SLP_ROW(SLP_F64, ref_copy, slp_cuda_layer_norm_grad_copy),
+                         SLP_ROW(SLP_DTYPE(SL_BFLOAT16) | SLP_F32, NULL, slp_cuda_layer_norm_grad_copy),
+                         SLP_ROW(SLP_DTYPE(SL_FLOAT16) | SLP_F32, NULL, slp_cuda_layer_norm_grad_copy)),
+        .declines = true,
+        .infer = infer_copy,
+        .flops = flops_copy,
+        .scratch = scratch_copy,
+        .ref = ref_copy,
 };

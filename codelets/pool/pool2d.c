@@ -381,3 +381,73 @@ POOLING(max_pool2d_grad, "gradient of max_pool2d: to the first largest element",
         grad_attrs, "x dy", 2, 2, 0, NULL, NULL)
 POOLING(avg_pool2d_grad, "gradient of avg_pool2d", grad, struct slp_pool2d_grad, grad_attrs, "dy_or_x dy", 1, 2, 0,
         avg_grad_grad, NULL)
+
+/* ---- gradients with the sums of their channels ------------------------------------------------------------------- */
+
+/* As its gradient alone; the sums are output 1. */
+static enum sl_status infer_sums(struct slp_infer *c, const struct sl_op *alone)
+{
+	const struct slp_pool2d_grad *a = c->attrs;
+	struct slp_infer inner = *c;
+	inner.op = alone;
+	enum sl_status s = grad_infer(&inner);
+	if (s != SL_OK) return s;
+	if (a->of.x_layout || a->of.y_layout) return slp_reject(c, SL_EINVAL, "images must be in the plain layout");
+	c->out[1] = (struct slp_type){c->out[0].dtype, SL_SHAPE(c->out[0].shape.dim[1])};
+	return SL_OK;
+}
+
+static enum sl_status compute_sums(const struct slp_kernel *k, const struct sl_op *alone, slp_kernel_fn *gradient)
+{
+	struct slp_kernel inner = *k;
+	sl_shape x = k->out[0].type.shape;
+	int64_t plane = x.dim[2] * x.dim[3];
+	inner.op = alone;
+	inner.nout = 1;
+	enum sl_status s = gradient(&inner);
+	for (int64_t c = 0; s == SL_OK && c < x.dim[1]; c++) {
+		double sum = 0;
+		for (int64_t i = 0; i < x.dim[0]; i++)
+			for (int64_t at = 0; at < plane; at++)
+				sum += slp_get(&k->out[0], (i * x.dim[1] + c) * plane + at);
+		slp_set(&k->out[1], c, sum);
+	}
+	return s;
+}
+
+/* Sums of the parts of each channel. */
+static size_t sums_scratch(const struct slp_infer *c)
+{
+	return (size_t)c->in[0].shape.dim[1] * SLP_POOL_PARTS * sizeof(double);
+}
+
+#define SUMS(of, text, least, inputs)                                                                                  \
+	static enum sl_status of##_sums_infer(struct slp_infer *c)                                                     \
+	{                                                                                                              \
+		return infer_sums(c, &slp_op_##of);                                                                    \
+	}                                                                                                              \
+	static enum sl_status of##_sums_ref(const struct slp_kernel *k)                                                \
+	{                                                                                                              \
+		return compute_sums(k, &slp_op_##of, of##_ref);                                                        \
+	}                                                                                                              \
+	static enum sl_status of##_sums_cpu(const struct slp_kernel *k)                                                \
+	{                                                                                                              \
+		return compute_sums(k, &slp_op_##of, slp_##of##_cpu);                                                  \
+	}                                                                                                              \
+	const struct sl_op slp_op_##of##_sums = {                                                                      \
+	        .name = #of "_sums",                                                                                   \
+	        .doc = text,                                                                                           \
+	        .args = inputs,                                                                                        \
+	        .nin_min = least,                                                                                      \
+	        .nin_max = 2,                                                                                          \
+	        .nout = 2,                                                                                             \
+	        .attr_table = grad_attrs,                                                                              \
+	        .attrs_size = sizeof(struct slp_pool2d_grad),                                                          \
+	        .rows = SLP_FLOAT_ROWS(of##_sums),                                                                     \
+	        .infer = of##_sums_infer,                                                                              \
+	        .flops = grad_flops,                                                                                   \
+	        .scratch = sums_scratch,                                                                               \
+	        .ref = of##_sums_ref,                                                                                  \
+	};
+SUMS(max_pool2d_grad, "gradient of max_pool2d, and the sum of each of its channels", 2, "x dy")
+SUMS(avg_pool2d_grad, "gradient of avg_pool2d, and the sum of each of its channels", 1, "dy_or_x dy")

@@ -3,6 +3,7 @@
 #include "op.h"
 #include "common/divide.cuh"
 #include "common/lanes.cuh"
+#include "common/last.cuh"
 #include "common/wide.cuh"
 #include "pool2d.h"
 
@@ -238,7 +239,65 @@ __global__ static void avg_backward(pooling<I> p, const S *dy, const S *relu, S 
 	}
 }
 
-/* ---- the four operations ---------------------------------------------------------------------------------------- */
+/* The gradient of one element, through the relu, as it is stored. */
+template <class S> struct max_gradient {
+	const S *x, *dy, *relu;
+	template <class I> __device__ S of(const pooling<I> &p, const position<I> &at, I place) const
+	{
+		typename slp_number<S>::type sum[1] = {0};
+		I self = (I)(at.i * p.iw + at.j);
+		gather(p, at, max_share<1, S, I>{p, x + at.x, dy + at.y, self, sum});
+		return slp_stored<S>::of(relu && relu[place] <= 0 ? 0 : sum[0]);
+	}
+	template <class F> void emu_pointers(F f)
+	{
+		f(x), f(dy), f(relu);
+	}
+};
+
+template <class S> struct avg_gradient {
+	const S *dy, *relu;
+	template <class I> __device__ S of(const pooling<I> &p, const position<I> &at, I place) const
+	{
+		typename slp_number<S>::type sum[1] = {0};
+		gather(p, at, avg_share<1, S, I>{p, dy + at.y, sum});
+		return slp_stored<S>::of(relu && relu[place] <= 0 ? 0 : sum[0]);
+	}
+	template <class F> void emu_pointers(F f)
+	{
+		f(dy), f(relu);
+	}
+};
+
+/* Grid (channels, parts of the images), in the plain layout: the gradient, and the sums of its channels. partial
+ * [channel][part]: sums of parts, which the last block of a channel adds, in their order. */
+template <class S, class I, class G> __global__ static void backward_sums(pooling<I> p, G gradient, S *dx, S *sums,
+                                                                          typename slp_number<S>::type *partial,
+                                                                          int64_t images, unsigned *arrived)
+{
+	typedef typename slp_number<S>::type T;
+	I channel = blockIdx.x, x_size = (I)(p.ih * p.iw), y_size = (I)(p.oh * p.ow);
+	int64_t first = blockIdx.y * images / gridDim.y, end = (blockIdx.y + 1) * images / gridDim.y;
+	T sum = 0;
+	for (int64_t e = threadIdx.x; e < (end - first) * x_size; e += blockDim.x) {
+		I i, j, image = slp_divided(slp_divided((I)e, p.by_columns, &j), p.by_rows, &i);
+		I plane = ((I)first + image) * p.channels + channel;
+		typedef typename pooling<I>::N N;
+		position<I> at = {(N)i, (N)j, plane * x_size, plane * y_size};
+		I place = at.x + i * (I)p.iw + j;
+		S v = gradient.of(p, at, place);
+		dx[place] = v;
+		sum += (T)v;
+	}
+	sum = slp_block_reduce(sum, slp_sum_of(), (T)0);
+	if (threadIdx.x == 0) partial[channel * gridDim.y + blockIdx.y] = sum;
+	if (!slp_arrives_last(arrived + channel, gridDim.y) || threadIdx.x) return;
+	sum = 0;
+	for (unsigned part = 0; part < gridDim.y; part++) sum += partial[channel * gridDim.y + part];
+	sums[channel] = slp_stored<S>::of(sum);
+}
+
+/* ---- the operations ------------------------------------------------------------------------------------------- */
 
 template <class T> static const T *relu_of(const struct slp_kernel *k)
 {
@@ -300,13 +359,19 @@ template <class R, class T, class I> static void run_sized(const struct slp_kern
 	else R::template run<1, T, I>(k, pooling<I>(p, rows, columns, 1), n);
 }
 
+/* Whether indices fit in 32 bits. */
+static bool is_small(const struct slp_pool &p)
+{
+	const int64_t most = INT32_MAX / 2;
+	return p.planes * p.ih * p.iw <= most && p.planes * p.oh * p.ow <= most && p.ih + p.kh + p.ph + p.sh <= most &&
+	       p.iw + p.kw + p.pw + p.sw <= most;
+}
+
 template <class R> static enum sl_status run(const struct slp_kernel *k)
 {
 	struct slp_pool p = slp_pool_of(k);
 	if (slp_size(&k->out[0]) == 0) return SL_OK;
-	const int64_t most = INT32_MAX / 2;
-	bool small = p.planes * p.ih * p.iw <= most && p.planes * p.oh * p.ow <= most &&
-	             p.ih + p.kh + p.ph + p.sh <= most && p.iw + p.kw + p.pw + p.sw <= most;
+	bool small = is_small(p);
 	slp_with_float(k->in[0].type.dtype, [&](auto zero) {
 		typedef decltype(zero) T;
 		if (small) run_sized<R, T, uint32_t>(k, p);
@@ -324,3 +389,51 @@ OPERATION(max_pool2d, run_max_forward)
 OPERATION(avg_pool2d, run_avg_forward)
 OPERATION(max_pool2d_grad, run_max_backward)
 OPERATION(avg_pool2d_grad, run_avg_backward)
+
+template <class T, class I, class G>
+static enum sl_status launch_sums(const struct slp_kernel *k, const struct slp_pool &p, G gradient)
+{
+	int64_t images = p.planes / p.channels;
+	unsigned *arrived = slp_arrivals(k);
+	bool few = p.channels <= SLP_ARRIVALS;
+	if (!arrived) return SL_EKERNEL;
+	SLP_LAUNCH((backward_sums<T, I, G>), dim3((unsigned)p.channels, few ? (unsigned)slp_pool_parts(images) : 1),
+	           SLP_BLOCK, 0, k->stream, pooling<I>(p, p.ih, p.iw, 1), gradient, (T *)k->out[0].ptr,
+	           (T *)k->out[1].ptr, (typename slp_number<T>::type *)k->scratch, images, arrived);
+	return slp_launched(k);
+}
+
+/* With(relu) makes the gradient of type T. */
+template <class F> static enum sl_status run_sums(const struct slp_kernel *k, F with)
+{
+	struct slp_pool p = slp_pool_of(k);
+	enum sl_status s = SL_OK;
+	const struct slp_view *sums = &k->out[1];
+	if (slp_size(&k->out[0]) == 0) {
+		size_t bytes = (size_t)slp_size(sums) * sl_dtype_size(sums->type.dtype);
+		if (bytes) cudaMemsetAsync(sums->ptr, 0, bytes, (cudaStream_t)k->stream);
+		return slp_launched(k);
+	}
+	slp_with_float(k->in[0].type.dtype, [&](auto zero) {
+		typedef decltype(zero) T;
+		auto gradient = with(relu_of<T>(k));
+		s = is_small(p) ? launch_sums<T, uint32_t>(k, p, gradient) : launch_sums<T, int64_t>(k, p, gradient);
+	});
+	return s;
+}
+
+extern "C" enum sl_status slp_cuda_max_pool2d_grad_sums(const struct slp_kernel *k)
+{
+	return run_sums(k, [&](auto relu) {
+		typedef decltype(relu) P;
+		return max_gradient<std::remove_cv_t<std::remove_pointer_t<P>>>{(P)k->in[0].ptr, (P)k->in[1].ptr, relu};
+	});
+}
+
+extern "C" enum sl_status slp_cuda_avg_pool2d_grad_sums(const struct slp_kernel *k)
+{
+	return run_sums(k, [&](auto relu) {
+		typedef decltype(relu) P;
+		return avg_gradient<std::remove_cv_t<std::remove_pointer_t<P>>>{(P)k->in[k->nin - 1].ptr, relu};
+	});
+}

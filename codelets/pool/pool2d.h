@@ -98,10 +98,11 @@ static inline struct slp_pool slp_pool_make(const struct slp_pool2d_attrs *a, sl
 
 static inline bool slp_pool_is_back(const struct slp_kernel *k)
 {
-	return k->op == &slp_op_max_pool2d_grad || k->op == &slp_op_avg_pool2d_grad;
+	return k->op == &slp_op_max_pool2d_grad || k->op == &slp_op_avg_pool2d_grad ||
+	       k->op == &slp_op_max_pool2d_grad_sums || k->op == &slp_op_avg_pool2d_grad_sums;
 }
 
-/* The sizes of a call of one of the four operations; the forward attributes are the first in all. */
+/* The sizes of a call of one of the operations; the forward attributes are the first in all. */
 static inline struct slp_pool slp_pool_of(const struct slp_kernel *k)
 {
 	const struct slp_pool2d_attrs *a = (const struct slp_pool2d_attrs *)k->attrs;
@@ -113,6 +114,13 @@ static inline struct slp_pool slp_pool_of(const struct slp_kernel *k)
 static inline bool slp_pool_has_relu(const struct slp_kernel *k)
 {
 	return slp_pool_is_back(k) && ((const struct slp_pool2d_grad *)k->attrs)->relu;
+}
+
+/* The parts of the images whose sums the gradients with sums add up. */
+enum { SLP_POOL_PARTS = 32 };
+static inline int slp_pool_parts(int64_t images)
+{
+	return images < SLP_POOL_PARTS ? (int)images : SLP_POOL_PARTS;
 }
 
 /* pool2d_cpu.c */

@@ -85,7 +85,7 @@ inline void run(void *p)
 		run_block(b);
 	}
 	b.running = nullptr;
-	emu_kernel_ran(c->name, order.n * b.total);
+	emu_kernel_ran(c->name, order.n, order.n * b.total);
 }
 
 inline void drop(void *p)

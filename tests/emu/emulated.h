@@ -100,19 +100,31 @@ uint64_t emu_copies(int from, int to, size_t bytes);
 
 /* ---- kernels (kernels.c) ---------------------------------------------------------------------------------------- */
 
-/* A kernel, as its launch names it, and its launches.  Bytes of device memory are counted in builds with EMU_RACES: all
- * that threads accessed, in turn; as many as that were different ones in their launch.  alone: the most of these of a
- * launch of at most 256 threads. */
+/* What threads access in a build with EMU_RACES; else zeros.  accessed: bytes of device memory, by all threads.  read, written:
+ * sectors of 32 bytes of it, each once a block, in bytes: what goes through the second-level cache.  least: bytes that are read
+ * before the launch writes them, and bytes that it writes, each once.  shared: bytes of shared memory, by all threads. */
+struct emu_bytes {
+	uint64_t accessed, read, written, least, shared;
+};
+
+/* A kernel, as its launch names it, and its launches; the bytes are of all of them.  alone: the largest least of a launch of at
+ * most 256 threads; alone_shared: the largest `shared` of one. */
 struct emu_kernel {
 	const char *name;
-	uint64_t launches, fewest; /* threads */
-	uint64_t moved, least, alone;
+	uint64_t launches, fewest; /* fewest: threads */
+	uint64_t fewest_blocks, most_blocks;
+	struct emu_bytes bytes;
+	uint64_t alone, alone_shared;
 };
 
 void emu_kernels_each(void (*f)(const struct emu_kernel *k, void *arg), void *arg);
 void emu_kernels_reset(void);
-/* A launch of so many threads has run in this thread. */
-void emu_kernel_ran(const char *name, uint64_t threads);
+/* In descending order of the bytes that they move beyond the least. */
+void emu_kernels_sort(void);
+/* Bytes read and written over the least; 0: not counted. */
+double emu_kernel_ratio(const struct emu_kernel *k);
+/* A launch of so many blocks and threads has run in this thread. */
+void emu_kernel_ran(const char *name, uint64_t blocks, uint64_t threads);
 /* The most blocks of a launch that may have `most`. */
 int64_t emu_blocks(int64_t most);
 
@@ -163,8 +175,8 @@ enum emu_order emu_order(unsigned *seed);
 
 /* A kernel begins to run in this thread. */
 void emu_race_launch(const char *kernel);
-/* What its threads have accessed since; 0 in builds without EMU_RACES. */
-void emu_race_bytes(uint64_t *moved, uint64_t *least);
+/* What its threads have accessed since. */
+struct emu_bytes emu_race_bytes(void);
 /* What kernels call: they order accesses of blocks, which the search for races knows. */
 unsigned emu_atomic_add(unsigned *p, unsigned value);
 unsigned emu_atomic_exchange(unsigned *p, unsigned value);

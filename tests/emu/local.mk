@@ -33,6 +33,7 @@ EXTRA_LTLIBRARIES += \
 	tests/emu/libstarling.la
 emu_programs = \
 	tests/emu/dist \
+	tests/emu/kernel_table \
 	tests/emu/lenet \
 	tests/emu/sl-info \
 	tests/emu/test_cache \
@@ -222,12 +223,20 @@ tests_emu_test_convolutions_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldad
 EXTRA_tests_emu_test_convolutions_DEPENDENCIES = $(emu_stubs)
 
 tests_emu_test_counts_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/models -I$(top_srcdir)/tests
-tests_emu_test_counts_SOURCES = models/driver/networks.c models/driver/networks.h tests/emu/test_counts.c
+tests_emu_test_counts_SOURCES = models/driver/networks.c models/driver/networks.h tests/emu/courses.c tests/emu/courses.h \
+	tests/emu/test_counts.c
 tests_emu_test_counts_LDFLAGS = $(emu_ldflags)
 tests_emu_test_counts_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
 EXTRA_tests_emu_test_counts_DEPENDENCIES = $(emu_stubs)
 
-tests_emu_test_halves_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/tests
+tests_emu_kernel_table_CPPFLAGS = $(tests_emu_test_counts_CPPFLAGS)
+tests_emu_kernel_table_SOURCES = models/driver/networks.c models/driver/networks.h tests/emu/courses.c tests/emu/courses.h \
+	tests/emu/kernel_table.c
+tests_emu_kernel_table_LDFLAGS = $(emu_ldflags)
+tests_emu_kernel_table_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
+EXTRA_tests_emu_kernel_table_DEPENDENCIES = $(emu_stubs)
+
+tests_emu_test_halves_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/codelets -I$(top_srcdir)/tests
 tests_emu_test_halves_SOURCES = tests/emu/test_halves.c
 tests_emu_test_halves_LDFLAGS = $(emu_ldflags)
 tests_emu_test_halves_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)

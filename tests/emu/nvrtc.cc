@@ -179,7 +179,7 @@ static void run(void *p)
 {
 	const compiled_call *c = (const compiled_call *)p;
 	c->run(c->blocks, c->threads, c->arg.data());
-	emu_kernel_ran("compiled", (uint64_t)c->blocks * c->threads);
+	emu_kernel_ran("compiled", c->blocks, (uint64_t)c->blocks * c->threads);
 }
 
 static void drop(void *p)

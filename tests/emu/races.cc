@@ -12,9 +12,9 @@
 extern "C" void emu_race_launch(const char *)
 {
 }
-extern "C" void emu_race_bytes(uint64_t *moved, uint64_t *least)
+extern "C" struct emu_bytes emu_race_bytes(void)
 {
-	*moved = *least = 0;
+	return {};
 }
 extern "C" void emu_thread_fence(void)
 {
@@ -61,24 +61,30 @@ struct cell {
 	unsigned far;
 };
 
+/* Of 32 bytes, as memory moves them: the launch and the block that read and wrote it last. */
+enum { SECTOR = 32 };
+struct sector {
+	unsigned read_launch, read_block, write_launch, write_block;
+};
+
 struct region {
 	const char *begin;
 	size_t size;
 	cell *cells;
+	sector *sectors; /* of device memory */
 };
 
 thread_local unsigned launch;
 thread_local bool watched;
-thread_local uint64_t moved, least; /* bytes of device memory that the launch has accessed */
-thread_local region shared;         /* the thread's thread-local variables, which shared memory is among */
+thread_local emu_bytes bytes; /* of the launch */
+thread_local region shared;   /* the thread's thread-local variables, which shared memory is among */
 region devices[EMU_MAX_DEVICES];
 
-cell *cells_for(size_t bytes)
+template <class T> T *array_of(size_t n)
 {
-	void *p = mmap(NULL, bytes * sizeof(cell), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-	               -1, 0);
+	void *p = mmap(NULL, n * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED) emu_misuse("no memory to look for races");
-	return (cell *)p;
+	return (T *)p;
 }
 
 int find_shared(struct dl_phdr_info *info, size_t, void *)
@@ -86,14 +92,15 @@ int find_shared(struct dl_phdr_info *info, size_t, void *)
 	for (int i = 0; i < info->dlpi_phnum; i++)
 		if (info->dlpi_phdr[i].p_type == PT_TLS)
 			shared = {(const char *)info->dlpi_tls_data, info->dlpi_phdr[i].p_memsz,
-			          cells_for(info->dlpi_phdr[i].p_memsz)};
+			          array_of<cell>(info->dlpi_phdr[i].p_memsz), NULL};
 	return 1; /* the program itself is the first */
 }
 
 void find_devices(void)
 {
 	for (int i = 0; i < emu_settings.devices; i++)
-		devices[i] = {emu_devices[i].alias, emu_devices[i].span, cells_for(emu_devices[i].span)};
+		devices[i] = {emu_devices[i].alias, emu_devices[i].span, array_of<cell>(emu_devices[i].span),
+		              array_of<sector>(emu_devices[i].span / SECTOR + 1)};
 }
 
 cell *cell_of(const region &r, const char *p)
@@ -182,6 +189,28 @@ void look(cell *c, const char *p, bool write, bool of_block, visit me)
 	c->writer = me;
 }
 
+/* Whether a block accesses a sector for the first time in this launch: blocks run one after the other. */
+bool is_new(unsigned *at_launch, unsigned *at_block, unsigned block)
+{
+	bool is = *at_launch != launch || *at_block != block;
+	*at_launch = launch;
+	*at_block = block;
+	return is;
+}
+
+/* n bytes at p of device memory, c their cells as they were before. */
+void count_bytes(const region &r, const char *p, size_t n, bool write, const cell *c, unsigned block)
+{
+	size_t at = (size_t)(p - r.begin);
+	for (size_t i = at / SECTOR; i <= (at + n - 1) / SECTOR; i++) {
+		sector *s = r.sectors + i;
+		if (write) bytes.written += SECTOR * is_new(&s->write_launch, &s->write_block, block);
+		else bytes.read += SECTOR * is_new(&s->read_launch, &s->read_block, block);
+	}
+	bytes.accessed += n;
+	for (size_t i = 0; i < n; i++) bytes.least += c[i].launch != launch || (write && c[i].writer.who == NOBODY);
+}
+
 void visit_bytes(const void *address, size_t n, bool write)
 {
 	const emu::block *b = emu::current;
@@ -193,8 +222,9 @@ void visit_bytes(const void *address, size_t n, bool write)
 	cell *c = cell_of(shared, p);
 	bool of_block = c;
 	if (c && is_built_in(p)) return;
-	for (int i = 0; !c && i < emu_settings.devices; i++) c = cell_of(devices[i], p);
-	for (size_t i = 0; c && !of_block && i < n; i++) moved++, least += c[i].launch != launch;
+	for (int i = 0; !c && i < emu_settings.devices; i++)
+		if ((c = cell_of(devices[i], p))) count_bytes(devices[i], p, n, write, c, block);
+	if (of_block || (size_t)(p - b->dynamic_store.data()) < b->dynamic_store.size()) bytes.shared += n;
 	for (size_t i = 0; c && i < n; i++) look(c + i, p + i, write, of_block, me);
 }
 
@@ -215,7 +245,7 @@ void emu_race_launch(const char *kernel)
 	pthread_once(&once, find_devices);
 	if (!shared.cells) dl_iterate_phdr(find_shared, NULL);
 	launch = ++launches;
-	moved = least = 0;
+	bytes = {};
 	watched = !is_harmless(kernel);
 	counted.clear();
 	running = NOBODY;
@@ -247,10 +277,9 @@ unsigned emu_atomic_exchange(unsigned *p, unsigned value)
 	return before;
 }
 
-void emu_race_bytes(uint64_t *all, uint64_t *different)
+struct emu_bytes emu_race_bytes(void)
 {
-	*all = moved;
-	*different = least;
+	return bytes;
 }
 
 #define ACCESS(size)                                                                                                   \

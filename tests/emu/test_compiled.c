@@ -1,6 +1,7 @@
 /* Elementwise expressions that are compiled at run time, on an emulated GPU whose NVRTC is this machine's compiler: the
  * values of the interpreter, bit by bit; what is compiled, kept on disk, and refused. */
 #include <CUnit/CUnit.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include <starling.h>
 
 #include "check.h"
+#include "compiled.h"
 #include "elementwise/fused.h"
 #include "emulated.h"
 #include "op.h"
@@ -168,8 +170,65 @@ static void test_graphs(void)
 	slp_end_well();
 }
 
-static const struct slp_test tests[] = {{"functions", test_functions}, {"types", test_types},   {"shapes", test_shapes},
-                                        {"kept", test_kept},           {"graphs", test_graphs}, {0}};
+/* ---- kernels of earlier launches --------------------------------------------------------------------------------- */
+
+/* A source is written once for an expression, its operands' shapes and types: numbers do not matter. */
+static void test_written_once(void)
+{
+	double values[N];
+	start("1", "written once");
+	size_t before = slp_compiled_notes();
+	for (int i = 0; i < 4; i++) evaluate(SLP_FUSED_add, SL_FLOAT32, SL_SHAPE(ROWS, WIDTH), values);
+	CHECK_SAYING(slp_compiled_notes() == before + 1, "%zu sources", slp_compiled_notes() - before);
+	evaluate(SLP_FUSED_add, SL_FLOAT32, SL_SHAPE(WIDTH), values);
+	evaluate(SLP_FUSED_sub, SL_FLOAT32, SL_SHAPE(WIDTH), values);
+	evaluate(SLP_FUSED_sub, SL_FLOAT64, SL_SHAPE(WIDTH), values);
+	CHECK_SAYING(slp_compiled_notes() == before + 4, "%zu sources", slp_compiled_notes() - before);
+	CHECK_SAYING(ran() == 7, "%d ran", ran());
+	slp_end_well();
+}
+
+enum { NOTES = 20000, NOTERS = 4 };
+
+/* Notes descriptions, of which most replace another one; what is found is the kernel of the description asked for. */
+static void *note_all(void *arg)
+{
+	for (int i = 0; i < NOTES; i++) {
+		uint64_t key[3] = {(uint64_t)i * NOTERS + *(const unsigned *)arg, 7, 0};
+		const void *kernel = NULL, *expected = (const char *)NULL + key[0];
+		slp_compiled_note(key, sizeof key, expected);
+		if (slp_compiled_recall(key, sizeof key, &kernel) && kernel != expected) return "another kernel";
+		key[2] = 1;
+		if (slp_compiled_recall(key, sizeof key, &kernel)) return "a kernel that nobody noted";
+	}
+	return NULL;
+}
+
+static void test_notes(void)
+{
+	pthread_t threads[NOTERS];
+	unsigned numbers[NOTERS];
+	void *fault;
+	for (unsigned i = 0; i < NOTERS; i++) {
+		numbers[i] = i;
+		CU_ASSERT_FATAL(!pthread_create(&threads[i], NULL, note_all, &numbers[i]));
+	}
+	for (int i = 0; i < NOTERS; i++) {
+		CHECK(!pthread_join(threads[i], &fault));
+		CHECK_SAYING(!fault, "found %s", (const char *)fault);
+	}
+	const void *kernel;
+	uint64_t key[3] = {NOTES * NOTERS - 1, 7, 0};
+	slp_compiled_note(key, sizeof key, threads);
+	CHECK(slp_compiled_recall(key, sizeof key, &kernel) && kernel == (const void *)threads);
+	slp_compiled_forget_notes();
+	CHECK(!slp_compiled_recall(key, sizeof key, &kernel));
+}
+
+static const struct slp_test tests[] = {{"functions", test_functions}, {"types", test_types},
+                                        {"shapes", test_shapes},       {"kept", test_kept},
+                                        {"graphs", test_graphs},       {"written once", test_written_once},
+                                        {"notes", test_notes},         {0}};
 
 int main(int argc, char **argv)
 {

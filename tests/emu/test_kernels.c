@@ -82,14 +82,15 @@ static void look(const struct emu_kernel *k, void *arg)
 {
 	struct sum *s = arg;
 	s->launches += (int)k->launches;
-	if (k->least)
-		printf("\n      %s: %.0f kB, %.2f of the least, at least %d threads", k->name, (double)k->moved / 1e3,
-		       (double)k->moved / (double)k->least, (int)k->fewest);
+	if (k->bytes.least)
+		printf("\n      %s: %.0f kB, %.2f of the least, at least %d threads", k->name,
+		       (double)k->bytes.accessed / 1e3, (double)k->bytes.accessed / (double)k->bytes.least,
+		       (int)k->fewest);
 	CHECK_SAYING(k->alone <= MOST_ALONE, "%s: %s has few threads and %llu bytes to access", s->trial->name, k->name,
 	             (unsigned long long)k->alone);
-	CHECK_SAYING((double)k->moved <= s->trial->excess * (double)k->least,
+	CHECK_SAYING((double)k->bytes.accessed <= s->trial->excess * (double)k->bytes.least,
 	             "%s: %s accesses %.2f times as many bytes as it must", s->trial->name, k->name,
-	             (double)k->moved / (double)k->least);
+	             (double)k->bytes.accessed / (double)k->bytes.least);
 }
 
 /* Since the last look. */

@@ -1,5 +1,5 @@
 /* fuse: joins layers with their activations, and gradients with those of activations; the rest is in
- * fuse_linear.c, fuse_pool.c, fuse_sum.c, fuse_half.c, fuse_heads.c and fuse_rows.c.
+ * fuse_linear.c, fuse_loss.c, fuse_pool.c, fuse_sum.c, fuse_half.c, fuse_heads.c and fuse_rows.c.
  *
  * A layer includes an activation if nothing else reads the activation's argument.  The gradients of relu, sigmoid
  * and tanh read their results, so that is true in training, too. */
@@ -116,6 +116,7 @@ enum sl_status slp_pass_fuse(sl_graph *g)
 {
 	enum sl_status s = slp_fuse_heads(g);
 	if (s == SL_OK) s = slp_fuse_rows(g);
+	if (s == SL_OK) s = slp_fuse_losses(g);
 	if (s == SL_OK) s = fuse_activations(g);
 	if (s == SL_OK) s = fuse_slopes(g);
 	if (s == SL_OK) s = slp_fuse_pool(g);

@@ -1,5 +1,6 @@
 /* fuse, layer normalisation on GPUs: a residual sum before it and a conversion of its result to a half type become parts
- * of it (layer_norm_sum); its gradient takes a gradient in a half type, and adds the one that passes it by. */
+ * of it (layer_norm_sum); its gradient takes a gradient in a half type, adds the one that passes it by, and also gives its
+ * result in a half type where products read that (layer_norm_grad_copy). */
 #include <string.h>
 
 #include "graph/pass/pass.h"
@@ -160,6 +161,48 @@ static enum sl_status fuse_back(const struct rows *w)
 	return s == SL_OK ? slp_node_infer(w->g, w->node) : s;
 }
 
+/* Whether a node converts dx to the half type of dy or of the term added to dx. */
+static bool is_copy(const struct rows *w, int node)
+{
+	const struct slp_gnode *n = &w->g->nodes[w->node], *cast = node < 0 ? NULL : &w->g->nodes[node];
+	if (!cast || !slp_node_is(cast, &slp_op_cast)) return false;
+	enum sl_dtype type = cast->types[0].dtype;
+	return slp_is_half(type) &&
+	       (type == type_of(w, n->in[0])->dtype || (n->nin > 5 && type == type_of(w, n->in[5])->dtype));
+}
+
+/* The readers of casts of dx read the copy; a call has one half type, so all casts are alike. */
+static void take_casts(const struct rows *w)
+{
+	struct slp_value dx = {w->node, 0}, copy = {w->node, 3};
+	for (int i = slp_users_first(w->u, dx), next; i >= 0; i = next) {
+		int cast = w->u->list[i].node;
+		next = w->u->list[i].next;
+		if (!is_copy(w, cast)) continue;
+		slp_users_replace(w->u, (struct slp_value){cast, 0}, copy);
+		slp_users_kill(w->u, cast);
+	}
+}
+
+/* A gradient whose result products read in a half type. */
+static enum sl_status fuse_copy(const struct rows *w)
+{
+	struct slp_value in[6];
+	const struct slp_gnode *n = &w->g->nodes[w->node];
+	int count = n->nin, type = SL_DTYPE_DEFAULT;
+	if (type_of(w, (struct slp_value){w->node, 0})->dtype != SL_FLOAT32) return SL_OK;
+	for (int i = slp_users_first(w->u, (struct slp_value){w->node, 0}); i >= 0; i = w->u->list[i].next)
+		if (is_copy(w, w->u->list[i].node)) type = (int)w->g->nodes[w->u->list[i].node].types[0].dtype;
+	if (type == SL_DTYPE_DEFAULT) return SL_OK;
+	for (int i = 0; i < count; i++) in[i] = n->in[i];
+	enum sl_status s = become(w, w->node, &slp_op_layer_norm_grad_copy, NULL, count, in);
+	if (s != SL_OK) return s;
+	slp_node_set_int(&w->g->nodes[w->node], "dtype", type);
+	s = slp_node_infer(w->g, w->node);
+	if (s == SL_OK) take_casts(w);
+	return s;
+}
+
 enum sl_status slp_fuse_rows(sl_graph *g)
 {
 	struct slp_users users;
@@ -170,6 +213,7 @@ enum sl_status slp_fuse_rows(sl_graph *g)
 		struct rows w = {g, &users, i};
 		if (slp_node_is(&g->nodes[i], &slp_op_layer_norm)) s = fuse_forward(&w);
 		else if (slp_node_is(&g->nodes[i], &slp_op_layer_norm_grad)) s = fuse_back(&w);
+		if (s == SL_OK && slp_node_is(&g->nodes[i], &slp_op_layer_norm_grad)) s = fuse_copy(&w);
 	}
 	slp_users_free(&users);
 	return s == SL_OK ? slp_pass_dead(g) : s;

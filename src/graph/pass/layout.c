@@ -315,5 +315,7 @@ enum sl_status slp_pass_layout(sl_graph *g)
 {
 	enum sl_status s = SL_OK;
 	for (int i = SLP_LAYOUT_PLAIN + 1; i < SLP_LAYOUTS && s == SL_OK; i++) s = arrange(g, (enum slp_image_layout)i);
-	return s == SL_OK && slp_layout_on_gpu(g) ? slp_convert_parameters(g) : s;
+	if (s != SL_OK || !slp_layout_on_gpu(g)) return s;
+	s = slp_fuse_biases(g);
+	return s == SL_OK ? slp_convert_parameters(g) : s;
 }

@@ -87,11 +87,13 @@ enum sl_status slp_fuse_sums(sl_graph *g);
 enum sl_status slp_fuse_half(sl_graph *g);
 enum sl_status slp_fuse_heads(sl_graph *g);
 enum sl_status slp_fuse_rows(sl_graph *g);
+enum sl_status slp_fuse_losses(sl_graph *g);
 /* A part of block: weights of eight-bit products, for teams of so many threads (pack.c). */
 enum sl_status slp_pack_products(sl_graph *g, int threads);
 
-/* A part of layout. */
+/* Parts of layout. */
 enum sl_status slp_convert_parameters(sl_graph *g);
+enum sl_status slp_fuse_biases(sl_graph *g);
 
 /* Whether a node is a convolution that is fastest in N16; whether the program runs on CPUs (layout.c). */
 bool slp_layout_prefers_n16(const sl_graph *g, const struct slp_gnode *n);

@@ -291,6 +291,7 @@ void slp_compiled_launch(const void *kernel, unsigned blocks, unsigned threads, 
 
 void slp_compiled_forget(void)
 {
+	slp_compiled_forget_notes();
 	pthread_mutex_lock(&lock);
 	for (int i = 0; i < BUCKETS; i++)
 		for (struct entry *e; (e = bucket[i]);) {
