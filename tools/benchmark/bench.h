@@ -229,6 +229,7 @@ double bench_lenet_memory_run(const struct bench_case *c, int64_t times); /* pla
 void bench_lenet_both_teardown(void);
 extern double bench_compiled_calls;
 bool bench_resnet_setup(const struct bench_case *c);
+bool bench_vgg_setup(const struct bench_case *c);
 double bench_resnet_compile_run(const struct bench_case *c, int64_t times);
 
 /* float32's time / bfloat16's */
