@@ -4,6 +4,7 @@
 
 #include "cases.h"
 #include "fill/random.h"
+#include "fill/shift_flip.h"
 
 /* clang-format off */
 #define KEY {UINT64_C(0x123456789ABCDEF0), 77}
@@ -33,7 +34,25 @@
 	 .no_grad = true, .own_types = true,                                                                                           \
 	 .reject = status}
 
+#define SHIFT(label, pad, flip, back, type, shape, grad, status)                                                       \
+	{"shift_flip", label, &(const struct slp_shift_flip){flip, pad, back, KEY}, 1,                                 \
+	 .in = {{type, shape, 1, 2, {0}, 0}}, .no_grad = !(grad), .reject = status}
+
 const struct slp_case slp_cases_random[] = {
+	SHIFT("some", 2, 0.5, 0, SL_FLOAT32, DIMS(7, 2, 5, 6), true, SL_OK),
+	SHIFT("gradient", 2, 0.5, 1, SL_FLOAT32, DIMS(7, 2, 5, 6), true, SL_OK),
+	SHIFT("only mirrored", 0, 1, 0, SL_FLOAT32, DIMS(3, 1, 4, 5), true, SL_OK),
+	SHIFT("only moved", 3, 0, 0, SL_FLOAT32, DIMS(5, 1, 4, 4), true, SL_OK),
+	SHIFT("beyond the image", 9, 0.5, 0, SL_FLOAT32, DIMS(9, 1, 4, 4), false, SL_OK),
+	SHIFT("large", 4, 0.5, 0, SL_FLOAT32, DIMS(65, 3, 32, 32), false, SL_OK),
+	SHIFT("bytes", 4, 0.5, 0, SL_UINT8, DIMS(11, 1, 28, 28), false, SL_OK),
+	SHIFT("int64", 1, 0.5, 0, SL_INT64, DIMS(4, 1, 3, 3), false, SL_OK),
+	SHIFT("empty", 4, 0.5, 0, SL_FLOAT32, DIMS(0, 1, 4, 4), false, SL_OK),
+	SHIFT("no pixels", 4, 0.5, 0, SL_FLOAT32, DIMS(3, 1, 0, 4), false, SL_OK),
+	SHIFT("three axes", 4, 0.5, 0, SL_FLOAT32, DIMS(1, 4, 4), false, SL_ESHAPE),
+	SHIFT("negative", -1, 0.5, 0, SL_FLOAT32, DIMS(1, 1, 4, 4), false, SL_EINVAL),
+	SHIFT("too likely", 1, 1.5, 0, SL_FLOAT32, DIMS(1, 1, 4, 4), false, SL_EINVAL),
+	SHIFT("no number", 1, NAN, 0, SL_FLOAT32, DIMS(1, 1, 4, 4), false, SL_EINVAL),
 	SHAPES("uniform", -2, 5),
 	DRAW("uniform", "no width", SL_FLOAT32, 3, 3, SL_OK, 1, 5),
 	DRAW("uniform", "upside down", SL_FLOAT32, 3, 2, SL_EINVAL, 1, 5),

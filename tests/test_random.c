@@ -241,6 +241,75 @@ static void test_dropout_off(void)
 	}
 }
 
+/* ---- shift_flip -------------------------------------------------------------------------------------------------- */
+
+enum { IMAGES = 400, SIDE = 5, PAD = 2, PLACES = 2 * PAD + 1 };
+
+/* The pixel of a numbered image in its frame, mirrored or not. */
+static float framed(int image, int row, int column, int mirrored)
+{
+	if (mirrored) column = SIDE - 1 - column;
+	bool inside = row >= 0 && row < SIDE && column >= 0 && column < SIDE;
+	return inside ? (float)((image * SIDE + row) * SIDE + column + 1) : 0;
+}
+
+static bool is_cut(const float *y, int image, int place)
+{
+	int top = place / PLACES % PLACES - PAD, left = place % PLACES - PAD, mirrored = place / PLACES / PLACES;
+	for (int i = 0; i < SIDE * SIDE; i++) {
+		int column = i % SIDE + (mirrored ? -left : left);
+		if (y[i] != framed(image, i / SIDE + top, column, mirrored)) return false;
+	}
+	return true;
+}
+
+/* Each image is a cut out of itself in a frame; over many images all places occur, about as often. */
+static void test_shift_flip(void)
+{
+	static float y[IMAGES * SIDE * SIDE], again[IMAGES * SIDE * SIDE];
+	int seen[2 * PLACES * PLACES] = {0}, mirrored = 0, places = 0;
+	for (int turn = 0; turn < 2; turn++) {
+		sl_seed(11);
+		SL_SCOPE {
+			sl_tensor *x =
+			        sl_reshape(sl_arange(1, IMAGES * SIDE * SIDE + 1, 1), SL_SHAPE(IMAGES, 1, SIDE, SIDE));
+			CHECK_OK(sl_read(sl_shift_flip(x, PAD, 0.5), turn ? again : y, sizeof y));
+		}
+	}
+	CHECK(!memcmp(y, again, sizeof y));
+	for (int i = 0; i < IMAGES; i++) {
+		int found = 0;
+		for (int p = 0; p < 2 * PLACES * PLACES; p++) {
+			if (!is_cut(y + i * SIDE * SIDE, i, p)) continue;
+			found++;
+			seen[p]++;
+			mirrored += p >= PLACES * PLACES;
+		}
+		CHECK_SAYING(found == 1, "image %d is %d cuts", i, found);
+	}
+	for (int p = 0; p < 2 * PLACES * PLACES; p++) places += seen[p] > 0;
+	CHECK_SAYING(places > 45, "%d of 50 places", places); /* 50 e^-8 = 0.02 are expected to be missing */
+	CHECK_SAYING(mirrored > 150 && mirrored < 250, "%d of %d mirrored", mirrored, IMAGES);
+}
+
+static void test_shift_flip_still(void)
+{
+	SL_SCOPE {
+		sl_tensor *x = sl_reshape(sl_arange(0, 4, 1), SL_SHAPE(1, 1, 2, 2));
+		CHECK_VALUES(sl_shift_flip(x, 0, 0), 0, 1, 2, 3);
+		CHECK_VALUES(sl_shift_flip(x, 0, 1), 1, 0, 3, 2);
+		CHECK_NULL(sl_shift_flip(x, -1, 0), SL_EINVAL, "pad is -1");
+		CHECK_NULL(sl_shift_flip(x, 0, 2), SL_EINVAL, "probability 2");
+		CHECK_NULL(sl_shift_flip(sl_arange(0, 4, 1), 0, 0), SL_ESHAPE, "4 needed");
+		CHECK_NULL(sl_shift_flip(NULL, 0, 0), SL_EINVAL, "shift_flip");
+	}
+}
+
+static const struct slp_test shift_tests[] = {
+        {"cuts", test_shift_flip},
+        {"still", test_shift_flip_still},
+        {0},
+};
 static const struct slp_test bit_tests[] = {
         {"known answers", test_known_answers},
         {"unit interval", test_unit},
@@ -269,6 +338,7 @@ int main(int argc, char **argv)
 	                 .tests = distribution_tests,
 	                 .start = slp_start_engine,
 	                 .stop = slp_stop_engine},
+	                {.name = "images", .tests = shift_tests, .start = slp_start_engine, .stop = slp_stop_engine},
 	                {.name = "dropout", .tests = dropout_tests, .start = slp_start_engine, .stop = slp_stop_engine},
 	                {0},
 	        });

@@ -1,12 +1,14 @@
 """The cases of tools/bench in PyTorch.
 
-Usage: bench-peer.py THREADS [DEVICE [float32 | tf32 [deterministic]]].  Writes a line that says what it is; then answers
+Usage: bench-peer.py THREADS [DEVICE [float32 | tf32 [deterministic | compiled]]].  Writes a line that says what it is; then answers
 each line "NUMBER CASE TIMES" with "NUMBER SECONDS [HOW]", the seconds of one repetition and the way it was done, where
 there are several, or "NUMBER none" for a case that it has not got.  "NUMBER threads N" sets the number of
 threads.  On a GPU whole steps are captured as CUDA graphs.
-With "deterministic" only algorithms are used that give the same bits each time.
+With "deterministic" only algorithms are used that give the same bits each time; with "compiled" networks of whole steps are compiled by
+torch.compile, and a case that takes longer than 30 s to start is left out.
 """
 import os
+import signal
 import sys
 import time
 import warnings
@@ -36,6 +38,14 @@ def tf32():
 
 
 # ---- whole steps ----
+
+COMPILED = "compiled" in sys.argv
+PATIENCE = 30  # seconds until a compiled case has run once
+
+
+def perhaps_compiled(net, always=False):
+    return torch.compile(net) if always or COMPILED else net
+
 
 def captured(step):
     """The step as a CUDA graph, after some without, in which libraries choose their algorithms."""
@@ -230,13 +240,35 @@ def resnet18():
     return torch.nn.Sequential(*layers, torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(512, 10))
 
 
+def vgg():
+    """The convolutions of VGG-11, and one dense layer."""
+    layers, inputs = [], 3
+    for channels in (64, "M", 128, "M", 256, 256, "M", 512, 512, "M", 512, 512, "M"):
+        if channels == "M":
+            layers.append(torch.nn.MaxPool2d(2))
+        else:
+            layers += [torch.nn.Conv2d(inputs, channels, 3, 1, 1), torch.nn.ReLU()]
+            inputs = channels
+    return torch.nn.Sequential(*layers, torch.nn.Flatten(), torch.nn.Linear(4 * 512, 10))
+
+
+def vgg_step(batch, half=False):
+    return image_step(vgg, (batch, 3, 64, 64), 0.01, half)
+
+
 def resnet_step(batch, half=False):
+    return image_step(resnet18, (batch, 1, 28, 28), 0.05, half)
+
+
+def image_step(network, images, lr, half):
     def make():
-        net, x, y = resnet18().train(), torch.rand(batch, 1, 28, 28), classes(batch)()
+        batch = images[0]
+        net, x, y = network().train(), torch.rand(*images), classes(batch)()
         if on_gpu() and (half or tf32()):  # tensor cores take channels last
             net, x = net.to(memory_format=torch.channels_last), x.to(memory_format=torch.channels_last)
-        optimizer = torch.optim.SGD(net.parameters(), lr=0.05 / batch)
-        return whole(training_step(optimizer, lambda: F.cross_entropy(net(x), y, reduction="sum"), half))
+        optimizer = torch.optim.SGD(net.parameters(), lr=lr / batch)
+        model = perhaps_compiled(net)
+        return whole(training_step(optimizer, lambda: F.cross_entropy(model(x), y, reduction="sum"), half))
     return make
 
 
@@ -285,7 +317,7 @@ class GPT(torch.nn.Module):
 def gpt_step(rows, words, steps, width, layers, heads, compiled=False, half=False):
     def make():
         net = GPT(words, steps, width, layers, heads)
-        model = torch.compile(net) if compiled else net
+        model = perhaps_compiled(net, compiled)
         x, y = torch.randint(words, (rows, steps)), torch.randint(words, (rows, steps))
         options = {"capturable": True, "fused": True} if on_gpu() else {}
         optimizer = torch.optim.AdamW(net.parameters(), lr=1e-3, weight_decay=0.1, **options)
@@ -342,7 +374,7 @@ def parameters(shapes):
 
 def training(net, shapes, batch, lr, update_only=False, compiled=False, wait_for_each=False, one_program=False, half=False):
     def make():
-        forward = torch.compile(net) if compiled else net
+        forward = perhaps_compiled(net, compiled)
         params = parameters(shapes)
         x, y = torch.rand(batch, 1, 28, 28), classes(batch)()
         optimizer = torch.optim.SGD(params, lr=lr / batch)
@@ -465,6 +497,9 @@ CASES = {
     "lenet-step-compiled": training(lenet, LENET, 256, 0.2, compiled=True),
     "resnet18-step": resnet_step(32),
     "resnet18-step-256": resnet_step(256),
+    "vgg-step": vgg_step(8),
+    "vgg-step-256": vgg_step(256),
+    "vgg-step-256-bf16": vgg_step(256, half=True),
     "gemm-bf16": forward(torch.mm, half(normal(2048, 2048)), half(normal(2048, 2048))),
     "conv-bf16": forward(conv_padded, *[half(normal(*s)) for s in CONV_BF16]),
     "conv-bf16-back": backward(conv_padded, *[half(grad(*s)) for s in CONV_BF16]),
@@ -500,16 +535,33 @@ CASES = {
 }
 
 
+def too_late(*_):
+    raise RuntimeError(f"it takes longer than {PATIENCE} s to start")
+
+
+def started(name):
+    """The case, after a first run if it is to be compiled."""
+    signal.signal(signal.SIGALRM, too_late)
+    signal.alarm(PATIENCE if COMPILED else 0)
+    run = CASES[name]()
+    if COMPILED:
+        run(1)
+        wait()
+    return run
+
+
 def made(name):
     """How a case runs; None for a case that there is not, or that does not work here."""
     if on_gpu():
         torch.cuda.empty_cache()
     torch.set_grad_enabled(True)
     try:
-        return CASES[name]() if name in CASES else None
-    except RuntimeError as error:
+        return started(name) if name in CASES else None
+    except Exception as error:  # no compiler for torch.compile, for example
         print(f"bench-peer: {name}: {error}", file=sys.stderr)
         return None
+    finally:
+        signal.alarm(0)
 
 
 def measure(run, times):
@@ -534,7 +586,7 @@ def main():
         torch.use_deterministic_algorithms(True)
         torch.backends.cudnn.deterministic = True
     print(f"PyTorch {torch.__version__} with {torch.get_num_threads()} threads on {torch.get_default_device()}"
-          f"{', deterministic' if same_bits else ''}", flush=True)
+          f"{', deterministic' if same_bits else ', compiled' if COMPILED else ''}", flush=True)
     name, run = None, None
     for line in sys.stdin:
         number, wanted, times = line.split()

@@ -247,6 +247,7 @@ bool drv_start(struct drv_options *o)
 		s = sl_init(&(struct sl_config){
 		        .teams = teams(o), .seed = o->seed, .tf32 = o->tf32, .untrusted = o->untrusted});
 	if (s == SL_OK && o->ndevices == 0) choose_device(o);
+	if (s == SL_OK && (o->stats || o->json)) s = sl_energy_start();
 	for (int i = o->ndevices - 1; i >= 0 && s == SL_OK; i--) s = sl_device_default(o->devices[i]);
 	if (s != SL_OK) drv_error("%s", sl_error_message());
 	sl_error_clear();

@@ -63,6 +63,10 @@ static json_t *stats(void)
 	        json_pack("{s:I, s:I, s:I, s:f, s:I, s:I}", "ops", (json_int_t)s.ops, "tasks", (json_int_t)s.segments,
 	                  "stalls", (json_int_t)s.stalls, "stall_seconds", s.stall_seconds, "peak_tasks",
 	                  (json_int_t)s.peak_tasks, "peak_bytes", (json_int_t)s.peak_bytes);
+	struct sl_energy e;
+	sl_energy_get(&e);
+	json_object_update_new(
+	        json, json_pack("{s:o, s:o}", "cpu_joules", drv_json_real(e.cpu), "gpu_joules", drv_json_real(e.gpu)));
 	if (s.loss_scale != 0)
 		json_object_update_new(json, json_pack("{s:f, s:I}", "loss_scale", s.loss_scale, "overflows",
 		                                       (json_int_t)s.overflows));

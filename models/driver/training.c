@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include <starling/dist.h>
+#include <starling/functions.h>
 
 #include "health.h"
 #include "training.h"
@@ -22,6 +23,7 @@ enum {
 	KEY_DTYPE,
 	KEY_MEMORY,
 	KEY_STATE_ON,
+	KEY_AUGMENT,
 };
 
 static const struct argp_option options[] = {
@@ -35,6 +37,8 @@ static const struct argp_option options[] = {
         {"state-on", KEY_STATE_ON, "DEVICE", 0, DRV_STATE_ON_HELP, 1},
         {"data", KEY_DATA, "DIR", 0,
          "Folder with the four IDX files, gzipped or not (default: " SL_FASHION_MNIST_DIR ")", 1},
+        {"augment", KEY_AUGMENT, NULL, 0,
+         "Move each training image by up to 4 rows and columns, and mirror every second one, at random", 1},
         {"memory", KEY_MEMORY, "SIZE", 0, DRV_MEMORY_HELP, 1},
         {"limit", KEY_LIMIT, "N", 0, "Use only the first N images, for training and for testing", 1},
         {"plot", KEY_PLOT, "FILE", 0,
@@ -68,6 +72,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_DISTRIBUTED: o->distributed = true; return 0;
 	case KEY_STATE_ON: o->state_on = drv_device(state, "--state-on", arg); return 0;
 	case KEY_DATA: o->data = arg; return 0;
+	case KEY_AUGMENT: o->augment = true; return 0;
 	case KEY_MEMORY: o->memory = drv_size(state, "--memory", arg); return 0;
 	case KEY_LIMIT: o->limit = drv_int(state, "--limit", arg, 1, INT64_MAX); return 0;
 	case KEY_PLOT:
@@ -213,6 +218,7 @@ static bool train_next(struct drv_training *t, struct drv_epoch *e)
 			b.x = sl_rows(b.x, 0, rows);
 			b.y = sl_rows(b.y, 0, rows);
 		}
+		if (t->options->augment) b.x = sl_shift_flip(b.x, 4, 0.5);
 		SL_AUTOCAST(t->options->precision.dtype) more = rows == 0 || t->train(t, b.x, b.y);
 		e->images += rows;
 		e->batches++;

@@ -15,6 +15,7 @@ struct drv_train_options {
 	size_t memory; /* of the GPU, for a step; 0: what there is */
 	struct drv_precision precision;
 	bool distributed; /* one of several processes */
+	bool augment;     /* change training images at random */
 	bool fastest;     /* try one device and all, and continue with the faster */
 	sl_device state_on;
 	struct drv_checkpoint_options checkpoint;

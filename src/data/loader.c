@@ -135,6 +135,7 @@ static bool fetch(const char *at, sl_loader *l, struct sl_batch *b)
 		SL_SCOPE
 			t[i] = sl_retain(sl_from_at(at, data[i], shape, (struct sl_make){of[i].dtype, l->opts.device}));
 		ok = t[i] != NULL;
+		if (ok) slp_tensor_send(t[i]);
 	}
 	if (ok) {
 		*b = (struct sl_batch){t[0], t[1], l->taken};

@@ -7,6 +7,7 @@
 #include "number.h"
 #include "runtime/budget.h"
 #include "runtime/device/cores.h"
+#include "runtime/observe/energy.h"
 #include "runtime/observe/explain.h"
 #include "runtime/task/finite.h"
 #include "runtime/observe/fxt.h"
@@ -169,6 +170,7 @@ static enum sl_status start(const char *at, const struct sl_config *given)
 	if (slp_engine_joined) slp_engine_joined(at);
 	if (given || !atomic_load(&slp_engine.rng_seed)) sl_seed(c->seed);
 	pthread_once(&once, register_exit);
+	if (slp_fxt_on) slp_energy_start();
 	return SL_OK;
 }
 
@@ -304,6 +306,7 @@ static void stop(void)
 	slp_segments_clear();
 	slp_unlock();
 	slp_fault_reset();
+	slp_energy_stop();
 	slp_fxt_stop();
 	slp_idle_stop();
 	slp_watch_stop();

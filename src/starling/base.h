@@ -256,6 +256,19 @@ SL_API void sl_stats_get(struct sl_stats *SL_OPTIONAL stats);
 SL_API void sl_stats_reset(void);
 SL_API void sl_stats_print(FILE *SL_OPTIONAL file);
 
+/* Energy since sl_energy_start, of the whole machine: what cannot be read is NAN. */
+struct sl_energy {
+	double seconds;   /* since sl_energy_start; 0: it was not called */
+	double cpu;       /* joules of the processors' packages and memory, by RAPL */
+	double gpu;       /* joules of the engine's GPUs, by NVML */
+	char no_cpu[160]; /* why cpu cannot be read; empty: it can */
+	char no_gpu[160];
+};
+
+SL_API enum sl_status sl_energy_start_at(const char *at);
+#define sl_energy_start() sl_energy_start_at(SL_HERE)
+SL_API void sl_energy_get(struct sl_energy *SL_OPTIONAL energy);
+
 /* ---- time of each call ------------------------------------------------------------------------------------------ */
 
 SL_API void sl_profile_start(void);

@@ -60,6 +60,8 @@ SL_API sl_tensor *sl_pad_at(const char *at, sl_tensor *x, int axis, int64_t befo
                             struct sl_pad_opts opts);
 #define sl_pad(x, axis, before, after, ...)                                                                            \
 	sl_pad_at(SL_HERE, x, axis, before, after, (struct sl_pad_opts){__VA_ARGS__})
+SL_API sl_tensor *sl_shift_flip_at(const char *at, sl_tensor *x, int pad, double flip);
+#define sl_shift_flip(x, pad, flip) sl_shift_flip_at(SL_HERE, x, pad, flip)
 SL_API sl_tensor *sl_index_add_at(const char *at, sl_tensor *x, sl_tensor *indices, sl_tensor *rows);
 #define sl_index_add(x, indices, rows) sl_index_add_at(SL_HERE, x, indices, rows)
 

@@ -35,6 +35,9 @@ bool slp_scope_reserve(size_t n); /* reserves space for n more; false with an er
 /* Waits until a buffer can be used so, but not for longer than that; false: the time is up (poll.c). */
 bool slp_buffer_poll(struct slp_buffer *buffer, enum starpu_data_access_mode mode, double seconds);
 /* Checks that a tensor given by the user can be used by `function`; records why not. */
+/* Begins to copy values that are in main memory to the GPU that the tensor is on, so that they are there when a task wants
+ * them: StarPU itself begins when the task is ready. */
+void slp_tensor_send(const sl_tensor *t);
 bool slp_tensor_usable(const char *at, const char *function, const sl_tensor *t);
 
 /* Makes values readable at a pointer in main memory, waiting for them; NULL (with an error) if they are spoilt.

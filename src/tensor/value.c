@@ -4,10 +4,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "runtime/device/auto.h"
 #include "runtime/device/device.h"
 #include "runtime/device/idle.h"
 #include "runtime/engine.h"
 #include "runtime/fault.h"
+#include "runtime/memory/admission.h"
 #include "runtime/memory/memory_limit.h"
 #include "runtime/memory/spill.h"
 #include "runtime/observe/explain.h"
@@ -336,6 +338,16 @@ static sl_tensor *tensor_on(struct slp_buffer *b, size_t bytes, struct slp_type 
 	else slp_buffer_put(b);
 	slp_unlock();
 	return storage ? slp_tensor_new(storage, 0, type, device) : NULL;
+}
+
+void slp_tensor_send(const sl_tensor *t)
+{
+	sl_device there = slp_auto_foreseen(t->device);
+	const struct slp_buffer *b = t->storage ? t->storage->buffer : NULL;
+	if (there.kind != SL_DEVICE_GPU || there.index < 0 || !b || b->lost) return;
+	if (!starpu_get_prefetch_flag() || slp_admission_short()) return;
+	unsigned node = starpu_worker_get_memory_node((unsigned)slp_engine.gpu_worker[there.index]);
+	starpu_data_prefetch_on_node(b->handle, node, 1);
 }
 
 /* A tensor with a copy of the values at data, row-major, of type make.dtype.  The caller may change the memory once the

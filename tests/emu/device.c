@@ -136,6 +136,14 @@ void emu_name(const char *now)
 }
 
 /* Only what is read of them is set. */
+cudaError_t cudaDeviceGetPCIBusId(char *bus, int size, int device)
+{
+	emu_start();
+	if (device < 0 || device >= emu_settings.devices) return emu_result(cudaErrorInvalidDevice);
+	snprintf(bus, (size_t)size, "0000:%02x:00.0", (unsigned)device + 1);
+	return cudaSuccess;
+}
+
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device)
 {
 	emu_start();

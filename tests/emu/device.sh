@@ -9,6 +9,8 @@ for order in forward backward random; do SL_EMU_ORDER=$order tests/emu/test_thre
 tests/emu/test_convolutions
 tests/emu/test_counts
 SL_EMU_DEVICES=1 tests/emu/test_edges
+SL_NVML=$PWD/tests/emu/.libs/libnvml.so tests/emu/test_energy
+tests/emu/test_gather
 tests/emu/test_halves
 tests/emu/test_kernels
 tests/emu/test_last

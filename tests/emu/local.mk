@@ -30,6 +30,7 @@ EXTRA_LTLIBRARIES += \
 	tests/emu/libcore.la \
 	tests/emu/libgpu.la \
 	tests/emu/libnccl.la \
+	tests/emu/libnvml.la \
 	tests/emu/libstarling.la
 emu_programs = \
 	tests/emu/dist \
@@ -42,7 +43,9 @@ emu_programs = \
 	tests/emu/test_counts \
 	tests/emu/test_device \
 	tests/emu/test_edges \
+	tests/emu/test_energy \
 	tests/emu/test_explain \
+	tests/emu/test_gather \
 	tests/emu/test_graphs \
 	tests/emu/test_halves \
 	tests/emu/test_kernels \
@@ -66,8 +69,8 @@ endif
 
 if EMULATION
 emulation = yes
-emulated = $(emu_programs) tests/emu/libnccl.la $(emu_library)
-tests/emu/device.$(log): tests/emu/test_cache tests/emu/test_compiled tests/emu/test_convolutions tests/emu/test_counts tests/emu/test_device tests/emu/test_edges tests/emu/test_halves tests/emu/test_kernels tests/emu/test_last tests/emu/test_lt tests/emu/test_parallel tests/emu/test_state_device tests/emu/test_threads tests/emu/test_waits
+emulated = $(emu_programs) tests/emu/libnccl.la tests/emu/libnvml.la $(emu_library)
+tests/emu/device.$(log): tests/emu/test_cache tests/emu/test_compiled tests/emu/test_convolutions tests/emu/test_counts tests/emu/test_device tests/emu/test_edges tests/emu/test_energy tests/emu/libnvml.la tests/emu/test_gather tests/emu/test_halves tests/emu/test_kernels tests/emu/test_last tests/emu/test_lt tests/emu/test_parallel tests/emu/test_state_device tests/emu/test_threads tests/emu/test_waits
 tests/emu/device-long.$(log): tests/emu/test_convolutions tests/emu/test_halves tests/emu/test_parallel tests/emu/test_waits
 tests/emu/dist.$(log): tests/emu/dist tests/emu/libnccl.la tools/sl-launch
 tests/emu/dist-long.$(log): tests/emu/dist tests/emu/libnccl.la tools/sl-launch
@@ -125,6 +128,12 @@ tests_emu_libnccl_la_CPPFLAGS = $(tests_emu_libgpu_la_CPPFLAGS)
 tests_emu_libnccl_la_CFLAGS = $(SLP_CFLAGS)
 tests_emu_libnccl_la_LDFLAGS = -module -avoid-version -shared -rpath $(abs_builddir)/tests/emu
 tests_emu_libnccl_la_SOURCES = tests/emu/nccl.c
+
+# NVML, which knows emulated GPUs by their places on the bus.
+
+tests_emu_libnvml_la_CFLAGS = $(SLP_CFLAGS) -fvisibility=default
+tests_emu_libnvml_la_LDFLAGS = $(tests_emu_libnccl_la_LDFLAGS)
+tests_emu_libnvml_la_SOURCES = tests/emu/nvml.c
 
 # The library.  In a build for CUDA only what loads CUDA's libraries is compiled again: all else knows of CUDA already.  In one
 # without nvcc it is what mentions CUDA or lists kernels (tests/layers holds headers to that).  Quickly, since it is not used
@@ -210,6 +219,12 @@ tests_emu_test_edges_LDFLAGS = $(emu_ldflags)
 tests_emu_test_edges_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
 EXTRA_tests_emu_test_edges_DEPENDENCIES = $(emu_stubs)
 
+tests_emu_test_energy_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/tests
+tests_emu_test_energy_SOURCES = tests/test_energy.c
+tests_emu_test_energy_LDFLAGS = $(emu_ldflags)
+tests_emu_test_energy_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
+EXTRA_tests_emu_test_energy_DEPENDENCIES = $(emu_stubs)
+
 tests_emu_test_cache_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/tests
 tests_emu_test_cache_SOURCES = tests/test_cache.c
 tests_emu_test_cache_LDFLAGS = $(emu_ldflags)
@@ -259,6 +274,12 @@ tests_emu_test_explain_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/tests
 tests_emu_test_explain_LDFLAGS = $(emu_ldflags)
 tests_emu_test_explain_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
 EXTRA_tests_emu_test_explain_DEPENDENCIES = $(emu_stubs)
+
+tests_emu_test_gather_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/models -I$(top_srcdir)/tests
+tests_emu_test_gather_SOURCES = models/driver/networks.c models/driver/networks.h tests/emu/test_gather.c
+tests_emu_test_gather_LDFLAGS = $(emu_ldflags)
+tests_emu_test_gather_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
+EXTRA_tests_emu_test_gather_DEPENDENCIES = $(emu_stubs)
 
 tests_emu_test_graphs_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/models -I$(top_srcdir)/tests
 tests_emu_test_graphs_SOURCES = models/driver/networks.c models/driver/networks.h tests/emu/test_graphs.c

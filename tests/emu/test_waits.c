@@ -3,9 +3,11 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "emulated.h"
+#include "gate.h"
 #include "driver/networks.h"
 
 enum { STEPS = 5, ROWS = 2, SIZE = 28 };
@@ -133,6 +135,44 @@ static void count_waits(const struct course *c)
 	slp_end_well();
 }
 
+/* Until so many bytes have been copied to the GPU; false after a long time. */
+static bool comes(size_t bytes)
+{
+	struct emu_counts counts;
+	for (int i = 0; i < 300000; i++) {
+		emu_counts_get(&counts);
+		if (counts.link[EMU_HOST][0].bytes >= bytes) return true;
+		usleep(1000);
+	}
+	return false;
+}
+
+/* The batch of a loader is on its way to the GPU while the step that will read it waits for the one before: here for
+ * weights that a CPU behind a closed gate computes. */
+static void test_ahead(void)
+{
+	struct sl_batch b;
+	slp_begin((struct sl_config){.gpus = 1, .teams = 1, .sched = "dmdas", .seed = 1});
+	sl_dataset *samples = make_samples();
+	sl_loader *loader = sl_loader_new(samples, .batch_size = ROWS, .device = sl_gpu(0), .workers = 1);
+	SL_SCOPE {
+		slp_gate_close(0);
+		sl_tensor *w = sl_copy_to(sl_full(SL_SHAPE(SIZE), 3, .device = sl_cpu(0)), sl_gpu(0));
+		emu_counts_reset();
+		CHECK(sl_loader_next(loader, &b));
+		sl_tensor *y = sl_mul(b.x, w);
+		CHECK_SAYING(comes(ROWS * SIZE * SIZE * sizeof(float)), "the batch waits for the step before it");
+		slp_gate_open();
+		float first[2] = {0};
+		CHECK_OK(sl_read(sl_slice(sl_reshape(y, SL_SHAPE(ROWS * SIZE * SIZE)), 0, 0, 2, 1), first,
+		                 sizeof first));
+		CHECK(first[0] == 0 && fabs((double)first[1] - 3 * sin(1)) < 1e-6);
+	}
+	sl_loader_free(loader);
+	sl_dataset_free(samples);
+	slp_end_well();
+}
+
 static void test_whole_steps(void)
 {
 	count_waits(&(struct course){"LeNet, whole steps", lenet, true, false, false});
@@ -179,8 +219,11 @@ static void test_update(void)
 	slp_end_well();
 }
 
-static const struct slp_test tests[] = {
-        {"whole steps", test_whole_steps}, {"call by call", test_by_call}, {"an update", test_update}, {0}};
+static const struct slp_test tests[] = {{"whole steps", test_whole_steps},
+                                        {"call by call", test_by_call},
+                                        {"an update", test_update},
+                                        {"ahead", test_ahead},
+                                        {0}};
 
 int main(int argc, char **argv)
 {

@@ -88,6 +88,7 @@ struct bench_options {
 /* The values of each run; NAN where there is none. */
 struct bench_result {
 	int runs;
+	double joules[BENCH_MAX_RUNS]; /* of the machine, for a repetition */
 	double value[BENCH_MAX_RUNS], rate[BENCH_MAX_RUNS], floor[BENCH_MAX_RUNS], peer[BENCH_MAX_RUNS];
 	char how[BENCH_HOW]; /* the peer does it, where it has several ways: the fastest */
 	char error[BENCH_MESSAGE];
@@ -97,6 +98,7 @@ struct bench_result {
 struct bench_summary {
 	double value, low, high;
 	double rate;
+	double joules, per_joule;  /* energy of a repetition; what the rate counts, for a joule */
 	double floor, floor_ratio; /* floor / value: 1 is the floor's speed */
 	double peer, peer_ratio;   /* peer / value: above 1 we are faster */
 	bool met;
@@ -227,6 +229,7 @@ double bench_lenet_memory_run(const struct bench_case *c, int64_t times); /* pla
 void bench_lenet_both_teardown(void);
 extern double bench_compiled_calls;
 bool bench_resnet_setup(const struct bench_case *c);
+bool bench_vgg_setup(const struct bench_case *c);
 double bench_resnet_compile_run(const struct bench_case *c, int64_t times);
 
 /* float32's time / bfloat16's */

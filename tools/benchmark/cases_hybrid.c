@@ -95,13 +95,14 @@ static struct {
 	sl_tensor *x, *y;
 } whole;
 
-static bool make_data(int64_t batch)
+static bool make_data(sl_shape images)
 {
 	enum { MOST = 256 };
 	int32_t labels[MOST];
+	int64_t batch = images.dim[0];
 	for (int i = 0; i < batch && i < MOST; i++) labels[i] = i % 10;
 	SL_SCOPE {
-		whole.x = sl_retain(sl_uniform(SL_SHAPE(batch, 1, 28, 28), 0, 1));
+		whole.x = sl_retain(sl_uniform(images, 0, 1));
 		whole.y = sl_retain(sl_from(labels, SL_SHAPE(batch), .dtype = SL_INT32));
 	}
 	return whole.x && whole.y;
@@ -112,16 +113,21 @@ enum sl_dtype bench_autocast(const struct bench_case *c)
 	return c->half ? SL_BFLOAT16 : SL_FLOAT32;
 }
 
-/* Compiled for the batch, not yet run. */
-static bool make_step(const struct bench_case *c, sl_block *net, double lr, int64_t batch)
+/* Compiled for the images, not yet run. */
+static bool make_step_of(const struct bench_case *c, sl_block *net, double lr, sl_shape images)
 {
 	enum sl_status s = SL_OK;
 	whole.net = net;
-	if (!make_data(batch) || sl_initialize(net, .init = sl_xavier_init()) != SL_OK) return false;
+	if (!make_data(images) || sl_initialize(net, .init = sl_xavier_init()) != SL_OK) return false;
 	whole.trainer = sl_trainer_new(net, sl_sgd(.lr = lr));
 	whole.step = sl_step_compile(net, sl_softmax_cross_entropy_at, whole.trainer);
 	SL_AUTOCAST(bench_autocast(c)) s = sl_step_prepare(whole.step, whole.x, whole.y);
 	return s == SL_OK && sl_wait_all() == SL_OK;
+}
+
+static bool make_step(const struct bench_case *c, sl_block *net, double lr, int64_t batch)
+{
+	return make_step_of(c, net, lr, SL_SHAPE(batch, 1, 28, 28));
 }
 
 bool bench_mlp5_setup(const struct bench_case *c)
@@ -208,6 +214,23 @@ double bench_compiled_calls;
 bool bench_resnet_setup(const struct bench_case *c)
 {
 	return make_step(c, net_resnet18(), 0.05, c->gpu_only ? 256 : 32);
+}
+
+/* K. Simonyan, A. Zisserman, "Very deep convolutional networks for large-scale image recognition", 2015: the convolutions of
+ * VGG-11, and one dense layer. */
+static sl_block *vgg(void)
+{
+#define CONV(channels) sl_conv2d_layer(channels, .kernel = {3}, .pad = {1, 1}, .activation = SL_RELU)
+#define HALVE sl_max_pool2d_layer(2)
+	return sl_sequential(CONV(64), HALVE, CONV(128), HALVE, CONV(256), CONV(256), HALVE, CONV(512), CONV(512), HALVE,
+	                     CONV(512), CONV(512), HALVE, sl_dense(10));
+#undef CONV
+#undef HALVE
+}
+
+bool bench_vgg_setup(const struct bench_case *c)
+{
+	return make_step_of(c, vgg(), 0.01, SL_SHAPE(c->gpu_only ? 256 : 8, 3, 64, 64));
 }
 
 /* Tracing, passes and plan; nothing runs. */

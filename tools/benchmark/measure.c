@@ -64,6 +64,8 @@ struct bench_summary bench_summarize(const struct bench_case *c, const struct be
 		s.high = fmax(s.high, r->value[i]);
 	}
 	s.rate = bench_median(r->rate, r->runs);
+	s.joules = bench_median(r->joules, r->runs);
+	s.per_joule = c->rate_count / s.joules;
 	s.floor = bench_median(r->floor, r->runs);
 	s.floor_ratio = median_ratio(r->floor, r->value, r->runs);
 	s.peer = bench_median(r->peer, r->runs);
@@ -172,6 +174,14 @@ static bool in_half(const struct bench_case *c)
 	return c->half || (c->op && c->op->in[0].dtype == SL_BFLOAT16);
 }
 
+/* Of the processors and, if they are used, the GPUs, as far as they can be read. */
+static double joules(void)
+{
+	struct sl_energy e;
+	sl_energy_get(&e);
+	return isnan(e.gpu) ? e.cpu : isnan(e.cpu) ? e.gpu : e.cpu + e.gpu;
+}
+
 static void one_run(const struct job *j, int64_t times, int i, struct bench_result *r)
 {
 	const struct bench_case *c = j->c;
@@ -180,7 +190,9 @@ static void one_run(const struct job *j, int64_t times, int i, struct bench_resu
 	r->floor[i] = bench_floor(&c->work, in_half(c), j->options) * scale;
 	settle();
 	if (!c->times) c->run(c, 1); /* caches and clock as the peer finds them after its own turn */
+	double before = joules();
 	r->value[i] = c->run(c, times) * scale;
+	r->joules[i] = (joules() - before) / (double)times;
 	r->rate[i] = c->rate_count ? c->rate_count * scale / r->value[i] : c->rate_value ? *c->rate_value : NAN;
 	if (isnan(r->value[i]) && !*failure) snprintf(failure, sizeof failure, "gives no value");
 	bench_quiet(true);
@@ -204,6 +216,7 @@ static bool begin(const struct job *j, struct bench_result *r)
 		if (!failed(r)) snprintf(r->error, sizeof r->error, "cannot set up");
 		return false;
 	}
+	bench_must(sl_energy_start());
 	return true;
 }
 

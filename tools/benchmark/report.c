@@ -61,6 +61,16 @@ static char *number(double v, char text[CELL])
 	return text;
 }
 
+/* "808 images/s", and where the energy is known "3.10/J" of the same. */
+static void rate_text(const struct bench_case *c, const struct bench_summary *s, char text[CELL])
+{
+	char a[CELL], b[CELL];
+	if (!c->rate_unit) return;
+	int n = snprintf(text, CELL, "%.24s %.16s", number(s->rate, a), c->rate_unit);
+	if (isfinite(s->per_joule) && s->per_joule > 0)
+		snprintf(text + n, CELL - (size_t)n, ", %.12s/J", number(s->per_joule, b));
+}
+
 static void goal_text(const struct bench_case *c, const struct bench_summary *s, char text[CELL])
 {
 	static const char *const forms[] = {
@@ -89,7 +99,7 @@ void bench_print_row(FILE *file, enum bench_format format, const struct bench_ca
 	} else {
 		snprintf(row[1], CELL, "%s %s", number(s.value, a), c->unit);
 		snprintf(row[2], CELL, "%.24s–%.24s", number(s.low, a), number(s.high, b));
-		if (c->rate_unit) snprintf(row[3], CELL, "%s %s", number(s.rate, a), c->rate_unit);
+		rate_text(c, &s, row[3]);
 		number(s.floor, row[4]);
 		number(s.floor_ratio, row[5]);
 		snprintf(row[6], CELL, *r->how ? "%s (%s)" : "%s%s", number(s.peer, a), r->how);
@@ -185,6 +195,8 @@ static json_t *object_of(const char *machine, const struct bench_case *c, const 
 	if (!object) return NULL;
 	drv_json_stamp(object);
 	if (c->rate_unit) json_object_set_new(object, "rate_unit", json_string(c->rate_unit));
+	json_object_set_new(object, "joules", real(s.joules));
+	json_object_set_new(object, "per_joule", c->rate_count ? real(s.per_joule) : json_null());
 	if (*r->how) json_object_set_new(object, "peer_how", json_string(r->how));
 	if (*r->error) json_object_set_new(object, "error", json_string(r->error));
 	return object;

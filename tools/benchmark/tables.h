@@ -76,6 +76,13 @@
 #define RESNET_REST                                                                                                    \
 	(4 * 64 * 64 * 9 * 28.0 * 28 + RESNET_GROUP(128, 14) + RESNET_GROUP(256, 7) + RESNET_GROUP(512, 4) + 5120)
 #define RESNET_FLOPS(batch) (2.0 * (batch) * (2 * RESNET_FIRST + 3 * RESNET_REST))
+/* Convolutions of 3 × 3, at 64, 32, 16, 8 and 4 pixels, and the dense layer; forward, by weights, and, but for the images, by
+ * inputs. */
+#define VGG_FIRST (64 * 27 * 64.0 * 64)
+#define VGG_REST                                                                                                       \
+	(128 * 576 * 32.0 * 32 + 256 * (1152 + 2304) * 16.0 * 16 + 512 * (2304 + 4608) * 8.0 * 8 +                     \
+	 2 * 512 * 4608 * 4.0 * 4 + 20480)
+#define VGG_FLOPS(batch) (2.0 * (batch) * (2 * VGG_FIRST + 3 * VGG_REST))
 /* The products of a layer's weights, 12 width², and the last one's; forward, by weights, by inputs; AdamW reads and
  * writes parameters and two states, and reads gradients, which were written before. */
 #define GPT_WEIGHTS(words, width, layers) ((layers)*12.0 * (width) * (width) + (words) * (double)(width))

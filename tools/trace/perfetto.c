@@ -9,7 +9,7 @@
 #include "trace.h"
 
 /* Groups of tracks, in the order in which they are shown. */
-enum { PROGRAM = 1, WORKERS, ITERATIONS, LINKS, QUEUES, MEMORY };
+enum { PROGRAM = 1, WORKERS, ITERATIONS, LINKS, QUEUES, MEMORY, POWER };
 /* A worker's tracks: a lane for tasks, more where some overlap (a GPU's next task is begun early), then others. */
 enum { LANES = 6, BLOCKS = LANES, STATES, TRACKS };
 
@@ -368,6 +368,25 @@ static void write_counters(const struct trace *t)
 	}
 }
 
+static void write_watts(const struct trace *t, const char *name, double time, double joules, double milliseconds)
+{
+	if (isnan(joules) || milliseconds <= 0 || time < t->begin || time > t->end) return;
+	write_event(json_pack("{s:s, s:s, s:i, s:f, s:{s:f}}", "ph", "C", "name", name, "pid", POWER, "ts", us(t, time),
+	                      "args", "value", 1e3 * joules / milliseconds));
+}
+
+/* Each value is the mean since the time of the one before, where it is shown. */
+static void write_power(const struct trace *t)
+{
+	if (t->nenergies) name_group(POWER, "power");
+	for (int i = 1; i < t->nenergies; i++) {
+		const struct energy *e = &t->energies[i];
+		double since = e[-1].time;
+		write_watts(t, "processors (W)", since, e->cpu, e->time - since);
+		write_watts(t, "GPUs (W)", since, e->gpu, e->time - since);
+	}
+}
+
 void write_perfetto(const struct trace *t, const char *path)
 {
 	out.path = path;
@@ -385,6 +404,7 @@ void write_perfetto(const struct trace *t, const char *path)
 	write_iterations(t);
 	write_transfers(t);
 	write_counters(t);
+	write_power(t);
 	fputs("\n]}\n", out.file);
 	if (!slp_durable_commit((struct slp_durable *const[]){&file}, 1))
 		fail("%s: %s: %s", path, file.what, strerror(file.error));

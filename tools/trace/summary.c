@@ -353,6 +353,20 @@ static void print_bounds(const struct trace *t)
 	print_bound("path", path(t), all);
 }
 
+/* Of the whole machine, as far as it can be read. */
+static void print_energy(const struct trace *t)
+{
+	double cpu = 0, gpu = 0;
+	for (int i = 0; i < t->nenergies; i++) {
+		cpu += t->energies[i].cpu;
+		gpu += t->energies[i].gpu;
+	}
+	if (!t->nenergies || (isnan(cpu) && isnan(gpu))) return;
+	title("Energy");
+	if (!isnan(cpu)) printf("  processors %10.3f J\n", cpu);
+	if (!isnan(gpu)) printf("  GPUs       %10.3f J\n", gpu);
+}
+
 void print_summary(const struct trace *t)
 {
 	printf("%d tasks on %d worker%s in %.2f ms\n", t->ntasks, t->nworkers, t->nworkers == 1 ? "" : "s",
@@ -364,4 +378,5 @@ void print_summary(const struct trace *t)
 	print_gaps(t);
 	print_links(t);
 	print_bounds(t);
+	print_energy(t);
 }

@@ -97,6 +97,16 @@ static void read_wait(struct trace *t, char *line)
 	free(at);
 }
 
+/* energy TIME CPU GPU */
+static void read_energy(struct trace *t, char *line)
+{
+	char *word[3];
+	for (int i = 0; i < 3; i++) word[i] = strsep(&line, "\t");
+	if (!word[2]) return;
+	t->energies = list_add(t->energies, &t->nenergies, sizeof *t->energies);
+	t->energies[t->nenergies - 1] = (struct energy){1e3 * atof(word[0]), atof(word[1]), atof(word[2])};
+}
+
 static bool begins(const char *line, const char *word)
 {
 	size_t n = strlen(word);
@@ -117,6 +127,7 @@ static void read_calls(struct trace *t, const char *folder, struct notes *notes,
 		else if (begins(line, "layers")) read_layers(t, line + 7);
 		else if (begins(line, "task")) read_note(notes, line + 5);
 		else if (begins(line, "wait")) read_wait(t, line + 5);
+		else if (begins(line, "energy")) read_energy(t, line + 7);
 	}
 	free(line);
 	if (f) fclose(f);
@@ -128,7 +139,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The trace's clock is the program's, but begins elsewhere: by the median of all submissions, which both know. */
+/* Of energies, too.  The trace's clock is the program's, but begins elsewhere: by the median of all submissions, which both know. */
 static void move_waits(struct trace *t, const struct notes *notes)
 {
 	double *differences = calloc((unsigned)t->ntasks + 1u, sizeof *differences), by;
@@ -146,6 +157,7 @@ static void move_waits(struct trace *t, const struct notes *notes)
 		t->waits[i].start += by;
 		t->waits[i].end += by;
 	}
+	for (int i = 0; i < t->nenergies; i++) t->energies[i].time += by;
 }
 
 static void attach_notes(struct trace *t, struct notes *notes)

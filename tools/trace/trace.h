@@ -60,6 +60,11 @@ struct transfer {
 	double start, end, bytes; /* end < 0: still running */
 };
 
+/* Joules of the processors and of the GPUs since the energy before it, or NAN. */
+struct energy {
+	double time, cpu, gpu;
+};
+
 enum counter_kind { READY, SUBMITTED, USED, BANDWIDTH_IN, BANDWIDTH_OUT, COUNTERS };
 
 struct counter {
@@ -77,7 +82,8 @@ struct trace {
 	char **nodes; /* names of memory nodes: "RAM", "CUDA0" */
 	struct transfer *transfers;
 	struct counter *counters;
-	int nkinds, ntasks, nwaits, nworkers, nnodes, ntransfers, ncounters;
+	struct energy *energies;
+	int nkinds, ntasks, nwaits, nworkers, nnodes, ntransfers, ncounters, nenergies;
 	double begin, end; /* of all tasks: first submission, last end */
 };
 

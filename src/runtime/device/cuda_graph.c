@@ -4,7 +4,8 @@
  * Each call of the code is recorded as a graph of its own, whose kernels then follow in the code's graph; if it has other
  * things than kernels, or CUDA does not say what a kernel is launched with, it is a child of the code's graph.  The
  * first runs are plain: they make libraries choose algorithms, load kernels and take memory.  Then a graph is made for the addresses and
- * attributes of the run.  Later runs look for the graph with the same addresses; the calls whose attributes are others
+ * attributes of the run.  A later run in the same place, with the same bases of its slots and the same patches, launches that
+ * graph at once.  Others look for the graph with the same addresses; the calls whose attributes are others
  * (a step of Adam, the stream of a dropout) are recorded again and take the place of the former ones.  The graphs of a
  * code are few: after that, the calls whose addresses are others are recorded again, too, and where most are, the
  * oldest graph goes.  Code that finds no graph to launch again and again, or with which anything fails, runs plainly
@@ -52,6 +53,8 @@ struct graph {
 	struct call_nodes *calls;
 	int ncalls;
 	char *keys;
+	struct slp_graph_place place; /* of its last run; its parts are in place_bytes */
+	char *place_bytes;
 	uint64_t used;
 };
 
@@ -81,6 +84,7 @@ static void destroy_graph(struct graph *g)
 	for (int i = 0; g->calls && i < g->ncalls; i++) free(g->calls[i].nodes);
 	free(g->calls);
 	free(g->keys);
+	free(g->place_bytes);
 	*g = (struct graph){0};
 }
 
@@ -384,6 +388,32 @@ static struct graph *graph_for(struct slp_graph_run *r, struct worker *w, struct
 	return change == MUST_BE_MADE ? new_graph(r, w, c, g) : NULL;
 }
 
+/* ---- the place of a run ------------------------------------------------------------------------------------------ */
+
+static bool is_same_place(const struct slp_graph_place *a, const struct slp_graph_place *b)
+{
+	return a->bases && a->scratch == b->scratch && a->bases_bytes == b->bases_bytes &&
+	       a->patches_bytes == b->patches_bytes && !memcmp(a->bases, b->bases, a->bases_bytes) &&
+	       (!a->patches_bytes || !memcmp(a->patches, b->patches, a->patches_bytes));
+}
+
+/* Without memory its next run is found by its keys. */
+static void keep_place(struct graph *g, const struct slp_graph_place *p)
+{
+	size_t bytes = p->bases_bytes + p->patches_bytes;
+	if (!g->place_bytes || bytes != g->place.bases_bytes + g->place.patches_bytes) {
+		free(g->place_bytes);
+		g->place_bytes = slp_try_malloc(bytes);
+	}
+	g->place = (struct slp_graph_place){0};
+	if (!g->place_bytes) return;
+	memcpy(g->place_bytes, p->bases, p->bases_bytes);
+	if (p->patches_bytes) memcpy(g->place_bytes + p->bases_bytes, p->patches, p->patches_bytes);
+	g->place = *p;
+	g->place.bases = g->place_bytes;
+	g->place.patches = g->place_bytes + p->bases_bytes;
+}
+
 static bool has_stream(struct worker *w)
 {
 	return w->stream || cudaStreamCreateWithFlags(&w->stream, cudaStreamNonBlocking) == cudaSuccess;
@@ -398,17 +428,38 @@ bool slp_graph_is_due(uint64_t number)
 	return false;
 }
 
+static bool launch(struct worker *w, struct code *c, struct graph *g)
+{
+	if (cudaGraphLaunch(g->exec, starpu_cuda_get_local_stream()) != cudaSuccess) return give_up(c);
+	g->used = ++w->clock;
+	SLP_COUNT(graph_launches);
+	return true;
+}
+
+bool slp_graph_again(uint64_t number, const struct slp_graph_place *place)
+{
+	struct worker *w = &workers[starpu_worker_get_id()];
+	struct code *c = code_of(w, number);
+	for (int i = 0; c && i < c->ngraphs; i++) {
+		if (!is_same_place(&c->graphs[i].place, place)) continue;
+		cudaGetLastError(); /* errors that StarPU has handled */
+		c->remade = 0;
+		return launch(w, c, &c->graphs[i]);
+	}
+	return false;
+}
+
 bool slp_graph_launch(struct slp_graph_run *r)
 {
 	struct worker *w = &workers[starpu_worker_get_id()];
 	struct code *c = code_of(w, r->code);
 	r->made = false;
-	if (!c) return false;
+	if (!c || c->plain) return false;
 	cudaGetLastError(); /* errors that StarPU has handled */
 	struct graph *g = has_stream(w) ? graph_for(r, w, c) : NULL;
-	if (!g || cudaGraphLaunch(g->exec, starpu_cuda_get_local_stream()) != cudaSuccess) return give_up(c);
-	g->used = ++w->clock;
-	SLP_COUNT(graph_launches);
+	if (!g) return give_up(c);
+	if (!launch(w, c, g)) return false;
+	keep_place(g, &r->place);
 	return true;
 }
 
@@ -417,6 +468,12 @@ bool slp_graph_launch(struct slp_graph_run *r)
 bool slp_graph_is_due(uint64_t code)
 {
 	(void)code;
+	return false;
+}
+
+bool slp_graph_again(uint64_t code, const struct slp_graph_place *place)
+{
+	(void)code, (void)place;
 	return false;
 }
 

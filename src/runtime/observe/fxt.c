@@ -260,6 +260,14 @@ void slp_fxt_waited(const char *what, double since)
 	funlockfile(kinds.file);
 }
 
+void slp_fxt_energy(double cpu, double gpu)
+{
+	if (!slp_fxt_on || !kinds.file) return;
+	flockfile(kinds.file);
+	slp_fprintf(kinds.file, "energy\t%.9f\t%.6f\t%.6f\n", sl_time(), cpu, gpu);
+	funlockfile(kinds.file);
+}
+
 void slp_fxt_task(struct slp_segment *seg, struct starpu_task *task)
 {
 	const struct kind *k = kind_of(seg->calls);

@@ -31,6 +31,8 @@ void slp_fxt_task(struct slp_segment *segment, struct starpu_task *task);
 
 /* The times of the current task's calls, by layer. */
 void slp_fxt_spent(const struct slp_layers *layers, const double *seconds);
+/* Joules since the last call, or NAN, of the processors and of the GPUs. */
+void slp_fxt_energy(double cpu, double gpu);
 /* The calling thread has waited since then (sl_time). */
 void slp_fxt_waited(const char *what, double since);
 

@@ -7,6 +7,7 @@
 #include "runtime/forked.h"
 #include "runtime/memory/arena.h"
 #include "runtime/memory/runahead.h"
+#include "runtime/observe/energy.h"
 #include "runtime/observe/stats.h"
 #include "starling/base.h"
 
@@ -38,6 +39,7 @@ static void read_links(int n)
 /* Looks at the memory of each node.  Called now and then by submission: peaks are sampled, not exact. */
 void slp_stats_sample(void)
 {
+	slp_energy_sample();
 	pthread_mutex_lock(&seen.lock);
 	for (int i = 0, n = nodes(); i < n; i++) {
 		size_t used = slp_node_used((unsigned)i);
@@ -106,6 +108,22 @@ void sl_stats_reset(void)
 	pthread_mutex_unlock(&seen.lock);
 }
 
+static void print_joules(FILE *file, const char *what, double joules, const char *why)
+{
+	if (*why) slp_fprintf(file, "energy of the %s: unknown: %s\n", what, why);
+	else slp_fprintf(file, "energy of the %s: %.3f J\n", what, joules);
+}
+
+/* If it is counted. */
+static void print_energy(FILE *file)
+{
+	struct sl_energy e;
+	sl_energy_get(&e);
+	if (!(e.seconds > 0)) return;
+	print_joules(file, "processors", e.cpu, e.no_cpu);
+	print_joules(file, "GPUs", e.gpu, e.no_gpu);
+}
+
 /* Prints the statistics, one on each line; sizes in MiB.  No effect if file is NULL. */
 void sl_stats_print(FILE *file)
 {
@@ -144,4 +162,5 @@ void sl_stats_print(FILE *file)
 				slp_fprintf(file, ", to node %d %.1f MiB", j, (double)s.link_bytes[i][j] / 1048576);
 		fputc('\n', file);
 	}
+	print_energy(file);
 }

@@ -320,23 +320,42 @@ static bool launch_keyed(struct keyed *k, const struct slp_graph_run *laid_out)
 	return done;
 }
 
+static struct slp_graph_place place_of(const struct run *run)
+{
+	const struct slp_segment *seg = run->seg;
+	return (struct slp_graph_place){.bases = run->base,
+	                                .bases_bytes = (size_t)seg->nslots * sizeof *run->base,
+	                                .patches = seg->patches,
+	                                .patches_bytes = (size_t)seg->npatches * sizeof *seg->patches,
+	                                .scratch = scratch_of_calls(run)};
+}
+
+/* The same; the keys of all calls are written, compared, and kept if there is no such graph. */
+static bool run_as_other_graph(struct run *run, const struct slp_graph_place *place)
+{
+	const struct slp_call_list *p = run->seg->calls;
+	size_t n = (size_t)p->nops;
+	struct slp_graph_call *calls = slp_try_malloc(n * (sizeof *calls + sizeof(struct slp_record *)));
+	if (!calls) return false;
+	struct keyed k = {.run = run, .calls = calls, .records = (const struct slp_record **)(void *)(calls + n)};
+	struct slp_graph_run g = {
+	        .code = p->code, .ncalls = p->nops, .calls = calls, .place = *place, .launch = record_call, .arg = &k};
+	g.bytes = lay_out(calls, k.records, p, &g.addresses);
+	g.keys = k.keys = slp_try_calloc(g.bytes, 1);
+	bool done = k.keys && launch_keyed(&k, &g);
+	free(k.keys);
+	free(calls);
+	return done;
+}
+
 /* False: nothing has been queued. */
 static bool run_as_graph(struct run *run)
 {
 	const struct slp_call_list *p = run->seg->calls;
 	if (!may_be_graph(run) || !slp_graph_is_due(p->code)) return false;
-	size_t n = (size_t)p->nops;
-	struct slp_graph_call *calls = slp_try_malloc(n * (sizeof *calls + sizeof(struct slp_record *)));
-	if (!calls) return false;
-	struct keyed k = {.run = run, .calls = calls, .records = (const struct slp_record **)(void *)(calls + n)};
-	struct slp_graph_run g = {.code = p->code, .ncalls = p->nops, .calls = calls, .launch = record_call, .arg = &k};
-	g.bytes = lay_out(calls, k.records, p, &g.addresses);
-	g.keys = k.keys = slp_try_calloc(g.bytes, 1);
 	if (slp_watch_deadline > 0) slp_watch_runs(run->seg, slp_record_first(p));
-	bool done = k.keys && launch_keyed(&k, &g);
-	free(k.keys);
-	free(calls);
-	return done;
+	struct slp_graph_place place = place_of(run);
+	return slp_graph_again(p->code, &place) || run_as_other_graph(run, &place);
 }
 
 /* ---- all calls of a segment -------------------------------------------------------------------------------------- */

@@ -62,6 +62,7 @@ struct slp_segment {
 	struct slp_slot *slots;
 	int nslots, max_slots;
 	sl_device device;
+	double bytes, seconds;               /* where there are GPUs: of its calls on one, estimated (segment.c) */
 	size_t scratch;                      /* bytes for dead results; the calls' own scratch comes on top */
 	int scratch_index;                   /* among the task's buffers; -1: none */
 	struct slp_scratch work;             /* its data for both */

@@ -1,7 +1,8 @@
 /* Segments: calls are gathered into the open segment, which is submitted to StarPU as one task.
  *
  * A small call waits in the open segment for more small calls, until a thread waits for a result, a large call comes,
- * or the segment is full.  A large call makes a separate segment. */
+ * or the segment is full.  A large call makes a separate segment.  On a GPU, calls are small up to much more work: it does
+ * the work of a whole segment in the time that the host takes for one or two tasks. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +34,10 @@
 
 /* Calls up to these are small: some ten microseconds of work, less than StarPU's cost of a handful of tasks. */
 static const double small_bytes = 65536, small_flops = 1e6;
-enum { MAX_SLOTS = 192 };
+/* The same on a GPU, by its estimated time (slp_gpu_seconds), and the time from which on a segment is full: some tasks' cost
+ * for the host, so that the GPU has work while the host gathers more. */
+static const double small_seconds = 20e-6, full_seconds = 100e-6;
+enum { MAX_SLOTS = 192, GPU_SHARE = 16 }; /* of a GPU's memory: the most bytes that calls of a segment use */
 
 static struct slp_segment *open_segment;
 static struct slp_storage *free_storages;
@@ -142,6 +146,14 @@ static bool covers(const struct slp_operand *o)
 	       (size_t)sl_shape_size(o->type.shape) * sl_dtype_size(o->type.dtype) == o->storage->bytes;
 }
 
+/* Of a GPU, for it. */
+static void count_work(struct slp_segment *seg, const struct slp_infer *c, double flops)
+{
+	double bytes = slp_call_bytes(c);
+	seg->bytes += bytes;
+	seg->seconds += slp_gpu_seconds(flops, bytes, 1);
+}
+
 /* Steps that can fail come first: then the segment is unchanged. */
 static enum sl_status append(struct slp_segment *seg, const struct slp_infer *c, const struct slp_operand *in,
                              const struct slp_operand *out, bool inplace, double flops)
@@ -150,6 +162,7 @@ static enum sl_status append(struct slp_segment *seg, const struct slp_infer *c,
 	struct slp_record *r = room ? slp_call_list_add(&seg->own, c, flops) : NULL;
 	if (!r) return sl_error();
 	slp_segment_raise(seg, slp_level);
+	if (slp_engine.ngpus) count_work(seg, c, flops);
 	r->mends = inplace && c->op->overwrites && covers(&out[0]);
 	for (int i = 0; i < c->nin; i++) set_operand(seg, r, i, &in[i], true, slp_input_is_written(c->op, i));
 	for (int i = 0; i < c->nout; i++) set_operand(seg, r, c->nin + i, &out[i], inplace || !covers(&out[i]), true);
@@ -163,6 +176,25 @@ static bool is_small(const struct slp_infer *c, double flops)
 	       slp_call_bytes(c) <= small_bytes;
 }
 
+/* Whether it joins others on the one GPU where it runs.  Where there are several to choose from, more tasks are better. */
+static bool is_small_on_gpu(const struct slp_infer *c, double flops, sl_device device)
+{
+	sl_device there = slp_auto_foreseen(device);
+	double bytes = slp_call_bytes(c), used = open_segment ? open_segment->bytes : 0;
+	if (there.kind != SL_DEVICE_GPU || there.index < 0 || slp_engine.config.bulk < 2) return false;
+	if (c->nin + c->nout > 16 || slp_gpu_seconds(flops, bytes, 1) > small_seconds) return false;
+	size_t room = slp_admission_room(there);
+	return (!room || used + bytes <= (double)(room / GPU_SHARE)) && slp_has_kernel(c, SL_DEVICE_GPU);
+}
+
+/* A call that has no CUDA kernel would take the others of its segment to a CPU, where `auto` lets it. */
+static bool parts(const struct slp_infer *c, sl_device device)
+{
+	if (!open_segment || !open_segment->own.nops || !slp_engine.ngpus || device.kind != SL_DEVICE_AUTO)
+		return false;
+	return open_segment->own.cuda != slp_has_kernel(c, SL_DEVICE_GPU);
+}
+
 struct slp_segment *slp_segment_open(sl_device device)
 {
 	if (open_segment && !sl_device_equal(device, open_segment->device)) slp_flush();
@@ -174,7 +206,9 @@ struct slp_segment *slp_segment_open(sl_device device)
 
 void slp_segment_close_if_full(void)
 {
-	if (open_segment->own.nops >= slp_engine.config.bulk || open_segment->nslots >= MAX_SLOTS) slp_flush();
+	const struct slp_segment *seg = open_segment;
+	if (seg->own.nops >= slp_engine.config.bulk || seg->nslots >= MAX_SLOTS || seg->seconds >= full_seconds)
+		slp_flush();
 }
 
 /* Memory for a large call must exist before its submission; for a small one it does, in all likelihood. */
@@ -198,15 +232,15 @@ enum sl_status slp_submit(const struct slp_infer *call, const struct slp_operand
                           sl_device device, bool inplace)
 {
 	double flops = call->op->flops ? call->op->flops(call) : 0;
-	bool small = is_small(call, flops);
-	if (!small) slp_flush();
+	bool small = is_small(call, flops), joins = small || (slp_engine.ngpus && is_small_on_gpu(call, flops, device));
+	if (!joins || parts(call, device)) slp_flush();
 	enum sl_status s = small ? SL_OK : find_memory(call, out);
 	if (s != SL_OK) return s;
 	struct slp_segment *seg = slp_segment_open(device);
 	if (!seg) return sl_error();
 	s = append(seg, call, in, out, inplace, flops);
 	if (s != SL_OK) return s;
-	if (small) slp_segment_close_if_full();
+	if (joins) slp_segment_close_if_full();
 	else slp_flush();
 	return SL_OK;
 }
@@ -482,6 +516,7 @@ struct slp_segment *slp_segment_new(void)
 	slp_call_list_clear(&s->own);
 	s->calls = &s->own;
 	s->scratch = s->need = 0;
+	s->bytes = s->seconds = 0;
 	s->work = (struct slp_scratch){0};
 	s->lost = s->spill_held = false;
 	s->level = SLP_LEVEL_LAST;
