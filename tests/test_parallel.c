@@ -296,54 +296,79 @@ static void test_policies(void)
 
 /* ---- shards on auto ---------------------------------------------------------------------------------------------- */
 
-enum { WAYS = 4, DEALT_ROUNDS = WAYS * 24 + 4 }; /* the policy's, and dealt to 4, 2 and 1 teams */
+enum { TRIED = 24 }; /* steps of each way */
 
-/* The sum of all parameters' values after steps in shards on auto. */
-static double train_on_auto(const char *sched)
-{
+struct auto_step {
+	sl_step *step;
 	sl_device where[MOST];
+	int shards;
+};
+
+static void make_auto_step(struct auto_step *s, uint64_t seed)
+{
 	sl_tensor *xs[MOST], *ys[MOST], *losses[MOST], *output[MOST];
+	sl_seed(seed);
+	sl_tensor *x = sl_normal(SL_SHAPE(ROWS, 1, 8, 8), 0, 1);
+	sl_tensor *y = sl_cast(sl_uniform(SL_SHAPE(ROWS), 0, 3), SL_INT32);
+	CHECK_OK(sl_split_and_load(x, s->where, s->shards, xs));
+	CHECK_OK(sl_split_and_load(y, s->where, s->shards, ys));
+	int shards = s->shards > 1 ? s->shards : 0; /* 0: the whole batch in one program with the update */
+	CHECK(sl_step_run(s->step, .in = xs, .targets = ys, .losses = losses, .output = output, .shards = shards) !=
+	      NULL);
+	for (int i = 0; i < s->shards; i++) {
+		CHECK(sl_tensor_device(losses[i]).kind == SL_DEVICE_AUTO);
+		CHECK(sl_tensor_device(output[i]).kind == SL_DEVICE_AUTO);
+	}
+}
+
+static double sum_of_params(const sl_block *net)
+{
+	sl_param *params[16];
+	double sum = 0;
+	int n = sl_block_params(net, params, 16);
+	for (int i = 0; i < n; i++) sum += sl_item(sl_sum(sl_cast(sl_param_data(params[i]), SL_FLOAT64)));
+	return sum;
+}
+
+/* The sum of all parameters' values after steps in so many shards on auto. */
+static double train_on_auto(const char *sched, int shards, int ways)
+{
+	struct auto_step s = {.shards = shards};
 	double sum = 0;
 	start(MOST, sched);
-	for (int i = 0; i < MOST; i++) where[i] = sl_auto();
+	for (int i = 0; i < MOST; i++) s.where[i] = sl_auto();
 	sl_block *net = plain_net();
-	CHECK_OK(sl_initialize(net, .init = sl_normal_init(0.3), .devices = where, .ndevices = 1));
+	CHECK_OK(sl_initialize(net, .init = sl_normal_init(0.3), .devices = s.where, .ndevices = 1));
 	sl_trainer *trainer = sl_trainer_new(net, sl_adam(.lr = 0.01));
-	sl_step *step = sl_step_compile(net, sl_softmax_cross_entropy_at, trainer);
-	for (int round = 0; round < DEALT_ROUNDS; round++)
-		SL_SCOPE {
-			sl_seed(1 + (uint64_t)round);
-			sl_tensor *x = sl_normal(SL_SHAPE(ROWS, 1, 8, 8), 0, 1);
-			sl_tensor *y = sl_cast(sl_uniform(SL_SHAPE(ROWS), 0, 3), SL_INT32);
-			CHECK_OK(sl_split_and_load(x, where, MOST, xs));
-			CHECK_OK(sl_split_and_load(y, where, MOST, ys));
-			CHECK(sl_step_run(step, .in = xs, .targets = ys, .losses = losses, .output = output,
-			                  .shards = MOST) != NULL);
-			for (int i = 0; i < MOST; i++) {
-				CHECK(sl_tensor_device(losses[i]).kind == SL_DEVICE_AUTO);
-				CHECK(sl_tensor_device(output[i]).kind == SL_DEVICE_AUTO);
-			}
-		}
-	CHECK(sl_autotune_decided(step->deals) == !sched);
-	for (int way = 0; way < WAYS && !sched; way++) CHECK(isfinite(sl_autotune_seconds(step->deals, way)));
-	SL_SCOPE {
-		sl_param *params[16];
-		int n = sl_block_params(net, params, 16);
-		for (int i = 0; i < n; i++) sum += sl_item(sl_sum(sl_cast(sl_param_data(params[i]), SL_FLOAT64)));
-	}
-	sl_step_free(step);
+	s.step = sl_step_compile(net, sl_softmax_cross_entropy_at, trainer);
+	for (int round = 0; round < ways * TRIED + 4; round++)
+		SL_SCOPE
+			make_auto_step(&s, 1 + (uint64_t)round);
+	CHECK(sl_autotune_decided(s.step->deals) == !sched);
+	for (int way = 0; way < ways && !sched; way++) CHECK(isfinite(sl_autotune_seconds(s.step->deals, way)));
+	SL_SCOPE
+		sum = sum_of_params(net);
+	sl_step_free(s.step);
 	sl_trainer_free(trainer);
 	sl_block_free(net);
 	slp_end_well();
 	return sum;
 }
 
-/* Without a policy's name they are dealt to teams, in several ways until the fastest is known: with the same bits. */
+/* Without a policy's name they run in several ways until the fastest is known, with the same bits: where the policy places
+ * them, and dealt to 4, 2 and 1 teams; a whole batch where the policy places it, and on one team. */
 static void test_auto(void)
 {
-	double dealt = train_on_auto(NULL), placed = train_on_auto("lws");
-	CHECK_SAYING(dealt == placed, "%.17g where shards are dealt, %.17g where the policy places them", dealt,
-	             placed);
+	static const struct {
+		int shards, ways;
+	} cases[] = {{MOST, 4}, {1, 2}};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		double dealt = train_on_auto(NULL, cases[i].shards, cases[i].ways);
+		double placed = train_on_auto("lws", cases[i].shards, cases[i].ways);
+		CHECK_SAYING(dealt == placed,
+		             "%d shards: %.17g where they are dealt, %.17g where the policy places them",
+		             cases[i].shards, dealt, placed);
+	}
 }
 
 /* ---- owners ------------------------------------------------------------------------------------------------------ */

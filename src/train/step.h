@@ -85,6 +85,12 @@ sl_tensor *slp_step_mask(const char *at, const struct slp_follows *follows, sl_t
  * the scope, or are released. */
 void slp_step_give(struct slp_step_run *r, int shard, sl_tensor *losses, sl_tensor *const *results, int nresults);
 
+/* step_deal.c */
+/* Chooses devices for this run of a step on `auto`, up to the end of the scope (SLP_AUTO_DEAL_SCOPE). */
+void slp_step_deal(const struct slp_step_run *r);
+/* Before the end of that scope: results are where the batch was, for the caller. */
+void slp_step_return_to_auto(sl_tensor **results, int n);
+
 /* step_shards.c */
 bool slp_step_run_shards(struct slp_step_run *r); /* runs with the update after the programs; false after an error */
 /* Updates by the gradients of `rows` rows, or adds them to those of the previous micro-batches. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "hybrid/trace.h"
+#include "runtime/device/auto.h"
 #include "tensor/moment.h"
 #include "train/step.h"
 #include "train/traced.h"
@@ -164,6 +165,9 @@ void slp_step_give(struct slp_step_run *r, int shard, sl_tensor *losses, sl_tens
 static bool run_whole(struct slp_step_run *r)
 {
 	sl_tensor *heads[1 + SL_MAX_RESULTS];
+	SLP_AUTO_DEAL_SCOPE();
+	slp_step_deal(r);
+	slp_auto_deal.shard = 0;
 	const struct slp_compiled *c = slp_step_plan(r, 0, true);
 	if (!c) return false;
 	sl_trainer *t = r->step->trainer;
@@ -175,6 +179,7 @@ static bool run_whole(struct slp_step_run *r)
 		return false;
 	slp_traced_step_done(t);
 	if (!slp_step_unpad(r, 0, c, heads)) return false;
+	slp_step_return_to_auto(heads, 1 + c->nresults);
 	slp_step_give(r, 0, heads[0], heads + 1, c->nresults);
 	return true;
 }

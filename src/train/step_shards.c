@@ -256,59 +256,7 @@ const sl_device *slp_step_gather(const char *at, sl_step *step)
 	return ok ? owners : NULL;
 }
 
-/* ---- shards on `auto` -------------------------------------------------------------------------------------------- */
-
-/* The most devices that the shards can use; 0: they have devices of their own, or there is no choice. */
-static int most_devices(const struct slp_step_run *r)
-{
-	int devices = slp_auto_devices();
-	if (r->n < 2 || devices < 2) return 0;
-	for (int i = 0; i < r->n; i++) {
-		const sl_tensor *x = slp_step_shard(r, i)[0]; /* NULL is an error later */
-		if (!x || x->device.kind != SL_DEVICE_AUTO) return 0;
-	}
-	return devices < r->n ? devices : r->n;
-}
-
-/* The number of ways to deal shards to at most so many devices. */
-static int count_ways(int most)
-{
-	int ways = 1;
-	while (1 << (ways - 1) < most) ways++;
-	return slp_auto_gpus() ? ways : ways + 1;
-}
-
-/* The number of devices of a way: 1, 2, 4 … GPUs.  Of CPU teams the most come first, after the policy, 0: it may divide a
- * shard, and begins, so that short runs do not meet slow ways. */
-static int devices_of(int way, int most)
-{
-	int devices = 1 << way;
-	if (!slp_auto_gpus()) devices = way ? (most + (1 << (way - 1)) - 1) >> (way - 1) : 0;
-	return devices < most ? devices : most;
-}
-
-/* Shards are dealt in several ways in turn, until it is known which is fastest: whether more GPUs pay depends on how long
- * gradients and parameters travel.  The sums are the same. */
-static void deal(const struct slp_step_run *r)
-{
-	sl_step *step = r->step;
-	int most = most_devices(r), ways = count_ways(most);
-	if (!most || !slp_step_is_alone(step)) return; /* trials of several processes would be out of step */
-	if (step->deals && step->dealt != ways) {
-		sl_autotune_free(step->deals);
-		step->deals = NULL;
-	}
-	if (!step->deals) step->deals = sl_autotune_new_at(r->at, ways);
-	step->dealt = ways;
-	int devices = step->deals ? devices_of(sl_autotune_next(step->deals), most) : most;
-	slp_auto_deal = (struct slp_auto_deal){.devices = devices, .most = most, .shard = -1};
-}
-
-/* The caller's results are where the shard was, wherever that was computed. */
-static void return_to_auto(sl_tensor **results, int n)
-{
-	for (int i = 0; slp_auto_deal.devices && i < n; i++) results[i]->device = sl_auto();
-}
+/* ---- all together ------------------------------------------------------------------------------------------------ */
 
 /* Program by program. */
 static bool run_programs(struct slp_step_run *r)
@@ -319,7 +267,7 @@ static bool run_programs(struct slp_step_run *r)
 	int nresults = 0;
 	SLP_AUTO_DEAL_SCOPE();
 	SLP_TURN_SHARED();
-	deal(r);
+	slp_step_deal(r);
 	const sl_device *owners = slp_step_gather(r->at, r->step);
 	bool ok = owners != NULL;
 	for (int i = 0; ok && i < r->n; i++) {
@@ -332,7 +280,7 @@ static bool run_programs(struct slp_step_run *r)
 		SL_SCOPE
 			if (ok) ok = update(r, owners, shards, nresults, rows);
 	for (int i = 0; i < r->n; i++) {
-		if (ok) return_to_auto(shards[i], 1 + nresults);
+		if (ok) slp_step_return_to_auto(shards[i], 1 + nresults);
 		if (ok) slp_step_give(r, i, shards[i][0], shards[i] + 1, nresults);
 		free(shards[i]);
 	}

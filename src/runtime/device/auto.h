@@ -15,7 +15,7 @@ int slp_auto_gpus(void); /* among which tasks are placed; 0: the policy places t
  * tasks. */
 int slp_auto_devices(void);
 
-/* The calling thread submits a step whose shards are dealt to devices. */
+/* The calling thread submits a step whose shards are dealt to devices; one that is not split is shard 0. */
 struct slp_auto_deal {
 	int devices; /* the first ones; 0: each task is placed by itself */
 	int most;    /* that the step may ever use */
