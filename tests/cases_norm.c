@@ -72,6 +72,11 @@
 #define DYL VALUES(DIMS(4, 3), 1, -.5, .25, 2, .75, -1, .5, 1.25, -2, 1.5, -.25, .5)
 #define THREE_OF(a, b, c) VALUES(DIMS(3), a, b, c)
 #define LAYER(name, what, a, count, ...) .op = name, .label = what, .attrs = a, .nin = count, .in = {__VA_ARGS__}
+/* Dims in parentheses; channels. */
+#define BATCH_SUM(what, act, lay, dims, c) \
+	{.op = "batch_norm_sum", .label = what, .attrs = (&(const struct slp_norm_attrs){.eps = 1e-3, .momentum = .9, .activation = act, .layout = lay}), \
+	 .nin = 6, .in = {INPUTS(c, STRIP dims), RANDOM(DIMS dims, -1, 1)}, .tolerance = 1e-4, .no_grad = true}
+#define STRIP(...) __VA_ARGS__
 #define LCOPY(type) (&(const struct slp_layer_norm_attrs){.dtype = type})
 #define LEPS(by) (&(const struct slp_layer_norm_attrs){.eps = by})
 /* Dims in parentheses: those of a number a sample, those of x; the length of the last axis. */
@@ -149,6 +154,12 @@ const struct slp_case slp_cases_norm[] = {
 		-1.24849994, 0.858032865, 1.68173382, 0.916224787)},
 	{LAYER("layer_norm", "one value a sample", NULL, 3, VALUES(DIMS(2, 1), 3, -7), ONE(2), ONE(.5)), .no_grad = true,
 	 EXPECT(.5, .5)},
+	BATCH_SUM("dense", SL_IDENTITY, 0, (8, 3), 3),
+	BATCH_SUM("planes", SL_RELU, 0, (3, 2, 4, 5), 2),
+	BATCH_SUM("planes of fours, an activation", SL_TANH, 0, (3, 2, 4, 8), 2),
+	BATCH_SUM("nhwc", SL_RELU, SLP_LAYOUT_NHWC, (3, 16, 5, 7), 16),
+	BATCH_SUM("planes, large", SL_RELU, 0, (17, 16, 19, 21), 16),
+	{.op = "batch_norm_sum", .label = "another shape", .attrs = EPS(1e-3, .9), .nin = 6, .in = {LIKE_X(F), THREE(F), THREE(F), THREE(F), THREE(F), ANY(F, 2, 3, 5)}, REJECT(SL_ESHAPE)},
 	{LAYER("layer_norm", "no number", NULL, 3, VALUES(DIMS(2, 2), NAN, 1, 1, 1), TWO(1, 1), TWO(0, .5)),
 	 .no_grad = true, EXPECT(NAN, NAN, 0, .5)},
 	{LAYER("layer_norm", "a mean far above the deviation", NULL, 3, RANDOM(DIMS(37, 300), 1000, 1001),

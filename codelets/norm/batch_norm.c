@@ -13,7 +13,7 @@
 #include "starling/elementwise.h"
 #include "starling/primitives.h"
 
-static const struct slp_attr norm_attr_table[] = {
+const struct slp_attr slp_norm_attr_table[] = {
         SLP_ATTR_DEFAULTED(struct slp_norm_attrs, eps, "added to the variance; 0 means 1e-5"),
         SLP_ATTR_DEFAULTED(struct slp_norm_attrs, momentum, "of the running statistics; 0 means 0.9"),
         SLP_ATTR(struct slp_norm_attrs, activation, SLP_INT, 1, "enum sl_activation, applied to the result"),
@@ -363,7 +363,7 @@ const struct sl_op slp_op_batch_norm = {
         .args = "x gamma beta running_mean running_var",
         SLP_NIN(5),
         .nout = 3,
-        .attr_table = norm_attr_table,
+        .attr_table = slp_norm_attr_table,
         .attrs_size = sizeof(struct slp_norm_attrs),
         .saves = SLP_IN(0) | SLP_IN(1) | SLP_OUT(1) | SLP_OUT(2),
         .mutates = SLP_IN(3) | SLP_IN(4),
@@ -383,7 +383,7 @@ const struct sl_op slp_op_batch_norm_infer = {
         .args = "x gamma beta mean var",
         SLP_NIN(5),
         .nout = 1,
-        .attr_table = norm_attr_table,
+        .attr_table = slp_norm_attr_table,
         .attrs_size = sizeof(struct slp_norm_attrs),
         .saves = SLP_IN(0) | SLP_IN(1) | SLP_IN(3) | SLP_IN(4),
         .rows = ROWS(ref_infer, batch_norm_infer),

@@ -386,7 +386,7 @@ template <int W, class T> static __device__ inline void coefficients(bool rows, 
 	}
 }
 
-/* n: units of the tensor. */
+/* n: units of the tensor.  Forward, y is NULL or added before the activation, to the result as it would be stored. */
 template <int W, class S, class T, class I> __global__ void
 apply(S *out, const S *x, const S *dy, const S *y, int64_t n, places<I> p, int activation, struct space<T> w)
 {
@@ -406,6 +406,12 @@ apply(S *out, const S *x, const S *dy, const S *y, int64_t n, places<I> p, int a
 			coefficients<W>(p.rows, w.k0, c, k0);
 #pragma unroll
 			for (int l = 0; l < W; l++) v[l] = d[l] * k0[l] + v[l];
+		} else if (y) {
+			T more[W];
+			slp_take<W>(y + i * W, more);
+#pragma unroll
+			for (int l = 0; l < W; l++)
+				v[l] = slp_activated<T>((T)slp_stored<S>::of(v[l]) + more[l], activation);
 		} else if (activation) {
 #pragma unroll
 			for (int l = 0; l < W; l++) v[l] = slp_activated<T>(v[l], activation);
@@ -475,7 +481,7 @@ template <int W, class S, class I> struct runner {
 		else
 			SLP_LAUNCH((stat_parts<W, S, T, I>), grid(), SLP_BLOCK, 0, k->stream, v, in(0), p, attrs(), w,
 			           arrived);
-		finish(in(0), nullptr, nullptr, attrs().activation);
+		finish(in(0), nullptr, k->nin > 5 ? in(5) : nullptr, attrs().activation);
 		return slp_launched(k);
 	}
 	enum sl_status infer() const
@@ -527,6 +533,11 @@ extern "C" enum sl_status slp_cuda_batch_norm(const struct slp_kernel *k)
 {
 	if (slp_size(&k->in[0]) == 0) return SL_OK;
 	RUN(training, &k->in[0]);
+}
+
+extern "C" enum sl_status slp_cuda_batch_norm_sum(const struct slp_kernel *k)
+{
+	return slp_cuda_batch_norm(k);
 }
 
 extern "C" enum sl_status slp_cuda_batch_norm_infer(const struct slp_kernel *k)

@@ -20,6 +20,8 @@ struct slp_norm_attrs {
 	bool unbiased; /* the running variance gets the unbiased variance of the batch, as in PyTorch */
 };
 
+extern const struct slp_attr slp_norm_attr_table[];
+
 struct slp_norm_grad_attrs {
 	bool global; /* mean and invstd did not depend on x */
 	bool relu;   /* dy goes back through relu first; y, its result, is a further input */

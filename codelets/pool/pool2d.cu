@@ -148,6 +148,32 @@ template <class S> __global__ static void avg_image(const S *x, S *y, int64_t pl
 	}
 }
 
+/* The same in NHWC: a block has 32 threads side by side, W channels each, of one image, and several of them for its places. */
+enum { LANES = 32, DEEP = SLP_BLOCK / LANES, MOST_IMAGES = 65535 }; /* rows of a grid */
+template <int W, class S> __global__ static void avg_image_rows(const S *x, S *y, int64_t channels, int64_t size)
+{
+	typedef typename slp_number<S>::type T;
+	__shared__ T sums[DEEP][LANES * W];
+	int lane = (int)(threadIdx.x % LANES) * W, depth = (int)(threadIdx.x / LANES);
+	int64_t c = blockIdx.x * (int64_t)(LANES * W) + lane, image = blockIdx.y;
+	T sum[W] = {0}, v[W];
+	for (int64_t i = depth; c < channels && i < size; i += DEEP) {
+		slp_take<W>(x + (image * size + i) * channels + c, v);
+#pragma unroll
+		for (int l = 0; l < W; l++) sum[l] += v[l];
+	}
+#pragma unroll
+	for (int l = 0; l < W; l++) sums[depth][lane + l] = sum[l];
+	__syncthreads();
+	if (depth || c >= channels) return;
+#pragma unroll
+	for (int l = 0; l < W; l++) {
+		for (int d = 1; d < DEEP; d++) sum[l] += sums[d][lane + l];
+		sum[l] /= (T)size;
+	}
+	slp_put<W>(y + image * channels + c, sum);
+}
+
 /* Windows [*first, *end) along an axis that cover element `at`. */
 template <class I, class N, class D>
 __device__ static inline void covering(N at, N kernel, N stride, N pad, N windows, D by_stride, N *first, N *end)
@@ -322,6 +348,11 @@ struct run_avg_forward {
 		if (image && p.x_layout == SLP_LAYOUT_PLAIN && p.y_layout == SLP_LAYOUT_PLAIN && size >= 32)
 			SLP_LAUNCH(avg_image<T>, slp_grid(n * SLP_BLOCK), size < 1024 ? 64 : SLP_BLOCK, 0, k->stream, x,
 			           y, n, size);
+		else if (image && p.is_nhwc() && size >= DEEP && n * W / p.channels <= MOST_IMAGES)
+			SLP_LAUNCH((avg_image_rows<W, T>),
+			           dim3((unsigned)((p.channels + LANES * W - 1) / (LANES * W)),
+			                (unsigned)(n * W / p.channels)),
+			           SLP_BLOCK, 0, k->stream, x, y, (int64_t)p.channels, size);
 		else SLP_LAUNCH((avg_forward<W, T, I>), slp_grid(n), SLP_BLOCK, 0, k->stream, p, x, y, n);
 	}
 };

@@ -68,7 +68,7 @@ static bool is_there(const struct recompute *r, struct slp_value v, int place, s
 static bool may_repeat(const struct slp_gnode *n)
 {
 	if (n->kind != SLP_NODE_OP || n->op->hold) return false;
-	return !slp_node_has_effect(n) || n->op == &slp_op_batch_norm;
+	return !slp_node_has_effect(n) || n->op == &slp_op_batch_norm || n->op == &slp_op_batch_norm_sum;
 }
 
 /* The seconds of all operations that make the results of a node again at `place`; infinite: that is impossible. */

@@ -24,8 +24,8 @@ static const struct {
         {"backward<LANES", 1.7}, /* layer normalisation: rows and columns are blocks of their own, and read the same */
         {"backward<S, W, M>", 1.8}, /* attention: so do queries and keys */
         {"gather", 1.8},            /* several words are the same row */
+        {"finish<S>", 1.3},         /* each block reads the bias */
         {"broadcast_kernel", 1.5},  /* rows that are added to several others */
-        {"(cross_entropy", 1.3},    /* rows that begin within a sector */
 };
 
 static double most_of(const char *name)

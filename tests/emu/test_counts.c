@@ -61,7 +61,7 @@ static void test_lenet(void)
 
 static void test_resnet18(void)
 {
-	count(COURSE("ResNet-18, bfloat16", course_resnet18, SL_BFLOAT16, SL_TF32_CONV, 4, 16, 8), 179);
+	count(COURSE("ResNet-18, bfloat16", course_resnet18, SL_BFLOAT16, SL_TF32_CONV, 4, 16, 8), 171);
 }
 
 static void test_gpt(void)

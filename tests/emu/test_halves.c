@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attention/attention.h"
 #include "check.h"
 #include "emulated.h"
+#include "op.h"
 
 static const enum sl_dtype halves[] = {SL_BFLOAT16, SL_FLOAT16};
 
@@ -327,6 +329,43 @@ static void test_memory(void)
 	             many);
 }
 
+/* Of one call, without running it: its operands, and whether they have a mask, which only some calls have. */
+static size_t scratch_of(const char *name, enum sl_dtype type, int64_t steps, int64_t width, bool causal, bool mask)
+{
+	bool back = strstr(name, "grad");
+	const struct sl_op *op = slp_op_find(name);
+	struct slp_attention_attrs attrs = {.causal = causal};
+	struct slp_type x = {type, SL_SHAPE(1, 4, steps, width)}, logs = {slp_promoted(type), SL_SHAPE(1, 4, steps)},
+	                added = {type, SL_SHAPE(steps, steps)}, out[SLP_MAX_OUTPUTS];
+	struct slp_type there[] = {x, x, x, added}, again[] = {x, x, x, x, x, logs, added};
+	struct slp_infer c = {.op = op, .at = SL_HERE, .attrs = &attrs, .nout = op->nout, .out = out};
+	c.in = back ? again : there;
+	c.nin = (back ? 6 : 3) + mask;
+	CHECK_OK(op->infer(&c));
+	for (int i = 0; i < op->nout; i++) /* results, too, have no pairs */
+		CHECK(sl_shape_size(c.out[i].shape) <= 4 * steps * width);
+	return op->scratch(&c);
+}
+
+/* Up to 64 MiB and some numbers for each query, forward and back, in all types, with and without masks: of 65536 queries, the
+ * scores of one head would take 8 GiB. */
+static void test_scratch(void)
+{
+	static const enum sl_dtype types[] = {SL_FLOAT32, SL_FLOAT64, SL_BFLOAT16, SL_FLOAT16};
+	static const int64_t widths[] = {8, 20, 64, 128, 256};
+	enum { LONG = 1 << 16, MOST = (64 << 20) + 64 * 4 * LONG };
+	start();
+	for (int i = 0; i < 4 * 5 * 8; i++) {
+		const char *name = i & 1 ? "attention_grad" : "attention";
+		enum sl_dtype type = types[i / 8 % 4];
+		int64_t width = widths[i / 32];
+		size_t bytes = scratch_of(name, type, LONG, width, i & 2, i & 4);
+		CHECK_SAYING(bytes <= MOST, "%s of %s, %d wide%s%s: %zu bytes", name, sl_dtype_name(type), (int)width,
+		             i & 2 ? ", causal" : "", i & 4 ? ", a mask" : "", bytes);
+	}
+	slp_end_well();
+}
+
 static const struct slp_test tests[] = {
         {"products", test_products},
         {"gradients", test_gradients},
@@ -335,6 +374,7 @@ static const struct slp_test tests[] = {
         {"views", test_views},
         {"attention", test_attention},
         {"memory of attention", test_memory},
+        {"scratch of attention", test_scratch},
         {0},
 };
 

@@ -1,5 +1,5 @@
 /* fuse: joins layers with their activations, and gradients with those of activations; the rest is in
- * fuse_linear.c, fuse_loss.c, fuse_pool.c, fuse_sum.c, fuse_half.c, fuse_heads.c and fuse_rows.c.
+ * fuse_linear.c, fuse_loss.c, fuse_norm.c, fuse_pool.c, fuse_sum.c, fuse_half.c, fuse_heads.c and fuse_rows.c.
  *
  * A layer includes an activation if nothing else reads the activation's argument.  The gradients of relu, sigmoid
  * and tanh read their results, so that is true in training, too. */
@@ -27,8 +27,9 @@ static int activation_of(const struct slp_gnode *n)
 
 static bool takes_activation(const struct slp_gnode *n)
 {
-	static const struct sl_op *const layers[] = {&slp_op_linear, &slp_op_conv2d, &slp_op_conv2d_lowered,
-	                                             &slp_op_batch_norm, &slp_op_batch_norm_infer};
+	static const struct sl_op *const layers[] = {&slp_op_linear,         &slp_op_conv2d,
+	                                             &slp_op_conv2d_lowered, &slp_op_batch_norm,
+	                                             &slp_op_batch_norm_sum, &slp_op_batch_norm_infer};
 	for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
 		if (slp_node_is(n, layers[i])) return slp_node_number(n, "activation") == SL_IDENTITY;
 	return false;
@@ -117,6 +118,7 @@ enum sl_status slp_pass_fuse(sl_graph *g)
 	enum sl_status s = slp_fuse_heads(g);
 	if (s == SL_OK) s = slp_fuse_rows(g);
 	if (s == SL_OK) s = slp_fuse_losses(g);
+	if (s == SL_OK) s = slp_fuse_norms(g);
 	if (s == SL_OK) s = fuse_activations(g);
 	if (s == SL_OK) s = fuse_slopes(g);
 	if (s == SL_OK) s = slp_fuse_pool(g);

@@ -50,6 +50,7 @@ static const struct operation images[] = {
         {&slp_op_batch_norm, {ONE}, ONE},
         {&slp_op_batch_norm_infer, {ONE}, ONE},
         {&slp_op_batch_norm_grad, {ONE, ONE, NEITHER, NEITHER, NEITHER, ONE}, ONE},
+        {&slp_op_batch_norm_sum, {ONE, NEITHER, NEITHER, NEITHER, NEITHER, ONE}, ONE},
         {&slp_op_max_pool2d, {ONE}, ONE},
         {&slp_op_avg_pool2d, {ONE}, ONE},
         {&slp_op_max_pool2d_grad, {ONE, ONE}, ONE},

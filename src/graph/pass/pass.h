@@ -88,6 +88,7 @@ enum sl_status slp_fuse_half(sl_graph *g);
 enum sl_status slp_fuse_heads(sl_graph *g);
 enum sl_status slp_fuse_rows(sl_graph *g);
 enum sl_status slp_fuse_losses(sl_graph *g);
+enum sl_status slp_fuse_norms(sl_graph *g);
 /* A part of block: weights of eight-bit products, for teams of so many threads (pack.c). */
 enum sl_status slp_pack_products(sl_graph *g, int threads);
 
