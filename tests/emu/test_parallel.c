@@ -36,6 +36,7 @@ static void test_where_told(void)
 			counts();
 			emu_counts_reset();
 			sl_tensor *y = sl_matmul(x, x);
+			CHECK_OK(sl_wait(y));
 			struct emu_counts c = counts();
 			CHECK(c.launches[i] == 1 && c.launches[1 - i] == 0);
 			CHECK(c.link[EMU_HOST][i].copies == 0 && c.link[1 - i][i].copies == 0);

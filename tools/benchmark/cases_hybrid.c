@@ -222,8 +222,8 @@ static sl_block *vgg(void)
 {
 #define CONV(channels) sl_conv2d_layer(channels, .kernel = {3}, .pad = {1, 1}, .activation = SL_RELU)
 #define HALVE sl_max_pool2d_layer(2)
-	return sl_sequential(CONV(64), HALVE, CONV(128), HALVE, CONV(256), CONV(256), HALVE, CONV(512), CONV(512), HALVE,
-	                     CONV(512), CONV(512), HALVE, sl_dense(10));
+	return sl_sequential(CONV(64), HALVE, CONV(128), HALVE, CONV(256), CONV(256), HALVE, CONV(512), CONV(512),
+	                     HALVE, CONV(512), CONV(512), HALVE, sl_dense(10));
 #undef CONV
 #undef HALVE
 }
