@@ -176,7 +176,7 @@ static bool make(struct drv_language *l)
 	if (!o->params && sl_initialize(l->net, .init = sl_normal_init(0.02)) != SL_OK) return false;
 	l->trainer = sl_trainer_new(l->net, optimizer_of(l->o));
 	g->step = l->trainer ? sl_step_compile(l->net, drv_language_loss, l->trainer, .memory = l->o->memory) : NULL;
-	if (!g->step || sl_hybridize(l->net) != SL_OK) return false;
+	if (!g->step || sl_hybridize(l->net, .memory = l->o->memory) != SL_OK) return false;
 	if (!l->o->iterations) return true;
 	if (o->size.words < BYTES)
 		drv_error("a vocabulary of %lld is too small for a text of bytes", (long long)o->size.words);

@@ -200,7 +200,9 @@ static bool make(struct drv_language *l)
 	                        .loss_scaling = drv_loss_scaling(&l->o->precision), .state_on = l->o->state_on));
 	m->step = l->trainer ? sl_step_compile(l->net, NULL, l->trainer, .loss_of_all = loss, .memory = l->o->memory)
 	                     : NULL;
-	if (!m->step || sl_hybridize(l->net) != SL_OK || !set_states(m, l->tensors, NULL, l->o->batch)) return false;
+	if (!m->step || sl_hybridize(l->net, .memory = l->o->memory) != SL_OK ||
+	    !set_states(m, l->tensors, NULL, l->o->batch))
+		return false;
 	if (!l->o->iterations) return true;
 	if (!cut_text(m)) return false;
 	l->loader = in_order(&m->part[0], 0);

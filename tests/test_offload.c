@@ -79,9 +79,39 @@ struct device {
 	const struct slp_offload *o;
 	bool here[MAX_VALUES], there[MAX_VALUES], written[MAX_VALUES]; /* on the device; in main memory, as it is now */
 	int last[MAX_VALUES], first[MAX_VALUES];
-	bool placed[MAX_VALUES];
+	bool placed[MAX_VALUES], was[MAX_VALUES]; /* was: placed in this run, at[v] the last time */
 	size_t at[MAX_VALUES], in, out;
+	int ended; /* the last unit for which this run has waited */
 };
+
+static bool writes_value(const struct problem *q, int unit, int value)
+{
+	for (int k = 0; k < q->units[unit].nuses; k++)
+		if (q->uses[unit][k].value == value) return q->uses[unit][k].write;
+	return false;
+}
+
+/* The last unit that uses the value, or writes it. */
+static int last_use(const struct problem *q, int v, int before, bool write)
+{
+	while (--before >= 0 && !(write ? writes_value : uses_value)(q, before, v)) continue;
+	return before;
+}
+
+/* Whether the program has waited for the unit that wrote the value before it is copied, and for those that used it before it
+ * leaves or its place is given on. */
+static bool has_waited(struct device *d, struct slp_offload_step s, int i)
+{
+	const size_t *bytes = d->q->bytes;
+	bool ok = true;
+	if (s.ended > d->ended) d->ended = s.ended;
+	if (s.what == SLP_OFFLOAD_FETCH) return true;
+	if (s.what != SLP_OFFLOAD_PLACE) return last_use(d->q, s.value, i, s.what == SLP_OFFLOAD_COPY) <= d->ended;
+	for (int v = 0; v < d->q->p.nvalues; v++)
+		if (v != s.value && d->was[v] && d->at[v] < s.offset + bytes[s.value] && s.offset < d->at[v] + bytes[v])
+			ok &= last_use(d->q, v, i, false) <= d->ended;
+	return ok;
+}
 
 static bool carry_out(struct device *d, struct slp_offload_step s, int i)
 {
@@ -95,7 +125,7 @@ static bool carry_out(struct device *d, struct slp_offload_step s, int i)
 	case SLP_OFFLOAD_DROP: d->here[v] = d->placed[v] = false; return d->there[v] && !(busy && i > 0);
 	case SLP_OFFLOAD_PLACE: {
 		bool moves = d->here[v] && (!d->placed[v] || d->at[v] != s.offset);
-		d->placed[v] = true;
+		d->placed[v] = d->was[v] = true;
 		d->at[v] = s.offset;
 		return !moves;
 	}
@@ -157,8 +187,9 @@ static bool run_unit(struct device *d, int i)
 
 static void begin_run(struct device *d)
 {
+	d->ended = -1;
 	for (int v = 0; v < d->q->p.nvalues; v++) {
-		d->written[v] = false;
+		d->written[v] = d->was[v] = false;
 		if (d->q->kind[v] != SLP_OFFLOAD_KEPT) d->here[v] = d->there[v] = d->placed[v] = false;
 		if (d->q->kind[v] == SLP_OFFLOAD_INPUT) d->there[v] = true; /* another batch */
 	}
@@ -185,8 +216,13 @@ static bool is_possible(const struct problem *q, const struct slp_offload *o)
 		begin_run(&d);
 		for (int i = 0; i < q->p.nunits; i++) {
 			end_units(&d, i);
+			if (d.ended < i - SLP_OFFLOAD_AHEAD) d.ended = i - SLP_OFFLOAD_AHEAD;
 			for (int k = o->first[i]; k < o->first[i + 1]; k++) {
+				bool waited = has_waited(&d, o->steps[k], i);
 				bool step = carry_out(&d, o->steps[k], i);
+				if (run)
+					ok &= CHECK_SAYING(waited, "unit %d: step %d of value %d is early", i,
+					                   o->steps[k].what, o->steps[k].value);
 				if (run)
 					ok &= CHECK_SAYING(step, "unit %d: step %d of value %d", i, o->steps[k].what,
 					                   o->steps[k].value);

@@ -74,7 +74,7 @@ static bool start(struct drv_training *t)
 		return false;
 	if (b->params && sl_load_params(b->net, b->params) != SL_OK) return false;
 	b->trainer = sl_trainer_new(b->net, optimizer_of(t));
-	if (b->mode != DRV_EAGER) sl_hybridize(b->net, .static_alloc = true);
+	if (b->mode != DRV_EAGER) sl_hybridize(b->net, .static_alloc = true, .memory = t->options->memory);
 	if (b->mode == DRV_STEP)
 		b->step =
 		        sl_step_compile(b->net, sl_softmax_cross_entropy_at, b->trainer, .memory = t->options->memory);

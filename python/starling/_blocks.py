@@ -462,13 +462,14 @@ class Block(_core.Owner):
         check(lib.sl_block_recompute_at(here(), self._p, bool(active)))
         object.__setattr__(self, "_recomputed", bool(active))
 
-    def hybridize(self, active=True, *, static_alloc=False, static_shape=False, fallback=False, passes_off=0, buckets=(), bucket_axis=0):
+    def hybridize(self, active=True, *, static_alloc=False, static_shape=False, fallback=False, passes_off=0, buckets=(), bucket_axis=0, memory=0):
         """Runs the block as a compiled program from now on: forward is called once for each kind of input.
 
         With buckets=(16, 32, 64) inputs are padded along bucket_axis to one of these sizes, and results cut back, so that
-        many sizes share a few programs; networks whose results would depend on the padding are refused.
+        many sizes share a few programs; networks whose results would depend on the padding are refused.  With memory=n, a
+        program uses at most n bytes of its GPU, and records nothing for a backward pass.
         """
-        given = dict(static_alloc=static_alloc, static_shape=static_shape, fallback=fallback, passes_off=passes_off)
+        given = dict(static_alloc=static_alloc, static_shape=static_shape, fallback=fallback, passes_off=passes_off, memory=memory)
         opts = options("sl_hybridize_opts", off=not active, buckets=_core.buckets_of(bucket_axis, buckets), **given)
         check(lib.sl_hybridize_at(here(), self._p, opts))
         object.__setattr__(self, "_hybrid", dict(given, buckets=buckets, bucket_axis=bucket_axis) if active else None)

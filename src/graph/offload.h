@@ -1,7 +1,7 @@
 /* Copies between a device and main memory, planned for a program whose values do not all fit on the device.
  *
  * A program is a chain of units that run one after the other, again and again.  While one unit runs, the next one is
- * submitted, so the values of two neighbours are on the device together.  Between two uses a value may be away: that is
+ * submitted, so the values of two neighbours are on the device together; more are, if nothing leaves for them.  Between two uses a value may be away: that is
  * a gap.  offload_choose.c chooses the gaps, by bytes alone; offload_when.c decides when copies begin, by time.  Both know
  * nothing of tasks; plan_offload.c makes the problem of a plan and carries out the result. */
 #ifndef SLP_OFFLOAD_H
@@ -36,6 +36,7 @@ struct slp_offload_problem {
 	const enum slp_offload_kind *kind;
 	int nvalues;
 	size_t room;                    /* bytes on the device */
+	double together;                /* part of the room that two neighbours may take; 0: all of it */
 	double out_bytes, in_bytes;     /* a second, over the link, each way */
 	double out_latency, in_latency; /* seconds */
 };
@@ -54,12 +55,14 @@ struct slp_offload_gap {
 	                           * written, else -1), it leaves, its copy back begins */
 };
 
-/* The steps before unit i is submitted: those from first[i] to before first[i + 1]. */
+/* The steps before unit i is submitted: those from first[i] to before first[i + 1].  The previous run has ended. */
 struct slp_offload_step {
 	enum { SLP_OFFLOAD_COPY, SLP_OFFLOAD_DROP, SLP_OFFLOAD_PLACE, SLP_OFFLOAD_FETCH } what;
 	int value;
 	size_t offset; /* of its place */
+	int ended;     /* the unit of this run that ends before it; negative: none */
 };
+enum { SLP_OFFLOAD_AHEAD = 8 }; /* so many units may be submitted and not ended, if no step waits for one of them */
 /* A value is on the device from position `begin` to before position `end`, which may be in the next run: at this offset. */
 struct slp_offload_stay {
 	int value, begin, end;

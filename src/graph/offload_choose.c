@@ -113,9 +113,11 @@ static size_t bytes_of(const struct choice *c, int unit, bool pair, int mark)
 /* Neighbours that do not fit together run one after the other; false if a unit does not fit, *unit. */
 static bool find_needs(struct choice *c, int *unit, size_t *need)
 {
+	double part = c->p->together > 0 ? c->p->together : 1;
+	size_t together = (size_t)(part * (double)c->p->room);
 	int mark = 1;
 	for (int i = 0; i < c->p->nunits; i++) {
-		c->o->alone[i] = i == 0 || bytes_of(c, i, true, mark++) > c->p->room;
+		c->o->alone[i] = i == 0 || bytes_of(c, i, true, mark++) > together;
 		*need = bytes_of(c, i, !c->o->alone[i], mark++);
 		*unit = i;
 		if (*need > c->p->room) return false;

@@ -124,6 +124,30 @@ static int position_of(const struct when *w, const struct slp_offload_gap *g, in
 	return folded(w, what == SLP_OFFLOAD_COPY ? g->copy : what == SLP_OFFLOAD_DROP ? g->drop : g->fetch);
 }
 
+/* The last unit of this run that lets go of memory at the place of a stay; negative: none does. */
+static int last_there(const struct when *w, const struct slp_offload_stay *s)
+{
+	int last = -1;
+	for (int i = 0; i < w->o->nstays; i++) {
+		const struct slp_offload_stay *t = &w->o->stays[i];
+		bool apart = t->offset >= s->offset + w->p->bytes[s->value] ||
+		             s->offset >= t->offset + w->p->bytes[t->value];
+		int end = t->end > w->p->nunits ? t->end - w->p->nunits : t->end;
+		if (t == s || apart || end > s->begin || end == 0) continue;
+		int unit = end - (w->o->alone[end % w->p->nunits] ? 1 : 2);
+		if (unit > last) last = unit;
+	}
+	return last;
+}
+
+/* The unit that has written the value before its copy, or used it before it leaves. */
+static int last_user(const struct when *w, const struct slp_offload_gap *g, int what)
+{
+	int n = w->p->nunits, position = what == SLP_OFFLOAD_COPY ? g->copy : g->drop;
+	int unit = what == SLP_OFFLOAD_COPY ? g->written : g->after;
+	return what == SLP_OFFLOAD_FETCH ? -1 : position >= n ? unit - n : unit;
+}
+
 /* Calls each step with its position: copies before values that leave, then places, then copies back, by the unit that needs
  * them.  A value that stays from the end of a run to the next one has a place in the first run, too. */
 static void each_step(const struct when *w, void (*step)(const struct when *w, int position, struct slp_offload_step s))
@@ -134,13 +158,14 @@ static void each_step(const struct when *w, void (*step)(const struct when *w, i
 		int what = order[k];
 		for (int i = 0; i < o->nstays && what == SLP_OFFLOAD_PLACE; i++) {
 			const struct slp_offload_stay *s = &o->stays[i];
-			step(w, s->begin, (struct slp_offload_step){what, s->value, s->offset});
-			if (s->end > w->p->nunits) step(w, 0, (struct slp_offload_step){what, s->value, s->offset});
+			step(w, s->begin, (struct slp_offload_step){what, s->value, s->offset, last_there(w, s)});
+			if (s->end > w->p->nunits) step(w, 0, (struct slp_offload_step){what, s->value, s->offset, -1});
 		}
 		for (int i = 0; i < o->ngaps && what != SLP_OFFLOAD_PLACE; i++) {
 			const struct slp_offload_gap *g = &o->gaps[w->order[i]];
 			int position = position_of(w, g, what);
-			if (position >= 0) step(w, position, (struct slp_offload_step){what, g->value, 0});
+			if (position < 0) continue;
+			step(w, position, (struct slp_offload_step){what, g->value, 0, last_user(w, g, what)});
 		}
 	}
 }
@@ -191,6 +216,7 @@ static double later(double a, double b)
 
 static void carry_out(const struct when *w, struct clock *c, struct slp_offload_step s)
 {
+	if (s.ended >= 0) c->host = later(c->host, c->end[s.ended]);
 	switch (s.what) {
 	case SLP_OFFLOAD_COPY: c->left[s.value] = c->out = later(c->out, c->host) + out_seconds(w, s.value); break;
 	case SLP_OFFLOAD_DROP: c->host = later(c->host, c->left[s.value]); break;
@@ -201,14 +227,15 @@ static void carry_out(const struct when *w, struct clock *c, struct slp_offload_
 
 static double run_once(const struct when *w, struct clock *c)
 {
+	const double start = 20e-6; /* of a task that is submitted when the previous one has ended */
 	const struct slp_offload *o = w->o;
 	int n = w->p->nunits;
 	for (int i = 0; i < n; i++) {
-		int waits = o->alone[i] ? i - 1 : i - 2;
+		int waits = i ? i - SLP_OFFLOAD_AHEAD : n - 1;
 		double before = c->end[i ? i - 1 : n - 1];
-		if (i == 0 || waits >= 0) c->host = later(c->host, c->end[i == 0 ? n - 1 : waits]);
+		if (waits >= 0) c->host = later(c->host, c->end[waits]);
 		for (int k = o->first[i]; k < o->first[i + 1]; k++) carry_out(w, c, o->steps[k]);
-		double begin = later(before, c->host);
+		double begin = later(before, c->host + start);
 		for (int k = 0; k < w->p->units[i].nuses; k++)
 			begin = later(begin, c->there[w->p->units[i].uses[k].value]);
 		c->end[i] = begin + w->p->units[i].seconds;

@@ -141,8 +141,7 @@ static bool partition(sl_plan *p, unsigned off, size_t most)
  * can be evicted while others run.  Under a limit of memory, copies are planned between units: these are small. */
 static bool lay_out(sl_plan *p, unsigned off, size_t limit)
 {
-	enum { PARTS = 16 };
-	if (limit) return partition(p, off, limit / PARTS);
+	if (limit) return partition(p, off, limit / (size_t)p->parts);
 	if (!partition(p, off, 0)) return false;
 	if (slp_units_fit(p->graph, &p->layout)) return true;
 	const int *group = p->layout.group;
@@ -173,6 +172,7 @@ static sl_plan *arranged(const sl_plan *p, const char *at, const char *what, con
 	q->graph = g;
 	g->device = p->graph->device;
 	q->device = p->device;
+	q->parts = p->parts;
 	q->layout.group = p->layout.group;
 	choose_devices(q);
 	enum sl_status s = SL_OK;
@@ -208,13 +208,21 @@ static sl_plan *faster(sl_plan *a, sl_plan *b)
  * fastest.  If none fits, the error is that of copies alone. */
 static enum sl_status arrange_limited(sl_plan *p, const char *at, const char *what, const struct sl_compile_opts *opts)
 {
-	static const double ratios[] = {0.25, 0.5, 1};
+	enum { PARTS = 16, SMALL_PARTS = 64 };
+	static const double ratios[] = {0.25, 0.5, 1, 2};
+	const double hidden = 1.002;
 	struct slp_pending before, error;
 	slp_error_set_aside(&before);
+	p->parts = PARTS;
 	sl_plan *best = arranged(p, at, what, opts, 0);
+	if (best && slp_plan_offload_grows(best)) {
+		sl_plan_free(best);
+		p->parts = SMALL_PARTS;
+		best = arranged(p, at, what, opts, 0);
+	}
 	slp_error_set_aside(&error);
 	for (size_t i = 0; i < sizeof ratios / sizeof *ratios; i++) {
-		if (best && best->info.run_seconds <= best->info.busy_seconds) break;
+		if (best && best->info.run_seconds <= hidden * best->info.busy_seconds) break;
 		best = faster(best, arranged(p, at, what, opts, ratios[i]));
 		sl_error_clear();
 	}

@@ -34,9 +34,10 @@ struct sl_plan {
 	bool *is_result;           /* by storage */
 	int *last_unit;            /* by storage: that uses it; -1: none, or a result lies there */
 	int max_slots, max_fills;
-	bool gpus;                        /* it is on `auto`, and all of it runs on GPUs */
-	bool changes;                     /* it writes tensors that are bound: parameters, statistics */
-	struct slp_hoisted *hoisted;      /* NULL: nothing is */
+	int parts;                   /* under a limit of memory, a unit of several operations takes one of so many */
+	bool gpus;                   /* it is on `auto`, and all of it runs on GPUs */
+	bool changes;                /* it writes tensors that are bound: parameters, statistics */
+	struct slp_hoisted *hoisted; /* NULL: nothing is */
 	struct slp_plan_offload *offload; /* its copies under a limit of memory; NULL: there is none */
 	struct slp_grouping *grouping;    /* of its outputs (plan_groups.h); NULL: none */
 	struct sl_plan_info info;
@@ -52,10 +53,12 @@ void slp_hoisted_free(struct slp_hoisted *h);
  * the plan that is kept (commit); requested at each run, before each unit is submitted.  Locked, all but the first three. */
 enum sl_status slp_plan_offload(sl_plan *plan, const char *at, size_t limit);
 enum sl_status slp_plan_offload_commit(sl_plan *plan, const char *at);
-double slp_plan_link(const sl_plan *plan); /* bytes a second between its GPU and main memory */
+bool slp_plan_offload_grows(const sl_plan *plan); /* what its units work in does not fit beside other programs' */
+double slp_plan_link(const sl_plan *plan);        /* bytes a second between its GPU and main memory */
 void slp_plan_offload_free(struct slp_plan_offload *offload);
-void slp_plan_offload_begin(sl_plan *plan, struct slp_storage *const *storages, sl_tensor *const *in);
-void slp_plan_offload_before(sl_plan *plan, int unit);
+enum sl_status slp_plan_offload_begin(sl_plan *plan, const char *at, struct slp_storage *const *storages,
+                                      sl_tensor *const *in);
+enum sl_status slp_plan_offload_before(sl_plan *plan, int unit);
 
 /* plan_code.c: makes the code of the units that the graph is partitioned into. */
 enum sl_status slp_plan_code(sl_plan *plan, const char *at, const char *what);

@@ -4,6 +4,7 @@
 
 #include "graph/plan.h"
 #include "graph/units.h"
+#include "op_list/optim.h"
 #include "runtime/task/code.h"
 
 static bool same_location(struct slp_location a, struct slp_location b)
@@ -53,8 +54,27 @@ static bool add_fill(struct slp_unit *u, struct slp_plan_fill fill)
 /* Names of attributes that sl_step_run sets at each run. */
 static const char *const settings[] = {"lr", "step", "rescale"};
 
+/* Nodes whose values depend on the factor that clips gradients, which has the optimiser's factor in it. */
+static bool *find_clipped(const sl_graph *g)
+{
+	bool *clipped = slp_calloc((size_t)g->count + 1, sizeof *clipped);
+	for (int i = 0; clipped && i < g->count; i++)
+		for (int k = 0; k < g->nodes[i].nin; k++) {
+			int from = g->nodes[i].in[k].node;
+			clipped[i] |= clipped[from] || g->nodes[from].op == &slp_op_clip_scale;
+		}
+	return clipped;
+}
+
+/* Whether runs set this attribute of the node. */
+static bool is_set(const struct slp_gnode *n, const char *name, bool clipped)
+{
+	if (!strcmp(name, "rescale")) return n->op == &slp_op_clip_scale || (n->op->mutates && !clipped);
+	return n->op->mutates;
+}
+
 /* The attributes of a call that runs change: random streams; in updates, the optimiser's numbers. */
-static bool note_fills(struct slp_unit *u, struct slp_gnode *n)
+static bool note_fills(struct slp_unit *u, struct slp_gnode *n, bool clipped)
 {
 	const struct slp_rng *rng = slp_node_rng(n);
 	if (rng && rng->seed == SLP_RNG_VIRTUAL) {
@@ -64,22 +84,22 @@ static bool note_fills(struct slp_unit *u, struct slp_gnode *n)
 		if (!add_fill(u, (struct slp_plan_fill){u->ncalls, offset, SLP_FILL_STREAM, rng->stream, NULL}))
 			return false;
 	}
-	for (size_t i = 0; n->op->mutates && i < sizeof settings / sizeof *settings; i++) {
-		const struct slp_attr *a = slp_attr_find(n->op, settings[i]);
+	for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+		const struct slp_attr *a = is_set(n, settings[i], clipped) ? slp_attr_find(n->op, settings[i]) : NULL;
 		if (a && !add_fill(u, (struct slp_plan_fill){u->ncalls, a->offset, SLP_FILL_SETTING, 0, settings[i]}))
 			return false;
 	}
 	return true;
 }
 
-static bool add_call(sl_plan *p, struct slp_unit *u, int node, int *slots)
+static bool add_call(sl_plan *p, struct slp_unit *u, int node, int *slots, bool clipped)
 {
 	struct slp_gnode *n = &p->graph->nodes[node];
 	struct slp_address *addresses = slp_malloc((size_t)(n->nin + n->nout + 1) * sizeof *addresses);
 	struct slp_infer call;
 	bool ok = addresses && slp_node_call(p->graph, n, &call);
 	if (ok) {
-		ok = find_addresses(p, u, node, slots, addresses) && note_fills(u, n) &&
+		ok = find_addresses(p, u, node, slots, addresses) && note_fills(u, n, clipped) &&
 		     slp_code_call(u->code, &call, addresses);
 		slp_call_free(&call);
 	}
@@ -88,7 +108,7 @@ static bool add_call(sl_plan *p, struct slp_unit *u, int node, int *slots)
 	return ok;
 }
 
-static enum sl_status make_unit(sl_plan *p, const char *at, const char *what, int unit, int *slots)
+static enum sl_status make_unit(sl_plan *p, const char *at, const char *what, int unit, int *slots, const bool *clipped)
 {
 	struct slp_unit *u = &p->units[unit];
 	u->code = slp_code_new();
@@ -99,7 +119,8 @@ static enum sl_status make_unit(sl_plan *p, const char *at, const char *what, in
 	for (int i = 0; i < p->graph->count; i++) {
 		if (p->layout.unit[i] != unit) continue;
 		if (p->graph->nodes[i].op->mutates) p->changes = true;
-		if (!add_call(p, u, i, slots)) return sl_error() != SL_OK ? sl_error() : slp_plan_no_memory();
+		if (!add_call(p, u, i, slots, clipped[i]))
+			return sl_error() != SL_OK ? sl_error() : slp_plan_no_memory();
 	}
 	if (u->nslots > p->max_slots) p->max_slots = u->nslots;
 	if (u->nfills > p->max_fills) p->max_fills = u->nfills;
@@ -127,9 +148,11 @@ enum sl_status slp_plan_code(sl_plan *p, const char *at, const char *what)
 {
 	int *slots = slp_malloc(((size_t)p->graph->count * SLP_MAX_OUTPUTS + 1) * sizeof *slots);
 	p->units = slp_calloc((size_t)p->layout.nunits + 1, sizeof *p->units);
-	enum sl_status s = slots && p->units ? SL_OK : slp_plan_no_memory();
-	for (int i = 0; i < p->layout.nunits && s == SL_OK; i++) s = make_unit(p, at, what, i, slots);
+	bool *clipped = find_clipped(p->graph);
+	enum sl_status s = slots && p->units && clipped ? SL_OK : slp_plan_no_memory();
+	for (int i = 0; i < p->layout.nunits && s == SL_OK; i++) s = make_unit(p, at, what, i, slots, clipped);
 	if (s == SL_OK && !find_last_units(p)) s = slp_plan_no_memory();
 	free(slots);
+	free(clipped);
 	return s;
 }

@@ -1,9 +1,9 @@
 /* Plans with a limit of memory on a GPU: the copies that offload.h plans, for the units and storages of a plan, and their
  * requests to StarPU at each run.
  *
- * The thread that runs the plan keeps one unit ahead of the GPU: before it submits a unit, the unit before the previous one
- * has ended (or the previous one, where two do not fit).  Then it requests the copies that begin here, and drops what leaves
- * here, so that no more is ever on the GPU than was planned.  Memory comes from an arena (runtime/memory/arena.h). */
+ * The thread that runs the plan is a few units ahead of the GPU.  Before it submits a unit, it requests the copies that begin
+ * here, drops what leaves here, and gives places to what comes; each of these steps waits for the units that have used the
+ * value or the place.  Memory comes from an arena (runtime/memory/arena.h). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +38,8 @@ struct slp_plan_offload {
 	struct slp_storage **now;   /* in the present run */
 	int nvalues, max_values, nuses, max_uses;
 	unsigned node;      /* of the GPU's memory */
+	size_t most;        /* bytes for places that the limit allows */
+	bool grows;         /* the heap that other programs have is too small */
 	size_t small, heap; /* bytes of small values; of the heap for them and for the memory that kernels work in */
 };
 
@@ -187,18 +189,21 @@ static int gpu_of(const sl_plan *p)
 /* What the plan may have of the limit for places: what else is on the GPU takes its part. */
 static size_t find_room(struct slp_plan_offload *o, int gpu, size_t limit, size_t scratch)
 {
-	enum { SPARE = 256 << 10, PART = 128 };
+	enum { SPARE = 256 << 10, PART = 64 };
 	o->heap = scratch + 2 * o->small + SPARE + limit / PART;
 	size_t other = slp_gpu_own_bytes(gpu);
 	slp_engine_idle();
 	slp_lock();
-	if (slp_arena_heap(o->node) > o->heap) o->heap = slp_arena_heap(o->node);
 	slp_handles_use_arenas(true);
-	if (!slp_arena_bytes(o->node)) slp_buffers_leave(o->node);
+	slp_buffers_leave(o->node);
 	other += slp_node_used(o->node) - slp_arena_allocated(o->node);
+	size_t heap = slp_arena_heap_with(o->node, o->heap),
+	       now = slp_arena_allocated(o->node) - slp_arena_bytes(o->node);
+	o->grows = now && heap > now;
+	other += heap;
 	slp_unlock();
-	other += o->heap;
-	return limit > other ? limit - other : 0;
+	o->most = limit > other ? limit - other : 0;
+	return o->most;
 }
 
 /* The choice, with addresses.  If gaps between values waste memory, so much less is left for values.  False: *unit needs
@@ -227,17 +232,48 @@ static bool choose(struct slp_plan_offload *o, int *unit, size_t *need)
 	return false;
 }
 
-/* The arena of the plan; values that are on the GPU leave first. */
+bool slp_plan_offload_grows(const sl_plan *p)
+{
+	return p->offload && p->offload->grows;
+}
+
+/* Two neighbours on the GPU together leave less room for values that are copied meanwhile: if copies take time, it is
+ * tried to run those that are large one after the other. */
+static bool choose_faster(struct slp_plan_offload *o, int *unit, size_t *need)
+{
+	const double hidden = 1.01, part = 0.2;
+	size_t room = o->problem.room;
+	bool ok = choose(o, unit, need);
+	if (ok && o->plan.seconds <= hidden * o->plan.busy) return true;
+	struct slp_offload together = o->plan;
+	int other_unit;
+	size_t other_need, room_together = o->problem.room;
+	o->plan = (struct slp_offload){0};
+	o->problem.room = room;
+	o->problem.together = part;
+	bool apart = choose(o, &other_unit, &other_need);
+	if (apart && (!ok || o->plan.seconds < together.seconds)) return slp_offload_clear(&together), true;
+	slp_offload_clear(&o->plan);
+	o->plan = together;
+	o->problem.room = room_together;
+	o->problem.together = 0;
+	return ok;
+}
+
+/* The arena of the plan, which other programs on the GPU share: it becomes larger if this one needs more, and smaller if
+ * the heap grows at its expense.  Values that are on the GPU leave first. */
 enum sl_status slp_plan_offload_commit(sl_plan *p, const char *at)
 {
 	struct slp_plan_offload *o = p->offload;
 	slp_engine_idle();
 	slp_lock();
-	bool larger = o->plan.height > slp_arena_bytes(o->node);
-	if (larger) slp_places_leave(o->node);
-	bool ok = slp_arena_make(o->node, o->plan.height, o->heap);
+	size_t now = slp_arena_bytes(o->node), places = now < o->most ? now : o->most;
+	if (places < o->plan.height) places = o->plan.height;
+	bool left = places == now || slp_places_leave(o->node);
+	bool ok = left && slp_arena_make(o->node, places, o->heap);
 	slp_unlock();
 	if (ok) return SL_OK;
+	if (!left) return sl_error();
 	slp_call_fail(at, "sl_compile", SL_ENOMEM, "the GPU has no %.1f MiB left for the limit of memory",
 	              (double)(o->plan.height + o->heap) / 1048576);
 	return SL_ENOMEM;
@@ -312,7 +348,7 @@ enum sl_status slp_plan_offload(sl_plan *p, const char *at, size_t limit)
 	size_t scratch = share_scratch(p);
 	if (!make_problem(p, o)) return slp_plan_no_memory();
 	o->problem.room = find_room(o, gpu, limit, scratch);
-	if (!choose(o, &unit, &need))
+	if (!choose_faster(o, &unit, &need))
 		return unit >= 0 ? too_small(p, at, limit, unit, need, scratch)
 		       : need    ? no_place(p, at, limit, need, scratch)
 		                 : slp_plan_no_memory();
@@ -326,9 +362,34 @@ enum sl_status slp_plan_offload(sl_plan *p, const char *at, size_t limit)
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
-void slp_plan_offload_begin(sl_plan *p, struct slp_storage *const *storages, sl_tensor *const *in)
+/* Another program may have made the arena smaller since: then the copies are planned again. */
+static enum sl_status plan_again(sl_plan *p, const char *at)
 {
 	struct slp_plan_offload *o = p->offload;
+	size_t places = slp_arena_bytes(o->node), need;
+	int unit;
+	if (o->plan.height <= places) return SL_OK;
+	o->problem.room = places;
+	if (!choose(o, &unit, &need)) {
+		slp_call_fail(
+		        at, "sl_plan_run", SL_ENOMEM,
+		        "the program needs %.1f MiB in one piece, and another one with a limit of memory has left "
+		        "%.1f MiB: give both the same limit",
+		        (double)need / 1048576, (double)places / 1048576);
+		return SL_ENOMEM;
+	}
+	p->info.copied_out = o->plan.out_bytes;
+	p->info.copied_in = o->plan.in_bytes;
+	p->info.run_seconds = o->plan.seconds;
+	return SL_OK;
+}
+
+enum sl_status slp_plan_offload_begin(sl_plan *p, const char *at, struct slp_storage *const *storages,
+                                      sl_tensor *const *in)
+{
+	struct slp_plan_offload *o = p->offload;
+	enum sl_status s = plan_again(p, at);
+	if (s != SL_OK) return s;
 	slp_flush();
 	atomic_fetch_add(&slp_counters.planned_out, o->plan.out_bytes);
 	atomic_fetch_add(&slp_counters.planned_in, o->plan.in_bytes);
@@ -338,43 +399,48 @@ void slp_plan_offload_begin(sl_plan *p, struct slp_storage *const *storages, sl_
 		            : l.kind == SLP_LOCATION_TENSOR ? p->graph->nodes[l.index].tensor->storage
 		                                            : in[l.index]->storage;
 	}
+	return SL_OK;
 }
 
 #if SLP_STARPU_1_4
 
 static void wait_for(const sl_plan *p, int unit)
 {
-	int n = p->layout.nunits;
-	const struct slp_code *code = p->units[(unit + n) % n].code;
+	const struct slp_code *code = p->units[unit].code;
 	while (slp_code_in_flight(code) && slp_runahead_wait_progress()) continue;
 }
 
-static void carry_out(const struct slp_plan_offload *o, struct slp_offload_step s)
+static bool carry_out(const sl_plan *p, struct slp_offload_step s)
 {
+	const struct slp_plan_offload *o = p->offload;
 	struct slp_buffer *b = o->now[s.value] ? o->now[s.value]->buffer : NULL;
-	if (!b || b->lost) return;
+	if (!b || b->lost) return true;
+	if (s.ended >= 0) wait_for(p, s.ended);
 	switch (s.what) {
 	case SLP_OFFLOAD_COPY: starpu_data_prefetch_on_node(b->handle, STARPU_MAIN_RAM, 1); break;
-	case SLP_OFFLOAD_DROP: slp_place_leave(b); break;
-	case SLP_OFFLOAD_PLACE: slp_place_take(b, o->node, s.offset); break;
+	case SLP_OFFLOAD_DROP: return slp_place_leave(b);
+	case SLP_OFFLOAD_PLACE: return slp_place_take(b, o->node, s.offset);
 	case SLP_OFFLOAD_FETCH: starpu_data_prefetch_on_node(b->handle, o->node, 1); break;
 	}
+	return true;
 }
 
-void slp_plan_offload_before(sl_plan *p, int unit)
+enum sl_status slp_plan_offload_before(sl_plan *p, int unit)
 {
 	const struct slp_offload *plan = &p->offload->plan;
-	bool two = p->layout.nunits > 1;
-	if (two) wait_for(p, unit - 2);
-	if (plan->alone[unit] || !two) wait_for(p, unit - 1);
-	for (int i = plan->first[unit]; i < plan->first[unit + 1]; i++) carry_out(p->offload, plan->steps[i]);
+	if (unit == 0) wait_for(p, p->layout.nunits - 1);
+	if (unit >= SLP_OFFLOAD_AHEAD) wait_for(p, unit - SLP_OFFLOAD_AHEAD);
+	bool ok = true;
+	for (int i = plan->first[unit]; i < plan->first[unit + 1] && ok; i++) ok = carry_out(p, plan->steps[i]);
+	return ok ? SL_OK : sl_error();
 }
 
 #else
 
-void slp_plan_offload_before(sl_plan *p, int unit)
+enum sl_status slp_plan_offload_before(sl_plan *p, int unit)
 {
 	(void)p, (void)unit;
+	return SL_OK;
 }
 
 #endif

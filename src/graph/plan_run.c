@@ -269,10 +269,10 @@ static enum sl_status submit(const struct run *r)
 	slp_lock();
 	enum sl_status s = find_memory(r);
 	bool planned = slp_admission_planned = r->plan->offload && s == SL_OK;
-	if (planned) slp_plan_offload_begin(r->plan, r->storages, r->in);
+	if (planned) s = slp_plan_offload_begin(r->plan, r->at, r->storages, r->in);
 	for (int i = 0; i < l->nunits && s == SL_OK; i++) {
-		if (planned) slp_plan_offload_before(r->plan, i);
-		if (r->groups) s = find_late_memory(r, i);
+		if (planned) s = slp_plan_offload_before(r->plan, i);
+		if (r->groups && s == SL_OK) s = find_late_memory(r, i);
 		if (s == SL_OK) s = submit_unit(r, &r->plan->units[i]);
 		if (planned) slp_flush();
 		if (s == SL_OK) s = use_groups(r, i);

@@ -60,9 +60,9 @@ static sl_plan *make_plan(const char *at, const char *what, sl_graph **graph, co
 {
 	sl_graph *g = *graph;
 	*graph = NULL;
-	sl_plan *plan =
-	        slp_plan_new(at, what, g, (struct sl_compile_opts){.off = h->opts.passes_off, .device = device});
-	if (plan && h->opts.static_alloc) slp_plan_keep_memory(plan);
+	struct sl_compile_opts opts = {.off = h->opts.passes_off, .device = device, .memory = h->opts.memory};
+	sl_plan *plan = slp_plan_new(at, what, g, opts);
+	if (plan && h->opts.static_alloc && !h->opts.memory) slp_plan_keep_memory(plan);
 	return plan;
 }
 
@@ -103,7 +103,12 @@ static struct entry *entry_new(const char *at, sl_block *block, struct hybrid *h
 	bool ok = slp_trace_block(at, block, e->signature, &e->traced);
 	if (ok && f->which) ok = check_padding(at, block, f, e);
 	bool both = ok && e->traced.backward;
-	if (both) ok = (e->source = slp_graph_copy(e->traced.forward)) != NULL;
+	if (both && h->opts.memory)
+		ok = slp_call_fail(
+		             at, sl_block_name(block), SL_EUNSUPPORTED,
+		             "was hybridised with .memory, which is for programs without a backward pass: train it by "
+		             "sl_step_compile(.memory = n)") != NULL;
+	if (ok && both) ok = (e->source = slp_graph_copy(e->traced.forward)) != NULL;
 	if (ok)
 		ok = (e->forward = make_plan(at, "forward program", &e->traced.forward, h, e->signature->device)) !=
 		     NULL;
@@ -429,8 +434,10 @@ static const struct slp_hybrid_functions functions = {
  * and says so.  sl_forward reports these errors: SL_ESTATE, the block cannot be traced; SL_ESHAPE, another shape with
  * .static_shape.  With .buckets, inputs are padded along an axis to one of a few sizes, and results cut back, so that
  * many sizes share a few programs; sl_forward refuses networks whose results would depend on the padding, with
- * SL_EINVAL and the name of the operation (doc/hybrid.md).  SL_EINVAL: the block is NULL, the sizes do not rise, or
- * an option beside .off.
+ * SL_EINVAL and the name of the operation (doc/hybrid.md).  With .memory = n, programs use at most n bytes of their GPU:
+ * parameters and values come from main memory in time for the operations that read them (doc/memory.md); to record
+ * such a block for a backward pass is SL_EUNSUPPORTED.  SL_EINVAL: the block is NULL, the sizes do not rise, or an
+ * option beside .off.
  *
  *     sl_hybridize(net);
  *     sl_hybridize(net, .buckets = {.axis = 1, .sizes = {16, 32, 64, 128}}); // texts of any length
@@ -444,8 +451,8 @@ enum sl_status sl_hybridize_at(const char *at, sl_block *block, struct sl_hybrid
 		return slp_call_fail(at, "sl_hybridize", SL_EINVAL,
 		                     ".static_shape has one shape, and .buckets several"),
 		       SL_EINVAL;
-	if (opts.off &&
-	    (opts.static_alloc || opts.static_shape || opts.fallback || opts.passes_off || opts.buckets.sizes[0]))
+	if (opts.off && (opts.static_alloc || opts.static_shape || opts.fallback || opts.passes_off ||
+	                 opts.buckets.sizes[0] || opts.memory))
 		return slp_call_fail(at, "sl_hybridize", SL_EINVAL,
 		                     ".off runs the block imperatively: the other options would have no effect"),
 		       SL_EINVAL;

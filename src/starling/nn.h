@@ -334,6 +334,7 @@ struct sl_hybridize_opts {
 	bool fallback;       /* if the block cannot be traced, run it imperatively and say so once */
 	unsigned passes_off; /* as sl_compile_opts.off */
 	struct sl_buckets buckets;
+	size_t memory; /* bytes of a GPU that programs may use, which record nothing; 0: no limit */
 };
 SL_API enum sl_status sl_hybridize_at(const char *at, sl_block *block, struct sl_hybridize_opts opts);
 #define sl_hybridize(block, ...) sl_hybridize_at(SL_HERE, block, (struct sl_hybridize_opts){__VA_ARGS__})

@@ -7,6 +7,11 @@
 
 #include "blocks.h"
 #include "emulated.h"
+#include "runtime/engine.h"
+#include "runtime/memory/place.h"
+#include "runtime/task/buffer.h"
+#include "runtime/task/storage.h"
+#include "tensor/tensor.h"
 
 enum { STEPS = 7, WARM = 3, ROWS = 1024, WIDTH = 128, LAYERS = 24, MIB = 1 << 20 };
 
@@ -148,8 +153,204 @@ static void test_too_small(void)
 	slp_end_well();
 }
 
+/* ---- other programs beside a step --------------------------------------------------------------------------------- */
+
+enum { TURNS = 3 };
+
+struct mixed {
+	double losses[2][TURNS], outputs[TURNS]; /* of two networks; of the first one's evaluation */
+	uint64_t bits;
+	size_t peak;
+};
+
+static double evaluate(sl_block *net, int step)
+{
+	sl_tensor *x, *y;
+	make_batch(step + STEPS, &x, &y);
+	return sl_item(sl_sum(sl_square(sl_forward(net, x))));
+}
+
+/* Steps of two networks in turn, and evaluations of one, all with the same limit. */
+static struct mixed train_two(size_t limit)
+{
+	struct mixed m = {.bits = 0};
+	struct emu_counts counts;
+	sl_block *net[2];
+	sl_trainer *trainer[2];
+	sl_step *step[2];
+	slp_begin((struct sl_config){.gpus = 1, .seed = 1});
+	CHECK_OK(sl_device_default(sl_gpu(0)));
+	for (int k = 0; k < 2; k++) {
+		net[k] = network();
+		CHECK_OK(sl_initialize(net[k], .init = sl_xavier_init()));
+		CHECK_OK(sl_hybridize(net[k], .memory = limit));
+		trainer[k] = sl_trainer_new(net[k], sl_sgd(.lr = 0.05, .momentum = 0.9, .clip_norm = 1));
+		step[k] = sl_step_compile(net[k], sl_softmax_cross_entropy_at, trainer[k], .memory = limit);
+	}
+	for (int i = 0; i < TURNS; i++)
+		SL_SCOPE {
+			for (int k = 0; k < 2; k++) {
+				sl_tensor *x, *y, *loss;
+				make_batch(i + k, &x, &y);
+				loss = sl_step_run(step[k], x, y);
+				m.losses[k][i] = loss ? sl_item(sl_sum(loss)) : NAN;
+			}
+			m.outputs[i] = evaluate(net[0], i);
+			if (i == 0) emu_counts_reset(); /* the second network's parameters were made beside programs */
+		}
+	emu_counts_get(&counts);
+	m.peak = counts.peak[0];
+	m.bits = slp_net_bits(net[0]) ^ 31 * slp_net_bits(net[1]);
+	for (int k = 0; k < 2; k++) {
+		sl_step_free(step[k]);
+		sl_trainer_free(trainer[k]);
+		sl_block_free(net[k]);
+	}
+	slp_end_well();
+	return m;
+}
+
+static void test_several(void)
+{
+	const size_t limit = (size_t)12 * MIB;
+	struct mixed ample = train_two(0), small = train_two(limit);
+	for (int i = 0; i < TURNS; i++) {
+		for (int k = 0; k < 2; k++)
+			CHECK_SAYING(ample.losses[k][i] == small.losses[k][i], "network %d: loss %d is %.9g, not %.9g",
+			             k, i, small.losses[k][i], ample.losses[k][i]);
+		CHECK_SAYING(ample.outputs[i] == small.outputs[i], "evaluation %d: %.9g, not %.9g", i, small.outputs[i],
+		             ample.outputs[i]);
+	}
+	CHECK(isfinite(ample.outputs[0]) && ample.outputs[0] != ample.outputs[TURNS - 1]);
+	CHECK(ample.bits == small.bits && ample.peak > limit);
+	CHECK_SAYING(small.peak <= limit, "%.2f MiB, the limit is %.2f", (double)small.peak / MIB, (double)limit / MIB);
+	printf("\n    %.1f MiB of %.1f where %.1f are taken", (double)small.peak / MIB, (double)limit / MIB,
+	       (double)ample.peak / MIB);
+}
+
+/* ---- inference of a network that is larger than the GPU ----------------------------------------------------------- */
+
+enum { WIDE = 512, DEEP = 12, FEW = 16 }; /* 12 layers of a MiB */
+
+struct inference {
+	double sums[3];
+	size_t peak;
+	uint64_t in; /* bytes to the GPU in the last two runs */
+};
+
+static sl_block *wide_network(void)
+{
+	sl_block *layers[DEEP];
+	for (int i = 0; i < DEEP; i++) layers[i] = sl_dense(WIDE, .activation = SL_TANH);
+	return sl_sequential_at(SL_HERE, layers, DEEP);
+}
+
+static struct inference infer(size_t limit)
+{
+	static float values[FEW * WIDE];
+	struct inference r = {.peak = 0};
+	struct emu_counts c;
+	slp_begin((struct sl_config){.gpus = 1, .seed = 1});
+	CHECK_OK(sl_device_default(sl_gpu(0)));
+	sl_block *net = wide_network();
+	CHECK_OK(sl_initialize(net, .init = sl_xavier_init()));
+	CHECK_OK(sl_hybridize(net, .memory = limit));
+	for (int i = 0; i < 3; i++)
+		SL_SCOPE {
+			for (int k = 0; k < FEW * WIDE; k++) values[k] = (float)cos(k + 5 * i);
+			r.sums[i] = sl_item(sl_sum(sl_square(sl_forward(net, sl_from(values, SL_SHAPE(FEW, WIDE))))));
+			if (i == 0) emu_counts_reset(); /* its parameters were made on the GPU */
+		}
+	emu_counts_get(&c);
+	r.in = c.link[EMU_HOST][0].bytes;
+	r.peak = c.peak[0];
+	sl_block_free(net);
+	slp_end_well();
+	return r;
+}
+
+/* Each run brings most of the parameters, and takes none back. */
+static void test_inference(void)
+{
+	const size_t limit = (size_t)9 * MIB;
+	struct inference ample = infer(0), small = infer(limit);
+	for (int i = 0; i < 3; i++) CHECK(ample.sums[i] == small.sums[i] && isfinite(small.sums[i]));
+	CHECK(ample.sums[0] != ample.sums[1] && ample.peak > (size_t)DEEP * MIB);
+	CHECK_SAYING(small.peak <= limit, "%.2f MiB, the limit is %.2f", (double)small.peak / MIB, (double)limit / MIB);
+	CHECK_SAYING(small.in >= 2 * (size_t)4 * MIB && small.in <= 2 * (size_t)(DEEP + 1) * MIB,
+	             "%.2f MiB in two runs", (double)small.in / MIB);
+	printf("\n    %.1f MiB of %.1f where %.1f are taken, %.1f MiB a run to the GPU", (double)small.peak / MIB,
+	       (double)limit / MIB, (double)ample.peak / MIB, (double)small.in / 2 / MIB);
+}
+
+/* A network with a limit for programs that record nothing cannot be trained call by call. */
+static void test_recorded(void)
+{
+	slp_begin((struct sl_config){.gpus = 1, .seed = 1});
+	CHECK_OK(sl_device_default(sl_gpu(0)));
+	sl_block *net = network();
+	CHECK_OK(sl_initialize(net, .init = sl_xavier_init()));
+	CHECK_OK(sl_hybridize(net, .memory = (size_t)9 * MIB));
+	SL_SCOPE {
+		sl_tensor *x, *y;
+		make_batch(0, &x, &y);
+		CHECK(sl_forward(net, x) != NULL);
+		SL_RECORD
+			CHECK_NULL(sl_forward(net, x), SL_EUNSUPPORTED, ".memory", "sl_step_compile");
+	}
+	sl_block_free(net);
+	slp_end_well();
+}
+
+/* ---- a value that does not leave --------------------------------------------------------------------------------- */
+
+/* Acquires the first parameter of each layer on the GPU, or gives it back. */
+static void hold(sl_block *net, bool held)
+{
+	int node = (int)starpu_worker_get_memory_node((unsigned)slp_engine.gpu_worker[0]);
+	for (int i = 0; i < DEEP; i++) {
+		char path[16];
+		snprintf(path, sizeof path, "%d.weight", i);
+		starpu_data_handle_t handle = slp_data(net, path)->storage->buffer->handle;
+		if (held) CHECK(starpu_data_acquire_on_node(handle, node, STARPU_R) == 0);
+		else starpu_data_release_on_node(handle, node);
+	}
+}
+
+/* The program holds parameters on the GPU, which are to leave: an error, and nothing hangs. */
+static void test_held(void)
+{
+	double patience = slp_place_patience;
+	slp_begin((struct sl_config){.gpus = 1, .seed = 1});
+	CHECK_OK(sl_device_default(sl_gpu(0)));
+	sl_block *net = wide_network();
+	CHECK_OK(sl_initialize(net, .init = sl_xavier_init()));
+	CHECK_OK(sl_hybridize(net, .memory = (size_t)9 * MIB));
+	SL_SCOPE {
+		sl_tensor *x = sl_ones(SL_SHAPE(FEW, WIDE));
+		CHECK(isfinite(sl_item(sl_sum(sl_forward(net, x)))));
+		hold(net, true);
+		slp_place_patience = 0.2;
+		CHECK_NULL(sl_forward(net, x), SL_ETIME, "1.0 MiB did not leave", "no task");
+		slp_place_patience = patience;
+		hold(net, false);
+		CHECK_OK(sl_wait_all());
+		CHECK(isfinite(sl_item(sl_sum(sl_forward(net, x)))));
+	}
+	sl_block_free(net);
+	slp_end_well();
+}
+
 static const struct slp_test tests[] = {
-        {"adam", test_adam}, {"sgd", test_sgd}, {"enough", test_enough}, {"too small", test_too_small}, {0},
+        {"adam", test_adam},
+        {"sgd", test_sgd},
+        {"enough", test_enough},
+        {"too small", test_too_small},
+        {"several programs", test_several},
+        {"inference", test_inference},
+        {"recorded", test_recorded},
+        {"held", test_held},
+        {0},
 };
 
 int main(int argc, char **argv)

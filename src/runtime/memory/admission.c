@@ -38,10 +38,10 @@ size_t slp_admission_room(sl_device device)
 	return slp_admission_limit && device.kind != SL_DEVICE_CPU ? slp_admission_limit : room_of(device);
 }
 
-/* Simulated kernels need none. */
+/* Simulated kernels need none.  The least leaves a unit room for its own values in a piece of 64 MiB. */
 size_t slp_gpu_workspace(void)
 {
-	size_t share = room_of((sl_device){SL_DEVICE_GPU, -1}) / 32, least = (size_t)64 << 20;
+	size_t share = room_of((sl_device){SL_DEVICE_GPU, -1}) / 32, least = ((size_t)64 << 20) - 65536;
 	return share < least || sl_is_simulated() ? least : share;
 }
 

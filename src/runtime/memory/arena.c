@@ -198,23 +198,25 @@ static bool grow_heap(struct arena *a, unsigned node, size_t heap)
 	return true;
 }
 
-static bool has_heap(const struct arena *a, size_t bytes)
+size_t slp_arena_heap_with(unsigned node, size_t heap)
 {
+	const struct arena *a = &arenas.of[node];
 	for (const struct chunk *c = a->chunks; c; c = c->next)
-		if (c->bytes >= bytes) return true;
-	return false;
+		if (c->bytes >= heap) return a->heap;
+	return a->heap + heap;
 }
 
 bool slp_arena_make(unsigned node, size_t places, size_t heap)
 {
 	struct arena *a = &arenas.of[node];
 	arenas.any = true;
-	if (heap && !has_heap(a, heap) && !grow_heap(a, node, heap)) return false;
-	if (places <= a->bytes) return true;
-	if (a->bytes) starpu_free_on_node(node, a->base, a->bytes);
-	a->base = allocate_on(node, places);
-	a->bytes = a->base ? places : 0;
-	return a->base;
+	if (places != a->bytes) {
+		if (a->bytes) starpu_free_on_node(node, a->base, a->bytes);
+		a->base = places ? allocate_on(node, places) : 0;
+		a->bytes = a->base ? places : 0;
+	}
+	if (a->bytes != places) return false;
+	return slp_arena_heap_with(node, heap) == a->heap || grow_heap(a, node, heap);
 }
 
 static void forget(unsigned node, struct piece *p)

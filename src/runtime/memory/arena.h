@@ -13,13 +13,13 @@ bool slp_arena_serves(unsigned node);
 uintptr_t slp_arena_get(unsigned node, size_t bytes);
 /* Takes it back; false: it does not come from here. */
 bool slp_arena_put(unsigned node, uintptr_t memory);
-/* Makes sure that a node has this much for places, and a heap of that size.  No value has a place while it grows.  False:
- * it cannot be allocated. */
+/* Gives a node this much for places, and a piece of the heap of at least that size.  No value has a place while the former
+ * changes.  False: it cannot be allocated. */
 bool slp_arena_make(unsigned node, size_t places, size_t heap);
-uintptr_t slp_arena_base(unsigned node);   /* of the places */
-size_t slp_arena_bytes(unsigned node);     /* of the places; 0: there is no arena */
-size_t slp_arena_allocated(unsigned node); /* with the heap */
-size_t slp_arena_heap(unsigned node);      /* the heap's size */
+uintptr_t slp_arena_base(unsigned node);                /* of the places */
+size_t slp_arena_bytes(unsigned node);                  /* of the places; 0: there is no arena */
+size_t slp_arena_allocated(unsigned node);              /* with the heap */
+size_t slp_arena_heap_with(unsigned node, size_t heap); /* the heap's size if it has such a piece */
 unsigned long slp_arena_allocations(void);
 void slp_arena_stop(void); /* handles have returned all memory */
 

@@ -343,7 +343,8 @@ struct slp_buffer *slp_buffer_get(size_t bytes, sl_device device, enum slp_buffe
 	struct slp_buffer *b = find(p, cls, kind == SLP_BUFFER_IDLE);
 	if (!b) b = create_pooled(device, cls, kind == SLP_BUFFER_RESERVED);
 	if (!b || b->lost) return b;
-	if (b->place.dead) slp_place_leave(b); /* before it is written again */
+	if (b->place.dead && !slp_place_leave(b)) /* before it is written again */
+		return kind == SLP_BUFFER_RESERVED ? create_lost() : NULL;
 	if (!slp_pool_tasks(b)) slp_spill_dead(b);
 	struct account *a = &accounts[p];
 	a->held += b->bytes;
