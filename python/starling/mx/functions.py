@@ -34,16 +34,13 @@ def _made(t):
 # ---- new arrays
 
 
-def dense(stype):
-    """Refuses arrays that are not dense."""
-    if stype not in (None, "default"):
-        raise not_here(f"stype={stype!r}", "dense arrays")
-
-
 @_public
 def zeros(shape, ctx=None, dtype="float32", stype=None):
     """An array of zeros."""
-    dense(stype)
+    if stype not in (None, "default"):
+        from ._sparse import empty as of_type
+
+        return of_type(stype, shape, ctx, dtype)
     return _made(ops.zeros(shape, dtype=dtype, device=_ctx(ctx)))
 
 
@@ -62,14 +59,18 @@ def full(shape, val, ctx=None, dtype="float32"):
 
 
 @_public
-def empty(shape, ctx=None, dtype="float32"):
+def empty(shape, ctx=None, dtype="float32", stype=None):
     """An array of zeros: all arrays have values here."""
-    return zeros(shape, ctx, dtype)
+    return zeros(shape, ctx, dtype, stype)
 
 
 @_public
 def array(source_array, ctx=None, dtype=None):
     """An array of the values: lists, NumPy arrays (as float32 unless dtype says otherwise), arrays."""
+    if getattr(source_array, "stype", "default") != "default" or hasattr(source_array, "tocsr"):
+        from .sparse import array as of_sparse
+
+        return of_sparse(source_array, ctx, dtype)
     if isinstance(source_array, NDArray):
         copy = source_array.copyto(known(ctx))
         return _made(copy if dtype is None else copy.astype(dtype))
@@ -178,6 +179,8 @@ def _binary(name, *mx_names):
             return classify(tensors(lhs, rhs))
         if isinstance(lhs, Tensor):
             return scalar(lhs, rhs)
+        if not isinstance(rhs, Tensor) and operate is not None and all(isinstance(x, (int, float, numpy.number)) for x in (lhs, rhs)):
+            return operate(lhs, rhs)
         if not isinstance(rhs, Tensor):
             raise TypeError(f"{mx_names[0]}: an argument is an array, these are {type(lhs).__name__} and {type(rhs).__name__}")
         return swapped(rhs, lhs)
@@ -337,8 +340,12 @@ def log_softmax(data, axis=-1, temperature=None, dtype=None, use_length=False):
 
 
 @_public
-def dot(lhs, rhs, transpose_a=False, transpose_b=False):
+def dot(lhs, rhs, transpose_a=False, transpose_b=False, forward_stype=None):
     """The sum of products over the last axis of lhs (the first, transposed) and the first axis of rhs (the last, transposed)."""
+    if forward_stype not in (None, "default"):
+        from ._storage import cast_storage
+
+        return cast_storage(dot(lhs, rhs, transpose_a, transpose_b), forward_stype)
     for name, value in (("lhs", lhs), ("rhs", rhs)):
         pointer(f"dot: {name}", value, Tensor)
     if lhs.shape is None or rhs.shape is None or lhs.ndim == rhs.ndim == 2:
