@@ -10,6 +10,7 @@ from .._tensor import Tensor, array as _array
 from . import _whole
 from .context import known
 from .unsupported import not_here
+from ._signed import into
 from ._array import NDArray, apart, reshaped
 from .autograd import is_recording
 from ._program import classify
@@ -35,8 +36,10 @@ def _made(t):
 
 
 @_public
-def zeros(shape, ctx=None, dtype="float32", stype=None):
+def zeros(shape, ctx=None, dtype="float32", stype=None, out=None):
     """An array of zeros."""
+    if out is not None:
+        return into(zeros(shape, ctx, dtype), out)
     if stype not in (None, "default"):
         from ._sparse import empty as of_type
 
@@ -45,8 +48,10 @@ def zeros(shape, ctx=None, dtype="float32", stype=None):
 
 
 @_public
-def ones(shape, ctx=None, dtype="float32"):
+def ones(shape, ctx=None, dtype="float32", out=None):
     """An array of ones."""
+    if out is not None:
+        return into(ones(shape, ctx, dtype), out)
     return _made(ops.ones(shape, dtype=dtype, device=_ctx(ctx)))
 
 
@@ -511,6 +516,31 @@ def broadcast_to(data, shape=()):
 def identity(data):
     """The array itself."""
     return data
+
+
+@_public
+def onehot_encode(indices, out):
+    """Puts ones at the indices of each row of out, and zeros elsewhere."""
+    rows = numpy.zeros(out.shape, str(numpy.dtype(out.dtype)))
+    rows[numpy.arange(out.shape[0]), indices.asnumpy().astype(numpy.int64)] = 1
+    out[:] = array(rows, dtype=rows.dtype)
+    return out
+
+
+@_public
+def choose_element_0index(lhs, rhs):
+    """The element of each row of lhs with the number in rhs."""
+    from .manipulation import pick
+
+    return pick(lhs, rhs, axis=1)
+
+
+@_public
+def fill_element_0index(lhs, mhs, rhs):
+    """lhs with the element of each row whose number is in rhs replaced by that of mhs."""
+    columns = _array(numpy.arange(lhs.shape[1], dtype="int32").reshape((1, -1)), device=lhs.device, like=lhs._array)
+    chosen = columns == numbers_of(rhs).reshape((-1, 1))
+    return classify(ops.where(ops.broadcast_to(chosen, lhs.shape), ops.broadcast_to(mhs.reshape((-1, 1)), lhs.shape), lhs))
 
 
 @_public
