@@ -77,7 +77,9 @@ EXTRA_DIST += \
 	python/starling/mx/_automatic.py \
 	python/starling/mx/_draws.py \
 	python/starling/mx/_host.py \
+	python/starling/mx/_internal.py \
 	python/starling/mx/_later.py \
+	python/starling/mx/_lazy.py \
 	python/starling/mx/_mode.py \
 	python/starling/mx/_modules.py \
 	python/starling/mx/_np.py \
@@ -85,6 +87,8 @@ EXTRA_DIST += \
 	python/starling/mx/_resize.py \
 	python/starling/mx/_signatures.py \
 	python/starling/mx/_signed.py \
+	python/starling/mx/_sparse.py \
+	python/starling/mx/_storage.py \
 	python/starling/mx/_whole.py \
 	python/starling/mx/_windows3.py \
 	python/starling/mx/arrays.py \
@@ -129,6 +133,7 @@ EXTRA_DIST += \
 	python/starling/mx/text/vocab.py \
 	python/starling/mx/init.py \
 	python/starling/mx/io.py \
+	python/starling/mx/kvstore.py \
 	python/starling/mx/layers.py \
 	python/starling/mx/linalg.py \
 	python/starling/mx/lr_scheduler.py \
@@ -191,6 +196,7 @@ EXTRA_DIST += \
 	python/tests/test_registry.py \
 	python/tests/test_runs.py \
 	python/tests/test_several.py \
+	python/tests/test_sparse.py \
 	python/tests/test_programs.py \
 	python/tests/test_second.py \
 	python/tests/test_sharing.py \

@@ -135,7 +135,7 @@ else:
 class Tensor(_Methods):
     """An array whose values are computed asynchronously; see starling.array, zeros, from_numpy to make one."""
 
-    __slots__ = ("_p", "_part", "__weakref__")
+    __slots__ = ("_p", "_part", "_stored", "__weakref__")  # _stored: of sparse arrays, which starling.mx has
     _truths = True  # comparisons give bools
     __array_priority__ = 1000  # NumPy's operators leave mixed expressions to ours
     __del__ = _core.nothing  # for explicit calls; the pointer frees the values

@@ -486,5 +486,48 @@ class Symbols(Case):
         self.assertRaisesRegex(ValueError, "'b' has no value", lambda: c.eval(a=x))
 
 
+class LikeMXNet(Case):
+    """Answers that MXNet 1.9.1 gave."""
+
+    def test_int8(self):
+        a = nd.array([100, -100], dtype="int8")
+        for got, wanted in ((a + a, [-56, 56]), (a * 3, [44, -44]), (a / 7, [14, -14]), (-a, [-100, 100]), (abs(a), [100, 100]),
+                            (nd.array([300.0, -1.5]).astype("int8"), [44, -1]), (a.sum(), [0]), (a % 7, [2, 5]), (nd.square(a), [16, 16])):  # fmt: skip
+            self.assertIs(got.dtype, np.int8)
+            self.assertEqual(got.asnumpy().tolist(), wanted)
+
+    def test_elements_of_rows(self):
+        x, out = nd.array([[1, 2, 3], [4, 5, 6]]), nd.zeros((2, 3))
+        self.assertIs(nd.onehot_encode(nd.array([2, 0]), out), out)
+        self.same(out, [[0, 0, 1], [1, 0, 0]])
+        self.same(nd.choose_element_0index(x, nd.array([0, 2])), [1, 6])
+        self.same(nd.fill_element_0index(x, nd.array([7, 8]), nd.array([1, 2])), [[1, 7, 3], [4, 5, 8]])
+        self.assertIs(nd.ones((2, 3), out=out), out)
+        self.same(out, np.ones((2, 3)))
+
+    def test_background(self):
+        boxes = nd.array([[0, 0.5, 0.1, 0.1, 0.2, 0.2], [1, 0.3, 0.1, 0.1, 0.14, 0.14], [-1, 0.6, 0.5, 0.5, 0.7, 0.8]])
+        self.assertEqual(nd.contrib.box_nms(boxes, id_index=0).asnumpy()[:, 0].tolist(), [0, 1, -1])
+        self.assertEqual(nd.contrib.box_nms(boxes, id_index=0, background_id=0).asnumpy()[:, 1].tolist(), [np.float32(0.6), np.float32(0.3), -1])
+
+    def test_along_no_axis(self):
+        x = mx.np.array([0.0, 2.0])
+        for function, wanted in ((mx.np.any, [False, True]), (mx.np.all, [False, True]), (mx.np.prod, [0, 2])):
+            self.assertEqual(function(x, axis=()).asnumpy().tolist(), wanted)
+
+    def test_call_by_call(self):
+        """A hybridised block with functions that NumPy computes runs without being compiled, with a warning."""
+
+        class Net(gluon.HybridBlock):
+            def hybrid_forward(self, F, x):
+                return F.np.median(x) + F.np.sum(x)
+
+        net, x = Net(), mx.np.array([1.0, 2, 6])
+        net.hybridize()
+        with self.assertWarnsRegex(UserWarning, "runs call by call"):
+            self.assertEqual(float(net(x)), 11)
+        self.assertEqual(float(net(x)), 11)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -1,4 +1,6 @@
 """NDArray: a tensor with MXNet's methods."""
+import weakref
+
 import numpy
 
 from .. import _ops as ops
@@ -78,6 +80,25 @@ def indices_of(key):
     if isinstance(key, range):
         return list(key)
     return key.astype("int32") if isinstance(key, NDArray) and not key.is_symbol and "float" in str(key.dtype) else key
+
+
+_sparse_gradients: dict = {}  # by the id of an array whose gradient is sparse: (a weak reference to it, the storage type)
+
+
+def _kept_stype(t, stype):
+    """Notes the storage type of an array's gradient."""
+    key = id(t)
+    if stype != "default":
+        _sparse_gradients[key] = weakref.ref(t, lambda _: _sparse_gradients.pop(key, None)), stype
+    elif _sparse_gradients:
+        _sparse_gradients.pop(key, None)
+
+
+def _as_asked(t, grad):
+    """A gradient in the storage type that attach_grad has asked for."""
+    from ._sparse import labelled
+
+    return labelled(grad, _sparse_gradients.get(id(t), (None, "default"))[1], live=True)
 
 
 class NDArray(Tensor):
@@ -187,8 +208,9 @@ class NDArray(Tensor):
 
     def attach_grad(self, grad_req="write", stype=None):
         """Attaches a gradient to this array."""
-        if stype not in (None, "default"):
-            raise not_here(f"attach_grad(stype={stype!r})", "dense gradients")
+        if stype not in (None, "default", "csr", "row_sparse"):
+            raise ValueError(f"attach_grad: {stype!r} is not a storage type; these are default, row_sparse and csr")
+        _kept_stype(self, stype or "default")
         if not self.is_symbol and lib.slpy_integers(self._p, NULL):
             raise not_here(f"a gradient of an array of {Tensor.dtype.fget(self)}", "an array of floats")
         return Tensor.attach_grad(self, grad_req)
@@ -199,7 +221,7 @@ class NDArray(Tensor):
         grad = Tensor.grad.__get__(self)
         if grad is not None:
             lib.sl_grad_as_constant(grad._p)
-        return grad
+        return grad if grad is None or not _sparse_gradients else _as_asked(self, grad)
 
     def backward(self, out_grad=None, retain_graph=False, train_mode=True):
         """Computes the gradients of this array with respect to all arrays with a gradient attached."""
@@ -238,10 +260,12 @@ class NDArray(Tensor):
         return self[(slice(None),) * axis + (slice(begin, end),)]
 
     def tostype(self, stype):
-        """The array itself: arrays are dense."""
-        if stype != "default":
-            raise not_here(f"NDArray.tostype({stype!r})", "dense arrays")
-        return self
+        """The values as an array of another storage type."""
+        if stype == "default" or self.is_symbol:
+            return self
+        from . import sparse
+
+        return sparse.cast_storage(self, stype)
 
     def slice_assign(self, rhs, begin, end, step=None):
         """Puts values into a part."""

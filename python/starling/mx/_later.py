@@ -108,6 +108,8 @@ def kept(function):
         symbols = _symbols([*args, *kwargs.values()])
         if not symbols or getattr(callbacks, "depth", 0):  # while the engine traces a block, its own program is what counts
             return function(*args, **kwargs)
+        if isinstance(kwargs.get("out"), Tensor) and kwargs["out"].is_symbol:
+            del kwargs["out"]  # a symbol is no place for values
         made = Call(function, args, kwargs)
         try:
             result = function(*args, **kwargs)

@@ -252,10 +252,20 @@ class Symbol(NDArray):
         raise not_here("Symbol.wait_to_read", "Symbol.eval")
 
 
-def _zeros(shape, ctx=None, dtype=None):
+_stypes_of_variables: dict = {}  # storage types by the variables' names; the latest program's
+
+
+def _zeros(shape, ctx=None, dtype=None, stype=None):
     from . import nd
 
-    return nd.zeros(shape, ctx, dtype=dtype or "float32")
+    return nd.zeros(shape, ctx, dtype=dtype or "float32", stype=stype)
+
+
+def _sparse_gradients(heads):
+    """The storage types of gradients that a function's sparse_grad makes sparse, by the names of the weights."""
+    calls = [made[0] for s in _later.behind(heads) if (made := _later.call_of(s))]
+    given = [c.kwargs.get("weight", c.args[1] if len(c.args) > 1 else None) for c in calls if c.kwargs.get("sparse_grad")]
+    return {w.name: "row_sparse" for w in given if isinstance(w, Tensor)}
 
 
 def _all_shapes(program, shapes):
@@ -288,8 +298,9 @@ def _simple_bind(heads, ctx, grad_req, types, shapes):
         raise ValueError(f"simple_bind() needs shapes of {', '.join(missing)}")
     states, types = program.states(), types or {}
     usual = next(iter(types.values()), None)
-    arrays = {n: _zeros(shapes[n], ctx, types.get(n, usual)) for n in names}
-    grads = {n: _zeros(shapes[n], ctx, types.get(n, usual)) for n in names if n not in states} if grad_req != "null" else None
+    arrays = {n: _zeros(shapes[n], ctx, types.get(n, usual), _stypes_of_variables.get(n)) for n in names}
+    sparse = _sparse_gradients(heads)
+    grads = {n: _zeros(shapes[n], ctx, types.get(n, usual), sparse.get(n)) for n in names if n not in states} if grad_req != "null" else None
     return Executor(heads, ctx, arrays, grads, grad_req, states)
 
 
@@ -315,6 +326,10 @@ def _bound(heads, ctx, args, args_grad=None, grad_req="write", aux_states=None):
     program = _Program(heads)
     names, states = program.inputs(), program.states()
     plain = [n for n in names if n not in states]
+    if isinstance(args, dict):
+        if missing := [n for n in plain if n not in args]:
+            raise ValueError(f"bind: args lacks {', '.join(missing)}")
+        args = {n: args[n] for n in plain}  # as in MXNet, others are not looked at
     arrays = {**_by_name(args, plain, "args"), **_by_name(aux_states, states, "aux_states")}
     return Executor(heads, ctx, arrays, _by_name(args_grad, plain, "args_grad"), grad_req, states)
 
@@ -441,7 +456,8 @@ class Executor:
             if given is not None and given[i].shape != y.shape:
                 raise ValueError(f"Executor.backward: the gradient of result {i} has the shape {given[i].shape}, the result {y.shape}")
             try:
-                parts = autograd.grad(y, variables, None if given is None else given[i], retain_graph=True)
+                head = None if given is None else given[i] if given[i].dtype == y.dtype else given[i].astype(y.dtype)
+                parts = autograd.grad(y, variables, head, retain_graph=True)
             except ValueError as error:
                 if not isinstance(error.__context__, StateError):
                     raise

@@ -17,6 +17,7 @@ _lines = {line.split(" ", 1)[0]: line for line in LINES.splitlines()}
 _HINTS = frozenset("name attr workspace cudnn_tune cudnn_off cudnn_algo_verbose num_args infer_range lazy_update".split())
 _OF_UFUNCS = {"where": True, "casting": "same_kind", "order": "K", "dtype": None, "subok": True}
 _REQUIRED = object()
+hooks: list = []  # once there is a sparse array: the function that computes calls with sparse arrays, or returns None
 
 
 class Signature:
@@ -131,6 +132,8 @@ def signed(full, function):
 
     @functools.wraps(function)
     def call(*args, **kwargs):
+        if hooks and (found := hooks[0](full, call, order, args, kwargs)) is not None:
+            return found
         if len(args) > lead:
             args, kwargs = _by_name(full, order, lead, args, kwargs)
         if not kwargs or kwargs.keys() <= own:

@@ -1,7 +1,7 @@
 """MXNet's integer arithmetic: results wrap around in their type, where the engine's saturate.
 
-uint8 is computed in int32 and int32 in int64, which hold every sum, difference and product; the numbers are brought back by
-division.  No wider type holds those of int64: NumPy computes them, after waiting for the values.
+Up to 16 bits are computed in int32 and 32 bits in int64, which hold every sum, difference and product; the numbers are brought
+back by division.  No wider type holds those of 64 bits: NumPy computes them, after waiting for the values.
 """
 import math
 
@@ -12,9 +12,10 @@ from .._core import here, lib
 from .._tensor import Tensor, array, dtypes, wrap
 
 _UINT8, _INT32, _INT64 = (dtypes[name] for name in ("uint8", "int32", "int64"))
-_NAMES = {_UINT8: "uint8", _INT32: "int32", _INT64: "int64"}
-_BITS = {_UINT8: 8, _INT32: 32, _INT64: 64}
-_WIDER = {_UINT8: "int32", _INT32: "int64"}
+_NAMES = {dtypes[name]: name for name in ("uint8", "int8", "uint16", "int16", "int32", "uint32", "int64", "uint64")}
+_BITS = {kind: numpy.dtype(name).itemsize * 8 for kind, name in _NAMES.items()}
+_UNSIGNED = frozenset(kind for kind, name in _NAMES.items() if name[0] == "u")
+_WIDER = {kind: "int32" if bits <= 16 else "int64" for kind, bits in _BITS.items() if bits < 64}
 _HOST = {"add": numpy.add, "sub": numpy.subtract, "mul": numpy.multiply}
 
 
@@ -51,9 +52,9 @@ _functions: dict = {}
 
 
 def wrapped(t, kind, most=None):
-    """Integers of a wider type wrapped to uint8 or int32; most: the bound of their absolute values."""
-    call = _Calls(t)
-    modulus, half = (256, 0) if kind == _UINT8 else (2**32, 2**31)
+    """Integers of a wider type wrapped to a narrower one; most: the bound of their absolute values."""
+    call, modulus = _Calls(t), 2 ** _BITS[kind]
+    half = 0 if kind in _UNSIGNED else modulus // 2
     if most is None:
         t, most = call.left(t, modulus), modulus
     up = -(-(most + half) // modulus) * modulus  # a multiple that makes them positive
@@ -67,7 +68,7 @@ def number_as(value, kind):
         value = -(2**31)
     bits = _BITS[kind]
     value = int(value) % 2**bits
-    return value - 2**bits if kind != _UINT8 and value >= 2 ** (bits - 1) else value
+    return value - 2**bits if kind not in _UNSIGNED and value >= 2 ** (bits - 1) else value
 
 
 def _by_numpy(name, a, b, kind, swap):
@@ -77,9 +78,9 @@ def _by_numpy(name, a, b, kind, swap):
 
 
 def _sum_or_product(name, a, b, kind, swap):
-    if kind == _INT64 and not a.is_symbol:
+    if kind not in _WIDER and not a.is_symbol:
         return _by_numpy(name, a, b, kind, swap)
-    if kind == _INT64:
+    if kind not in _WIDER:
         return _computed(name, a, b, swap)
     wide, call = dtypes[_WIDER[kind]], _Calls(a)
     a, b = call.cast(a, wide), call.cast(b, wide) if isinstance(b, Tensor) else b
@@ -103,7 +104,7 @@ def _remainder(a, b, kind, swap):
     b = b if isinstance(b, Tensor) else _filled(a, b)
     a, b = (b, a) if swap else (a, b)
     rest = ops.sub(a, ops.mul(ops.div(a, b), b))
-    if kind != _UINT8:
+    if kind not in _UNSIGNED:
         other = ops.mul(ops.ne_scalar(rest, 0), ops.ne(ops.lt_scalar(rest, 0), ops.lt_scalar(b, 0)))
         rest = ops.add(rest, ops.mul(b, other))
     return ops.mul(rest, ops.ne_scalar(b, 0))
@@ -111,10 +112,10 @@ def _remainder(a, b, kind, swap):
 
 def from_floats(t, kind):
     """Floats as integers, as processors convert them: numbers out of range become the smallest one, 0 for uint8."""
-    most = 2.0 ** (_BITS[kind] - 1) if kind != _UINT8 else 2.0**31
+    most = 2.0 ** max(_BITS[kind] - 1, 31)
     fits = ops.lt_scalar(ops.abs(t), most)
     whole = ops.where(fits, ops.masked_fill(t, ops.rsub_scalar(fits, 1), 0), ops.add_scalar(ops.mul_scalar(fits, 0), -most))
-    return wrapped(ops.cast(whole, "int32"), kind) if kind == _UINT8 else ops.cast(whole, _NAMES[kind])
+    return wrapped(ops.cast(whole, "int32"), kind) if _BITS[kind] < 32 else ops.cast(whole, _NAMES[kind])
 
 
 def _power(a, b, kind, swap):
@@ -139,7 +140,7 @@ def arithmetic(name, a, b, swap=False):
 def absolute(a):
     """Absolute values; the smallest number is unchanged."""
     kind = kind_of(a)
-    if kind == _UINT8:
+    if kind in _UNSIGNED:
         return a
     return arithmetic("mul", a, ops.sub(ops.gt_scalar(a, 0), ops.lt_scalar(a, 0)))
 
@@ -155,7 +156,7 @@ def total(name, a, axes, keepdims):
     if name == "prod" and not a.is_symbol:
         axes = axes if axes is None or isinstance(axes, int) else tuple(axes)
         return array(numpy.asarray(numpy.prod(a.numpy(), axes, _NAMES[kind], keepdims=keepdims)), _NAMES[kind], a.device, a._array)
-    if kind == _INT64:
+    if kind not in _WIDER:
         return getattr(ops, name)(a, axes, keepdims=keepdims)
     return wrapped(getattr(ops, name)(ops.cast(a, "int64"), axes, keepdims=keepdims), kind)
 
@@ -163,16 +164,16 @@ def total(name, a, axes, keepdims):
 def running(a, axis):
     """The cumulative sums along an axis."""
     kind = kind_of(a)
-    return ops.cumsum(a, axis) if kind == _INT64 else wrapped(ops.cumsum(ops.cast(a, "int64"), axis), kind)
+    return ops.cumsum(a, axis) if kind not in _WIDER else wrapped(ops.cumsum(ops.cast(a, "int64"), axis), kind)
 
 
 def cast(t, name):
-    """A conversion to another data type: numbers that uint8 or int32 cannot hold wrap around."""
+    """A conversion to another data type: numbers that integers up to 32 bits cannot hold wrap around."""
     kind, wanted = kind_of(t), dtypes.get(name)
     if wanted not in _WIDER or kind == wanted:
         return ops.cast(t, name)
     if kind in _BITS:
         return ops.cast(t, name) if _BITS[kind] < _BITS[wanted] else wrapped(t, wanted)
-    if wanted == _UINT8 and name != "bool" and kind != dtypes["bool"]:
+    if _BITS[wanted] < 32 and name != "bool" and kind != dtypes["bool"]:
         return wrapped(ops.cast(t, "int32"), wanted)
     return ops.cast(t, name)

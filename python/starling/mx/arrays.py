@@ -10,10 +10,27 @@ from .context import cpu
 from ._array import NDArray
 
 _LIST, _V2, _DENSE = 0x112, 0xF993FAC9, 0
+_STORED = {1: ("row_sparse", 1), 2: ("csr", 2)}  # by MXNet's number: the storage type, how many arrays of places there are
 _TYPES = ["float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool"]  # by MXNet's numbers
 
 
+def _shape_bytes(shape):
+    return struct.pack(f"<i{len(shape)}q", len(shape), *shape)
+
+
+def _sparse_bytes(a):
+    """A sparse array: its parts, and before them their shapes; MXNet has the begins of rows before the columns."""
+    data, *places = (numpy.asarray(p.asnumpy(), order="C") for p in a._parts())
+    places, number = places[::-1], next(n for n, (stype, _) in _STORED.items() if stype == a.stype)
+    heads = b"".join(struct.pack("<i", _TYPES.index("int64")) + _shape_bytes(p.shape) for p in places)
+    values = b"".join(p.tobytes() for p in (data, *places))
+    return (struct.pack("<Ii", _V2, number) + _shape_bytes(data.shape) + _shape_bytes(a.shape)
+            + struct.pack("<iii", 1, 0, _TYPES.index(data.dtype.name)) + heads + values)  # fmt: skip
+
+
 def _array_bytes(a):
+    if a.stype != "default":
+        return _sparse_bytes(a)
     values = numpy.asarray(a.asnumpy(), order="C")
     version = _V2 if values.size and values.ndim else _V2 + 1  # the one with NumPy's shapes
     head = struct.pack("<Iii", version, _DENSE, values.ndim) + struct.pack(f"<{values.ndim}q", *values.shape)
@@ -56,19 +73,42 @@ class _Reader:
         if magic <= 32:  # the oldest version begins with the number of axes
             shape = self.numbers(f"{magic}I")
         elif _V2 - 1 <= magic <= _V2 + 1:
-            shape = self.shape(magic)
+            (stored,) = self.numbers("i") if magic >= _V2 else (_DENSE,)
+            if stored in _STORED:
+                return self.sparse(*_STORED[stored])
+            shape = self.shape(stored)
         else:
             raise FormatError(f"nd.load: an array begins with 0x{magic:08x}, which is not a version of the format")
         _, _, kind = self.numbers("iii")
+        values = self.values(shape, self.type(kind))
+        return _tensor.array(values, str(values.dtype), cpu().device, NDArray)
+
+    def type(self, kind):
+        """The data type of that number."""
         if not 0 <= kind < len(_TYPES):
             raise FormatError(f"nd.load: {kind} is not a data type of MXNet")
-        dtype = numpy.dtype(_TYPES[kind])
-        values = numpy.frombuffer(self.take(int(numpy.prod(shape, dtype=object)) * dtype.itemsize), dtype).reshape(shape)
-        return _tensor.array(values, str(dtype), cpu().device, NDArray)
+        return numpy.dtype(_TYPES[kind])
 
-    def shape(self, magic):
-        """The shape of an array of the later versions."""
-        (stored,) = self.numbers("i") if magic >= _V2 else (_DENSE,)
+    def values(self, shape, dtype):
+        """The elements of an array."""
+        return numpy.frombuffer(self.take(int(numpy.prod(shape, dtype=object)) * dtype.itemsize), dtype).reshape(shape)
+
+    def sparse(self, stype, count):
+        """A sparse array."""
+        stored, shape = self.shape(_DENSE), self.shape(_DENSE)
+        _, _, kind = self.numbers("iii")
+        heads = [(self.type(*self.numbers("i")), self.shape(_DENSE)) for _ in range(count)]
+        data = self.values(stored, self.type(kind))
+        places = [self.values(shape_, dtype) for dtype, shape_ in heads][::-1]
+        from . import sparse
+
+        make = sparse.csr_matrix if stype == "csr" else sparse.row_sparse_array
+        made = make((data, *places), tuple(shape), cpu(), data.dtype) if all(shape) else sparse.zeros(stype, tuple(shape), cpu(), data.dtype)
+        made.check_format()
+        return made
+
+    def shape(self, stored):
+        """A shape of the later versions."""
         if stored not in (_DENSE, -1):
             raise FormatError("nd.load: the file has arrays of another kind than dense ones of MXNet 1.x")
         (ndim,) = self.numbers("i")

@@ -5,7 +5,16 @@ from .._core import DeviceError, wrong
 from .._tensor import Device, device_count
 
 
-class Context:
+class _Contexts(type):
+    """The class of Context: default_ctx is its attribute, which changes."""
+
+    @property
+    def default_ctx(cls):
+        """The context of new arrays."""
+        return current_context()
+
+
+class Context(metaclass=_Contexts):
     """A device with MXNet's name; as a context manager, the device of new arrays."""
 
     _current = threading.local()

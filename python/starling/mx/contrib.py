@@ -13,6 +13,13 @@ from .functions import stack
 from .unsupported import missing, not_here
 
 
+def SparseEmbedding(data, weight, input_dim=None, output_dim=None, dtype="float32", deterministic=False):
+    """Embedding whose gradient is given as sparse rows."""
+    from .layers import Embedding
+
+    return Embedding(data, weight, input_dim, output_dim, dtype, sparse_grad=True)
+
+
 def _list(value):
     return list(value) if isinstance(value, (list, tuple)) else [value]
 

@@ -174,7 +174,7 @@ def _suppress(rows, kind, corners, threshold, force, over):
 def _chosen_boxes(rows, thresh, least, topk, score, kind, background, force, corners):
     """The indices of the boxes that remain, the best first."""
     valid = rows[:, score] > least
-    if kind >= 0 and background >= 0:
+    if kind >= 0:
         valid &= rows[:, kind] != background
     order = numpy.flatnonzero(valid)
     order = order[numpy.argsort(-rows[order, score], kind="stable")]

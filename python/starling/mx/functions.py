@@ -10,6 +10,7 @@ from .._tensor import Tensor, array as _array
 from . import _whole
 from .context import known
 from .unsupported import not_here
+from ._signed import into
 from ._array import NDArray, apart, reshaped
 from .autograd import is_recording
 from ._program import classify
@@ -34,22 +35,23 @@ def _made(t):
 # ---- new arrays
 
 
-def dense(stype):
-    """Refuses arrays that are not dense."""
-    if stype not in (None, "default"):
-        raise not_here(f"stype={stype!r}", "dense arrays")
-
-
 @_public
-def zeros(shape, ctx=None, dtype="float32", stype=None):
+def zeros(shape, ctx=None, dtype="float32", stype=None, out=None):
     """An array of zeros."""
-    dense(stype)
+    if out is not None:
+        return into(zeros(shape, ctx, dtype), out)
+    if stype not in (None, "default"):
+        from ._sparse import empty as of_type
+
+        return of_type(stype, shape, ctx, dtype)
     return _made(ops.zeros(shape, dtype=dtype, device=_ctx(ctx)))
 
 
 @_public
-def ones(shape, ctx=None, dtype="float32"):
+def ones(shape, ctx=None, dtype="float32", out=None):
     """An array of ones."""
+    if out is not None:
+        return into(ones(shape, ctx, dtype), out)
     return _made(ops.ones(shape, dtype=dtype, device=_ctx(ctx)))
 
 
@@ -62,14 +64,18 @@ def full(shape, val, ctx=None, dtype="float32"):
 
 
 @_public
-def empty(shape, ctx=None, dtype="float32"):
+def empty(shape, ctx=None, dtype="float32", stype=None):
     """An array of zeros: all arrays have values here."""
-    return zeros(shape, ctx, dtype)
+    return zeros(shape, ctx, dtype, stype)
 
 
 @_public
 def array(source_array, ctx=None, dtype=None):
     """An array of the values: lists, NumPy arrays (as float32 unless dtype says otherwise), arrays."""
+    if getattr(source_array, "stype", "default") != "default" or hasattr(source_array, "tocsr"):
+        from .sparse import array as of_sparse
+
+        return of_sparse(source_array, ctx, dtype)
     if isinstance(source_array, NDArray):
         copy = source_array.copyto(known(ctx))
         return _made(copy if dtype is None else copy.astype(dtype))
@@ -178,6 +184,8 @@ def _binary(name, *mx_names):
             return classify(tensors(lhs, rhs))
         if isinstance(lhs, Tensor):
             return scalar(lhs, rhs)
+        if not isinstance(rhs, Tensor) and operate is not None and all(isinstance(x, (int, float, numpy.number)) for x in (lhs, rhs)):
+            return operate(lhs, rhs)
         if not isinstance(rhs, Tensor):
             raise TypeError(f"{mx_names[0]}: an argument is an array, these are {type(lhs).__name__} and {type(rhs).__name__}")
         return swapped(rhs, lhs)
@@ -337,8 +345,12 @@ def log_softmax(data, axis=-1, temperature=None, dtype=None, use_length=False):
 
 
 @_public
-def dot(lhs, rhs, transpose_a=False, transpose_b=False):
+def dot(lhs, rhs, transpose_a=False, transpose_b=False, forward_stype=None):
     """The sum of products over the last axis of lhs (the first, transposed) and the first axis of rhs (the last, transposed)."""
+    if forward_stype not in (None, "default"):
+        from ._storage import cast_storage
+
+        return cast_storage(dot(lhs, rhs, transpose_a, transpose_b), forward_stype)
     for name, value in (("lhs", lhs), ("rhs", rhs)):
         pointer(f"dot: {name}", value, Tensor)
     if lhs.shape is None or rhs.shape is None or lhs.ndim == rhs.ndim == 2:
@@ -504,6 +516,31 @@ def broadcast_to(data, shape=()):
 def identity(data):
     """The array itself."""
     return data
+
+
+@_public
+def onehot_encode(indices, out):
+    """Puts ones at the indices of each row of out, and zeros elsewhere."""
+    rows = numpy.zeros(out.shape, str(numpy.dtype(out.dtype)))
+    rows[numpy.arange(out.shape[0]), indices.asnumpy().astype(numpy.int64)] = 1
+    out[:] = array(rows, dtype=rows.dtype)
+    return out
+
+
+@_public
+def choose_element_0index(lhs, rhs):
+    """The element of each row of lhs with the number in rhs."""
+    from .manipulation import pick
+
+    return pick(lhs, rhs, axis=1)
+
+
+@_public
+def fill_element_0index(lhs, mhs, rhs):
+    """lhs with the element of each row whose number is in rhs replaced by that of mhs."""
+    columns = _array(numpy.arange(lhs.shape[1], dtype="int32").reshape((1, -1)), device=lhs.device, like=lhs._array)
+    chosen = columns == numbers_of(rhs).reshape((-1, 1))
+    return classify(ops.where(ops.broadcast_to(chosen, lhs.shape), ops.broadcast_to(mhs.reshape((-1, 1)), lhs.shape), lhs))
 
 
 @_public

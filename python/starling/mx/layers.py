@@ -272,9 +272,8 @@ def BatchNorm(data, gamma, beta, moving_mean, moving_var, eps=1e-3, momentum=0.9
 
 @_public
 def Embedding(data, weight, input_dim=None, output_dim=None, dtype="float32", sparse_grad=False):
-    """The rows of weight at the indices in data; indices out of range mean the first or the last row."""
-    if sparse_grad:
-        raise not_here("Embedding(sparse_grad=True)", "dense gradients")
+    """The rows of weight at the indices in data; indices out of range mean the first or the last row.  sparse_grad: a program's
+    gradient of weight is given as an array of sparse rows."""
     _agrees("Embedding: input_dim", input_dim, weight)
     if output_dim is not None and weight.shape is not None and weight.shape[-1] != output_dim:
         raise ShapeError(f"Embedding: output_dim is {output_dim}, the weight's shape {weight.shape}")

@@ -15,6 +15,7 @@ from .manipulation import *  # noqa: F403
 from ._array import NDArray, reshaped
 from .operator import Custom as _custom
 from ._signed import as_mxnet as _as_mxnet
+from ._storage import cast_storage
 from .random import multinomial as sample_multinomial, normal, random_exponential, random_gamma, random_negative_binomial, random_normal
 from .random import random_poisson, random_randint, random_uniform, sample_exponential, sample_gamma, sample_normal, sample_poisson, sample_uniform
 from .random import shuffle, uniform

@@ -280,7 +280,7 @@ def full(shape, fill_value, dtype=None, order="C", ctx=None, device=None, out=No
 
 def arange(start, stop=None, step=1, dtype=None, ctx=None, device=None):
     """Numbers from start (0 if only stop is given) to stop, step apart."""
-    return _as(_f.arange(start, stop, step, ctx=_place(ctx, device), dtype=dtype or "float32"), ndarray)
+    return _as(_f.arange(start, stop, 1 if step is None else step, ctx=_place(ctx, device), dtype=dtype or "float32"), ndarray)
 
 
 def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, ctx=None, device=None):

@@ -80,7 +80,8 @@ def vstack(arrays):
 
 
 def hstack(arrays):
-    """Arrays one beside the other."""
+    """Arrays one beside the other; an array without axes is one element."""
+    arrays = [a if a.ndim else a.reshape((1,)) for a in arrays]
     return concatenate(arrays, 0 if arrays[0].ndim == 1 else 1)
 
 

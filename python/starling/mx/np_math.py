@@ -233,8 +233,9 @@ def argmin(a, axis=None, out=None, keepdims=False):
 
 def prod(a, axis=None, dtype=None, out=None, keepdims=False):
     """The product of the elements."""
-    _some_axis("prod", axis)
     a = as_array(a) if dtype is None else as_array(a).astype(dtype)
+    if axis == ():  # along no axis
+        return into(a.copy(), out)
     return into(_elements.prod(a.astype("int64") if a.dtype == numpy.bool_ else a, axis, keepdims), out)
 
 
@@ -246,6 +247,8 @@ def cumsum(a, axis=None, dtype=None, out=None):
 def _of_truth(name, reduce):
     def call(a, axis=None, out=None, keepdims=False):
         nonzero = (as_array(a) != 0).astype("int32")
+        if axis == ():  # along no axis
+            return into(nonzero.astype("bool"), out)
         return into(reduce(nonzero, axis if axis is None or isinstance(axis, int) else list(axis), keepdims=keepdims).astype("bool"), out)
 
     _enter(name, call, f"Whether {name} elements are not zero.")

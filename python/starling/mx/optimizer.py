@@ -3,6 +3,7 @@
 SGD, NAG, Adam, AdamW, and the engine's optimisers that MXNet lacks (Lion), are one call of the engine for all parameters
 with the same rates.  The others are made of operations, one parameter at a time.
 """
+import functools
 import math
 import pickle
 
@@ -11,10 +12,24 @@ from .._core import NULL, check, ffi, here, lib, options as _options
 from .._tensor import Tensor, borrow
 from .._training import OPTIMIZERS, SETTINGS
 from ._array import NDArray
+from ._lazy import sparse_update
+from ._sparse import BaseSparseNDArray
 from ._signed import as_mxnet as _as_mxnet
 from .unsupported import missing, not_here
 
 _classes = {}
+
+
+def _of_sparse(update):
+    """An optimiser's update, which sparse arrays reach by their rows or their dense values."""
+
+    @functools.wraps(update)
+    def call(self, index, weight, grad, state):
+        if isinstance(grad, BaseSparseNDArray) or isinstance(weight, BaseSparseNDArray):
+            return sparse_update(self, index, weight, grad, state)
+        return update(self, index, weight, grad, state)
+
+    return call
 
 
 class Optimizer:
@@ -41,6 +56,8 @@ class Optimizer:
     def register(klass):
         """Registers an optimiser by its name in lower case."""
         _classes[klass.__name__.lower()] = klass
+        if "update" in vars(klass) and klass.__module__ == __name__:
+            klass.update = _of_sparse(klass.update)
         return klass
 
     @staticmethod
@@ -81,7 +98,9 @@ class Optimizer:
         raise NotImplementedError(f"{type(self).__name__} has no update")
 
     def update_multi_precision(self, index, weight, grad, state):
-        """The same as update."""
+        """The same as update; of lists, several parameters."""
+        if isinstance(index, (list, tuple)):
+            return self.update_several(index, weight, grad, state)
         self.update(index, weight, grad, state)
 
     def update_several(self, indices, weights, grads, states):
@@ -156,6 +175,10 @@ class _Together(Optimizer):
         self.update_several([index], [weight], [grad], [state])
 
     def update_several(self, indices, weights, grads, states):
+        if any(isinstance(t, BaseSparseNDArray) for t in (*weights, *grads)):
+            for each in zip(indices, weights, grads, states):
+                sparse_update(self, *each)
+            return
         for rates, places in _alike([self._begin(index) for index in indices]).items():
             self._update_alike(*rates, *([all_[i] for i in places] for all_ in (weights, grads, states)))
 
@@ -555,7 +578,7 @@ def _plain(t):
     """The same array with the semantics of mx.nd, for the code of optimisers."""
     if not isinstance(t, Tensor):
         raise TypeError(f"an optimizer updates arrays, not {type(t).__name__}")
-    return t if type(t) is NDArray else borrow(t._p, NDArray)
+    return t if type(t) is NDArray or isinstance(t, BaseSparseNDArray) else borrow(t._p, NDArray)
 
 
 def get_updater(optimizer):

@@ -13,13 +13,15 @@ from .linalg import gemm2 as linalg_gemm2, syrk as linalg_syrk
 from .unsupported import missing
 from .manipulation import *  # noqa: F403
 from ._signed import as_mxnet as _as_mxnet
+from ._storage import cast_storage
 from .operator import custom_of_symbols
 from ._mode import is_np_shape
-from ._program import Group, Symbol, load, load_json
+from ._program import Group, Symbol, _stypes_of_variables, load, load_json
 
 
-def var(name, shape=None, dtype=None):
+def var(name, shape=None, dtype=None, stype=None):
     """A symbol of that name; a length of 0 is unknown, as in MXNet without NumPy's shapes, and makes the shape unknown."""
+    _stypes_of_variables[name] = stype or "default"
     if shape is not None and 0 in shape and not is_np_shape():
         shape = None
     symbol = _engine.var(name, shape, dtype)

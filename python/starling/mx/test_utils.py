@@ -12,7 +12,7 @@ import numpy
 import starling.mx as mx  # MXNet's module has this name, too
 
 from .._tensor import Tensor
-from . import autograd, init, nd
+from . import autograd, init, nd, sparse
 from ._draws import chi_square_check, gen_buckets_probs_with_ppf, mean_check, var_check, verify_generator
 from .context import Context, current_context, num_gpus
 from .gluon.utils import download
@@ -200,17 +200,19 @@ def compare_ndarray_tuple(t1, t2, rtol=None, atol=None):
 def compare_optimizer(opt1, opt2, shapes, dtype, w_stype="default", g_stype="default", rtol=1e-4, atol=1e-5, compare_states=True,
                       ntensors=1):  # fmt: skip
     """AssertionError where a step of two optimisers gives other weights, or other states."""
-    if (w_stype, g_stype) != ("default", "default"):
-        raise not_here("compare_optimizer of sparse arrays", "dense ones")
-    if ntensors != 1:
-        raise not_here("compare_optimizer of several tensors at once", "one")
-    states = [], []
-    first, grads = ([nd.array(numpy.random.uniform(-1, 1, s), dtype=dtype) for s in shapes] for _ in range(2))
-    second = [w.copy() for w in first]
-    for found, optimizer, weights in ((states[0], opt1, first), (states[1], opt2, second)):
+    shapes = list(shapes) if isinstance(shapes, list) else [shapes]
+    first, grads = ([rand_ndarray(s, stype, density, dtype) for s in shapes] for stype, density in ((w_stype, 1), (g_stype, None)))
+    second, states = [w.copy() for w in first], ([], [])
+    for found, optimizer, weights, dense in ((states[0], opt1, first, True), (states[1], opt2, second, False)):
+        if dense:  # the first is the reference
+            weights[:] = [w.tostype("default") for w in weights]
         found += [optimizer.create_state_multi_precision(i, w) for i, w in enumerate(weights)]
-        for i, (w, g, state) in enumerate(zip(weights, grads, found)):
-            optimizer.update_multi_precision(i, w, g.copy(), state)
+        given = [g.tostype("default").copy() if dense else g.copy() for g in grads]
+        if ntensors > 1 and not dense:
+            optimizer.update_multi_precision(list(range(ntensors)), weights, given, found)
+            continue
+        for i, each in enumerate(zip(weights, given, found)):
+            optimizer.update_multi_precision(i, *each)
     for a, b, one, other in zip(first, second, *states):
         if compare_states:
             compare_ndarray_tuple(one, other, rtol, atol)
@@ -259,18 +261,62 @@ def rand_coord_2d(x_low, x_high, y_low, y_high):
 
 
 def rand_ndarray(shape, stype="default", density=None, dtype=None, modifier_func=None, shuffle_csr_indices=False, distribution=None, ctx=None):
-    """An array of uniform numbers from -1 to 1."""
+    """An array of uniform numbers from -1 to 1; a sparse one of numbers from 0 to 1."""
     if stype != "default":
-        raise not_here(f"rand_ndarray(stype={stype!r})", "dense arrays")
+        return rand_sparse_ndarray(shape, stype, density, dtype, distribution, modifier_func=modifier_func, ctx=ctx)[0]
     values = numpy.random.uniform(-1, 1, shape)
     if modifier_func is not None:
         values = numpy.vectorize(modifier_func)(values)
     return nd.array(values, ctx, dtype or default_dtype())
 
 
-def rand_sparse_ndarray(*args, **kwargs):
-    """Sparse arrays are not available."""
-    raise not_here("rand_sparse_ndarray", "dense arrays")
+def _rising(rows, columns, count):
+    """Which elements are stored: one in each row, then twice as many in each row, as far as count reaches."""
+    stored = numpy.zeros((rows, columns), bool)
+    stored[:, 0] = numpy.arange(rows) < count
+    left = count - rows
+    for row in range(rows):
+        more = min(columns - 1, 2 ** (row + 1) - 1, max(left, 0))
+        stored[row, 1 : 1 + more], left = True, left - more
+    return stored
+
+
+def _stored(shape, stype, density, distribution, indices):
+    """Which elements (csr), or rows, are stored."""
+    if stype == "csr":
+        if distribution == "powerlaw":
+            return _rising(*shape, int(shape[0] * shape[1] * density))
+        return numpy.random.uniform(size=shape) < density
+    if indices is not None:
+        return numpy.isin(numpy.arange(shape[0]), numpy.asarray(indices))
+    return numpy.random.uniform(size=shape[0]) < density
+
+
+def rand_sparse_ndarray(shape, stype, density=None, dtype=None, distribution=None, data_init=None, rsp_indices=None, modifier_func=None,
+                        shuffle_csr_indices=False, ctx=None):  # fmt: skip
+    """(an array of numbers from 0 to 1 of which a share is stored, (what is stored, and where))."""
+    if stype not in ("csr", "row_sparse"):
+        raise ValueError(f"unknown storage type: {stype}")
+    density = numpy.random.uniform() if density is None else density
+    stored = _stored(shape, stype, density, distribution, rsp_indices)
+    count, rest = int(stored.sum()), (() if stype == "csr" else tuple(shape[1:]))
+    values = numpy.random.uniform(size=(count, *rest)) if data_init is None else numpy.full((count, *rest), data_init)
+    values = assign_each(values, modifier_func if count else None).astype(dtype or default_dtype())
+    places = numpy.nonzero(stored)
+    if stype == "csr":
+        made = sparse.csr_matrix((values, places[1], numpy.searchsorted(places[0], numpy.arange(shape[0] + 1))), shape, ctx)
+        return made, (made.indptr, made.indices, made.data)
+    return sparse.row_sparse_array((values, places[0]), shape, ctx, values.dtype), (values, places[0])
+
+
+def create_sparse_array(shape, stype, data_init=None, rsp_indices=None, dtype=None, modifier_func=None, density=0.5, shuffle_csr_indices=False):
+    """A sparse array; rsp_indices are the rows that are stored."""
+    return rand_sparse_ndarray(shape, stype, density, dtype, data_init=data_init, rsp_indices=rsp_indices, modifier_func=modifier_func)[0]
+
+
+def create_sparse_array_zd(shape, stype, density, data_init=None, rsp_indices=None, dtype=None, modifier_func=None, shuffle_csr_indices=False):
+    """The same, without rows but those of rsp_indices."""
+    return create_sparse_array(shape, stype, data_init, rsp_indices, dtype, modifier_func, density if stype == "csr" else 0.0)
 
 
 def create_2d_tensor(rows, columns, dtype=numpy.int64):
@@ -380,7 +426,7 @@ def check_symbolic_backward(sym, location, out_grads, expected, rtol=1e-5, atol=
     ctx = ctx or default_context()
     args = _named(location, sym, ctx, dtype)
     wanted = dict(zip(sym.list_arguments(), expected)) if isinstance(expected, (list, tuple)) else dict(expected)
-    before = {k: nd.array(numpy.random.normal(size=v.shape), ctx, args[k].dtype) for k, v in wanted.items()}
+    before = {k: nd.array(numpy.random.normal(size=v.shape), ctx, args[k].dtype).tostype((grad_stypes or {}).get(k) or "default") for k, v in wanted.items()}
     grads = {k: v.copy() for k, v in before.items()}
     reqs = {k: grad_req if isinstance(grad_req, str) else grad_req.get(k, "null") for k in wanted} if not isinstance(grad_req, (list, tuple)) else dict(
         zip(sym.list_arguments(), grad_req))

@@ -4,7 +4,6 @@ import sys
 
 _instead = {
     "mx.rnn": "gluon.rnn",
-    "mx.kv": "gluon.Trainer, which adds gradients over devices by itself",
     "mx.profiler": "STARPU_FXT_TRACE=1 and sl-trace",
 }
 

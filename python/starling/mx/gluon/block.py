@@ -1,6 +1,7 @@
 """Gluon's Block and HybridBlock."""
 import re
 import threading
+import warnings
 import weakref
 
 import numpy
@@ -125,6 +126,7 @@ class _Scope:
 # Methods of MXNet's blocks that are missing, and their replacements.
 _MISSING = {"load": "load_parameters", "save": "save_parameters", "register_op_hook": "register_forward_hook", "infer_type": "float32",
             "optimize_for": "hybridize", "reset_ctx": "collect_params().reset_ctx"}  # fmt: skip
+_NEED_VALUES = ("has no values: they exist only when", "which cannot be compiled")  # errors of programs that depend on values
 _HINTS = {"conv1d": "conv", "conv2d": "conv", "conv2dtranspose": "conv", "lstmcell": "lstm", "grucell": "gru", "rnncell": "rnn"}
 
 
@@ -284,11 +286,22 @@ class Block(_blocks.Block):
                 return self._of_symbols(given, args, kwargs)
             if not self._compiled:
                 return self.forward(*args, **kwargs)
-        y = _classified(_blocks.Block.__call__(self, *args, **kwargs))
+        try:
+            y = _classified(_blocks.Block.__call__(self, *args, **kwargs))
+        except (_core.StateError, _core.Unsupported) as error:
+            if not self._compiled or not self._in_python or not any(text in str(error) for text in _NEED_VALUES):
+                raise
+            return self._call_by_call(error, args, kwargs)
         if self._compiled:
             object.__setattr__(self, "_compiled", "ran")
             return y if isinstance(y, Tensor) else _lists(y)
         return y
+
+    def _call_by_call(self, error, args, kwargs):
+        """Runs a block whose program needs values while it is made, as functions of NumPy do, without compiling it, from now on."""
+        warnings.warn(f"{self.name} is not compiled, but runs call by call: {error}", stacklevel=4)
+        self.hybridize(False)
+        return self.forward(*args, **kwargs)
 
     def _of_symbols(self, given, args, kwargs):
         """Calls forward with symbols, or with arrays later, where the symbols have no shape and the block no parameters."""

@@ -263,9 +263,8 @@ class Embedding(_Layer):
 
     def __init__(self, input_dim, output_dim, dtype="float32", weight_initializer=None, sparse_grad=False, **common):
         _float32(dtype, "Embedding")
-        if sparse_grad:
-            raise not_here("Embedding(sparse_grad=True)", "dense gradients")
         super().__init__(_nn.Embedding(input_dim, output_dim), f"{input_dim} -> {output_dim}, float32", **common)
+        self.params.find("weight").grad_stype = "row_sparse" if sparse_grad else "default"
         keep(self.params.find("weight"), weight_initializer)
 
     def __call__(self, x):

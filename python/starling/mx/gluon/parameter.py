@@ -8,6 +8,7 @@ from ... import _blocks, _core
 from ..._core import NULL, check, ffi, lib, shape_of
 from ..._tensor import Tensor, borrow, dtype_of
 from .._mode import array_class
+from .._sparse import labelled
 from ..base import MXNetError
 from ..context import Context, context_of, current_context
 from .. import init as _init
@@ -41,13 +42,21 @@ def parameter_of(inner, block, **given):
     return found
 
 
+def _check_storage(stype, grad_stype):
+    """Parameters are dense; their gradients may be given as sparse rows."""
+    for name, value in (("stype", stype), ("grad_stype", grad_stype)):
+        if value not in ("default", "row_sparse", "csr"):
+            raise AssertionError(f"invalid {name} for parameter: {value!r} is not default, row_sparse or csr")
+    if stype != "default" or grad_stype == "csr":
+        raise not_here(f"a parameter with stype={stype!r}, grad_stype={grad_stype!r}", "a dense one; its gradient may be row_sparse")
+
+
 class Parameter:
     """A parameter on the contexts that its block was initialised on; gluon.Parameter(name, shape=…) makes one without a block."""
 
     def __init__(self, name="weight", grad_req="write", shape=None, dtype=numpy.float32, lr_mult=1.0, wd_mult=1.0, init=None,
                  allow_deferred_init=False, differentiable=True, stype="default", grad_stype="default"):
-        if (stype, grad_stype) != ("default", "default"):
-            raise not_here("Parameter with another stype", "a dense one")
+        _check_storage(stype, grad_stype)
         if shape is None:
             raise not_here("Parameter(shape=None)", "a shape, with 0 for lengths that are not known")
         host = _Host()
@@ -56,6 +65,7 @@ class Parameter:
         inner = host.param(re.sub(r"\W", "_", name), dims, init=engines, dtype=dtype, grad=grad_req != "null" and differentiable)
         self._fill(inner, host, name, own)
         self._standalone, self._grad_req, self.lr_mult, self.wd_mult = True, grad_req, lr_mult, wd_mult
+        self.grad_stype = grad_stype
         _living[int(ffi.cast("uintptr_t", inner._p))] = self
 
     @classmethod
@@ -69,6 +79,7 @@ class Parameter:
         self._given = own  # the initialiser of its layer, which goes before that of a network
         self._asked = None  # the tensor to which Python attached a gradient, and its grad_req
         self._standalone, self._grad_req, self.lr_mult, self.wd_mult = False, None, 1.0, 1.0
+        self.grad_stype = "default"  # the storage type that gradients are given in
 
     # ---- what it is
 
@@ -224,7 +235,8 @@ class Parameter:
             lib.sl_grad_as_constant(g._p)
             return g if one else g.to(device)
 
-        return self._values(get, ctx)
+        found = self._values(get, ctx)
+        return found if self.grad_stype == "default" else labelled(found, self.grad_stype, live=True)
 
     def list_grad(self):
         """The gradients on all contexts."""
@@ -353,8 +365,7 @@ class ParameterDict:
     def get(self, name, shape=None, init=None, dtype=None, allow_deferred_init=True, grad_req="write", lr_mult=1.0, wd_mult=1.0,
             differentiable=True, stype="default", grad_stype="default"):
         """A parameter of the block itself, by the last part of its name; created if shape is given and it does not exist."""
-        if (stype, grad_stype) != ("default", "default"):
-            raise not_here("parameters with another stype", "dense ones")
+        _check_storage(stype, grad_stype)
         grad_req = grad_req if differentiable else "null"
         if self._block is None:
             if self._prefix + name not in self._made:

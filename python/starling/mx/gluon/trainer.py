@@ -10,6 +10,7 @@ from .. import nd, optimizer as _optimizer
 from ..autograd import is_training, pause
 from ..unsupported import missing, not_here
 from .._array import NDArray
+from .._sparse import labelled
 from .parameter import Parameter, ParameterDict
 
 
@@ -80,7 +81,8 @@ class Trainer:
         if not grad:
             lib.sl_error_clear()
             return i, None, None
-        return i, borrow(weight, NDArray), borrow(grad, NDArray)
+        grad = borrow(grad, NDArray)
+        return i, borrow(weight, NDArray), grad if p.grad_stype == "default" else labelled(grad, p.grad_stype, live=True)
 
     def _is_stale(self, i, weight, ignore):
         """False for a parameter that no backward pass has reached, if that is to be ignored."""

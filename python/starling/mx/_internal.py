@@ -1,0 +1,80 @@
+"""mx.nd._internal and mx.sym._internal: MXNet's functions with an underscore in front, by the functions that programs use."""
+import operator
+import types
+
+from . import _later
+from ._sparse import dense_of, labelled, mapped, stype_of
+from .unsupported import missing
+
+_OPERATORS = {"plus": operator.add, "minus": operator.sub, "mul": operator.mul, "div": operator.truediv, "power": operator.pow, "mod": operator.mod,
+              "equal": operator.eq, "not_equal": operator.ne, "greater": operator.gt, "greater_equal": operator.ge, "lesser": operator.lt,
+              "lesser_equal": operator.le}  # fmt: skip
+
+
+def _square_sum(data, axis=None, keepdims=False, exclude=False):
+    """The sum of squares."""
+    from . import nd
+
+    total = nd.sum(nd.square(dense_of(data)), axis=axis, keepdims=keepdims, exclude=exclude)
+    return labelled(total, "row_sparse") if stype_of(data) == "row_sparse" and axis in (1, (1,)) and keepdims else total
+
+
+def _of_stored(operate):
+    """A function of the stored elements alone."""
+
+    def call(data, scalar):
+        return mapped(data, lambda x: operate(x, scalar)) if stype_of(data) in ("csr", "row_sparse") else operate(data, scalar)
+
+    return call
+
+
+def _scatter_elemwise_div(lhs, rhs):
+    """The quotients of the stored rows."""
+    if stype_of(lhs) != "row_sparse":
+        return dense_of(lhs) / dense_of(rhs)
+    return mapped(lhs, lambda x: x / dense_of(rhs)[lhs.indices])
+
+
+class _Internal(types.ModuleType):
+    """The functions, found by their names."""
+
+    _square_sum = staticmethod(_square_sum)
+    _scatter_plus_scalar, _scatter_minus_scalar = (staticmethod(_of_stored(_OPERATORS[n])) for n in ("plus", "minus"))
+    _scatter_elemwise_div = staticmethod(_scatter_elemwise_div)
+
+    def __init__(self, nd):
+        super().__init__("starling.mx.nd._internal")
+        self._nd = nd
+
+    def __getattr__(self, name):
+        if name.startswith("__") or not name.startswith("_"):
+            return missing("mx.nd._internal")(name)
+        plain = name[1:]
+        if plain.endswith("_scalar") and plain[:-7] in _OPERATORS:
+            operate = _OPERATORS[plain[:-7]]
+            return lambda data, scalar, **_: operate(data, scalar)
+        if plain in _OPERATORS:
+            operate = _OPERATORS[plain]
+            return lambda lhs, rhs, **_: operate(lhs, rhs)
+        found = vars(self._nd).get({"hypot": "broadcast_hypot", "copy": "identity"}.get(plain, plain))
+        return found if callable(found) else missing("mx.nd._internal")(name)
+
+
+def of_arrays(nd):
+    """mx.nd._internal."""
+    return _Internal(nd)
+
+
+class _OfSymbols(_later.Kept):
+    """The functions for symbols: those of mx.sym first, which make weights."""
+
+    def __getattr__(self, name):
+        from . import sym
+
+        found = vars(sym).get(name)
+        return found if callable(found) and not name.startswith("_") else super().__getattr__(name)
+
+
+def of_symbols(module):
+    """A module of functions of arrays for symbols."""
+    return _OfSymbols(module)
