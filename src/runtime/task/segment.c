@@ -162,7 +162,6 @@ static enum sl_status append(struct slp_segment *seg, const struct slp_infer *c,
 	struct slp_record *r = room ? slp_call_list_add(&seg->own, c, flops) : NULL;
 	if (!r) return sl_error();
 	slp_segment_raise(seg, slp_level);
-	if (slp_engine.ngpus) count_work(seg, c, flops);
 	r->mends = inplace && c->op->overwrites && covers(&out[0]);
 	for (int i = 0; i < c->nin; i++) set_operand(seg, r, i, &in[i], true, slp_input_is_written(c->op, i));
 	for (int i = 0; i < c->nout; i++) set_operand(seg, r, c->nin + i, &out[i], inplace || !covers(&out[i]), true);
@@ -256,6 +255,7 @@ enum sl_status slp_submit(const struct slp_infer *call, const struct slp_operand
 	if (!seg) return sl_error();
 	s = append(seg, call, in, out, inplace, flops);
 	if (s != SL_OK) return s;
+	if (joins && !small) count_work(seg, call, flops); /* others close a segment by their number, as on CPUs */
 	if (joins) slp_segment_close_if_full();
 	else slp_flush();
 	return SL_OK;
