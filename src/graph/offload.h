@@ -1,9 +1,10 @@
 /* Copies between a device and main memory, planned for a program whose values do not all fit on the device.
  *
  * A program is a chain of units that run one after the other, again and again.  While one unit runs, the next one is
- * submitted, so the values of two neighbours are on the device together; more are, if nothing leaves for them.  Between two uses a value may be away: that is
- * a gap.  offload_choose.c chooses the gaps, by bytes alone; offload_when.c decides when copies begin, by time.  Both know
- * nothing of tasks; plan_offload.c makes the problem of a plan and carries out the result. */
+ * submitted, so the values of two neighbours are on the device together; more are, if nothing leaves for them.  Between two
+ * uses a value may be away: that is a gap.  offload_choose.c chooses the gaps, by bytes alone; offload_when.c decides when
+ * copies begin, by time.  Both know nothing of tasks; plan_offload.c makes the problem of a plan and carries out the
+ * result. */
 #ifndef SLP_OFFLOAD_H
 #define SLP_OFFLOAD_H
 

@@ -256,7 +256,7 @@ SL_API void sl_stats_get(struct sl_stats *SL_OPTIONAL stats);
 SL_API void sl_stats_reset(void);
 SL_API void sl_stats_print(FILE *SL_OPTIONAL file);
 
-/* Energy since sl_energy_start, of the whole machine: what cannot be read is NAN. */
+/* Energy of the whole machine since sl_energy_start; NAN where it cannot be read. */
 struct sl_energy {
 	double seconds;   /* since sl_energy_start; 0: it was not called */
 	double cpu;       /* joules of the processors' packages and memory, by RAPL */

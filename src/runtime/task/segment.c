@@ -162,7 +162,6 @@ static enum sl_status append(struct slp_segment *seg, const struct slp_infer *c,
 	struct slp_record *r = room ? slp_call_list_add(&seg->own, c, flops) : NULL;
 	if (!r) return sl_error();
 	slp_segment_raise(seg, slp_level);
-	if (slp_engine.ngpus) count_work(seg, c, flops);
 	r->mends = inplace && c->op->overwrites && covers(&out[0]);
 	for (int i = 0; i < c->nin; i++) set_operand(seg, r, i, &in[i], true, slp_input_is_written(c->op, i));
 	for (int i = 0; i < c->nout; i++) set_operand(seg, r, c->nin + i, &out[i], inplace || !covers(&out[i]), true);
@@ -176,15 +175,31 @@ static bool is_small(const struct slp_infer *c, double flops)
 	       slp_call_bytes(c) <= small_bytes;
 }
 
-/* Whether it joins others on the one GPU where it runs.  Where there are several to choose from, more tasks are better. */
+/* The GPU on which the call will run; of several, any: their segments go to the one that is free first.  Another device: on no
+ * GPU, or only StarPU's policy knows.  Shards that are dealt to GPUs must not share a segment with others'. */
+static sl_device expected_gpu(sl_device device)
+{
+	if (device.kind != SL_DEVICE_AUTO || slp_auto_gpus() < 2) return slp_auto_foreseen(device);
+	return slp_auto_deal.gpus ? device : sl_gpu(-1);
+}
+
+/* Where memory is small or short, each call keeps a task: the values of a segment, those that die within it among them, hold their
+ * memory until all of it has run. */
+static bool fits(sl_device gpu, double bytes)
+{
+	const size_t least = (size_t)256 << 20;
+	size_t room = slp_admission_room(gpu);
+	return (!room || (room >= least && bytes <= (double)(room / GPU_SHARE))) && !slp_admission_short();
+}
+
+/* Whether it joins others on a GPU. */
 static bool is_small_on_gpu(const struct slp_infer *c, double flops, sl_device device)
 {
-	sl_device there = slp_auto_foreseen(device);
+	sl_device there = expected_gpu(device);
 	double bytes = slp_call_bytes(c), used = open_segment ? open_segment->bytes : 0;
-	if (there.kind != SL_DEVICE_GPU || there.index < 0 || slp_engine.config.bulk < 2) return false;
+	if (there.kind != SL_DEVICE_GPU || slp_engine.config.bulk < 2) return false;
 	if (c->nin + c->nout > 16 || slp_gpu_seconds(flops, bytes, 1) > small_seconds) return false;
-	size_t room = slp_admission_room(there);
-	return (!room || used + bytes <= (double)(room / GPU_SHARE)) && slp_has_kernel(c, SL_DEVICE_GPU);
+	return fits(there, used + bytes) && slp_has_kernel(c, SL_DEVICE_GPU);
 }
 
 /* A call that has no CUDA kernel would take the others of its segment to a CPU, where `auto` lets it. */
@@ -240,6 +255,7 @@ enum sl_status slp_submit(const struct slp_infer *call, const struct slp_operand
 	if (!seg) return sl_error();
 	s = append(seg, call, in, out, inplace, flops);
 	if (s != SL_OK) return s;
+	if (joins && !small) count_work(seg, call, flops); /* others close a segment by their number, as on CPUs */
 	if (joins) slp_segment_close_if_full();
 	else slp_flush();
 	return SL_OK;
