@@ -4,7 +4,7 @@ import math
 
 from .._tensor import Tensor
 from ..autograd import is_training
-from . import _later, fused_rnn as rnn
+from . import _attributes, _later, fused_rnn as rnn
 from ._signed import own_parameters
 from .name import NameManager
 from .unsupported import not_here
@@ -69,6 +69,8 @@ _MADE = {
 def _making(function, kind, parameters, variable):
     @functools.wraps(function)
     def call(data=None, *args, name=None, attr=None, **options):
+        if attr is not None:
+            options["attr"] = attr
         if data is None and options.keys() <= own_parameters(call._unsigned)[1]:
             raise not_here(f"sym.{kind} without data, to be composed later", "the data as the first argument")
         _note(data, dict(zip((p[0] for p in parameters), args)) | options, parameters)
@@ -77,9 +79,11 @@ def _making(function, kind, parameters, variable):
         if not wanted:
             return function(data, *args, **options, **({} if name is None else {"name": name}))
         name = options["name"] = _names.get(name, kind.lower())
+        hidden = {k: options[k] for k in _attributes.HIDDEN if k in options}
+        shared = {k: v for k, v in _attributes.given(attr, hidden).items() if k.startswith("__")}
         for argument, end, shape in wanted:
-            options[argument] = variable(f"{name}_{end}")
-            _rules[f"{name}_{end}"] = data, functools.partial(_shape, shape, {k: v for k, v in options.items() if k != argument})
+            options[argument] = _attributes.keep(variable(f"{name}_{end}"), shared)
+            _rules[f"{name}_{end}"] = data, functools.partial(_shape, shape, {k: v for k, v in options.items() if k not in (argument, "attr")})
         return function(data, *args, **options)
 
     call._unsigned = getattr(function, "_unsigned", function)

@@ -147,7 +147,7 @@ class Module:
         self._bound(True)
         if isinstance(optimizer, str):
             settings = {"rescale_grad": 1.0 / self.data_shapes[0].shape[0], **dict(optimizer_params)}
-            optimizer = _optimizer.create(optimizer, param_idx2name=dict(enumerate(self._parameters)), **settings)
+            optimizer = _optimizer.create(optimizer, param_idx2name=dict(enumerate(self._parameters)), sym=self.symbol, **settings)
         self._optimizer, self._updater, self.optimizer_initialized = optimizer, _optimizer.get_updater(optimizer), True
 
     def forward(self, data_batch, is_train=None):
