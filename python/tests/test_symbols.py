@@ -239,10 +239,10 @@ class Attributes(unittest.TestCase):
 
     def test_rates(self):
         """A module's optimiser multiplies its rate and its decay for each variable."""
-        y = mx.sym.FullyConnected(mx.sym.var("data"), mx.sym.var("fixed", lr_mult=0), mx.sym.var("b", lr_mult=2), num_hidden=3, name="y")
+        y = mx.sym.FullyConnected(mx.sym.var("data"), mx.sym.var("fixed", lr_mult=0, init=mx.init.One()), mx.sym.var("b", lr_mult=2), num_hidden=3, name="y")
         module = mx.mod.Module(y, label_names=None)
         module.bind(data_shapes=[("data", (2, 4))])
-        module.init_params(mx.init.One())
+        module.init_params(mx.init.Zero())
         module.init_optimizer(optimizer_params={"learning_rate": 0.5, "rescale_grad": 1.0})
         module.forward(mx.io.DataBatch(data=[mx.nd.ones((2, 4))], label=None), is_train=True)
         before = module.get_params()[0]["b"].asnumpy().copy()

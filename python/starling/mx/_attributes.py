@@ -4,6 +4,7 @@ import weakref
 
 HIDDEN = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage", "profiler_scope")  # in MXNet also as __lr_mult__, …
 _of: dict = {}  # by the id of a symbol: (a weak reference to it, its attributes)
+initialisers: dict = {}  # by a variable's name: the initialiser that it was made with, or None; the latest program's
 _scopes = threading.local()
 
 

@@ -26,7 +26,8 @@ def var(name, shape=None, dtype=None, stype=None, attr=None, lr_mult=None, wd_mu
     """
     if unknown := [k for k in attributes if not (k.startswith("__") and k.endswith("__"))]:
         raise TypeError(f"sym.var() got an unexpected keyword argument {unknown[0]!r}; further attributes have the form __name__")
-    attributes.update(lr_mult=lr_mult, wd_mult=wd_mult, __init__=init.dumps() if hasattr(init, "dumps") else init)
+    attributes.update(lr_mult=lr_mult, wd_mult=wd_mult)
+    _attributes.initialisers[name] = init
     _stypes_of_variables[name] = stype or "default"
     if shape is not None and 0 in shape and not is_np_shape():
         shape = None
