@@ -252,6 +252,13 @@ class Attributes(unittest.TestCase):
         np.testing.assert_array_equal(after["fixed"].asnumpy(), np.ones((3, 4)))
         np.testing.assert_allclose(after["b"].asnumpy(), before - 2)
 
+    def test_prelu(self):
+        module = mx.mod.Module(mx.sym.LeakyReLU(mx.sym.var("data"), act_type="prelu", name="p"), label_names=None)
+        module.bind(data_shapes=[("data", (2, 3))])
+        module.init_params()
+        self.assertEqual(module.get_params()[0]["p_gamma"].asnumpy().tolist(), [0.25] * 3)
+        self.assertEqual(mx.sym.LeakyReLU(mx.sym.var("x"), act_type="elu").list_arguments(), ["x"])
+
     def test_files(self):
         """A program whose weights have no shapes yet has its units in its file."""
         y = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=3, name="y")
