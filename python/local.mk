@@ -74,6 +74,7 @@ EXTRA_DIST += \
 	python/starling/torch/_windows.py \
 	python/starling/mx/__init__.py \
 	python/starling/mx/_array.py \
+	python/starling/mx/_attributes.py \
 	python/starling/mx/_automatic.py \
 	python/starling/mx/_draws.py \
 	python/starling/mx/_host.py \

@@ -1,5 +1,6 @@
 """Programs of symbols: weights made automatically, gradients, shapes that follow from the data's."""
 import copy
+import pickle
 import unittest
 
 import numpy as np
@@ -213,6 +214,57 @@ class Symbols(unittest.TestCase):
         self.assertEqual((symbol.list_arguments(), symbol.list_auxiliary_states(), symbol.list_outputs()), (["data"], ["aux"], ["square_output"]))
         mx.test_utils.check_numeric_gradient(symbol, [x.detach()], [aux], rtol=1e-2, atol=1e-2)
         self.assertRaises(NotImplementedError, nd.Custom, x, op_type="unknown")
+
+
+class Attributes(unittest.TestCase):
+    def test_names(self):
+        with mx.AttrScope(group="4", data="great"):
+            x = mx.sym.var("x", attr={"group": "1", "force_mirroring": "True"}, lr_mult=1)
+            y = mx.sym.Activation(x, act_type="relu")
+        z = mx.sym.Activation(y, act_type="tanh", name="z", attr={"mood": "so"}, wd_mult=2)
+        self.assertEqual([x.attr(k) for k in ("group", "data", "lr_mult", "__lr_mult__", "__force_mirroring__", "name", "other")],
+                         ["1", "great", "1", "1", "True", "x", None])  # fmt: skip
+        self.assertEqual(y.list_attr(), {"group": "4", "data": "great"})
+        self.assertEqual(z.list_attr(), {"mood": "so", "wd_mult": "2", "__wd_mult__": "2"})
+        self.assertEqual(z.attr_dict()["z"]["act_type"], "tanh")
+        self.assertEqual(pickle.loads(pickle.dumps(x)).list_attr(), x.list_attr())
+        self.assertRaises(TypeError, mx.sym.var, "x", nothing="a")
+        self.assertRaises(ValueError, mx.AttrScope, group=4)
+
+    def test_weights(self):
+        y = mx.sym.Convolution(mx.sym.var("x"), kernel=(1, 1), num_filter=1, name="c", attr={"__mood__": "so", "here": "only"}, lr_mult=3)
+        found = y.attr_dict()
+        self.assertEqual(found["c_weight"], {"__mood__": "so", "__lr_mult__": "3"})
+        self.assertEqual((found["c"]["here"], found["c"]["__lr_mult__"], found["c"]["num_filter"]), ("only", "3", "1"))
+
+    def test_rates(self):
+        """A module's optimiser multiplies its rate and its decay for each variable."""
+        y = mx.sym.FullyConnected(mx.sym.var("data"), mx.sym.var("fixed", lr_mult=0, init=mx.init.One()), mx.sym.var("b", lr_mult=2), num_hidden=3, name="y")
+        module = mx.mod.Module(y, label_names=None)
+        module.bind(data_shapes=[("data", (2, 4))])
+        module.init_params(mx.init.Zero())
+        module.init_optimizer(optimizer_params={"learning_rate": 0.5, "rescale_grad": 1.0})
+        module.forward(mx.io.DataBatch(data=[mx.nd.ones((2, 4))], label=None), is_train=True)
+        before = module.get_params()[0]["b"].asnumpy().copy()
+        module.backward([mx.nd.ones((2, 3))])
+        module.update()
+        after = module.get_params()[0]
+        np.testing.assert_array_equal(after["fixed"].asnumpy(), np.ones((3, 4)))
+        np.testing.assert_allclose(after["b"].asnumpy(), before - 2)
+
+    def test_prelu(self):
+        module = mx.mod.Module(mx.sym.LeakyReLU(mx.sym.var("data"), act_type="prelu", name="p"), label_names=None)
+        module.bind(data_shapes=[("data", (2, 3))])
+        module.init_params()
+        self.assertEqual(module.get_params()[0]["p_gamma"].asnumpy().tolist(), [0.25] * 3)
+        self.assertEqual(mx.sym.LeakyReLU(mx.sym.var("x"), act_type="elu").list_arguments(), ["x"])
+
+    def test_files(self):
+        """A program whose weights have no shapes yet has its units in its file."""
+        y = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=3, name="y")
+        again = pickle.loads(pickle.dumps(y))
+        values = {n: mx.nd.ones(s) for n, s in zip(y.list_arguments(), y.infer_shape(x=(2, 4))[0])}
+        np.testing.assert_array_equal(again.eval(**values)[0].asnumpy(), np.full((2, 3), 5))
 
 
 if __name__ == "__main__":

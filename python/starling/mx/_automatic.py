@@ -4,8 +4,9 @@ import math
 
 from .._tensor import Tensor
 from ..autograd import is_training
-from . import _later, fused_rnn as rnn
+from . import _attributes, _later, fused_rnn as rnn
 from ._signed import own_parameters
+from .init import Constant
 from .name import NameManager
 from .unsupported import not_here
 
@@ -62,6 +63,7 @@ _MADE = {
         ("state", "state", lambda s, o: _states(s, o)),
         ("state_cell", "state_cell", lambda s, o: _states(s, o)),
     ),
+    "LeakyReLU": (("gamma", "gamma", lambda s, o: (s[1],)),),
     "Embedding": (("weight", "weight", lambda s, o: (o["input_dim"], o["output_dim"])),),
 }
 
@@ -69,17 +71,22 @@ _MADE = {
 def _making(function, kind, parameters, variable):
     @functools.wraps(function)
     def call(data=None, *args, name=None, attr=None, **options):
+        if attr is not None:
+            options["attr"] = attr
         if data is None and options.keys() <= own_parameters(call._unsigned)[1]:
             raise not_here(f"sym.{kind} without data, to be composed later", "the data as the first argument")
         _note(data, dict(zip((p[0] for p in parameters), args)) | options, parameters)
-        wanted = [p for p in parameters[len(args) :] if options.get(p[0]) is None
+        wanted = [p for p in parameters[len(args) :] if options.get(p[0]) is None and (kind != "LeakyReLU" or options.get("act_type") == "prelu")
                   and not (p[0] == "state_cell" and options.get("mode") != "lstm") and not (p[0] == "bias" and options.get("no_bias", kind == "Deconvolution"))]
         if not wanted:
             return function(data, *args, **options, **({} if name is None else {"name": name}))
         name = options["name"] = _names.get(name, kind.lower())
+        hidden = {k: options[k] for k in _attributes.HIDDEN if k in options}
+        shared = {k: v for k, v in _attributes.given(attr, hidden).items() if k.startswith("__")}
         for argument, end, shape in wanted:
-            options[argument] = variable(f"{name}_{end}")
-            _rules[f"{name}_{end}"] = data, functools.partial(_shape, shape, {k: v for k, v in options.items() if k != argument})
+            first = {"init": Constant(0.25)} if kind == "LeakyReLU" else {}
+            options[argument] = _attributes.keep(variable(f"{name}_{end}", **first), shared)
+            _rules[f"{name}_{end}"] = data, functools.partial(_shape, shape, {k: v for k, v in options.items() if k not in (argument, "attr")})
         return function(data, *args, **options)
 
     call._unsigned = getattr(function, "_unsigned", function)

@@ -8,6 +8,7 @@ import weakref
 from .._core import Error, StateError, Unsupported, callbacks
 from .._engine import var
 from .._tensor import Tensor
+from . import _attributes
 from .unsupported import not_here
 
 _calls: dict = {}  # by the id of a symbol: (a weak reference to it, its call, the number of the result)
@@ -100,6 +101,20 @@ def _needs_values(error, symbols):
     return isinstance(error, (Error, StateError, TypeError, AttributeError, IndexError, ValueError, NotImplementedError, ZeroDivisionError))
 
 
+def _noted(kwargs):
+    """Takes attributes out of a call's arguments."""
+    options = {k: kwargs.pop(k) for k in _attributes.HIDDEN if k in kwargs}
+    return _attributes.given(kwargs.pop("attr", None), options)
+
+
+def _with(results, noted):
+    """Results of a call, with its attributes."""
+    for symbol in results if isinstance(results, (list, tuple)) else [results]:
+        if isinstance(symbol, Tensor) and call_of(symbol):
+            _attributes.keep(symbol, noted)
+    return results
+
+
 def kept(function):
     """The function, whose calls with symbols are kept, and are made later where the symbols' shapes are missing."""
 
@@ -110,17 +125,19 @@ def kept(function):
             return function(*args, **kwargs)
         if isinstance(kwargs.get("out"), Tensor) and kwargs["out"].is_symbol:
             del kwargs["out"]  # a symbol is no place for values
+        noted = _noted(kwargs)
         made = Call(function, args, kwargs)
         try:
             result = function(*args, **kwargs)
         except Exception as error:
             if not _needs_values(error, symbols):
                 raise
-            return _wait_for(made, symbols[0])
+            return _with(_wait_for(made, symbols[0]), noted)
         made.name = kwargs.get("name")
         made.count = len(result) if isinstance(result, (list, tuple)) else None
         for number, symbol in enumerate(result if made.count else [result]):
             _keep(symbol, made, number)
+        _with(result, noted)
         return group(result) if made.count and all(isinstance(s, Tensor) and s.is_symbol for s in result) else result
 
     call._unsigned = getattr(function, "_unsigned", function)

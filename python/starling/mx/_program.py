@@ -8,7 +8,7 @@ from .. import _blocks, _engine, _whole_files
 from .._core import NULL, Owner, StateError, ffi, here, lib, options, owned, raise_error, shape_of, wrong
 from .._files import captured
 from .._tensor import Tensor, wrap
-from . import _automatic, _later, autograd
+from . import _attributes, _automatic, _later, autograd
 from .base import NotImplementedForSymbol
 from .context import known
 from .unsupported import not_here
@@ -171,6 +171,7 @@ class Symbol(NDArray):
             _Fixed(self).export(path, shapes=[(1,)])
             with open(f"{path}-symbol.json") as file:
                 program = json.load(file)
+        _with_units(program["nodes"], [self])
         used = {source for node in program["nodes"] for source, *_ in node["inputs"]} | {head for head, *_ in program["heads"]}
         while program["nodes"] and len(program["nodes"]) - 1 not in used:  # the input that the program was traced with
             program["nodes"].pop()
@@ -228,6 +229,15 @@ class Symbol(NDArray):
     def __bool__(self):
         raise NotImplementedForSymbol(f"a symbol ({self.name}) is neither true nor false: it has no value")
 
+    def __reduce__(self):
+        """How pickle makes a symbol again: a variable, or the program of its file."""
+        if _later.call_of(self) or self.list_arguments() != [self.name]:
+            try:
+                return load_json, (self.tojson(),)
+            except NotImplementedError as error:
+                raise TypeError(f"copy and pickle cannot copy this symbol: {error}") from None
+        return _variable_again, (self.name, self.shape, _attributes.of(self))
+
     def __copy__(self):
         return self  # a symbol does not change
 
@@ -244,12 +254,48 @@ class Symbol(NDArray):
         return Group(made[0].symbols()) if made else None
 
     def attr(self, key):
-        """The name; symbols have no other attributes."""
-        return self.name if key == "name" else None
+        """An attribute; None if the symbol has none of that name."""
+        if key == "name":
+            return self.name
+        found = _attributes.of(self)
+        return found.get(key, found.get(f"__{key}__"))
+
+    def list_attr(self, recursive=False):
+        """The attributes by their names."""
+        if recursive:
+            raise DeprecationWarning("Symbol.list_attr with recursive=True has been deprecated. Please use attr_dict instead.")
+        return _attributes.of(self)
+
+    def attr_dict(self):
+        """The attributes of all symbols behind this one, and the options of their functions, as texts, by the symbols' names."""
+        found = {}
+        for s in self.get_internals():
+            made = _later.call_of(s)
+            options = {k: str(v) for k, v in made[0].kwargs.items() if k != "name" and isinstance(v, (int, float, str, tuple))} if made else {}
+            if together := {**options, **_attributes.of(s)}:
+                found[s.name] = together
+        return found
+
+    def _set_attr(self, **attributes):
+        """Sets attributes."""
+        _attributes.keep(self, {**_attributes.of(self), **_attributes.given(attributes)})
 
     def wait_to_read(self):
         """Symbols have no values."""
         raise not_here("Symbol.wait_to_read", "Symbol.eval")
+
+
+def _with_units(nodes, heads):
+    """Sets num_hidden of nodes whose weight has no shape yet, from which the engine takes it: as the calls have it."""
+    units = {}
+    for made in filter(None, map(_later.call_of, _later.behind(heads))):
+        call = made[0]
+        weight = call.kwargs.get("weight", call.args[1] if len(call.args) > 1 else None)
+        if isinstance(weight, Tensor) and "num_hidden" in call.kwargs:
+            units[weight.name] = str(call.kwargs["num_hidden"])
+    for node in nodes:
+        if node["op"] == "FullyConnected" and node["attrs"].get("num_hidden") == "0":
+            node["attrs"]["num_hidden"] = units.get(nodes[node["inputs"][1][0]]["name"], "0")
 
 
 _stypes_of_variables: dict = {}  # storage types by the variables' names; the latest program's
@@ -518,6 +564,12 @@ class Group(list):
 
 
 _later.group = Group
+
+
+def _variable_again(name, shape, attributes):
+    from . import sym
+
+    return _attributes.keep(sym.var(name, shape), attributes)
 
 
 def load(fname):

@@ -1,5 +1,5 @@
 """mx.mod: programs of symbols with their parameters, an optimiser, and training over an iterator of batches."""
-from . import init as _init, metric as _metric, optimizer as _optimizer
+from . import _attributes, init as _init, metric as _metric, optimizer as _optimizer
 from ._program import Executor, Group, _all_shapes, _Program
 from .context import Context, cpu
 from .io import DataDesc
@@ -111,12 +111,15 @@ class Module:
                 array[slice(None)] = given[name].as_in_context(self._ctx)
             elif (arg_params or aux_params) and not allow_missing:
                 raise RuntimeError(f"{name} is not presented")
-            elif initializer is not None:
+            elif initializer is not None or _attributes.initialisers.get(name) is not None:
                 self._fill(initializer, name, array)
         self.params_initialized = True
 
     def _fill(self, initializer, name, array):
-        """The initialiser's values of weights; the usual ones of what is named otherwise."""
+        """The values of the variable's own initialiser, else the given one's of weights, and the usual ones of what is named otherwise."""
+        if (own := _attributes.initialisers.get(name)) is not None:
+            _init.fill(own, name, array)
+            return
         usual = {"bias": 0, "beta": 0, "gamma": 1, "moving_mean": 0, "running_mean": 0, "moving_var": 1, "running_var": 1}
         value = next((v for end, v in usual.items() if name.endswith(end)), None)
         if value is None:
@@ -147,7 +150,7 @@ class Module:
         self._bound(True)
         if isinstance(optimizer, str):
             settings = {"rescale_grad": 1.0 / self.data_shapes[0].shape[0], **dict(optimizer_params)}
-            optimizer = _optimizer.create(optimizer, param_idx2name=dict(enumerate(self._parameters)), **settings)
+            optimizer = _optimizer.create(optimizer, param_idx2name=dict(enumerate(self._parameters)), sym=self.symbol, **settings)
         self._optimizer, self._updater, self.optimizer_initialized = optimizer, _optimizer.get_updater(optimizer), True
 
     def forward(self, data_batch, is_train=None):

@@ -1,4 +1,5 @@
 """mx.name and mx.AttrScope: scopes of names, which change nothing here: the engine names operations and blocks itself."""
+from ._attributes import AttrScope
 from .unsupported import missing
 
 
@@ -32,25 +33,6 @@ class Prefix(NameManager):
     def get(self, name, hint):
         """The name with the prefix."""
         return self._prefix + super().get(name, hint)
-
-
-class AttrScope:
-    """Attributes of symbols, without effect: contexts determine the devices of operations."""
-
-    def __init__(self, **attributes):
-        if not all(isinstance(value, str) for value in attributes.values()):
-            raise ValueError("Attributes need to be string")
-        self._attributes = attributes
-
-    def get(self, attributes):
-        """These attributes with the given ones."""
-        return {**self._attributes, **(attributes or {})}
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exception):
-        pass
 
 
 __getattr__ = missing("mx.name")

@@ -37,8 +37,8 @@ class Optimizer:
 
     def __init__(self, rescale_grad=1.0, param_idx2name=None, wd=0.0, clip_gradient=None, learning_rate=None, lr_scheduler=None, sym=None,
                  begin_num_update=0, multi_precision=False, param_dict=None):
-        if sym is not None:
-            raise not_here(f"{type(self).__name__}(sym=…)", "set_lr_mult and set_wd_mult")
+        attributes = {} if sym is None else sym.attr_dict()
+        self._of_symbol = {name: attributes[name] for name in sym.list_arguments() if name in attributes} if attributes else {}
         self.rescale_grad, self.wd, self.clip_gradient, self.lr_scheduler = rescale_grad, wd, clip_gradient, lr_scheduler
         self.lr = 0.01 if learning_rate is None else learning_rate
         if lr_scheduler is not None:
@@ -78,13 +78,16 @@ class Optimizer:
         self.lr = lr
 
     def set_lr_mult(self, args_lr_mult):
-        """Factors of the learning rate by the parameters' numbers or names."""
-        self.lr_mult = dict(args_lr_mult)
+        """Factors of the learning rate by the parameters' numbers or names; before them, those of the program's variables."""
+        self.lr_mult = {**self._factors("__lr_mult__"), **args_lr_mult}
+
+    def _factors(self, attribute):
+        return {name: float(given[attribute]) for name, given in self._of_symbol.items() if attribute in given}
 
     def set_wd_mult(self, args_wd_mult):
         """Factors of the weight decay by the parameters' numbers or names; biases do not decay if names are known."""
         self.wd_mult = {name: 0.0 for name in self.idx2name.values() if not name.endswith(("_weight", "_gamma"))}
-        self.wd_mult.update(args_wd_mult)
+        self.wd_mult.update({**self._factors("__wd_mult__"), **args_wd_mult})
 
     def create_state(self, index, weight):
         """The state of a parameter."""

@@ -1,6 +1,6 @@
 """mx.sym: the functions of mx.nd for symbols."""
 from .. import _engine
-from . import _automatic, _later, contrib, linalg, random
+from . import _attributes, _automatic, _later, contrib, linalg, random
 from .elementwise import *  # noqa: F403
 from .functions import *  # noqa: F403
 from .layers import *  # noqa: F403
@@ -19,14 +19,21 @@ from ._mode import is_np_shape
 from ._program import Group, Symbol, _stypes_of_variables, load, load_json
 
 
-def var(name, shape=None, dtype=None, stype=None):
-    """A symbol of that name; a length of 0 is unknown, as in MXNet without NumPy's shapes, and makes the shape unknown."""
+def var(name, shape=None, dtype=None, stype=None, attr=None, lr_mult=None, wd_mult=None, init=None, **attributes):
+    """A symbol of that name; a length of 0 is unknown, as in MXNet without NumPy's shapes, and makes the shape unknown.
+
+    lr_mult, wd_mult and init are for mx.mod.Module; further options have the form __name__="text".
+    """
+    if unknown := [k for k in attributes if not (k.startswith("__") and k.endswith("__"))]:
+        raise TypeError(f"sym.var() got an unexpected keyword argument {unknown[0]!r}; further attributes have the form __name__")
+    attributes.update(lr_mult=lr_mult, wd_mult=wd_mult)
+    _attributes.initialisers[name] = init
     _stypes_of_variables[name] = stype or "default"
     if shape is not None and 0 in shape and not is_np_shape():
         shape = None
     symbol = _engine.var(name, shape, dtype)
     symbol.__class__ = Symbol
-    return symbol
+    return _attributes.keep(symbol, _attributes.given(attr, attributes))
 
 
 Variable = var
