@@ -74,9 +74,11 @@ typedef struct sl_mode {
 SL_API void sl_mode_enter(sl_mode *mode, int recording, int training);
 SL_API void sl_mode_leave(sl_mode *mode);
 
+/* The condition is a pointer of its own: compilers see that the block runs exactly once. */
 #define SL_MODE_(recording, training)                                                                                  \
-	for (sl_mode sl_mode_ __attribute__((cleanup(sl_mode_leave))) = {false, false, 0};                             \
-	     !sl_mode_.open && (sl_mode_enter(&sl_mode_, recording, training), 1);)
+	for (sl_mode sl_mode_ __attribute__((cleanup(sl_mode_leave))) = {false, false, 0},                             \
+	                      *sl_mode_once_ = (sl_mode_enter(&sl_mode_, recording, training), &sl_mode_);             \
+	     sl_mode_once_; sl_mode_once_ = NULL)
 /* SL_RECORD { ... }: records the thread's calls in the block, or in the one statement that follows, that depend on
  * parameters or on tensors with a gradient attached (sl_attach_grad), so that sl_backward can differentiate them.  The
  * block runs in training mode: dropout drops, and batch norm uses the batch's statistics.  break leaves the block, as

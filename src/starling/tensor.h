@@ -177,8 +177,9 @@ SL_API void sl_scope_close(sl_scope *scope);
 /* SL_SCOPE { ... }: tensors made in the block are released at its end, however control leaves it.  Like SL_RECORD it is
  * a loop that runs once: break and continue leave the block, not a loop around it. */
 #define SL_SCOPE                                                                                                       \
-	for (sl_scope sl_scope_ __attribute__((cleanup(sl_scope_close))) = {NULL, 0, 0};                               \
-	     !sl_scope_.open && (sl_scope_open(&sl_scope_), 1);)
+	for (sl_scope sl_scope_ __attribute__((cleanup(sl_scope_close))) = {NULL, 0, 0},                               \
+	                        *sl_scope_once_ = (sl_scope_open(&sl_scope_), &sl_scope_);                             \
+	     sl_scope_once_; sl_scope_once_ = NULL)
 
 #ifdef __cplusplus
 }
