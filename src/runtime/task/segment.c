@@ -180,7 +180,7 @@ static bool is_small(const struct slp_infer *c, double flops)
 static sl_device expected_gpu(sl_device device)
 {
 	if (device.kind != SL_DEVICE_AUTO || slp_auto_gpus() < 2) return slp_auto_foreseen(device);
-	return slp_auto_deal.gpus ? device : sl_gpu(-1);
+	return slp_auto_deal.devices ? device : sl_gpu(-1);
 }
 
 /* Where memory is small or short, each call keeps a task: the values of a segment, those that die within it among them, hold their
