@@ -108,7 +108,8 @@ static enum sl_status pool_infer(struct slp_infer *c)
 static enum sl_status check_count(const struct slp_infer *c)
 {
 	const struct slp_pool2d_grad *a = c->attrs;
-	if (c->op == &slp_op_avg_pool2d_grad && c->nin != (a->relu ? 2 : 1))
+	bool avg = c->op == &slp_op_avg_pool2d_grad || c->op == &slp_op_avg_pool2d_grad_sums;
+	if (avg && c->nin != (a->relu ? 2 : 1))
 		return slp_reject(c, SL_EINVAL, "takes dy, or with the attribute relu x and dy");
 	return SL_OK;
 }
@@ -385,12 +386,10 @@ POOLING(avg_pool2d_grad, "gradient of avg_pool2d", grad, struct slp_pool2d_grad,
 /* ---- gradients with the sums of their channels ------------------------------------------------------------------- */
 
 /* As its gradient alone; the sums are output 1. */
-static enum sl_status infer_sums(struct slp_infer *c, const struct sl_op *alone)
+static enum sl_status infer_sums(struct slp_infer *c)
 {
 	const struct slp_pool2d_grad *a = c->attrs;
-	struct slp_infer inner = *c;
-	inner.op = alone;
-	enum sl_status s = grad_infer(&inner);
+	enum sl_status s = grad_infer(c);
 	if (s != SL_OK) return s;
 	if (a->of.x_layout || a->of.y_layout) return slp_reject(c, SL_EINVAL, "images must be in the plain layout");
 	c->out[1] = (struct slp_type){c->out[0].dtype, SL_SHAPE(c->out[0].shape.dim[1])};
@@ -422,10 +421,6 @@ static size_t sums_scratch(const struct slp_infer *c)
 }
 
 #define SUMS(of, text, least, inputs)                                                                                  \
-	static enum sl_status of##_sums_infer(struct slp_infer *c)                                                     \
-	{                                                                                                              \
-		return infer_sums(c, &slp_op_##of);                                                                    \
-	}                                                                                                              \
 	static enum sl_status of##_sums_ref(const struct slp_kernel *k)                                                \
 	{                                                                                                              \
 		return compute_sums(k, &slp_op_##of, of##_ref);                                                        \
@@ -444,7 +439,7 @@ static size_t sums_scratch(const struct slp_infer *c)
 	        .attr_table = grad_attrs,                                                                              \
 	        .attrs_size = sizeof(struct slp_pool2d_grad),                                                          \
 	        .rows = SLP_FLOAT_ROWS(of##_sums),                                                                     \
-	        .infer = of##_sums_infer,                                                                              \
+	        .infer = infer_sums,                                                                                   \
 	        .flops = grad_flops,                                                                                   \
 	        .scratch = sums_scratch,                                                                               \
 	        .ref = of##_sums_ref,                                                                                  \
