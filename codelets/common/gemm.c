@@ -79,22 +79,13 @@ __attribute__((constructor)) static void end_pool(void)
 }
 #endif
 
-static bool onednn_depends_on_threads(void)
-{
-#if defined(HAVE_ONEDNN) && defined(__x86_64__)
-	return !__builtin_cpu_supports("avx512f");
-#else
-	return true;
-#endif
-}
-
 static void choose(void)
 {
 	const char *wish = getenv("SL_GEMM");
 	bool granted = false;
 	for (int i = PLAIN; i < LIBRARIES; i++)
 		if (present(i) && !(i == OPENBLAS && openblas_is_behind())) chosen = i;
-	bool depends = chosen == ONEDNN && slp_fixed_sums() && onednn_depends_on_threads();
+	bool depends = chosen == ONEDNN && slp_fixed_sums(); /* long sums of small results are divided among threads */
 	if (depends) chosen = present(OPENBLAS) && !openblas_is_behind() ? OPENBLAS : PLAIN;
 	if (depends) reason = "SL_FIXED_SUMS: oneDNN's bits depend on the number of threads here";
 	else if (chosen != PLAIN) reason = "the fastest that is built in";

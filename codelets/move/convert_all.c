@@ -27,7 +27,10 @@ static enum sl_status convert_all_infer(struct slp_infer *c)
 		return slp_reject(c, SL_EINVAL, "layouts %d and %d of %d tensors", a->to_nhwc, a->from_nhwc, c->nin);
 	for (int i = 0; i < c->nin; i++) {
 		if (!is_taken(c->in[i].dtype) || c->in[i].dtype != c->in[0].dtype)
-			return slp_reject(c, SL_EDTYPE, "all tensors must be float32, or all of one half type");
+			return slp_reject(
+			        c, SL_EDTYPE,
+			        "tensor %d is %s and the first %s: all must be float32, or all of one half type", i,
+			        sl_dtype_name(c->in[i].dtype), sl_dtype_name(c->in[0].dtype));
 		if (turned >> i & 1 && c->in[i].shape.ndim != 4)
 			return slp_reject(c, SL_ESHAPE, "tensor %d must have 4 axes, and has %d", i,
 			                  c->in[i].shape.ndim);

@@ -10,8 +10,9 @@ static enum sl_status infer(struct slp_infer *c)
 	inner.nin = 5;
 	enum sl_status status = slp_op_batch_norm.infer(&inner);
 	if (status) return status;
-	if (!slp_type_equal(&c->in[5], &c->in[0]))
-		return slp_reject(c, SL_ESHAPE, "r must have the shape and the data type of x");
+	if (c->in[5].dtype != c->in[0].dtype) return slp_reject(c, SL_EDTYPE, "r must have the data type of x");
+	if (!sl_shape_equal(c->in[5].shape, c->in[0].shape))
+		return slp_reject(c, SL_ESHAPE, "r must have the shape of x");
 	return SL_OK;
 }
 

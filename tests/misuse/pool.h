@@ -68,6 +68,7 @@ int *any_array_of_int(void);
 int64_t *any_array_of_int64_t(void);
 struct sl_batch *any_array_of_sl_batch(void);
 sl_device *any_array_of_sl_device(void);
+struct sl_energy *any_array_of_sl_energy(void);
 struct sl_gradcheck_worst *any_array_of_sl_gradcheck_worst(void);
 struct sl_op_attr *any_array_of_sl_op_attr(void);
 struct sl_optimizer *any_array_of_sl_optimizer(void);
