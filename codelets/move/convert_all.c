@@ -26,15 +26,15 @@ static enum sl_status convert_all_infer(struct slp_infer *c)
 	if (a->to_nhwc & a->from_nhwc || turned < 0 || turned >> c->nin)
 		return slp_reject(c, SL_EINVAL, "layouts %d and %d of %d tensors", a->to_nhwc, a->from_nhwc, c->nin);
 	for (int i = 0; i < c->nin; i++) {
-		if (!is_taken(c->in[i].dtype) || c->in[i].dtype != c->in[0].dtype)
-			return slp_reject(
-			        c, SL_EDTYPE,
-			        "tensor %d is %s and the first %s: all must be float32, or all of one half type", i,
-			        sl_dtype_name(c->in[i].dtype), sl_dtype_name(c->in[0].dtype));
+		if (c->in[i].dtype != c->in[0].dtype)
+			return slp_reject(c, SL_EDTYPE, "tensor %d is %s and the first one %s", i,
+			                  sl_dtype_name(c->in[i].dtype), sl_dtype_name(c->in[0].dtype));
 		if (turned >> i & 1 && c->in[i].shape.ndim != 4)
 			return slp_reject(c, SL_ESHAPE, "tensor %d must have 4 axes, and has %d", i,
 			                  c->in[i].shape.ndim);
 	}
+	if (c->nin > 0 && !is_taken(c->in[0].dtype))
+		return slp_reject(c, SL_EDTYPE, "tensors must be float32, or of a half type");
 	for (int i = 0; i < c->nout; i++)
 		c->out[i] = (struct slp_type){(enum sl_dtype)a->dtype, i < c->nin ? c->in[i].shape : SL_SHAPE(0)};
 	return SL_OK;
