@@ -173,7 +173,7 @@ static const struct slp_test tests[] = {
 #ifdef SLP_EMULATE
         {"GPUs", test_gpus},
 #endif
-        {NULL},
+        {NULL, NULL},
 };
 
 static const struct slp_suite suites[] = {
