@@ -1,4 +1,4 @@
-/* shift_flip on GPUs: a thread an element; those of a row draw the same words. */
+/* shift_flip on GPUs: a thread an element; the threads of a row draw the same random words. */
 #include "op.h"
 #include "common/element.cuh"
 #include "shift_flip.h"

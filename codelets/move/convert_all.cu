@@ -1,5 +1,5 @@
 /* convert_all on GPUs: one launch, whose blocks have parts of all tensors.  Where a tensor is reordered, neighbouring
- * threads write neighbours; what they read is in the cache of their block. Others are converted four elements at a time. */
+ * threads write neighbours; the elements that they read are in the cache of their block. Others are converted four elements at a time. */
 #include "op.h"
 #include "convert_all.h"
 

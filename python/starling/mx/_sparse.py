@@ -323,7 +323,7 @@ class CSRNDArray(BaseSparseNDArray):
 
     def _assign(self, value):
         if not isinstance(value, (Tensor, numpy.ndarray)) and not hasattr(value, "tocsr"):
-            raise ValueError("Assigning numeric types to CSRNDArray is not implemented yet.")
+            raise ValueError("a CSRNDArray takes no numbers by assignment; assign an array")
         BaseSparseNDArray._assign(self, value.toarray() if hasattr(value, "tocsr") else value)
 
     def _fault(self, columns, begins):
@@ -359,7 +359,7 @@ class RowSparseNDArray(BaseSparseNDArray):
 
     def __getitem__(self, key):
         if isinstance(key, (int, numpy.integer)):
-            raise TypeError("__getitem__ with int key is not implemented for RowSparseNDArray yet")
+            raise TypeError("a RowSparseNDArray has no index by a number; use [:], or tostype('default')")
         if key != slice(None):
             raise ValueError("RowSparseNDArray only supports [:] for __getitem__")
         return self
