@@ -20,6 +20,7 @@
 #include "runtime/device/device.h"
 #include "runtime/device/gpu.h"
 #include "runtime/device/idle.h"
+#include "runtime/device/throttle.h"
 #include "runtime/engine.h"
 #include "runtime/settings/environment.h"
 #include "runtime/fault.h"
@@ -312,6 +313,7 @@ static void stop(void)
 	slp_watch_stop();
 	locale_t locale = slp_number_begin();
 	starpu_shutdown();
+	slp_throttle_stop();
 	slp_number_end(locale);
 	slp_home_forget();
 	slp_engine.nteams = slp_engine.ngpus = slp_engine.nslaves = 0;

@@ -11,6 +11,7 @@
 #include "runtime/compat.h"
 #include "runtime/device/idle.h"
 #include "runtime/device/team.h"
+#include "runtime/device/throttle.h"
 #include "runtime/engine.h"
 
 /* A worker without work: polls awake first, then yielding, the team's threads now and then too, then sleeps. */
@@ -158,13 +159,20 @@ static void nap(struct bed *bed)
 	mine.until = now_ns() + ALERT_NS;
 }
 
+static void begin_idling(void)
+{
+	uint64_t now = now_ns();
+	mine.until = now + AWAKE_NS;
+	slp_throttle_given_away((int64_t)(now / 1000000));
+}
+
 /* The team's threads yield once in a while only: they poll a few milliseconds, then sleep by themselves. */
 static unsigned without_work(void *unused)
 {
 	(void)unused;
 	struct bed *bed = &beds[starpu_worker_get_id()];
 	unsigned polls = mine.polls++;
-	if (polls == 0) mine.until = now_ns() + AWAKE_NS;
+	if (polls == 0) begin_idling();
 	bool ends_wait = polls == 0 && atomic_load(&idle.waiting);
 	if (ends_wait || polls % TEAM_POLLS == TEAM_POLLS - 1) slp_team_yield();
 	else if (polls >= AWAKE_POLLS) sched_yield();

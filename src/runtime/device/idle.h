@@ -16,6 +16,7 @@ void slp_idle_over(void);              /* from a worker: it has work */
 struct slp_idle_counts {
 	_Atomic uint64_t naps, woken; /* number of times that workers slept, and that they slept until there was work */
 	_Atomic uint64_t team_yields; /* number of times that all threads of a team yielded */
+	_Atomic uint64_t crowded;     /* number of windows in which a worker lost its core to others (throttle.c) */
 };
 extern struct slp_idle_counts slp_idle_counts;
 bool slp_wait_beside_worker(void);     /* the calling thread of the program is on a worker's core */

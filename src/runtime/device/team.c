@@ -17,6 +17,7 @@
 #include "runtime/device/cores.h"
 #include "runtime/device/idle.h"
 #include "runtime/device/team.h"
+#include "runtime/device/throttle.h"
 #include "runtime/engine.h"
 #include "runtime/settings/environment.h"
 
@@ -222,7 +223,9 @@ static int64_t now_ms(void)
 
 void slp_team_used(void)
 {
-	used_until = now_ms() + POLLING_MS;
+	int64_t now = now_ms();
+	used_until = now + POLLING_MS;
+	slp_throttle_look(now);
 }
 
 bool slp_team_polls(void)
@@ -233,6 +236,7 @@ bool slp_team_polls(void)
 /* Threads that sleep are left asleep: this would wake them. */
 void slp_team_yield(void)
 {
+	slp_throttle_given_away(now_ms());
 	if (!slp_team_polls()) {
 		sched_yield();
 		return;

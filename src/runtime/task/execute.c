@@ -371,8 +371,10 @@ static void run_calls(struct run *run)
 	const struct slp_record *r = slp_record_first(p);
 	struct slp_laps laps;
 	bool timed = !run->elsewhere && !run->for_master && slp_laps_wanted(run->seg, run->cuda);
+	bool team = !run->cuda && p->flops > team_flops; /* libraries use it, too */
 	if (timed) slp_laps_begin(&laps, run->seg, run->cuda);
 	for (run->call = 0; run->call < p->nops; run->call++, r = slp_record_next(r)) {
+		if (team) slp_team_used();
 		run_record(run, r);
 		if (timed) slp_laps_call(&laps, run->call, r);
 	}
@@ -464,7 +466,6 @@ void slp_cpu_segment(void *buffers[], void *arg)
 	struct slp_segment *seg = segment_of(arg);
 	slp_idle_over();
 	slp_team_enter();
-	if (seg->calls->flops > team_flops) slp_team_used(); /* libraries use it, too */
 	run_here(seg, buffers, false);
 }
 
