@@ -37,6 +37,19 @@ says '^  compiled by +(gcc|clang) [0-9]'
 says '^  load +[0-9]'
 says '^  STARPU_WORKERS_NOBIND +1$'
 says '^hints$'
+# A process that uses a core, in a run during which it really had one
+sh -c 'while :; do :; done' &
+busy=$!
+hundredths() { awk -v hz="$(getconf CLK_TCK)" '{ print int(($14 + $15) * 100 / hz) }' "/proc/$busy/stat"; }
+for _ in $(seq 20); do
+  begin=$(($(date +%s%N) / 10000000)) used=$(hundredths)
+  run 0 "$info"
+  used=$(($(hundredths) - used)) took=$(($(date +%s%N) / 10000000 - begin))
+  [ $((used * 20)) -lt $((took * 19)) ] || break
+done
+kill "$busy"
+wait "$busy" || true
+[ $((used * 20)) -lt $((took * 19)) ] || says "^  busy .*sh .process $busy.: [01]\\.[0-9] cores"
 run 0 env SL_GEMM=plain "$info"
 says '^  products +plain$'
 says '^  products because +SL_GEMM requests it$'

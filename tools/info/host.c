@@ -118,8 +118,6 @@ json_t *info_hints(void)
 	long cores = sysconf(_SC_NPROCESSORS_ONLN);
 	if (load() > 0.5 * (double)cores) {
 		add(hints, "load", "other programs use this machine: figures will be worse than it can do");
-		if (!getenv("OMP_WAIT_POLICY"))
-			add(hints, "OMP_WAIT_POLICY", "passive lets threads that wait leave the cores to others");
 		if (!getenv("STARPU_WORKERS_NOBIND"))
 			add(hints, "STARPU_WORKERS_NOBIND", "1 lets the system move workers away from busy cores");
 	}
@@ -142,6 +140,7 @@ json_t *info_hints(void)
 		add(hints, "CPU", "has no AVX-512: vectors are half as long as they could be");
 #endif
 	info_cores_hints(hints);
+	info_others_hints(hints);
 	if (!json_object_size(hints)) add(hints, "none", "nothing here looks slow");
 	return hints;
 }

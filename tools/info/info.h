@@ -9,7 +9,8 @@
 /* A section is an object of values, or a list of objects with the same keys. */
 json_t *info_host(void);
 json_t *info_cores(void);
-void info_cores_hints(json_t *hints); /* adds what costs speed */
+void info_cores_hints(json_t *hints);  /* adds what costs speed */
+void info_others_hints(json_t *hints); /* adds the processes that use the cores */
 json_t *info_devices(void);
 json_t *info_memory(void);
 json_t *info_links(void);
