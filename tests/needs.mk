@@ -22,7 +22,7 @@ tests/chaos-long.$(log): tests/chaos/train
 tests/chaos.$(log): tests/chaos/train
 tests/commands.$(log): $(installed_targets) $(book_programs) $(documented_tests)
 tests/completion.$(log): $(installed_targets)
-tests/cores.$(log): tests/test_teams tools/sl-info tools/sl-launch
+tests/cores.$(log): tests/test_teams tests/test_throttle tools/sl-info tools/sl-launch
 tests/cplusplus.$(log): libstarling.la
 tests/dist-long.$(log): models/lenet tests/dist tools/sl-launch
 tests/dist-table.$(log): tests/dist tools/sl-launch $(pkglib_LTLIBRARIES)
