@@ -1,8 +1,7 @@
 /* Segments: calls are gathered into the open segment, which is submitted to StarPU as one task.
  *
  * A small call waits in the open segment for more small calls, until a thread waits for a result, a large call comes,
- * or the segment is full.  A large call makes a separate segment.  On a machine's only GPU, calls are small up to much more
- * work: it does the work of a whole segment in the time that the host takes for one or two tasks. */
+ * or the segment is full.  A large call makes a separate segment. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,14 +29,12 @@
 #include "runtime/task/codelet.h"
 #include "runtime/task/priority.h"
 #include "runtime/task/segment.h"
+#include "runtime/task/small.h"
 #include "runtime/task/storage.h"
 
-/* Calls up to these are small: some ten microseconds of work, less than StarPU's cost of a handful of tasks. */
-static const double small_bytes = 65536, small_flops = 1e6;
-/* The same on a GPU, by its estimated time (slp_gpu_seconds), and the time from which on a segment is full: some tasks' cost
- * for the host, so that the GPU has work while the host gathers more. */
-static const double small_seconds = 20e-6, full_seconds = 100e-6;
-enum { MAX_SLOTS = 192, GPU_SHARE = 16 }; /* of a GPU's memory: the most bytes that calls of a segment use */
+/* Of a GPU's time: some tasks' cost for the host, so that the GPU has work while the host gathers more. */
+static const double full_seconds = 100e-6;
+enum { MAX_SLOTS = 192 };
 
 static struct slp_segment *open_segment;
 static struct slp_storage *free_storages;
@@ -169,40 +166,6 @@ static enum sl_status append(struct slp_segment *seg, const struct slp_infer *c,
 	return SL_OK;
 }
 
-static bool is_small(const struct slp_infer *c, double flops)
-{
-	return slp_engine.config.bulk > 1 && flops <= small_flops && c->nin + c->nout <= 16 &&
-	       slp_call_bytes(c) <= small_bytes;
-}
-
-/* Where memory is small or short, each call keeps a task: the values of a segment, those that die within it among them, hold their
- * memory until all of it has run. */
-static bool fits(sl_device gpu, double bytes)
-{
-	const size_t least = (size_t)256 << 20;
-	size_t room = slp_admission_room(gpu);
-	return (!room || (room >= least && bytes <= (double)(room / GPU_SHARE))) && !slp_admission_short();
-}
-
-/* Whether it joins others on the GPU.  Where there are several, one GPU would wait for calls that are gathered for another:
- * a simulated step and a test of ResNet-18 on two H100s took 142 ms instead of 127. */
-static bool is_small_on_gpu(const struct slp_infer *c, double flops, sl_device device)
-{
-	sl_device there = slp_auto_foreseen(device);
-	double bytes = slp_call_bytes(c), used = open_segment ? open_segment->bytes : 0;
-	if (slp_engine.ngpus > 1 || there.kind != SL_DEVICE_GPU || slp_engine.config.bulk < 2) return false;
-	if (c->nin + c->nout > 16 || slp_gpu_seconds(flops, bytes, 1) > small_seconds) return false;
-	return fits(there, used + bytes) && slp_has_kernel(c, SL_DEVICE_GPU);
-}
-
-/* A call that has no CUDA kernel would take the others of its segment to a CPU, where `auto` lets it. */
-static bool parts(const struct slp_infer *c, sl_device device)
-{
-	if (!open_segment || !open_segment->own.nops || !slp_engine.ngpus || device.kind != SL_DEVICE_AUTO)
-		return false;
-	return open_segment->own.cuda != slp_has_kernel(c, SL_DEVICE_GPU);
-}
-
 struct slp_segment *slp_segment_open(sl_device device)
 {
 	if (open_segment && !sl_device_equal(device, open_segment->device)) slp_flush();
@@ -240,8 +203,9 @@ enum sl_status slp_submit(const struct slp_infer *call, const struct slp_operand
                           sl_device device, bool inplace)
 {
 	double flops = call->op->flops ? call->op->flops(call) : 0;
-	bool small = is_small(call, flops), joins = small || (slp_engine.ngpus && is_small_on_gpu(call, flops, device));
-	if (!joins || parts(call, device)) slp_flush();
+	bool small = slp_call_is_small(call, flops);
+	bool joins = small || slp_call_is_small_on_gpu(call, flops, device, open_segment);
+	if (!joins || slp_call_parts(call, device, open_segment)) slp_flush();
 	enum sl_status s = small ? SL_OK : find_memory(call, out);
 	if (s != SL_OK) return s;
 	struct slp_segment *seg = slp_segment_open(device);
