@@ -200,15 +200,13 @@ class SGD(_Together):
         return _zeros(weight) if self.momentum else None
 
     def _update_alike(self, lr, wd, _, weights, grads, states):
-        scale = lr * self.rescale_grad
-        if scale <= 0 or wd < 0:  # the engine's rates are positive
+        momentum = 0 if states[0] is None else self.momentum
+        if lr < 0 or wd < 0 or momentum < 0:  # the engine's rates are positive
             for each in zip(weights, grads, states):
                 self._by_operations(lr, wd, *each)
             return
-        # The momentum contains the learning rates of its steps, as if they were factors of the gradients.
-        momentum = 0 if states[0] is None else self.momentum
-        ops.sgd_update(weights, grads, states if momentum else None, lr=1, momentum=momentum, nesterov=self._nesterov and bool(momentum),
-                       weight_decay=lr * wd, rescale=scale, clip_value=lr * self._limit if self._limit else None)  # fmt: skip
+        ops.sgd_update(weights, grads, states if momentum else None, lr=lr, momentum=momentum, nesterov=self._nesterov and bool(momentum),
+                       velocity=bool(momentum), weight_decay=wd, rescale=self.rescale_grad, clip_value=self._limit)  # fmt: skip
 
     def _by_operations(self, lr, wd, weight, grad, state):
         change = (self._given(grad) + weight * wd) * -lr
