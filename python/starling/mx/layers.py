@@ -103,7 +103,8 @@ def Deconvolution(data, weight, bias=None, kernel=None, stride=(), dilate=(), pa
     """The transposed convolution of images, or of rows; target_shape says how large the result is instead of pad and adj."""
     n = _axes_of_windows(data, kernel, "Deconvolution")
     if _channels_last(layout, n, "Deconvolution"):
-        raise not_here(f"Deconvolution(layout={layout!r})", _LAYOUTS[n][0])
+        return _to_end(Deconvolution(_to_front(data), _to_front(weight), bias, kernel, stride, dilate, pad, adj, target_shape, num_filter, num_group,
+                                     no_bias=no_bias))  # fmt: skip
     _same_windows("Deconvolution", kernel, weight, n)
     stride, dilate, pad, adj = (_each(v, d, n) for v, d in ((stride, 1), (dilate, 1), (pad, 0), (adj, 0)))
     if target_shape:
