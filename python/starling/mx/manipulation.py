@@ -322,6 +322,7 @@ def argsort(data, axis=-1, is_ascend=True, dtype="float32"):
 @_public
 def topk(data, axis=-1, k=1, ret_typ="indices", is_ascend=False, dtype="float32"):
     """The k largest elements along an axis, all if k is below 1: their indices, values, both, or a mask."""
+    shape = data.shape
     data, axis = _flat(data, axis)
     values, places = _topk(turned(data) if is_ascend else data, k if k > 0 else data.shape[axis], axis)
     if is_ascend:
@@ -336,7 +337,7 @@ def topk(data, axis=-1, k=1, ret_typ="indices", is_ascend=False, dtype="float32"
         raise ValueError(f"topk: ret_typ is {ret_typ!r}; these are value, indices, mask, both")
     hot = ops.one_hot(places, data.shape[axis], dtype="float32")  # one axis more, the last
     mask = moveaxis(ops.sum(moveaxis(hot, axis % data.ndim, 0), 0), data.ndim - 1, axis % data.ndim)
-    return classify(mask, data).astype(str(Tensor.dtype.fget(data)))
+    return classify(mask, data).astype(str(Tensor.dtype.fget(data))).reshape(shape)
 
 
 # ---- sequences: (time, batch, …)
