@@ -43,6 +43,7 @@ _as_mxnet("sym", globals())
 for _name, _function in list(globals().items()):
     if callable(_function) and not isinstance(_function, type) and not _name.startswith("_") and _name not in ("var", "load", "load_json", "missing"):
         globals()[_name] = _later.kept(_function)
+pow = power  # noqa: F405
 Softmax = SoftmaxOutput  # noqa: F405, MXNet's older name
 Custom = custom_of_symbols
 contrib, linalg, random = map(_later.Kept, (contrib, linalg, random))
