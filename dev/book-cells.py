@@ -244,12 +244,19 @@ def stand_in_for_nose():
 def stand_in_for_insides():
     """Names of MXNet's insides that a file of tests imports for one of them; that one is refused."""
 
-    def builtin(name):
-        raise NotImplementedError(f"{name} is not in Starling; it belongs to MXNet's generated code")
+    def refused(name):
+        def call(*_, **__):
+            raise NotImplementedError(f"{name} is not in Starling; it belongs to MXNet's insides")
+
+        return type(name, (), {"__init__": call, "__getattr__": call})
 
     if SIDE == "starling":
         inside = sys.modules["mxnet.numpy_op_signature"] = types.ModuleType("mxnet.numpy_op_signature")
-        inside._get_builtin_op = builtin
+        inside._get_builtin_op = refused("_get_builtin_op")
+        for module, names in (("base", "NDArrayHandle SymbolHandle check_call c_str c_str_array mx_uint"), ("util", "_NumpyArrayScope")):
+            for name in names.split():
+                setattr(importlib.import_module(f"mxnet.{module}"), name, refused(name))
+        importlib.import_module("mxnet.base")._LIB = object.__new__(refused("_LIB"))
 
 
 def run_tests():

@@ -76,6 +76,8 @@ const struct slp_case slp_cases_optim[] = {
 	WRONG(clip_scale, "data types differ", SL_EDTYPE, CLIP(1), 2, R(3), I(3)),
 	WRONG(clip_scale, "negative clip_norm", SL_EINVAL, CLIP(-1), 1, R(3)),
 	{CASE(sgd_momentum, "nesterov", SGD(.nesterov = true), 6, PARAM_sgd_momentum(3), PARAM_sgd_momentum(5, 7))},
+	{CASE(sgd_momentum, "velocity", SGD(.velocity = true), 6, PARAM_sgd_momentum(3), PARAM_sgd_momentum(5, 7))},
+	{CASE(sgd_momentum, "velocity, nesterov", SGD(.velocity = true, .nesterov = true), 3, PARAM_sgd_momentum(50, 70))},
 	STEPS(adam, 4, ADAM),
 	{CASE(adam, "decoupled", ADAM(.decoupled = true), 8, PARAM_adam(3), PARAM_adam(5, 7))},
 	{CASE(adam, "defaults", ADAM_AT(1000, 0), 4, PARAM_adam(100))},

@@ -94,6 +94,23 @@ static void test_sgd(void)
 	}
 }
 
+/* Velocities are the momenta above times -lr, and the parameters are the same. */
+static void test_velocities(void)
+{
+	SL_SCOPE {
+		SGD_STEPS(k, .weight_decay = 0.01, .momentum = 0.9, .velocity = true);
+		CHECK_VALUES(k.param[0], 0.756789774, -2.46399965, 3.9336045);
+		CHECK_VALUES(k.param[1], -0.453222701, 1.6522415);
+		CHECK_VALUES(k.state[0][0], -0.142836226, -0.274847648, 0.552401497);
+		CHECK_VALUES(k.state[0][1], -0.561873201, 1.12171675);
+		SGD_STEPS(n, .weight_decay = 0.01, .momentum = 0.9, .nesterov = true, .velocity = true);
+		CHECK_VALUES(n.param[0], 0.62842768, -2.71100425, 4.43004359);
+		CHECK_VALUES(n.param[1], -0.958166435, 2.66030655);
+		CHECK_VALUES(n.state[0][0], -0.142748274, -0.274681813, 0.55206731);
+		CHECK_VALUES(n.state[0][1], -0.561530203, 1.12103264);
+	}
+}
+
 static void test_adam(void)
 {
 	SL_SCOPE {
@@ -336,6 +353,7 @@ static void test_missing(void)
 		CHECK_MISTAKE(sl_sgd_update(t, t, t, 2, .lr = 1), SL_EINVAL, "momenta", "momentum is 0");
 		CHECK_MISTAKE(sl_sgd_update(t, t, NULL, -1, .lr = 1), SL_EINVAL, "negative");
 		CHECK_MISTAKE(sl_sgd_update(t, t, NULL, 2, .lr = 1, .nesterov = true), SL_EINVAL, "nesterov");
+		CHECK_MISTAKE(sl_sgd_update(t, t, NULL, 2, .lr = 1, .velocity = true), SL_EINVAL, "velocity");
 		CHECK_MISTAKE(sl_sgd_update(t, t, NULL, 2, .clip_norm = -1), SL_EINVAL, "clip_norm", "-1");
 		CHECK_MISTAKE(sl_sgd_update(t, t, NULL, 2, .clip_value = -1), SL_EINVAL, "clip_value", "-1");
 		CHECK_MISTAKE(sl_adam_update(t, t, t, NULL, 2, .step = 1), SL_EINVAL, "sl_adam_update", "vars");
@@ -365,6 +383,7 @@ static void test_unfit(void)
 
 static const struct slp_test tests[] = {
         {"gradient descent", test_sgd},
+        {"velocities", test_velocities},
         {"Adam", test_adam},
         {"AdamW", test_adamw},
         {"RMSProp", test_rmsprop},

@@ -24,7 +24,7 @@ struct slp_optim_attrs {
 struct slp_sgd_attrs {
 	SLP_OPTIM_ATTRS
 	double momentum;
-	bool nesterov;
+	bool nesterov, velocity;
 };
 /* Of optimisers whose steps are counted: the number of this one, from 1; of these, the steps that left the parameters
  * alone. */

@@ -6,7 +6,8 @@
 
 /* One step of stochastic gradient descent, in place, with  g = clip(rescale grad) + weight_decay param: without
  * momentum  param -= lr g;  with it  m = momentum m + g,  param -= lr m;  with opts.nesterov param -= lr (g + momentum
- * m).  As torch.optim.SGD.
+ * m).  As torch.optim.SGD.  opts.velocity stores v = -lr m instead, as MXNet and Keras do:  v = momentum v - lr g,
+ * param += v,  with opts.nesterov  param += momentum v - lr g;  the steps are the same while lr is.
  *
  * With opts.clip_norm, gradients are first scaled down so that the L2 norm of all of them together, after rescale, is
  * at most clip_norm; with opts.clip_value, each element is then limited to ±clip_value.  Both precede the decay, like
@@ -17,7 +18,7 @@
  * Nothing is recorded.  A parameter, its gradient and its momentum have one shape; all have one dtype, float32 or
  * float64.  momenta, zero before the first step, is needed with a momentum and NULL without.  The caller keeps the
  * arrays of `count` tensors.  SL_EINVAL: an argument is NULL (or momenta is not NULL without a momentum), opts.nesterov
- * without a momentum, a number that is negative (except rescale) or not finite; SL_ESHAPE, SL_EDTYPE, SL_EDEVICE:
+ * or opts.velocity without a momentum, a number that is negative (except rescale) or not finite; SL_ESHAPE, SL_EDTYPE, SL_EDEVICE:
  * tensors do not match each other; the message names the parameter by its index.
  *
  * 	sl_sgd_update(params, grads, NULL, count, .lr = 0.1, .rescale = 1.0 / batch_size); */
@@ -31,12 +32,15 @@ enum sl_status sl_sgd_update_at(const char *at, sl_tensor *const *params, sl_ten
 	                                    .weight_decay = opts.weight_decay,
 	                                    .rescale = opts.rescale,
 	                                    .nesterov = opts.nesterov,
+	                                    .velocity = opts.velocity,
 	                                    .clip_norm = opts.clip_norm,
 	                                    .clip_value = opts.clip_value,
 	                                    .lr_scale = opts.lr_scale};
-	if (plain && (momenta || opts.nesterov))
+	if (plain && (momenta || opts.nesterov || opts.velocity))
 		return slp_call_fail(at, "sl_sgd_update", SL_EINVAL, "%s, but momentum is 0",
-		                     momenta ? "momenta are given" : "nesterov is set"),
+		                     momenta         ? "momenta are given"
+		                     : opts.nesterov ? "nesterov is set"
+		                                     : "velocity is set"),
 		       SL_EINVAL;
 	return slp_optim_update(&(struct slp_optim_call){.at = at,
 	                                                 .function = "sl_sgd_update",

@@ -252,7 +252,7 @@ def settings_of(kind):
 def shape_of(value, name="shape"):
     """The C structure of a shape given as an int or a sequence."""
     try:
-        dims = (value.__index__(),) if hasattr(value, "__index__") else tuple(d.__index__() for d in value)
+        dims = (value.__index__(),) if hasattr(value, "__index__") and not getattr(value, "ndim", 0) else tuple(d.__index__() for d in value)
     except (AttributeError, TypeError):
         raise wrong(name, value, "a length or a sequence of lengths (whole numbers)") from None
     if len(dims) > _AXES:

@@ -23,7 +23,7 @@ VALUES = {
     "limit": 4, "lr": 0.5, "lr_scale": 0.5, "magnitude": 1.5, "mask": sl.array([[1, 1, 0], [0, 1, 1], [1, 0, 1]], "bool"), "mean": 0.5, "momentum": 0.25, "momentum_decay": 0.5, "nesterov": True,
     "no_bias": True, "no_center": True, "no_flatten": True, "no_scale": True, "output_pad": 1, "p": 0.25, "pad": 1, "power": 3, "prefetch": 0, "rank": 1, "ranks": 2,
     "ratio": (1.0, 1.0), "reflect": True, "regression": True, "relu": True, "rescale": 0.1, "saturation": 0.5, "scale": 0.25, "seed": 7, "separator": ";",
-    "shuffle": True, "skipped": 1, "state": None, "std": 0.5, "stride": 3, "sum": True, "ta": True, "tb": True, "times": 3, "total": 4, "tw": True, "type": "avg", "use_global_stats": True, "value": 2.5, "vertical": True,
+    "shuffle": True, "skipped": 1, "state": None, "std": 0.5, "stride": 3, "sum": True, "ta": True, "tb": True, "times": 3, "total": 4, "tw": True, "type": "avg", "use_global_stats": True, "velocity": True, "value": 2.5, "vertical": True,
     "warmup": 2, "weight_decay": 0.25, "weight_init": init.constant(0.125), "weights": sl.array([1.0, 2.0, 0.5, 0.25], "float64"), "workers": 1, "missing": True, "step": 3,
 }  # fmt: skip
 

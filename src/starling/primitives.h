@@ -166,6 +166,7 @@ struct sl_sgd_opts {
 	double weight_decay;
 	double rescale SL_IS_(1);           /* gradients are multiplied by it */
 	bool nesterov;                      /* needs a momentum */
+	bool velocity;                      /* momenta are velocities, as MXNet's; needs a momentum */
 	double clip_norm SL_IS_(SL_UNSET);  /* limit of the L2 norm of all gradients together, by default none */
 	double clip_value SL_IS_(SL_UNSET); /* limit of each element of a gradient, by default none */
 	double lr_scale SL_IS_(1);          /* factor of lr */

@@ -110,7 +110,7 @@ class NDArray(Tensor):
 
     def __getitem__(self, key):
         part = Tensor.__getitem__(self, indices_of(key))
-        return part if part.ndim or part._scalars or part.is_symbol else part.reshape((1,))
+        return part if part.is_symbol or part.ndim or part._scalars else part.reshape((1,))
 
     def __setitem__(self, key, value):
         key = indices_of(key)

@@ -3,6 +3,7 @@ import operator
 import types
 
 from . import _later
+from ._signed import into
 from ._sparse import dense_of, labelled, mapped, stype_of
 from .unsupported import missing
 
@@ -28,6 +29,18 @@ def _of_stored(operate):
     return call
 
 
+def _crop_assign(lhs, rhs, begin, end, step=(), out=None):
+    """lhs with a part replaced by rhs; out may be lhs."""
+    result = lhs if out is lhs else lhs.copy()
+    result[tuple(slice(*each) for each in zip(begin, end, step or (None,) * len(begin)))] = rhs
+    return into(result, None if out is lhs else out)
+
+
+def _crop_assign_scalar(data, scalar=0.0, begin=(), end=(), step=(), out=None):
+    """The same with a number."""
+    return _crop_assign(data, scalar, begin, end, step, out)
+
+
 def _scatter_elemwise_div(lhs, rhs):
     """The quotients of the stored rows."""
     if stype_of(lhs) != "row_sparse":
@@ -41,6 +54,8 @@ class _Internal(types.ModuleType):
     _square_sum = staticmethod(_square_sum)
     _scatter_plus_scalar, _scatter_minus_scalar = (staticmethod(_of_stored(_OPERATORS[n])) for n in ("plus", "minus"))
     _scatter_elemwise_div = staticmethod(_scatter_elemwise_div)
+    _crop_assign, _crop_assign_scalar = staticmethod(_crop_assign), staticmethod(_crop_assign_scalar)
+    _slice_assign, _slice_assign_scalar = _crop_assign, _crop_assign_scalar
 
     def __init__(self, nd):
         super().__init__("starling.mx.nd._internal")

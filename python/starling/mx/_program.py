@@ -5,7 +5,7 @@ import os
 import tempfile
 
 from .. import _blocks, _engine, _whole_files
-from .._core import NULL, Owner, StateError, ffi, here, lib, options, owned, raise_error, shape_of, wrong
+from .._core import NULL, Owner, StateError, callbacks, ffi, here, lib, options, owned, raise_error, shape_of, wrong
 from .._files import captured
 from .._tensor import Tensor, wrap
 from . import _attributes, _automatic, _later, autograd
@@ -149,6 +149,13 @@ class Symbol(NDArray):
         """The name of the operation that computes it: the one that the program gave, or the engine's."""
         made = _later.call_of(self)
         return made and made[0].name or ffi.string(lib.sl_symbol_name(self._p)).decode()
+
+    @property
+    def ndim(self):
+        """The number of axes; StateError where the shape is unknown, so that the call is made later, with arrays."""
+        if self.shape is None and not getattr(callbacks, "depth", 0):
+            raise StateError(f"the shape of the symbol {self.name} is not known")
+        return Tensor.ndim.fget(self)
 
     def as_np_ndarray(self):
         """The same symbol for mx.np."""

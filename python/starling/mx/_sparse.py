@@ -6,6 +6,7 @@ Results that the engine makes with the class of a sparse array become dense arra
 """
 import numpy
 
+from .. import _ops as ops
 from .._core import lib
 from .._tensor import Tensor, array as _array, borrow
 from . import _signed
@@ -56,6 +57,21 @@ def labelled(dense, stype, live=False, context=None):
     t = object.__new__(kind)
     _kept.__set__(t, stored)
     _pointer.__set__(t, dense._p)
+    return t
+
+
+def chosen_rows(dense, numbers, context):
+    """Some rows of a dense array, as an array of row_sparse; gradients flow to them."""
+    numbers = numpy.unique(numbers.asnumpy().astype(numpy.int64))
+    if numbers.size and not 0 <= numbers[0] <= numbers[-1] < dense.shape[0]:
+        raise ValueError(f"row {numbers[0] if numbers[0] < 0 else numbers[-1]} of {dense.shape[0]} rows")
+    chosen = numpy.zeros((dense.shape[0],) + (1,) * (dense.ndim - 1), "bool")
+    chosen[numbers] = True
+    mask = _array(chosen, "bool", dense.context.device, NDArray)
+    masked = dense if chosen.all() else ops.where(ops.broadcast_to(mask, dense.shape), dense, dense.zeros_like())
+    t = labelled(masked, "row_sparse", context=context)
+    places = integers(numbers, context)
+    _kept.__get__(t).parts = (borrow(dense._p, NDArray).detach()[places], places)
     return t
 
 

@@ -9,6 +9,8 @@ from ._array import NDArray
 from ._sparse import KINDS, BaseSparseNDArray, CSRNDArray, RowSparseNDArray, csr_of, dense_of, integers, labelled, made, mapped, rows_of, stype_of
 from .base import MXNetError
 
+STYPE_NUMBERS = {"undefined": -1, "default": 0, "row_sparse": 1, "csr": 2}  # MXNet's
+
 # ---- calls of functions
 
 

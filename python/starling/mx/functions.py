@@ -242,7 +242,7 @@ def clip(data, a_min, a_max):
 
 def _no_scalar(result):
     """In MXNet's nd scalars are arrays of one element; np has scalars."""
-    return result if result.ndim or result.is_symbol or result._scalars else result.reshape((1,))
+    return result if result.is_symbol or result.ndim or result._scalars else result.reshape((1,))
 
 
 def along(data, axis, exclude=False):

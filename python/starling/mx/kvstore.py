@@ -19,8 +19,80 @@ def _pairs(key, values):
     return [(k, list(v) if isinstance(v, (list, tuple)) else [v]) for k, v in zip(key, values)]
 
 
-class KVStore:
+class KVStoreBase:
+    """The base of stores: a custom one has broadcast and pushpull, and is registered."""
+
+    OPTIMIZER = "optimizer"
+    kv_registry: dict = {}
+
+    @staticmethod
+    def register(klass):
+        """Registers a store by its name in lower case, for create."""
+        KVStoreBase.kv_registry[klass.__name__.lower()] = klass
+        return klass
+
+    @staticmethod
+    def is_capable(capability):
+        """Whether the store has that capability, OPTIMIZER for example."""
+        return False
+
+    @property
+    def type(self):
+        """The name that the store was made with."""
+        return type(self).__name__.lower()
+
+    rank, num_workers = 0, 1
+
+    def _lacks(self, method):
+        raise NotImplementedError(f"a store of the kind {self.type!r} has no {method}")
+
+    def broadcast(self, key, value, out, priority=0):
+        """Copies a value to all arrays of out."""
+        self._lacks("broadcast")
+
+    def pushpull(self, key, value, out=None, priority=0):
+        """Adds the values, and copies the sum to out."""
+        self._lacks("pushpull")
+
+    def set_optimizer(self, optimizer):
+        """Values are gradients from now on."""
+        self._lacks("set_optimizer")
+
+    def save_optimizer_states(self, fname, dump_optimizer=False):
+        """Writes the optimiser's states."""
+        self._lacks("save_optimizer_states")
+
+    def load_optimizer_states(self, fname):
+        """Reads the optimiser's states."""
+        self._lacks("load_optimizer_states")
+
+
+def _sum(arrays):
+    total = arrays[0].copy()
+    for a in arrays[1:]:
+        total = total + a
+    return total
+
+
+@KVStoreBase.register
+class TestStore(KVStoreBase):
+    """A store that keeps nothing."""
+
+    def broadcast(self, key, value, out, priority=0):
+        for o in out if isinstance(out, (list, tuple)) else [out]:
+            o[:] = value
+
+    def pushpull(self, key, value, out=None, priority=0):
+        arrays = value if isinstance(value, (list, tuple)) else [value]
+        self.broadcast(key, _sum(arrays), arrays if out is None else out)
+
+
+class KVStore(KVStoreBase):
     """Arrays by their keys: integers or texts."""
+
+    @staticmethod
+    def is_capable(capability):
+        return capability == KVStoreBase.OPTIMIZER
 
     def __init__(self, name):
         self._name, self._arrays, self._updater, self._kind = name, {}, None, None
@@ -29,8 +101,6 @@ class KVStore:
     def type(self):
         """The name that the store was made with."""
         return self._name
-
-    rank, num_workers = 0, 1
 
     def _checked(self, key):
         kind = str if isinstance(key, str) else int
@@ -54,9 +124,7 @@ class KVStore:
     def push(self, key, value, priority=0):
         """Adds the arrays of a key, and replaces (or updates, by the optimiser or updater) the stored one with the sum."""
         for k, arrays in _pairs(key, value):
-            stored, total = self._known(k), arrays[0].copy()
-            for a in arrays[1:]:
-                total = total + a
+            stored, total = self._known(k), _sum(arrays)
             if self._updater is not None:
                 self._updater(k, total, stored)
             elif stype_of(stored) == stype_of(total):
@@ -130,9 +198,11 @@ class KVStore:
 
 
 def create(name="local"):
-    """A store within one process."""
+    """A store within one process, or a registered one."""
     if not isinstance(name, str):
         raise TypeError("name must be a string")
+    if name.lower() in KVStoreBase.kv_registry:
+        return KVStoreBase.kv_registry[name.lower()]()
     if name not in _LOCAL:
         raise not_here(f"mx.kv.create({name!r})", "'local' or 'device'; processes add gradients by sl-launch and gluon.Trainer")
     return KVStore(name)

@@ -22,7 +22,7 @@ def FullyConnected(data, weight, bias=None, num_hidden=None, no_bias=False, flat
     """data·weightᵀ + bias."""
     _agrees("FullyConnected: num_hidden", num_hidden, weight)
     bias = _bias("FullyConnected", bias, no_bias)
-    if flatten and (data.ndim or 0) > 2:
+    if flatten and len(data.shape or ()) > 2:
         data = ops.flatten(data)
     return classify(ops.linear(data, weight, bias, tw=True))
 
@@ -54,7 +54,7 @@ def _one(value, name):
 
 def _axes_of_windows(data, kernel, name):
     """The number of axes of windows."""
-    n = len(kernel) if isinstance(kernel, (tuple, list)) else (data.ndim or 4) - 2
+    n = len(kernel) if isinstance(kernel, (tuple, list)) else (len(data.shape) if data.shape else 4) - 2
     if n not in (1, 2, 3):
         raise not_here(f"{name} over {n} axes", "one, two or three")
     return n
@@ -103,7 +103,8 @@ def Deconvolution(data, weight, bias=None, kernel=None, stride=(), dilate=(), pa
     """The transposed convolution of images, or of rows; target_shape says how large the result is instead of pad and adj."""
     n = _axes_of_windows(data, kernel, "Deconvolution")
     if _channels_last(layout, n, "Deconvolution"):
-        raise not_here(f"Deconvolution(layout={layout!r})", _LAYOUTS[n][0])
+        return _to_end(Deconvolution(_to_front(data), _to_front(weight), bias, kernel, stride, dilate, pad, adj, target_shape, num_filter, num_group,
+                                     no_bias=no_bias))  # fmt: skip
     _same_windows("Deconvolution", kernel, weight, n)
     stride, dilate, pad, adj = (_each(v, d, n) for v, d in ((stride, 1), (dilate, 1), (pad, 0), (adj, 0)))
     if target_shape:
@@ -261,7 +262,7 @@ def BatchNorm(data, gamma, beta, moving_mean, moving_var, eps=1e-3, momentum=0.9
     if fix_gamma:
         gamma = ones_like(gamma)
     order = None
-    if data.ndim and axis % data.ndim != 1:
+    if data.shape and axis % data.ndim != 1:
         axis %= data.ndim
         order = [i for i in range(data.ndim) if i != axis]
         order.insert(1, axis)

@@ -170,12 +170,37 @@ def space_to_depth(data, block_size):
 
 @_public
 def UpSampling(data, *more, scale, sample_type="nearest", num_filter=0, multi_input_mode="concat"):
-    """Each pixel several times."""
-    if more:
-        raise not_here("UpSampling of several arrays", "UpSampling of each, and concat")
-    if sample_type != "nearest":
-        raise not_here(f"UpSampling(sample_type={sample_type!r})", "starling.resize2d(bilinear=True)")
-    return ops.repeat(ops.repeat(data, 2, times=scale), 3, times=scale)
+    """Each pixel several times, of several arrays so that all get the size of the first; "bilinear": by the weight, the second array."""
+    if sample_type == "bilinear":
+        from .layers import Deconvolution
+
+        if len(more) != 1:
+            raise ValueError("UpSampling: sample_type='bilinear' needs data and a weight")
+        kernel = 2 * scale - scale % 2
+        return Deconvolution(data, more[0], kernel=(kernel, kernel), stride=(scale, scale), pad=(scale // 2, scale // 2), num_filter=num_filter,
+                             num_group=num_filter)  # fmt: skip
+    if sample_type != "nearest" or multi_input_mode not in ("concat", "sum"):
+        raise ValueError(f"UpSampling: sample_type is {sample_type!r}, multi_input_mode {multi_input_mode!r}; these are nearest, bilinear; concat, sum")
+    height = data.shape[2] * scale
+    parts = [ops.repeat(ops.repeat(x, 2, times=height // x.shape[2]), 3, times=height // x.shape[2]) for x in (data, *more)]
+    if multi_input_mode == "concat":
+        return classify(ops.concat(parts, 1), data) if more else parts[0]
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return total
+
+
+@_public
+def khatri_rao(*args):
+    """The products of all rows of matrices with the same number of columns, column by column."""
+    result = args[0]
+    for each in args[1:]:
+        if result.ndim != 2 or each.ndim != 2 or result.shape[1] != each.shape[1]:
+            raise ValueError(f"khatri_rao: matrices of {result.shape} and {each.shape} do not have the same number of columns")
+        rows = result.expand_dims(1) * each.expand_dims(0)
+        result = rows.reshape((-1, result.shape[1]))
+    return result
 
 
 # ---- shapes
@@ -322,6 +347,7 @@ def argsort(data, axis=-1, is_ascend=True, dtype="float32"):
 @_public
 def topk(data, axis=-1, k=1, ret_typ="indices", is_ascend=False, dtype="float32"):
     """The k largest elements along an axis, all if k is below 1: their indices, values, both, or a mask."""
+    shape = data.shape
     data, axis = _flat(data, axis)
     values, places = _topk(turned(data) if is_ascend else data, k if k > 0 else data.shape[axis], axis)
     if is_ascend:
@@ -336,7 +362,7 @@ def topk(data, axis=-1, k=1, ret_typ="indices", is_ascend=False, dtype="float32"
         raise ValueError(f"topk: ret_typ is {ret_typ!r}; these are value, indices, mask, both")
     hot = ops.one_hot(places, data.shape[axis], dtype="float32")  # one axis more, the last
     mask = moveaxis(ops.sum(moveaxis(hot, axis % data.ndim, 0), 0), data.ndim - 1, axis % data.ndim)
-    return classify(mask, data).astype(str(Tensor.dtype.fget(data)))
+    return classify(mask, data).astype(str(Tensor.dtype.fget(data))).reshape(shape)
 
 
 # ---- sequences: (time, batch, …)

@@ -32,6 +32,8 @@ def waitall():
 
 for _space, _names in (("nd", globals()), ("nd.random", vars(random)), ("nd.linalg", vars(linalg)), ("nd.contrib", vars(contrib))):
     _as_mxnet(_space, _names)
+from .updates import *  # noqa: E402, F403, with MXNet's parameters already, and other ways for sparse arrays
+
 Custom = _custom  # with the options of the registered operation
 Softmax = SoftmaxOutput  # noqa: F405, MXNet's older name
 # Methods that the engine's tensors have with another meaning.

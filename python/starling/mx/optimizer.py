@@ -7,6 +7,8 @@ import functools
 import math
 import pickle
 
+import numpy
+
 from .. import _ops as ops
 from .._core import NULL, check, ffi, here, lib, options as _options
 from .._tensor import Tensor, borrow
@@ -92,19 +94,33 @@ class Optimizer:
     def create_state(self, index, weight):
         """The state of a parameter."""
 
+    _master_first = True  # of the state with multi_precision, as MXNet's
+
+    def _has_master(self, weight):
+        """Whether the weight has a copy in float32, which is what is updated."""
+        return self.multi_precision and weight.dtype == numpy.float16
+
     def create_state_multi_precision(self, index, weight):
-        """The same as create_state."""
-        return self.create_state(index, weight)
+        """The state; with multi_precision, for float16, that of a copy in float32, and the copy."""
+        if not self._has_master(weight):
+            return self.create_state(index, weight)
+        master = weight.astype("float32")
+        state = self.create_state(index, master)
+        return (master, state) if self._master_first else (state, master)
 
     def update(self, index, weight, grad, state):
         """Changes weight in place by its gradient."""
         raise NotImplementedError(f"{type(self).__name__} has no update")
 
     def update_multi_precision(self, index, weight, grad, state):
-        """The same as update; of lists, several parameters."""
+        """update, of the copy in float32 if there is one; of lists, several parameters."""
         if isinstance(index, (list, tuple)):
             return self.update_several(index, weight, grad, state)
-        self.update(index, weight, grad, state)
+        if not self._has_master(weight):
+            return self.update(index, weight, grad, state)
+        master, inner = state if self._master_first else reversed(state)
+        self.update(index, master, grad.astype("float32"), inner)
+        weight[:] = master.astype("float16")
 
     def update_several(self, indices, weights, grads, states):
         """Updates several parameters."""
@@ -178,6 +194,10 @@ class _Together(Optimizer):
         self.update_several([index], [weight], [grad], [state])
 
     def update_several(self, indices, weights, grads, states):
+        if any(map(self._has_master, weights)):
+            for each in zip(indices, weights, grads, states):
+                self.update_multi_precision(*each)
+            return
         if any(isinstance(t, BaseSparseNDArray) for t in (*weights, *grads)):
             for each in zip(indices, weights, grads, states):
                 sparse_update(self, *each)
@@ -190,7 +210,7 @@ class _Together(Optimizer):
 class SGD(_Together):
     """Stochastic gradient descent, with momentum."""
 
-    _nesterov = False
+    _nesterov, _master_first = False, False
 
     def __init__(self, momentum=0.0, lazy_update=True, **kwargs):
         super().__init__(**kwargs)
@@ -200,15 +220,13 @@ class SGD(_Together):
         return _zeros(weight) if self.momentum else None
 
     def _update_alike(self, lr, wd, _, weights, grads, states):
-        scale = lr * self.rescale_grad
-        if scale <= 0 or wd < 0:  # the engine's rates are positive
+        momentum = 0 if states[0] is None else self.momentum
+        if lr < 0 or wd < 0 or momentum < 0:  # the engine's rates are positive
             for each in zip(weights, grads, states):
                 self._by_operations(lr, wd, *each)
             return
-        # The momentum contains the learning rates of its steps, as if they were factors of the gradients.
-        momentum = 0 if states[0] is None else self.momentum
-        ops.sgd_update(weights, grads, states if momentum else None, lr=1, momentum=momentum, nesterov=self._nesterov and bool(momentum),
-                       weight_decay=lr * wd, rescale=scale, clip_value=lr * self._limit if self._limit else None)  # fmt: skip
+        ops.sgd_update(weights, grads, states if momentum else None, lr=lr, momentum=momentum, nesterov=self._nesterov and bool(momentum),
+                       velocity=bool(momentum), weight_decay=wd, rescale=self.rescale_grad, clip_value=self._limit)  # fmt: skip
 
     def _by_operations(self, lr, wd, weight, grad, state):
         change = (self._given(grad) + weight * wd) * -lr
@@ -480,19 +498,24 @@ class LAMB(Optimizer):
 
     def update(self, index, weight, grad, state):
         lr, wd, t = self._begin(index)
+        step = self._direction(weight, grad, state, wd, t)
+        weight[:] = weight - step * (self._ratio(ops.norm(weight), ops.norm(step)) * lr)
+
+    def _direction(self, weight, grad, state, wd, t):
+        """Adam's step with the decay; changes the state."""
         g, (mean, square) = self._given(grad), state
         mean[:] = mean * self.beta1 + g * (1 - self.beta1)
         square[:] = square * self.beta2 + ops.square(g) * (1 - self.beta2)
         corrected = (1 - self.beta1**t, 1 - self.beta2**t) if self.bias_correction else (1, 1)
-        step = mean / corrected[0] / (ops.sqrt(square / corrected[1]) + self.epsilon) + weight * wd
-        length = ops.norm(weight)
+        return mean / corrected[0] / (ops.sqrt(square / corrected[1]) + self.epsilon) + weight * wd
+
+    def _ratio(self, length, other):
+        """The norm of the weight, within the bounds, over that of the step; 1 if either is 0."""
         if self.lower_bound:
             length = ops.maximum_scalar(length, self.lower_bound)
         if self.upper_bound:
             length = ops.minimum_scalar(length, self.upper_bound)
-        other = ops.norm(step)
-        no_ratio = ops.eq_scalar(length * other, 0)
-        weight[:] = weight - step * (ops.masked_fill(length / other, no_ratio, 1) * lr)
+        return ops.masked_fill(length / other, ops.eq_scalar(length * other, 0), 1)
 
 
 @register

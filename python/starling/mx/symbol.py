@@ -13,7 +13,7 @@ from .linalg import gemm2 as linalg_gemm2, syrk as linalg_syrk
 from .unsupported import missing
 from .manipulation import *  # noqa: F403
 from ._signed import as_mxnet as _as_mxnet
-from ._storage import cast_storage
+from ._storage import STYPE_NUMBERS, cast_storage
 from .operator import custom_of_symbols
 from ._mode import is_np_shape
 from ._program import Group, Symbol, _stypes_of_variables, load, load_json
@@ -27,6 +27,8 @@ def var(name, shape=None, dtype=None, stype=None, attr=None, lr_mult=None, wd_mu
     if unknown := [k for k in attributes if not (k.startswith("__") and k.endswith("__"))]:
         raise TypeError(f"sym.var() got an unexpected keyword argument {unknown[0]!r}; further attributes have the form __name__")
     attributes.update(lr_mult=lr_mult, wd_mult=wd_mult)
+    if stype:
+        attributes["__storage_type__"] = str(STYPE_NUMBERS[stype])
     _attributes.initialisers[name] = init
     _stypes_of_variables[name] = stype or "default"
     if shape is not None and 0 in shape and not is_np_shape():
@@ -41,6 +43,7 @@ _as_mxnet("sym", globals())
 for _name, _function in list(globals().items()):
     if callable(_function) and not isinstance(_function, type) and not _name.startswith("_") and _name not in ("var", "load", "load_json", "missing"):
         globals()[_name] = _later.kept(_function)
+pow = power  # noqa: F405
 Softmax = SoftmaxOutput  # noqa: F405, MXNet's older name
 Custom = custom_of_symbols
 contrib, linalg, random = map(_later.Kept, (contrib, linalg, random))

@@ -68,7 +68,7 @@ class _Plain(HybridBlock):
     """A layer made of operations, with its printed text."""
 
     def __init__(self, text="", prefix=None, params=None):
-        super().__init__(prefix, params)
+        HybridBlock.__init__(self, prefix, params)
         object.__setattr__(self, "_text", text)
 
     def __repr__(self):

@@ -6,16 +6,20 @@ from ..._core import pair
 from ..init import for_layer
 from ..unsupported import not_here
 from ._layer import _activation, _ending, _keep, _Layer, _moved, _Plain, _sizes
-from .block import fit
+from .block import HybridBlock, fit
 
 
 class Conv2D(_Layer):
-    """A convolution of images (n, channels, height, width)."""
+    """A convolution of images (n, channels, height, width), or with the channels at the end (layout="NHWC"), also of the weight."""
+
+    def __new__(cls, *args, layout="NCHW", **options):
+        layout = args[6] if len(args) > 6 else layout
+        return super().__new__(_Conv2DAtEnd if cls is Conv2D and layout == "NHWC" else cls)
 
     def __init__(self, channels, kernel_size, strides=(1, 1), padding=(0, 0), dilation=(1, 1), groups=1, layout="NCHW",
                  activation=None, use_bias=True, weight_initializer=None, bias_initializer="zeros", in_channels=0, **common):
         if layout != "NCHW":
-            raise not_here(f"Conv2D(layout={layout!r})", "layout NCHW")
+            raise not_here(f"Conv2D(layout={layout!r})", "layout NCHW or NHWC")
         inner = _nn.Conv2d(channels, kernel=kernel_size, stride=strides, pad=padding, dilation=dilation, groups=groups,
                            no_bias=not use_bias, activation=_activation(activation), in_channels=in_channels,
                            weight_init=for_layer(weight_initializer), bias_init=for_layer(bias_initializer) if use_bias else None)
@@ -99,19 +103,29 @@ class _Windows(_Plain):
 
     def __init__(self, channels, kernel, options, text, activation, use_bias, weight_initializer, bias_initializer, in_channels, layout,
                  wanted, **common):
-        if layout != wanted:
-            raise not_here(f"{type(self).__name__}(layout={layout!r})", f"layout {wanted}")
+        last = f"N{wanted[2:]}C"
+        if layout not in (wanted, last):
+            raise not_here(f"{type(self).__name__}(layout={layout!r})", f"layout {wanted} or {last}")
         super().__init__(text, **common)
+        object.__setattr__(self, "_last", layout == last)
+        if self._last:
+            options["layout"] = layout
         self._channels, self._kernel, self._options, self._activation, self._known = channels, kernel, options, activation, in_channels
-        self.weight = self.params.get("weight", shape=self._shape(in_channels or -options["num_group"]), init=weight_initializer)
+        self.weight = self.params.get("weight", shape=self._laid_out(in_channels or -options["num_group"]), init=weight_initializer)
         self.bias = self.params.get("bias", shape=(channels,), init=bias_initializer) if use_bias else None
 
     def _shape(self, channels):
         return (self._channels, channels // self._options["num_group"], *self._kernel)
 
+    def _laid_out(self, channels):
+        """The shape of the weight in the layout of the data."""
+        first, second, *kernel = self._shape(channels)
+        return (first, *kernel, second) if self._last else (first, second, *kernel)
+
     def _fit(self, x):
-        fit(self.weight, self._shape(x.shape[1]))
-        object.__setattr__(self, "_known", x.shape[1])
+        channels = x.shape[-1 if self._last else 1]
+        fit(self.weight, self._laid_out(channels))
+        object.__setattr__(self, "_known", channels)
 
     def hybrid_forward(self, F, x, weight, bias=None):
         y = getattr(F, self._function)(x, weight, bias, kernel=self._kernel, num_filter=self._channels, no_bias=bias is None, **self._options)
@@ -159,6 +173,20 @@ class Conv1D(_Convolution):
                  weight_initializer=None, bias_initializer="zeros", in_channels=0, **common):
         super().__init__(channels, kernel_size, strides, padding, dilation, groups, layout, activation, use_bias, weight_initializer,
                          bias_initializer, in_channels, **common)
+
+
+class _Conv2DAtEnd(_Convolution, Conv2D):
+    """Conv2D with the channels at the end."""
+
+    _layout, _in_python, __setattr__ = "NCHW", True, HybridBlock.__setattr__
+
+    def __init__(self, channels, kernel_size, strides=(1, 1), padding=(0, 0), dilation=(1, 1), groups=1, layout="NHWC", activation=None,
+                 use_bias=True, weight_initializer=None, bias_initializer="zeros", in_channels=0, **common):
+        super().__init__(channels, kernel_size, strides, padding, dilation, groups, layout, activation, use_bias, weight_initializer,
+                         bias_initializer, in_channels, **common)
+
+
+_Conv2DAtEnd.__name__ = "Conv2D"  # in names and when it is printed
 
 
 class Conv3D(_Convolution):

@@ -65,7 +65,7 @@ class BatchNorm(_Layer):
             keep(self.params.find(name), value, usual)
 
     def __call__(self, x):
-        moved = _moved(x, self._channels_at, 1) if x.ndim and x.ndim > 1 else x
+        moved = _moved(x, self._channels_at, 1) if len(x.shape or ()) > 1 else x
         if self._fixed and is_training():
             with predict_mode():
                 y = super().__call__(moved)

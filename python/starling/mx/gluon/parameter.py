@@ -8,7 +8,7 @@ from ... import _blocks, _core
 from ..._core import NULL, check, ffi, lib, shape_of
 from ..._tensor import Tensor, borrow, dtype_of
 from .._mode import array_class
-from .._sparse import labelled
+from .._sparse import chosen_rows, dense_of, labelled
 from ..base import MXNetError
 from ..context import Context, context_of, current_context
 from .. import init as _init
@@ -43,12 +43,12 @@ def parameter_of(inner, block, **given):
 
 
 def _check_storage(stype, grad_stype):
-    """Parameters are dense; their gradients may be given as sparse rows."""
+    """Values and gradients may be given as sparse rows; inside they are dense."""
     for name, value in (("stype", stype), ("grad_stype", grad_stype)):
         if value not in ("default", "row_sparse", "csr"):
             raise AssertionError(f"invalid {name} for parameter: {value!r} is not default, row_sparse or csr")
-    if stype != "default" or grad_stype == "csr":
-        raise not_here(f"a parameter with stype={stype!r}, grad_stype={grad_stype!r}", "a dense one; its gradient may be row_sparse")
+    if "csr" in (stype, grad_stype):
+        raise not_here(f"a parameter with stype={stype!r}, grad_stype={grad_stype!r}", "one of row_sparse")
 
 
 class Parameter:
@@ -65,7 +65,7 @@ class Parameter:
         inner = host.param(re.sub(r"\W", "_", name), dims, init=engines, dtype=dtype, grad=grad_req != "null" and differentiable)
         self._fill(inner, host, name, own)
         self._standalone, self._grad_req, self.lr_mult, self.wd_mult = True, grad_req, lr_mult, wd_mult
-        self.grad_stype = grad_stype
+        self.stype, self.grad_stype = stype, grad_stype
         _living[int(ffi.cast("uintptr_t", inner._p))] = self
 
     @classmethod
@@ -79,7 +79,8 @@ class Parameter:
         self._given = own  # the initialiser of its layer, which goes before that of a network
         self._asked = None  # the tensor to which Python attached a gradient, and its grad_req
         self._standalone, self._grad_req, self.lr_mult, self.wd_mult = False, None, 1.0, 1.0
-        self.grad_stype = "default"  # the storage type that gradients are given in
+        self.stype = self.grad_stype = "default"  # the storage types that values and gradients are given in
+        self._trainer = None
 
     # ---- what it is
 
@@ -101,7 +102,7 @@ class Parameter:
     def dtype(self):
         """The data type."""
         try:
-            return self.data(self.list_ctx()[0]).dtype
+            return self._dense(self.list_ctx()[0]).dtype
         except RuntimeError:
             return numpy.float32
 
@@ -198,7 +199,40 @@ class Parameter:
 
     def data(self, ctx=None):
         """The values on a context: the array itself."""
+        if self.stype != "default":
+            raise RuntimeError(f"Cannot return a copy of Parameter '{self.name}' via data() because its storage type is {self.stype}. Please "
+                               "use row_sparse_data() instead.")  # fmt: skip
+        return self._dense(ctx)
+
+    def _dense(self, ctx=None):
         return self._values(lambda device: self._inner.data(device), ctx)
+
+    def row_sparse_data(self, row_id):
+        """The rows with these numbers, on the context of row_id, of a parameter with stype="row_sparse": gradients flow to these rows."""
+        return self._rows(row_id, row_id.context, "row_sparse_data")
+
+    def list_row_sparse_data(self, row_id):
+        """The rows with these numbers on all contexts."""
+        return [self._rows(row_id, c, "list_row_sparse_data") for c in self.list_ctx()]
+
+    def _rows(self, row_id, ctx, method):
+        if self.stype != "row_sparse":
+            raise RuntimeError(f"Cannot return a copy of Parameter {self.name} via {method}() because its storage type is {self.stype}. Please "
+                               "use data() instead.")  # fmt: skip
+        if self._trainer is None:
+            raise RuntimeError(f"Cannot get row_sparse data for Parameter '{self.name}' when no Trainer is created with it.")
+        return chosen_rows(self._dense(ctx), row_id, ctx)
+
+    def _set_trainer(self, trainer):
+        if self.stype != "default" and None not in (self._trainer, trainer) and trainer is not self._trainer:
+            raise RuntimeError(f"Failed to set the trainer for Parameter '{self.name}' because it was already set. More than one trainers for "
+                               f"a {self.stype} Parameter is not supported.")  # fmt: skip
+        self._trainer = trainer
+
+    @property
+    def _data(self):
+        """The values on all contexts, in their storage type."""
+        return [labelled(self._dense(c), self.stype, live=True, context=c) for c in self.list_ctx()]
 
     def used_for(self, x):
         """The values on the context of the input x; their symbol if x is one."""
@@ -259,7 +293,7 @@ class Parameter:
         """Initialises the parameter, or initialises it again with force_reinit."""
         if not self._standalone:
             try:
-                values = self.data(self.list_ctx()[0])
+                values = self._dense(self.list_ctx()[0])
             except RuntimeError:
                 raise not_here("Parameter.initialize before that of its block", "initialize of its block first") from None
             if force_reinit:
@@ -278,7 +312,7 @@ class Parameter:
             return
         if not self._standalone:
             raise not_here("Parameter.reset_ctx", "reset_ctx of collect_params() of the network")
-        values = self.data(self.list_ctx()[0]).asnumpy()
+        values = self._dense(self.list_ctx()[0]).asnumpy()
         self.initialize(ctx=wanted, force_reinit=True)
         self._inner.set(_blocks.array(values))
 
@@ -291,7 +325,7 @@ class Parameter:
         """A symbol of its name."""
         from .. import sym
 
-        return sym.var(self.name)
+        return sym.var(self.name, stype=self.stype)
 
     def __repr__(self):
         return f"Parameter {self.name} (shape={self.shape}, dtype=float32)"
@@ -369,7 +403,8 @@ class ParameterDict:
         grad_req = grad_req if differentiable else "null"
         if self._block is None:
             if self._prefix + name not in self._made:
-                self._made[self._prefix + name] = Parameter(self._prefix + name, grad_req, shape, dtype or "float32", lr_mult, wd_mult, init)
+                self._made[self._prefix + name] = Parameter(self._prefix + name, grad_req, shape, dtype or "float32", lr_mult, wd_mult, init,
+                                                            stype=stype, grad_stype=grad_stype)  # fmt: skip
             return self._made[self._prefix + name]
         found = self.find(name)
         if found:
@@ -380,7 +415,7 @@ class ParameterDict:
         engines, own = _init.split(init)
         inner = self._block.param(name, dims, init=engines, dtype=dtype, grad=grad_req != "null")
         made = parameter_of(inner, self._block, init=own)
-        made._grad_req, made.lr_mult, made.wd_mult = grad_req, lr_mult, wd_mult
+        made._grad_req, made.lr_mult, made.wd_mult, made.stype, made.grad_stype = grad_req, lr_mult, wd_mult, stype, grad_stype
         return made
 
     def get_constant(self, name, value=None):
@@ -435,7 +470,7 @@ class ParameterDict:
             for p in self.values():
                 p.reset_ctx(ctx)
             return
-        values = {n: p.data(p.list_ctx()[0]).asnumpy() for n, p in self.items()}
+        values = {n: p._dense(p.list_ctx()[0]).asnumpy() for n, p in self.items()}
         self._block.initialize(ctx=ctx, force_reinit=True)
         for n, p in self.items():
             p.set_data(_blocks.array(values[n]))
@@ -457,7 +492,7 @@ class ParameterDict:
         """Writes the parameters to a file."""
         from .. import nd
 
-        nd.save(filename, {n.removeprefix(strip_prefix): p.data(p.list_ctx()[0]) for n, p in self.items()})
+        nd.save(filename, {n.removeprefix(strip_prefix): p._data[0] for n, p in self.items()})
 
     def load(self, filename, ctx=None, allow_missing=False, ignore_extra=False, restore_prefix="", cast_dtype=False, dtype_source="current"):
         """Reads the parameters from a file."""
@@ -474,7 +509,7 @@ class ParameterDict:
             self.initialize(ctx=ctx)
         for n, p in self.items():
             if n in values:
-                p.set_data(values[n])
+                p.set_data(dense_of(values[n]))
 
     def load_dict(self, *_, **__):
         """Not supported."""

@@ -41,6 +41,8 @@ class Trainer:
             raise AssertionError("optimizer_params must be None if optimizer is an instance of Optimizer instead of str")
         self._optimizer = _optimizer.create(optimizer, **(optimizer_params or {}))
         self._optimizer.param_dict = dict(enumerate(self._params))
+        for p in self._params:
+            p._set_trainer(self)
         self._scale, self._states, self._shared = self._optimizer.rescale_grad, {}, False
         if dist.size() > 1 and all(weight is not None for _, weight, _ in (self._values(here(), i, p) for i, p in enumerate(self._params))):
             self._share()
@@ -90,7 +92,7 @@ class Trainer:
             return False
         p = self._params[i]
         if weight is None:
-            p.data(p.list_ctx()[0])  # raises
+            p._dense(p.list_ctx()[0])  # raises
         raise UserWarning(
             f"Gradient of Parameter `{p.name}` on context {p.list_ctx()[0]} has not been updated by backward since last `step`. This could "
             "mean a bug in your model that made it only use a subset of the Parameters (Blocks) for this iteration. If you are "

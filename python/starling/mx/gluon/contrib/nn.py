@@ -33,6 +33,13 @@ class HybridConcurrent(Concurrent, _nn.HybridSequential):
     """Hybrid blocks of the same input, whose results are joined along an axis."""
 
 
+class SparseEmbedding(_nn.Embedding):
+    """Embedding whose gradient is given as sparse rows."""
+
+    def __init__(self, input_dim, output_dim, dtype="float32", weight_initializer=None, **common):
+        super().__init__(input_dim, output_dim, dtype, weight_initializer, sparse_grad=True, **common)
+
+
 class _PixelShuffle(HybridBlock):
     _axes = 2
 
