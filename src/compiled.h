@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -15,8 +16,9 @@ struct slp_compiled_header {
 	const char *name, *text;
 };
 
-/* Whether kernels are compiled: SL_GPU_COMPILE at sl_init says so, and NVRTC is there. */
-bool slp_compiled_wanted(void);
+/* Whether kernels for so many elements are compiled: SL_GPU_COMPILE at sl_init says so, NVRTC is there, and the elements are
+ * enough to gain from it. */
+bool slp_compiled_wanted(int64_t elements);
 void slp_compiled_start(bool wish);
 
 /* The function `kernel` of a source, for the calling thread's GPU; NULL: there is none.  It is compiled, or loaded from

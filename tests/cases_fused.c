@@ -6,6 +6,7 @@
 #include "norm/batch_norm.h"
 #include "cases.h"
 #include "elementwise/fused.h"
+#include "reduce/fused_reduce.h"
 
 /* clang-format off */
 
@@ -23,6 +24,12 @@
 #define PROGRAM(numbers, ...) &(const struct slp_fused_attrs){.number = LIST numbers, .step = {__VA_ARGS__}}
 #define CASE(what, program, n, inputs, ...) \
 	{.op = "fused", .label = what, .attrs = program, .nin = n, .in = LIST inputs, .no_grad = true, __VA_ARGS__}
+
+#define REDUCED(number, axes, ...) &(const struct slp_fused_reduce_attrs){.step = {__VA_ARGS__}, .reduction = (number) | (axes) << 8}
+#define REDUCED_CASE(what, program, n, inputs, ...) \
+	{.op = "fused_reduce", .label = what, .attrs = program, .nin = n, .in = LIST inputs, .no_grad = true, __VA_ARGS__}
+#define PRODUCTS(axes) REDUCED(SLP_REDUCE_sum, axes, DO(mul, 0, 1))
+#define DISTANCE(axes) REDUCED(SLP_REDUCE_norm, axes, DO(sub, 0, 1), DO(gelu, R(0), R(0)))
 
 #define ADD PROGRAM((0), DO(add, 0, 1))
 /* relu(x * w + b) */
@@ -99,6 +106,20 @@ const struct slp_case slp_cases_fused[] = {
 	CASE("integers", ADD, 2, (WHOLE(3), WHOLE(3)), .reject = SL_EDTYPE),
 	CASE("data types differ", ADD, 2, (REAL(3), WHOLE(3)), .reject = SL_EDTYPE),
 	CASE("shapes differ", ADD, 2, (REAL(2, 3), REAL(2)), .reject = SL_ESHAPE),
+
+	REDUCED_CASE("sums of products", PRODUCTS(2), 2, (X6, Y6), EXPECT(6.5, -5.5)),
+	REDUCED_CASE("sums of products, keepdims", REDUCED(SLP_REDUCE_sum, 1 | 1 << 16, DO(mul, 0, 1)), 2, (X6, Y6), EXPECT(4.5, 3, -6.5)),
+	REDUCED_CASE("the largest difference", REDUCED(SLP_REDUCE_max, 3, DO(sub, 0, 1)), 2, (X6, Y6), EXPECT(6)),
+	REDUCED_CASE("the mean, beside a row", REDUCED(SLP_REDUCE_mean, 3, DO(mul, 0, 1)), 2, (X6, ROW3), EXPECT(2.75)),
+	REDUCED_CASE("rows", DISTANCE(2), 2, (REAL(40, 128), REAL(128)), .tolerance = 1e-5),
+	REDUCED_CASE("short rows", DISTANCE(2), 2, (REAL(40, 24), REAL(40, 1)), .tolerance = 1e-5),
+	REDUCED_CASE("columns", DISTANCE(1), 2, (REAL(70, 36), REAL(36)), .tolerance = 1e-5),
+	REDUCED_CASE("outer axes", DISTANCE(5), 2, (REAL(3, 40, 32), REAL(40, 1)), .tolerance = 1e-5),
+	REDUCED_CASE("in parts", DISTANCE(3), 2, (REAL(9, 4096), REAL(4096)), .tolerance = 1e-5),
+	REDUCED_CASE("empty", PRODUCTS(2), 2, (REAL(0, 3), REAL(3))),
+	REDUCED_CASE("no such axis", PRODUCTS(4), 2, (REAL(2, 3), REAL(3)), .reject = SL_EINVAL),
+	REDUCED_CASE("no such reduction", REDUCED(99, 1, DO(mul, 0, 1)), 2, (REAL(3), REAL(3)), .reject = SL_EINVAL),
+	REDUCED_CASE("no expression", REDUCED(SLP_REDUCE_sum, 1, 0), 2, (REAL(3), REAL(3)), .reject = SL_EINVAL),
 
 	NORM_CASE("batch_norm", "tanh of known values", NORM(1e-3, SL_TANH), 5, (KNOWN), .tolerance = 1e-5,
 	          EXPECT(0.244918662, -0.759900834, 0.866281493, 0.335372989, 0.875266158, 0.676384385, 0.991728328,

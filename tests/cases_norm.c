@@ -176,6 +176,8 @@ const struct slp_case slp_cases_norm[] = {
 	LAYER_SHAPE("rows of a block", true, (2), (2, 1104), 1104),
 	LAYER_SHAPE("many short rows", true, (20011), (20011, 9), 9),
 	LAYER_SHAPE("long rows", true, (45), (45, 5003), 5003),
+	LAYER_SHAPE("rows in groups of parts", true, (601), (601, 64), 64),
+	LAYER_SHAPE("the longest that warps hold", true, (40), (40, 1024), 1024),
 	{LAYER("layer_norm_grad", "known values", NULL, 5, DYL, XL, THREE_OF(1.5, -.5, 2),
 	       VALUES(DIMS(4), 0.416666667, 1.41666667, 0.583333333, 0.0833333333),
 	       VALUES(DIMS(4), 0.752944832, 0.576017477, 0.375366484, 0.446593311)),

@@ -53,6 +53,10 @@ const struct slp_case slp_cases_order[] = {
 	GIVEN("cumsum", "uint8", ALONG(0), SL_UINT8, DIMS(4), 4, LIST(200, 50, 6, 1), {200, 250, 255, 255}),
 	SHAPE("cumsum", "rows", ALONG(1), false, SL_FLOAT32, DIMS(70, 1311), -3, 3),
 	SHAPE("cumsum", "columns", BACK(1), false, SL_FLOAT32, DIMS(3, 570, 141), -3, 3),
+	SHAPE("cumsum", "a line", BACK(0), false, SL_FLOAT32, DIMS(9001), -3, 3),
+	SHAPE("cumsum", "lines, float64", ALONG(1), false, SL_FLOAT64, DIMS(2, 4000), -3, 3),
+	SHAPE("cumsum", "lines side by side, int64", ALONG(0), false, SL_INT64, DIMS(1700, 3), -0x1p53, 0x1p53),
+	SHAPE("cumsum", "lines that saturate, int32", BACK(1), false, SL_INT32, DIMS(3, 700, 2), -1000, 0x7fffffff),
 	SHAPE("cumsum", "nothing", ALONG(1), true, SL_FLOAT32, DIMS(3, 0), -3, 3),
 	BAD("cumsum", ALONG(1), SL_EINVAL, SL_FLOAT32, DIMS(3)),
 

@@ -49,6 +49,7 @@ static const struct kind kinds[] = {
         {"float64", SL_FLOAT64, SL_FLOAT32, 1e-12},
         {"float32", SL_FLOAT32, SL_FLOAT32, 1e-5},
         {"bfloat16", SL_FLOAT32, SL_BFLOAT16, 0.03}, /* some steps of 2^-8, relative to the largest */
+        {"float16", SL_FLOAT32, SL_FLOAT16, 0.004},  /* of 2^-11 */
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
@@ -90,14 +91,24 @@ static sl_tensor *some_words(void)
 	return sl_from(words, SL_SHAPE(ROWS, CONTEXT), .dtype = SL_INT32);
 }
 
+/* The results for all steps at once, in float64. */
+static sl_tensor *exactly(sl_tensor *words)
+{
+	sl_block *net = transformer(SL_FLOAT64);
+	sl_tensor *whole = sl_forward(net, words);
+	sl_block_free(net);
+	return whole;
+}
+
 static void check_all_prompts(const struct kind *kind, bool hybrid)
 {
 	sl_block *net = transformer(kind->dtype);
 	if (hybrid) CHECK_OK(sl_hybridize(net));
 	SL_SCOPE {
-		sl_tensor *words = some_words(), *whole = NULL;
+		sl_tensor *words = some_words(), *whole = NULL, *exact = exactly(words);
 		SL_AUTOCAST(kind->autocast)
 		whole = sl_forward(net, words);
+		check_steps(net, kind, words, exact, 3, 1);
 		for (int prompt = 1; prompt <= CONTEXT; prompt++)
 			for (int by = 1; by <= 3; by += 2) check_steps(net, kind, words, whole, prompt, by);
 		CHECK(plans_of(net) == hybrid); /* those of caches have gone with them */

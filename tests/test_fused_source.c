@@ -1,4 +1,4 @@
-/* The CUDA sources of elementwise expressions: each function has one, the longest expressions fit, and NVRTC compiles
+/* The CUDA sources of elementwise expressions and of their reductions: each function has one, the longest expressions fit, and NVRTC compiles
  * them for the architectures of release builds, if it is here.  No GPU is needed. */
 #include <CUnit/CUnit.h>
 #include <dlfcn.h>
@@ -123,7 +123,35 @@ static void test_longest(void)
 	if (rtc.create) compile(source, "--gpu-architecture=sm_90");
 }
 
-static const struct slp_test tests[] = {{"functions", test_functions}, {"longest", test_longest}, {0}};
+/* An expression reduced by warps and by blocks, to outputs of one part and of several. */
+static void of_reduction(int reduction, enum sl_dtype type, int lanes, const char *arch)
+{
+	static char source[SOURCE];
+	struct slp_fused_attrs f;
+	struct slp_fused_plan p = plan_of(type, SLP_FUSED_ROW);
+	const struct slp_reduce_attrs rows = {.axes = {1}, .naxes = 1};
+	struct slp_fused_rows r = {reduction, lanes, 256, 8, {.inner = 0}};
+	int64_t width = lanes > 32 ? 40000 : 48;
+	p.dim[1] = p.stride[0][0] = width;
+	p.n = 20 * width;
+	r.plan = slp_reduce_plan_of(SL_SHAPE(20, width), &rows);
+	CHECK((r.plan.parts > 1) == (lanes > 32));
+	chain_from(1, &f);
+	CHECK(slp_fused_reduce_source(&f, &p, &r, source, sizeof source));
+	if (rtc.create) compile(source, arch);
+}
+
+static void test_reductions(void)
+{
+	for (int reduction = SLP_REDUCE_sum; reduction <= SLP_REDUCE_all; reduction++)
+		of_reduction(reduction, SL_FLOAT32, reduction % 2 ? 32 : 256, "--gpu-architecture=sm_90");
+	of_reduction(SLP_REDUCE_norm, SL_BFLOAT16, 256, "--gpu-architecture=sm_80");
+	of_reduction(SLP_REDUCE_sum, SL_FLOAT16, 32, "--gpu-architecture=sm_80");
+	of_reduction(SLP_REDUCE_max, SL_FLOAT64, 32, "--gpu-architecture=sm_80");
+}
+
+static const struct slp_test tests[] = {
+        {"functions", test_functions}, {"longest", test_longest}, {"reductions", test_reductions}, {0}};
 
 int main(int argc, char **argv)
 {

@@ -205,7 +205,8 @@ struct operations : slp_dnn_builder {
 		x = pointwise(CUDNN_POINTWISE_DIV, x, sum, of_pairs((cudnnDataType_t)w.type));
 		multiply(x, operand(V, w.v, w.s, w.dv), operand(Y, w.y, w.t, w.dv));
 	}
-	/* sums = dy · y of each query */
+	/* sums = dy · y of each query.  The strides of x overlap, as in the graph that an H100 has run: cuDNN lays out what is
+	 * within a graph itself. */
 	slp_dnn_descriptor weigh(slp_dnn_descriptor dy)
 	{
 		four dims = {w.batch, w.heads, w.t, w.dv},

@@ -10,16 +10,13 @@
 #include "common/scalar.h"
 #include "common/tune.cuh"
 #include "common/wide.cuh"
+#include "reduce/fused_reduce.h"
 
 /* The place of a step's operand: the previous step's result, input i, slot i of shared memory, number i. */
 enum { LAST, INPUT, SLOT = 32, NUMBER = 64 };
 /* Threads of a block if shared memory is too small for more. */
 enum { FEW = 64, SLOTS_OF_MANY = 5 };
-#ifdef SLP_EMULATE
-enum { LARGE = 64, SOURCE = 1 << 14 }; /* elements from which an expression is compiled; bytes of a source */
-#else
-enum { LARGE = 1 << 16, SOURCE = 1 << 14 };
-#endif
+enum { SOURCE = 1 << 14 }; /* bytes of a source */
 
 struct step {
 	uint8_t code, a, b, keep; /* keep: 1 + the slot that the result goes into, or 0 */
@@ -182,9 +179,8 @@ static bool merges(const slp_fused_plan &p, const int64_t step[][SL_MAX_NDIM], i
 }
 
 /* The axes of the result, merged where all inputs allow it: one axis if no input is broadcast. */
-static void find_axes(slp_fused_plan *p, const struct slp_kernel *k)
+static void find_axes(slp_fused_plan *p, const struct slp_kernel *k, sl_shape out)
 {
-	sl_shape out = k->out[0].type.shape;
 	int64_t step[SLP_FUSED_INPUTS][SL_MAX_NDIM];
 	for (int j = 0; j < k->nin; j++) slp_broadcast_steps(k->in[j].type.shape, out.ndim, step[j]);
 	p->ndim = 0;
@@ -215,13 +211,13 @@ static enum slp_fused_reading reading_of(const slp_fused_plan &p, int i, const v
 }
 
 /* Each thread computes `width` elements at once, of 16 bytes or a multiple. */
-static void plan_of(slp_fused_plan *p, const struct slp_kernel *k, int64_t n, int width)
+static void plan_of(slp_fused_plan *p, const struct slp_kernel *k, sl_shape shape, int width)
 {
 	p->dtype = k->out[0].type.dtype;
 	p->nin = k->nin;
-	p->n = n;
+	p->n = sl_shape_size(shape);
 	p->aligned = slp_is_wide(k->out[0].ptr);
-	find_axes(p, k);
+	find_axes(p, k, shape);
 	for (int i = 0; i < k->nin; i++) p->how[i] = reading_of(*p, i, k->in[i].ptr, width);
 }
 
@@ -270,7 +266,7 @@ template <class S> static void launch(const struct slp_kernel *k, int64_t n)
 	for (int i = 0; i < SLP_FUSED_NUMBERS; i++) p.number[i] = (T)f->number[i];
 	for (int i = 0; i < k->nin; i++) p.in[i] = (const S *)k->in[i].ptr;
 	arrange(&p, f);
-	plan_of(&p.plan, k, n, W);
+	plan_of(&p.plan, k, k->out[0].type.shape, W);
 	for (int i = 0; i < p.plan.ndim; i++)
 		p.quick[i] = slp_divisor<uint32_t>::of(p.plan.dim[i] <= INT32_MAX ? p.plan.dim[i] : 1);
 	unsigned threads = p.slots > SLOTS_OF_MANY ? (unsigned)FEW : (unsigned)SLP_BLOCK;
@@ -278,32 +274,46 @@ template <class S> static void launch(const struct slp_kernel *k, int64_t n)
 	           p.slots * W * threads * sizeof(T), k->stream, p);
 }
 
-/* Everything that the kernel of a launch depends on: of the attributes, the steps. */
+/* Everything that the kernel of a launch depends on: of the attributes, the steps; of a reduction, its axes and the shape of
+ * the expression. */
 struct description {
 	slp_fused_attrs f;
 	slp_fused_plan plan;
-	int device;
+	int device, reduction, ndim;
+	int64_t dim[SL_MAX_NDIM];
 };
 
-static void describe(description *d, const struct slp_kernel *k, int64_t n, int width)
+static void describe(description *d, const struct slp_kernel *k, const slp_fused_attrs *f, sl_shape shape)
 {
 	memset(d, 0, sizeof *d); /* padding, too */
-	memcpy(d->f.step, ((const slp_fused_attrs *)k->attrs)->step, sizeof d->f.step);
-	plan_of(&d->plan, k, n, width);
+	memcpy(d->f.step, f->step, sizeof d->f.step);
+	plan_of(&d->plan, k, shape, slp_fused_width(k->out[0].type.dtype));
 	cudaGetDevice(&d->device);
 }
 
-/* The compiled kernel of an expression; NULL: there is none.  Its source is written at its first launches only. */
-static const void *compiled_kernel(const struct slp_kernel *k, const description &d)
+/* The compiled kernel of a description, whose source write(source, its size) writes at its first launches only; NULL: there
+ * is none. */
+template <class F> static const void *compiled_kernel(const struct slp_kernel *k, const description &d, F write)
 {
 	char source[SOURCE];
 	const void *kernel = NULL;
 	bool plain = slp_is_plain_run(k);
 	if (slp_compiled_recall(&d, sizeof d, &kernel)) return kernel;
-	if (slp_fused_source(&d.f, &d.plan, source, sizeof source))
-		kernel = slp_compiled_kernel(source, slp_fused_headers, plain);
+	if (write(source, sizeof source)) kernel = slp_compiled_kernel(source, slp_fused_headers, plain);
 	if (kernel || plain) slp_compiled_note(&d, sizeof d, kernel);
 	return kernel;
+}
+
+static void launch_kernel(const void *kernel, unsigned blocks, const struct slp_kernel *k, const slp_fused_attrs *f,
+                          double *parts, int64_t n)
+{
+	slp_fused_call call = {};
+	for (int i = 0; i < k->nin; i++) call.in[i] = k->in[i].ptr;
+	memcpy(call.number, f->number, sizeof call.number);
+	call.out = k->out[0].ptr;
+	call.parts = parts;
+	call.n = n;
+	slp_compiled_launch(kernel, blocks, SLP_BLOCK, k->stream, &call, sizeof call, SLP_FUSED_POINTERS);
 }
 
 /* Whether the expression is compiled, and queued. */
@@ -312,18 +322,12 @@ static bool launch_compiled(const struct slp_kernel *k, int64_t n)
 	const slp_fused_attrs *f = (const slp_fused_attrs *)k->attrs;
 	int width = slp_fused_width(k->out[0].type.dtype);
 	description d;
-	if (n < LARGE || !slp_compiled_wanted()) return false;
-	describe(&d, k, n, width);
-	const void *kernel = compiled_kernel(k, d);
-	if (!kernel) return false;
-	slp_fused_call call = {};
-	for (int i = 0; i < k->nin; i++) call.in[i] = k->in[i].ptr;
-	memcpy(call.number, f->number, sizeof call.number);
-	call.out = k->out[0].ptr;
-	call.n = n;
-	slp_compiled_launch(kernel, slp_grid((n + width - 1) / width), SLP_BLOCK, k->stream, &call, sizeof call,
-	                    SLP_FUSED_POINTERS);
-	return true;
+	if (!slp_compiled_wanted(n)) return false;
+	describe(&d, k, f, k->out[0].type.shape);
+	const void *kernel = compiled_kernel(
+	        k, d, [&](char *source, size_t size) { return slp_fused_source(&d.f, &d.plan, source, size); });
+	if (kernel) launch_kernel(kernel, slp_grid((n + width - 1) / width), k, f, NULL, n);
+	return kernel != NULL;
 }
 
 extern "C" enum sl_status slp_cuda_fused(const struct slp_kernel *k)
@@ -337,4 +341,50 @@ extern "C" enum sl_status slp_cuda_fused(const struct slp_kernel *k)
 	if (!launch_compiled(k, n))
 		slp_with_float(k->out[0].type.dtype, [&](auto zero) { launch<decltype(zero)>(k, n); });
 	return slp_launched(k);
+}
+
+/* ---- reduced ----------------------------------------------------------------------------------------------------- */
+
+/* As reduce.cu launches them: so the order of sums is the same. */
+static slp_fused_rows rows_of(int reduction, const slp_type &inner, const slp_reduce_attrs *a)
+{
+	slp_fused_rows r = {reduction, SLP_BLOCK, SLP_BLOCK, 1, slp_reduce_plan_of(inner.shape, a)};
+	int64_t rows = r.plan.rows < r.plan.gone.size ? r.plan.rows : r.plan.gone.size;
+	slp_with_lanes(rows * r.plan.length, [&](auto lanes) { r.lanes = decltype(lanes)::value; });
+	while (r.across < r.lanes && r.across < r.plan.length / slp_fused_width(inner.dtype)) r.across *= 2;
+	return r;
+}
+
+/* Whether expression and reduction are compiled, and queued. */
+static bool launch_reduced(const struct slp_kernel *k)
+{
+	slp_fused_attrs f;
+	slp_reduce_attrs a;
+	description d;
+	const slp_fused_reduce_attrs *both = (const slp_fused_reduce_attrs *)k->attrs;
+	slp_type inner = slp_fused_reduce_inner(k);
+	int reduction = slp_fused_reduce_split(both, &f, &a);
+	if (!slp_compiled_wanted(sl_shape_size(inner.shape)) || !slp_fused_reduce_suits(&inner, &a)) return false;
+	slp_fused_rows r = rows_of(reduction, inner, &a);
+	describe(&d, k, &f, inner.shape);
+	d.plan.aligned = true; /* of the result, which is one element of a group of threads */
+	for (int i = 0; i < k->nin; i++)
+		d.plan.how[i] = reading_of(d.plan, i, k->in[i].ptr, slp_fused_width(inner.dtype));
+	d.reduction = both->reduction;
+	d.ndim = inner.shape.ndim;
+	memcpy(d.dim, inner.shape.dim, sizeof(int64_t) * (size_t)inner.shape.ndim);
+	const void *kernel = compiled_kernel(k, d, [&](char *source, size_t size) {
+		return slp_fused_reduce_source(&d.f, &d.plan, &r, source, size);
+	});
+	if (!kernel) return false;
+	launch_kernel(kernel, slp_group_grid(r.plan.kept.size * r.plan.parts, r.lanes), k, &f, (double *)k->scratch,
+	              d.plan.n);
+	if (r.plan.parts > 1) slp_cuda_reduce_join(k, reduction, &r.plan);
+	return true;
+}
+
+extern "C" enum sl_status slp_cuda_fused_reduce(const struct slp_kernel *k)
+{
+	if (launch_reduced(k)) return slp_launched(k);
+	return slp_fused_then_reduce(k, SL_DEVICE_GPU);
 }

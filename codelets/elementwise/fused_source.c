@@ -106,8 +106,8 @@ static void put_types(struct text *t, enum sl_dtype dtype)
 	put(t, "typedef %s S;\ntypedef %s T;\nenum { W = %d };\n", stored, wide ? "double" : "float",
 	    slp_fused_width(dtype));
 	put(t, "struct alignas(16) group { S at[W]; };\n#define STORE(x) slp_store_SL_%s(x)\n", symbol);
-	put(t, "struct call { const S *in[%d]; S *out; double number[%d]; int64_t n; };\n", SLP_FUSED_INPUTS,
-	    SLP_FUSED_NUMBERS);
+	put(t, "struct call { const S *in[%d]; S *out; double *parts; double number[%d]; int64_t n; };\n",
+	    SLP_FUSED_INPUTS, SLP_FUSED_NUMBERS);
 }
 
 /* Each function of the expression once. */
@@ -170,10 +170,11 @@ static void put_operand(struct text *t, int v)
 	else put(t, "v%d[l]", v);
 }
 
-static void put_steps(struct text *t, const struct slp_fused_attrs *f)
+/* The result is r<count - 1>; returns count. */
+static int put_steps(struct text *t, const struct slp_fused_attrs *f)
 {
 	int count = slp_fused_count(f);
-	put(t, "group g;\nfor (int l = 0; l < W; l++) {\n");
+	put(t, "for (int l = 0; l < W; l++) {\n");
 	for (int i = 0; i < count; i++) {
 		struct slp_fused_step s = slp_fused_step_at(f, i);
 		put(t, "T r%d = f%d(", i, s.code);
@@ -182,23 +183,124 @@ static void put_steps(struct text *t, const struct slp_fused_attrs *f)
 		put_operand(t, s.b);
 		put(t, ");\n");
 	}
-	put(t, "g.at[l] = STORE(r%d);\n}\n", count - 1);
+	return count;
+}
+
+static bool put_head(struct text *t, const struct slp_fused_attrs *f, const struct slp_fused_plan *p)
+{
+	put_types(t, p->dtype);
+	if (!put_functions(t, f)) return false;
+	for (int i = 0; i < p->nin; i++)
+		if (!is_flat(p, i)) put_offset(t, p, i);
+	return true;
 }
 
 bool slp_fused_source(const struct slp_fused_attrs *f, const struct slp_fused_plan *p, char *to, size_t size)
 {
 	struct text t = {to, size, 0, false};
-	put_types(&t, p->dtype);
-	if (!put_functions(&t, f)) return false;
-	for (int i = 0; i < p->nin; i++)
-		if (!is_flat(p, i)) put_offset(&t, p, i);
+	if (!put_head(&t, f, p)) return false;
 	put(&t, "extern \"C\" __global__ void kernel(const struct call c)\n{\n"
 	        "for (int64_t e = (blockIdx.x * (int64_t)blockDim.x + threadIdx.x) * W; e < c.n;\n"
 	        "     e += (int64_t)gridDim.x * blockDim.x * W) {\n"
 	        "int n = c.n - e < W ? (int)(c.n - e) : W;\n");
 	for (int i = 0; i < p->nin; i++) put_reading(&t, p, i);
-	put_steps(&t, f);
+	put(&t, "group g;\n");
+	put(&t, "g.at[l] = STORE(r%d);\n}\n", put_steps(&t, f) - 1);
 	if (p->aligned) put(&t, "if (n == W) *(group *)(c.out + e) = g; else\n");
 	put(&t, "for (int l = 0; l < W; l++) if (l < n) c.out[e + l] = g.at[l];\n}\n}\n");
+	return !t.full;
+}
+
+/* ---- reductions -------------------------------------------------------------------------------------------------- */
+
+/* The texts of reduce.def. */
+static const struct {
+	const char *start, *step, *merge, *finish;
+} reductions[] = {
+#define X(name, start, step, merge, finish, dtypes, saves, doc) [SLP_REDUCE_##name] = {#start, #step, #merge, #finish},
+#include "reduce/reduce.def"
+#undef X
+};
+
+static void put_reduction(struct text *t, int reduction)
+{
+	const char *head = "static __device__ inline double";
+	put(t, "%s start() { return %s; }\n", head, reductions[reduction].start);
+	put(t, "%s step(double a, double x) { return %s; }\n", head, reductions[reduction].step);
+	put(t, "%s merge(double a, double b) { return %s; }\n", head, reductions[reduction].merge);
+	put(t, "%s finish(double a, double count) { (void)count; return %s; }\n", head, reductions[reduction].finish);
+}
+
+/* The place of combination i of axes' indices, a function `name`. */
+static void put_axes(struct text *t, const char *name, const struct slp_axes *axes)
+{
+	put(t, "static __device__ inline int64_t %s(int64_t i) { int64_t at = 0;\n", name);
+	for (int a = axes->n - 1; a > 0; a--)
+		put(t, "at += i %% %" PRId64 "LL * %" PRId64 "LL; i /= %" PRId64 "LL;\n", axes->dim[a], axes->stride[a],
+		    axes->dim[a]);
+	put(t, "return at + i * %" PRId64 "LL; }\n", axes->stride[0]);
+}
+
+/* Combines a over the threads of a group, in the order of lanes.cuh. */
+static void put_group(struct text *t, const struct slp_fused_rows *r)
+{
+	const char *warp = "for (int d = 16; d; d >>= 1) a = merge(a, __shfl_xor_sync(0xffffffffu, a, d));\n";
+	put(t, "static __device__ inline double combined(double a)\n{\n%s", warp);
+	if (r->lanes > 32)
+		put(t,
+		    "__shared__ double part[32];\nint lane = threadIdx.x %% 32, warp = threadIdx.x / 32;\n"
+		    "__syncthreads();\nif (lane == 0) part[warp] = a;\n__syncthreads();\n"
+		    "a = lane < %d ? part[lane] : start();\n%s",
+		    r->block / 32, warp);
+	put(t, "return a;\n}\n");
+}
+
+/* The loop over tasks, and the elements of the part of one. */
+static void put_part(struct text *t, const struct slp_fused_rows *r)
+{
+	const struct slp_reduce_plan *p = &r->plan;
+	int64_t tasks = p->kept.size * p->parts;
+	put(t, "enum { LANES = %d, GROUPS = %d, ACROSS = %d };\n", r->lanes, r->block / r->lanes, r->across);
+	put(t,
+	    "extern \"C\" __global__ void kernel(const struct call c)\n{\n"
+	    "int me = threadIdx.x %% LANES, across = me %% ACROSS, down = me / ACROSS;\n"
+	    "for (int64_t t = blockIdx.x * (int64_t)GROUPS + threadIdx.x / LANES; t < %" PRId64 "LL;\n"
+	    "     t += gridDim.x * (int64_t)GROUPS) {\n"
+	    "int64_t output = t / %" PRId64 "LL, part = t %% %" PRId64 "LL;\n",
+	    tasks, p->parts, p->parts);
+	put(t,
+	    "int64_t row = part / %" PRId64 "LL * %" PRId64 "LL, column = part %% %" PRId64 "LL * %" PRId64 "LL;\n"
+	    "int64_t end_row = row + %" PRId64 "LL, end_column = column + %" PRId64 "LL;\n"
+	    "if (end_row > %" PRId64 "LL) end_row = %" PRId64 "LL;\n"
+	    "if (end_column > %" PRId64 "LL) end_column = %" PRId64 "LL;\n",
+	    p->nlength, p->rows, p->nlength, p->length, p->rows, p->length, p->gone.size, p->gone.size, p->inner,
+	    p->inner);
+	put(t, "double a = start();\n"
+	       "for (int64_t r = row + down; r < end_row; r += LANES / ACROSS)\n"
+	       "for (int64_t i = column + across * W; i < end_column; i += ACROSS * W) {\n"
+	       "int64_t e = kept_at(output) + gone_at(r) + i;\nconst int n = W;\n");
+}
+
+static void put_result(struct text *t, const struct slp_reduce_plan *p)
+{
+	put(t, "a = combined(a);\nif (me == 0) ");
+	if (p->parts > 1) put(t, "c.parts[part * %" PRId64 "LL + output] = a;\n", p->nout);
+	else put(t, "c.out[output] = STORE(finish(a, %" PRId64 ".0));\n", p->count);
+	put(t, "}\n}\n");
+}
+
+bool slp_fused_reduce_source(const struct slp_fused_attrs *f, const struct slp_fused_plan *p,
+                             const struct slp_fused_rows *r, char *to, size_t size)
+{
+	struct text t = {to, size, 0, false};
+	if (!put_head(&t, f, p)) return false;
+	put_reduction(&t, r->reduction);
+	put_axes(&t, "kept_at", &r->plan.kept);
+	put_axes(&t, "gone_at", &r->plan.gone);
+	put_group(&t, r);
+	put_part(&t, r);
+	for (int i = 0; i < p->nin; i++) put_reading(&t, p, i);
+	put(&t, "a = step(a, (double)slp_load(STORE(r%d)));\n}\n}\n", put_steps(&t, f) - 1);
+	put_result(&t, &r->plan);
 	return !t.full;
 }

@@ -4,6 +4,7 @@
 
 #include "compiled.h"
 #include "fused.h"
+#include "reduce/reduce_plan.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -28,14 +29,15 @@ struct slp_fused_plan {
 	int64_t n, dim[SL_MAX_NDIM], stride[SLP_FUSED_INPUTS][SL_MAX_NDIM];
 };
 
-/* The argument of the kernel, which is called `kernel`: pointers first. */
+/* The argument of the kernel, which is called `kernel`: pointers first.  parts: of a reduction. */
 struct slp_fused_call {
 	const void *in[SLP_FUSED_INPUTS];
 	void *out;
+	double *parts;
 	double number[SLP_FUSED_NUMBERS];
 	int64_t n;
 };
-enum { SLP_FUSED_POINTERS = SLP_FUSED_INPUTS + 1 };
+enum { SLP_FUSED_POINTERS = SLP_FUSED_INPUTS + 2 };
 
 /* The elements that a thread computes at once: 16 bytes. */
 static inline int slp_fused_width(enum sl_dtype dtype)
@@ -45,6 +47,18 @@ static inline int slp_fused_width(enum sl_dtype dtype)
 
 /* Writes the source; false if it does not fit, or a step has no source (a program's own operation). */
 bool slp_fused_source(const struct slp_fused_attrs *f, const struct slp_fused_plan *p, char *to, size_t size);
+
+/* A reduction of the expression by rows, as kernel `rows` of reduce.cu computes it: groups of `lanes` threads of blocks of
+ * `block`, `across` of a group along a row. */
+struct slp_fused_rows {
+	int reduction; /* enum slp_reduction */
+	int lanes, block, across;
+	struct slp_reduce_plan plan;
+};
+
+/* The same for an expression that is reduced at once. */
+bool slp_fused_reduce_source(const struct slp_fused_attrs *f, const struct slp_fused_plan *p,
+                             const struct slp_fused_rows *r, char *to, size_t size);
 
 /* The files that sources include, by name; ends with NULL. */
 extern const struct slp_compiled_header slp_fused_headers[];

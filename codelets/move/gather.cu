@@ -1,5 +1,4 @@
 /* gather, gather_grad and one_hot on a GPU. A kernel cannot report a wrong index: it returns a row of NaN instead. */
-/* gather, gather_grad and one_hot on a GPU.  A kernel cannot report a wrong index: it gives a row of NaN instead. */
 #include "op.h"
 #include "common/divide.cuh"
 #include "common/element.cuh"

@@ -98,7 +98,8 @@ static double flops_grad(const struct slp_infer *c)
 static size_t scratch_grad(const struct slp_infer *c)
 {
 	struct slp_layer_rows s = slp_layer_rows_of(c->in[1].shape);
-	return (size_t)(2 * s.parts * s.n) * sizeof(double);
+	int64_t parts = slp_layer_blocks(s.rows);
+	return (size_t)(2 * (parts > s.parts ? parts : s.parts) * s.n) * sizeof(double);
 }
 
 /* ---- reference -------------------------------------------------------------------------------------------------- */

@@ -1,6 +1,8 @@
-/* Layer normalisation on a GPU: a group of threads a row; for gamma and beta a tile of threads sums columns of a part
- * of the rows, and the last one of these columns joins the parts.  Both are blocks of one launch.  The order of all sums
- * is fixed.  Rows that a group cannot hold in registers have one type; others may have several (autocast). */
+/* Layer normalisation on a GPU: a group of threads a row.  In the backward pass, where warps hold rows in registers, a
+ * block computes a part of the rows and sums them for gamma and beta as it goes, so that they come from memory once; the
+ * last block joins the parts.  Longer rows are read twice: by groups, and by blocks that sum columns of parts of the
+ * rows, all in one launch.  The order of all sums is fixed.  Rows that a group cannot hold in registers have one type;
+ * others may have several (autocast). */
 #include "op.h"
 #include "common/lanes.cuh"
 #include "common/last.cuh"
@@ -181,34 +183,38 @@ template <int LANES, class L> __global__ void forward_held(L w)
 	}
 }
 
-template <int LANES, class L> __device__ inline void grad_rows_held(const L &w)
+/* One row. */
+template <int LANES, class L> __device__ inline void grad_held(const L &w, int64_t r)
 {
 	typedef typename L::T T;
 	typedef held_of<typename L::x_type, LANES> H;
 	const slp_layer_rows &s = w.s;
-	for (int64_t r = slp_group<LANES>(); r < s.rows; r += slp_groups<LANES>(w.rows)) {
-		T d[H::COUNT], v[H::COUNT], mean = w.means[r], invstd = w.invstds[r];
-		double sum = 0, product = 0;
-		H::load(w.dy + r * s.n, s.n, d);
-		H::load(w.x + r * s.n, s.n, v);
-		H::each(s.n, [&](int64_t i, int j) {
-			d[j] *= w.gamma[i];
-			v[j] -= mean;
-			sum += d[j];
-			product += d[j] * v[j];
-		});
-		T a = (T)(slp_group_reduce<LANES>(sum, slp_sum_of(), 0.0) / s.n);
-		T b = (T)(slp_group_reduce<LANES>(product, slp_sum_of(), 0.0) / s.n * invstd * invstd);
-		H::each(s.n, [&](int64_t, int j) { d[j] = invstd * (d[j] - a - b * v[j]); });
-		if (w.more) {
-			H::load(w.more + r * s.n, s.n, v);
-			H::each(s.n, [&](int64_t, int j) { d[j] = rounded<typename L::x_type>(d[j]) + v[j]; });
-		}
-		H::store(w.dx + r * s.n, s.n, d);
-		if (!w.copy) continue;
-		H::each(s.n, [&](int64_t, int j) { d[j] = rounded<typename L::x_type>(d[j]); });
-		H::store(w.copy + r * s.n, s.n, d);
+	T d[H::COUNT], v[H::COUNT], mean = w.means[r], invstd = w.invstds[r];
+	double sum = 0, product = 0;
+	H::load(w.dy + r * s.n, s.n, d);
+	H::load(w.x + r * s.n, s.n, v);
+	H::each(s.n, [&](int64_t i, int j) {
+		d[j] *= w.gamma[i];
+		v[j] -= mean;
+		sum += d[j];
+		product += d[j] * v[j];
+	});
+	T a = (T)(slp_group_reduce<LANES>(sum, slp_sum_of(), 0.0) / s.n);
+	T b = (T)(slp_group_reduce<LANES>(product, slp_sum_of(), 0.0) / s.n * invstd * invstd);
+	H::each(s.n, [&](int64_t, int j) { d[j] = invstd * (d[j] - a - b * v[j]); });
+	if (w.more) {
+		H::load(w.more + r * s.n, s.n, v);
+		H::each(s.n, [&](int64_t, int j) { d[j] = rounded<typename L::x_type>(d[j]) + v[j]; });
 	}
+	H::store(w.dx + r * s.n, s.n, d);
+	if (!w.copy) return;
+	H::each(s.n, [&](int64_t, int j) { d[j] = rounded<typename L::x_type>(d[j]); });
+	H::store(w.copy + r * s.n, s.n, d);
+}
+
+template <int LANES, class L> __device__ inline void grad_rows_held(const L &w)
+{
+	for (int64_t r = slp_group<LANES>(); r < w.s.rows; r += slp_groups<LANES>(w.rows)) grad_held<LANES>(w, r);
 }
 
 /* Calls f with the lanes of a group that can hold a row; false: none can. */
@@ -269,6 +275,107 @@ template <class L> __device__ inline void grad_parts(const L &w, unsigned group,
 	w.dgamma.set(i, product);
 	w.dbeta.set(i, sum);
 }
+
+/* ---- rows and columns by the same blocks ------------------------------------------------------------------------- */
+
+/* Columns of a thread; warps of a block, each with a row at a time; parts of a group. */
+enum { OWN = SLP_WARP * HELD / SLP_BLOCK, WARPS = SLP_BLOCK / SLP_WARP, JOINED = 16 };
+
+/* Both sums of a thread's columns: of dy h and of dy. */
+struct column_sums {
+	double product[OWN], sum[OWN];
+};
+
+/* Calls f(column, its number among those of the thread). */
+template <class F> __device__ inline void own_columns(int64_t n, F f)
+{
+#pragma unroll
+	for (int c = 0; c < OWN; c++) {
+		int64_t i = threadIdx.x + c * (int64_t)SLP_BLOCK;
+		if (i < n) f(i, c);
+	}
+}
+
+/* Adds the rows [first, end), which the block has just read. */
+template <class L> __device__ inline void add_columns(const L &w, int64_t first, int64_t end, column_sums *to)
+{
+	typedef typename L::T T;
+	for (int64_t r = first; r < end; r++) {
+		T mean = w.means[r], invstd = w.invstds[r];
+		own_columns(w.s.n, [&](int64_t i, int c) {
+			T d = w.dy[r * w.s.n + i];
+			to->product[c] += d * (((T)w.x[r * w.s.n + i] - mean) * invstd);
+			to->sum[c] += d;
+		});
+	}
+}
+
+/* The sums of `count` parts, `step` apart. */
+template <class L> __device__ inline column_sums stored_sums(const L &w, int64_t first, int64_t count, int64_t step)
+{
+	column_sums to = {};
+	for (int64_t p = 0; p < count; p++) {
+		const double *from = w.sums + 2 * (first + p * step) * w.s.n;
+		own_columns(w.s.n, [&](int64_t i, int c) {
+			to.product[c] += from[i];
+			to.sum[c] += from[w.s.n + i];
+		});
+	}
+	return to;
+}
+
+template <class L> __device__ inline void store_sums(const L &w, int64_t part, const column_sums &from)
+{
+	double *to = w.sums + 2 * part * w.s.n;
+	own_columns(w.s.n, [&](int64_t i, int c) {
+		to[i] = from.product[c];
+		to[w.s.n + i] = from.sum[c];
+	});
+}
+
+/* The last of JOINED blocks adds up their parts, and the last of these blocks all of them: alone, one block would take
+ * long.  Whether this is that block: then `sums` are those of all rows. */
+template <class L> __device__ inline bool join_parts(const L &w, column_sums *sums)
+{
+	unsigned parts = gridDim.x, group = blockIdx.x / JOINED, first = group * JOINED,
+	         groups = (parts + JOINED - 1) / JOINED,
+	         count = parts - first < JOINED ? parts - first : (unsigned)JOINED;
+	store_sums(w, blockIdx.x, *sums);
+	if (!slp_arrives_last(w.arrived + 1 + group, count)) return false;
+	*sums = stored_sums(w, first, count, 1);
+	if (groups == 1) return true;
+	store_sums(w, first, *sums); /* a thread has read what it writes */
+	if (!slp_arrives_last(w.arrived, groups)) return false;
+	*sums = stored_sums(w, 0, groups, JOINED);
+	return true;
+}
+
+/* A block a part. */
+template <class L> __global__ void backward_once(L w)
+{
+	const slp_layer_rows &s = w.s;
+	int64_t end = SLP_LAYER_PART(s, (int64_t)blockIdx.x + 1);
+	column_sums sums = {};
+	for (int64_t r = SLP_LAYER_PART(s, (int64_t)blockIdx.x); r < end; r += WARPS) {
+		int64_t mine = r + threadIdx.x / SLP_WARP;
+		if (mine < end) grad_held<SLP_WARP>(w, mine);
+		add_columns(w, r, r + WARPS < end ? r + WARPS : end, &sums);
+	}
+	if (!join_parts(w, &sums)) return;
+	own_columns(s.n, [&](int64_t i, int c) {
+		w.dgamma.set(i, sums.product[c]);
+		w.dbeta.set(i, sums.sum[c]);
+	});
+}
+
+/* Whether rows of x are read once: where there are several parts, and not in float64, which needs too many registers. */
+template <class X> static bool reads_once(slp_layer_rows s)
+{
+	return sizeof(typename slp_number<X>::type) == sizeof(float) && slp_layer_blocks(s.rows) > 1 &&
+	       s.n % slp_wide_count<X> == 0 && s.n >= SLP_WARP && s.n <= HELD * SLP_WARP;
+}
+
+/* ---- rows and columns by blocks of their own --------------------------------------------------------------------- */
 
 /* Blocks for rows first, then those for the columns of parts. */
 template <int LANES, bool HOLDS, class L> __global__ void backward(L w)
@@ -360,6 +467,15 @@ extern "C" sl_status slp_cuda_layer_norm(const slp_kernel *k)
 	return slp_cuda_layer_norm_sum(k);
 }
 
+template <class L> static bool launch_once(const slp_kernel *k, L w)
+{
+	if constexpr (sizeof(typename L::T) == sizeof(float)) {
+		w.s.parts = slp_layer_blocks(w.s.rows);
+		SLP_LAUNCH(backward_once<L>, (unsigned)w.s.parts, SLP_BLOCK, 0, k->stream, w);
+	}
+	return true;
+}
+
 template <class D, class X, class M, bool MIXED>
 static bool launch_back(const slp_kernel *k, slp_layer_rows s, unsigned *arrived)
 {
@@ -381,6 +497,7 @@ static bool launch_back(const slp_kernel *k, slp_layer_rows s, unsigned *arrived
 	       (double *)k->scratch,
 	       arrived,
 	       0};
+	if (reads_once<X>(s)) return launch_once(k, w);
 	return with_groups<X, MIXED>(s, [&](auto lanes, auto holds) {
 		constexpr int LANES = decltype(lanes)::value;
 		if (s.rows > 0) w.rows = slp_group_grid(s.rows, LANES);

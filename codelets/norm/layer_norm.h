@@ -15,14 +15,27 @@ struct slp_layer_rows {
 	int64_t rows, n, parts;
 };
 
+/* At most `most` parts of at least `least` rows each. */
+static inline int64_t slp_layer_parts(int64_t rows, int64_t least, int64_t most)
+{
+	int64_t parts = (rows + least - 1) / least;
+	return parts > most ? most : parts;
+}
+
 static inline struct slp_layer_rows slp_layer_rows_of(sl_shape x)
 {
-	const int64_t most = 32, least = 32; /* parts; rows of a part */
 	struct slp_layer_rows s = {1, x.dim[x.ndim - 1], 0};
 	for (int i = 0; i + 1 < x.ndim; i++) s.rows *= x.dim[i];
-	s.parts = (s.rows + least - 1) / least;
-	if (s.parts > most) s.parts = most;
+	s.parts = slp_layer_parts(s.rows, 32, 32);
 	return s;
+}
+
+/* On a GPU, where a block computes the rows of a part and their sums: two blocks for each multiprocessor of a large one.
+ * With fewer rows in a part, its sums would be more than an eighth of what it reads. */
+enum { SLP_LAYER_BLOCKS = 264 };
+static inline int64_t slp_layer_blocks(int64_t rows)
+{
+	return slp_layer_parts(rows, 16, SLP_LAYER_BLOCKS);
 }
 
 /* The first row of a part; a macro, because GPUs use it, too. */

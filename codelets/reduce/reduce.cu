@@ -1,8 +1,8 @@
 /* Reductions over axes on a GPU: the parts of reduce_plan.h, by groups of threads whose size suits their lengths. */
-/* Reductions over axes on a GPU: the parts of reduce_plan.h, by groups of threads that suit their lengths. */
 #include "op.h"
 #include "common/lanes.cuh"
 #include "common/wide.cuh"
+#include "fused_reduce.h"
 #include "reduce_whole.h"
 
 template <slp_reduction K> struct merge_of {
@@ -130,6 +130,15 @@ template <slp_reduction K, class T> static void launch_columns(const slp_kernel 
 	           (const T *)k->in[0].ptr, (T *)k->out[0].ptr, (double *)k->scratch);
 }
 
+template <slp_reduction K, class T> static void launch_finish(const slp_kernel *k, const slp_reduce_plan &p)
+{
+	slp_with_lanes(p.nout < 4096 ? p.parts : 1, [&](auto lanes) {
+		constexpr int LANES = decltype(lanes)::value;
+		SLP_LAUNCH((finish<K, T, LANES>), slp_group_grid(p.nout, LANES), SLP_BLOCK, 0, k->stream, p,
+		           (T *)k->out[0].ptr, (const double *)k->scratch);
+	});
+}
+
 template <slp_reduction K, class T> static void launch(const slp_kernel *k)
 {
 	slp_reduce_plan p = slp_reduce_plan_of(k->in[0].type.shape, (const slp_reduce_attrs *)k->attrs);
@@ -137,12 +146,7 @@ template <slp_reduction K, class T> static void launch(const slp_kernel *k)
 	if (p.columns) launch_columns<K, T>(k, p);
 	else if (are_wide<T>(p)) launch_rows<K, T, most_at_once<T>>(k, p);
 	else launch_rows<K, T, 1>(k, p);
-	if (p.parts == 1) return;
-	slp_with_lanes(p.nout < 4096 ? p.parts : 1, [&](auto lanes) {
-		constexpr int LANES = decltype(lanes)::value;
-		SLP_LAUNCH((finish<K, T, LANES>), slp_group_grid(p.nout, LANES), SLP_BLOCK, 0, k->stream, p,
-		           (T *)k->out[0].ptr, (const double *)k->scratch);
-	});
+	if (p.parts > 1) launch_finish<K, T>(k, p);
 }
 
 /* ---- int64 ------------------------------------------------------------------------------------------------------ */
@@ -200,3 +204,18 @@ template <slp_reduction K, unsigned DTYPES> static sl_status reduce(const slp_ke
 	}
 #include "reduce.def"
 #undef X
+
+extern "C" void slp_cuda_reduce_join(const slp_kernel *k, int reduction, const slp_reduce_plan *p)
+{
+	slp_with_float(k->out[0].type.dtype, [&](auto zero) {
+		switch (reduction) {
+#define X(name, start, step, merge, end_, dtypes, saves, doc)                                                          \
+	case SLP_REDUCE_##name:                                                                                        \
+		launch_finish<SLP_REDUCE_##name, decltype(zero)>(k, *p);                                               \
+		break;
+#include "reduce.def"
+#undef X
+		default: break;
+		}
+	});
+}

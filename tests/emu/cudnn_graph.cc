@@ -78,6 +78,29 @@ static const node *part(const node *n, int name, cudnnBackendDescriptorType_t ty
 
 /* ---- what an operation graph computes ---------------------------------------------------------------------------- */
 
+/* Whether elements of a tensor may share a place. */
+static bool overlaps(const tensor &t)
+{
+	int64_t end = 1, last = 0;
+	for (int axes = 0; axes < 4; axes++) { /* by rising strides */
+		int next = -1;
+		for (int i = 0; i < 4; i++)
+			if (t.dim[i] > 1 && t.stride[i] > last && (next < 0 || t.stride[i] < t.stride[next])) next = i;
+		if (next < 0) return false;
+		if (t.stride[next] < end) return true;
+		last = t.stride[next];
+		end += (t.dim[next] - 1) * last;
+	}
+	return false;
+}
+
+/* The strides of what is within a graph, which cuDNN lays out as it likes, may be such: then elements follow each other. */
+static void separate(tensor *t)
+{
+	if (!t->within || !overlaps(*t)) return;
+	for (int64_t i = 3, step = 1; i >= 0; step *= t->dim[i--]) t->stride[i] = step;
+}
+
 static bool read_tensor(const node *n, tensor *to)
 {
 	if (!n || n->type != CUDNN_BACKEND_TENSOR_DESCRIPTOR) return false;
@@ -101,7 +124,8 @@ static bool read_tensor(const node *n, tensor *to)
 		to->stride[i] = stride[i];
 		if (dim[i] <= 0 || stride[i] <= 0) return false;
 	}
-	return true;
+	separate(to);
+	return to->within || !overlaps(*to);
 }
 
 static bool operand(const node *operation, int name, tensor *to)

@@ -12,6 +12,7 @@ SL_EMU_DEVICES=1 tests/emu/test_edges
 SL_NVML=$PWD/tests/emu/.libs/libnvml.so tests/emu/test_energy
 tests/emu/test_gather
 tests/emu/test_halves
+tests/emu/test_heads
 tests/emu/test_kernels
 tests/emu/test_last
 tests/emu/test_lt

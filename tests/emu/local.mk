@@ -48,6 +48,7 @@ emu_programs = \
 	tests/emu/test_gather \
 	tests/emu/test_graphs \
 	tests/emu/test_halves \
+	tests/emu/test_heads \
 	tests/emu/test_kernels \
 	tests/emu/test_larger \
 	tests/emu/test_last \
@@ -70,7 +71,7 @@ endif
 if EMULATION
 emulation = yes
 emulated = $(emu_programs) tests/emu/libnccl.la tests/emu/libnvml.la $(emu_library)
-tests/emu/device.$(log): tests/emu/test_cache tests/emu/test_compiled tests/emu/test_convolutions tests/emu/test_counts tests/emu/test_device tests/emu/test_edges tests/emu/test_energy tests/emu/libnvml.la tests/emu/test_gather tests/emu/test_halves tests/emu/test_kernels tests/emu/test_last tests/emu/test_lt tests/emu/test_parallel tests/emu/test_state_device tests/emu/test_threads tests/emu/test_waits
+tests/emu/device.$(log): tests/emu/test_heads tests/emu/test_cache tests/emu/test_compiled tests/emu/test_convolutions tests/emu/test_counts tests/emu/test_device tests/emu/test_edges tests/emu/test_energy tests/emu/libnvml.la tests/emu/test_gather tests/emu/test_halves tests/emu/test_kernels tests/emu/test_last tests/emu/test_lt tests/emu/test_parallel tests/emu/test_state_device tests/emu/test_threads tests/emu/test_waits
 tests/emu/device-long.$(log): tests/emu/test_convolutions tests/emu/test_halves tests/emu/test_parallel tests/emu/test_waits
 tests/emu/dist.$(log): tests/emu/dist tests/emu/libnccl.la tools/sl-launch
 tests/emu/dist-long.$(log): tests/emu/dist tests/emu/libnccl.la tools/sl-launch
@@ -96,7 +97,7 @@ emu_cppflags = -DHAVE_CUDA=1 -DSLP_EMULATE $(AM_CPPFLAGS) $(EMU_CFLAGS)
 
 # The CUDA run time, cuBLAS and cuDNN
 
-tests_emu_libgpu_la_CPPFLAGS = -D_GNU_SOURCE $(STARPU_CFLAGS) $(CUDA_CFLAGS) $(EMU_CFLAGS)
+tests_emu_libgpu_la_CPPFLAGS = -D_GNU_SOURCE $(emu_cppflags) -I$(top_srcdir)/tests/emu -I$(top_srcdir)/codelets $(STARPU_CFLAGS) $(CUDA_CFLAGS)
 tests_emu_libgpu_la_CFLAGS = $(SLP_CFLAGS) -fvisibility=default
 tests_emu_libgpu_la_CXXFLAGS = -std=c++17 -Wall -Wextra -Wno-deprecated-declarations $(emu_races)
 tests_emu_libgpu_la_SOURCES = \
@@ -256,6 +257,12 @@ tests_emu_test_halves_SOURCES = tests/emu/test_halves.c
 tests_emu_test_halves_LDFLAGS = $(emu_ldflags)
 tests_emu_test_halves_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
 EXTRA_tests_emu_test_halves_DEPENDENCIES = $(emu_stubs)
+
+tests_emu_test_heads_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/tests
+tests_emu_test_heads_SOURCES = tests/emu/test_heads.c
+tests_emu_test_heads_LDFLAGS = $(emu_ldflags)
+tests_emu_test_heads_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
+EXTRA_tests_emu_test_heads_DEPENDENCIES = $(emu_stubs)
 
 tests_emu_dist_CPPFLAGS = $(emu_cppflags) $(CUDA_CFLAGS) -I$(top_srcdir)/src -I$(top_srcdir)/tests
 tests_emu_dist_SOURCES = tests/dist.c tests/dist.h tests/dist_deaths.c tests/dist_exchanges.c

@@ -1,6 +1,6 @@
 /* Emulated GPUs: NVRTC, and the functions of the CUDA run time that load what it compiles.  A source is compiled by this
- * machine's C++ compiler (CXX, or c++) into a library that calls the function `kernel` for each thread: kernels without
- * barriers and shared memory, with one argument by value. */
+ * machine's C++ compiler (CXX, or c++) into a library that calls the function `kernel` for a thread: a kernel with one
+ * argument by value, perhaps with shared memory, barriers, and shuffles of doubles. */
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -12,25 +12,61 @@
 #include <cuda_runtime_api.h>
 #include <nvrtc.h>
 
-#include "emulated.h"
+#include "common/gpu.cuh"
 
 struct _nvrtcProgram {
 	std::string source, code;
 	std::vector<std::string> names, texts;
 };
 
+/* What compiled code calls of the emulation: the thread that runs, barriers and shuffles. */
+struct emu_table {
+	const uint3 *(*index)(int what);
+	void (*meet)(int line);
+	unsigned long long (*exchange)(unsigned lanes, unsigned long long value, int other, int line);
+};
+
 /* In front of a source, and behind it. */
-static const char before[] = "#define __global__\n#define __device__\n#define __host__\n"
-                             "#include <cmath>\n#include <cstdint>\n#include <cstring>\n"
-                             "static thread_local struct { unsigned x; } blockIdx, threadIdx, blockDim, gridDim;\n";
-static const char after[] =
-        "\nextern \"C\" __attribute__((visibility(\"default\"))) "
-        "void emu_run(unsigned blocks, unsigned threads, const void *arg)\n"
+static const char before[] =
+        "#define __global__\n#define __device__\n#define __host__\n#define __shared__ static thread_local\n"
+        "#include <cmath>\n#include <cstdint>\n#include <cstring>\n"
+        "struct emu_index { unsigned x, y, z; };\n"
+        "static struct emu_table {\n"
+        "	const emu_index *(*index)(int what);\n"
+        "	void (*meet)(int line);\n"
+        "	unsigned long long (*exchange)(unsigned lanes, unsigned long long value, int other, int line);\n"
+        "} emu;\n"
+        "#define threadIdx (*emu.index(0))\n#define blockIdx (*emu.index(1))\n"
+        "#define blockDim (*emu.index(2))\n#define gridDim (*emu.index(3))\n"
+        "#define __syncthreads() emu.meet(__LINE__)\n"
+        "static inline double __shfl_xor_sync(unsigned lanes, double value, int other, int line = __builtin_LINE())\n"
         "{\n"
-        "	gridDim.x = blocks, blockDim.x = threads;\n"
-        "	for (blockIdx.x = 0; blockIdx.x < blocks; blockIdx.x++)\n"
-        "		for (threadIdx.x = 0; threadIdx.x < threads; threadIdx.x++) kernel(*(const call *)arg);\n"
+        "	unsigned long long bits;\n"
+        "	memcpy(&bits, &value, sizeof bits);\n"
+        "	bits = emu.exchange(lanes, bits, other, line);\n"
+        "	memcpy(&value, &bits, sizeof bits);\n"
+        "	return value;\n"
         "}\n";
+static const char after[] = "\nextern \"C\" __attribute__((visibility(\"default\"))) "
+                            "void emu_run(const void *arg) { kernel(*(const call *)arg); }\n"
+                            "extern \"C\" __attribute__((visibility(\"default\"))) "
+                            "void emu_begin(const emu_table *table) { emu = *table; }\n";
+
+static const uint3 *index_of(int what)
+{
+	return what == 0 ? &threadIdx : what == 1 ? &blockIdx : what == 2 ? &blockDim : &gridDim;
+}
+
+static void meet(int line)
+{
+	emu::wait(emu::AT_BLOCK, {"compiled", line, ~0u});
+}
+
+static unsigned long long exchange(unsigned lanes, unsigned long long value, int other, int line)
+{
+	return emu::shuffle(value, emu::thread_in_block() % warpSize ^ (unsigned)other, warpSize,
+	                    {"compiled", line, lanes});
+}
 
 nvrtcResult nvrtcVersion(int *major, int *minor)
 {
@@ -127,8 +163,6 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
 
 /* ---- loading ----------------------------------------------------------------------------------------------------- */
 
-typedef void run_function(unsigned blocks, unsigned threads, const void *arg);
-
 /* How long the code is stands in its ELF header: the section headers are its end. */
 static size_t length_of(const void *code)
 {
@@ -157,7 +191,10 @@ cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void *code, cudaJi
 
 cudaError_t cudaLibraryGetKernel(cudaKernel_t *kernel, cudaLibrary_t library, const char *name)
 {
-	*kernel = strcmp(name, "kernel") ? NULL : (cudaKernel_t)dlsym((void *)library, "emu_run");
+	const emu_table table = {index_of, meet, exchange};
+	void (*begin)(const emu_table *) = (void (*)(const emu_table *))dlsym((void *)library, "emu_begin");
+	*kernel = strcmp(name, "kernel") || !begin ? NULL : (cudaKernel_t)dlsym((void *)library, "emu_run");
+	if (*kernel) begin(&table);
 	return *kernel ? cudaSuccess : cudaErrorSymbolNotFound;
 }
 
@@ -169,33 +206,22 @@ cudaError_t cudaLibraryUnload(cudaLibrary_t library)
 
 /* ---- launching --------------------------------------------------------------------------------------------------- */
 
-struct compiled_call {
-	run_function *run;
-	unsigned blocks, threads;
-	std::vector<uint64_t> arg;
-};
-
-static void run(void *p)
+/* Runs the kernel for the thread in threadIdx. */
+static void run_thread(void *p)
 {
-	const compiled_call *c = (const compiled_call *)p;
-	c->run(c->blocks, c->threads, c->arg.data());
-	emu_kernel_ran("compiled", c->blocks, (uint64_t)c->blocks * c->threads);
-}
-
-static void drop(void *p)
-{
-	delete (compiled_call *)p;
+	emu::call *c = (emu::call *)p;
+	((void (*)(const void *))c->kernel)(c->values);
 }
 
 extern "C" void emu_launch_compiled(const void *kernel, unsigned blocks, unsigned threads, cudaStream_t stream,
                                     const void *arg, size_t bytes, int pointers)
 {
-	compiled_call *c =
-	        new compiled_call{(run_function *)kernel, blocks, threads, std::vector<uint64_t>((bytes + 7) / 8)};
-	memcpy(c->arg.data(), arg, bytes);
-	for (int i = 0; i < pointers; i++)
-		if (c->arg[(size_t)i])
-			c->arg[(size_t)i] =
-			        (uint64_t)(uintptr_t)emu_argument((void *)(uintptr_t)c->arg[(size_t)i], "compiled");
-	emu_launch(stream, run, c, drop);
+	emu::call *c = emu::new_call("compiled", blocks, threads, 0);
+	c->thread = run_thread, c->kernel = (void (*)())kernel;
+	c->add(arg, bytes, alignof(void *));
+	for (int i = 0; i < pointers; i++) {
+		void **p = (void **)c->values + i;
+		if (*p) *p = (void *)emu_argument(*p, "compiled");
+	}
+	emu_launch(stream, emu::run, c, emu::drop);
 }

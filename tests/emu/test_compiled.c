@@ -1,6 +1,8 @@
-/* Elementwise expressions that are compiled at run time, on an emulated GPU whose NVRTC is this machine's compiler: the
- * values of the interpreter, bit by bit; what is compiled, kept on disk, and refused. */
+/* Elementwise expressions that are compiled at run time, and their reductions, on an emulated GPU whose NVRTC is this
+ * machine's compiler: the values of the interpreter and of separate reductions, bit by bit; what is compiled, kept on disk,
+ * and refused. */
 #include <CUnit/CUnit.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -170,6 +172,143 @@ static void test_graphs(void)
 	slp_end_well();
 }
 
+/* ---- reductions -------------------------------------------------------------------------------------------------- */
+
+/* An expression of x (ROWS × width) and y and its reduction, a program: its values as doubles, `n` of them. */
+struct reduced {
+	enum sl_dtype type;
+	int rows, width, n;
+	sl_shape other; /* of y */
+	sl_tensor *(*build)(sl_tensor *x, sl_tensor *y);
+};
+
+static sl_tensor *mean_square(sl_tensor *x, sl_tensor *y)
+{
+	return sl_mean(sl_square(sl_sub(x, y)));
+}
+
+static sl_tensor *sum_of_rows(sl_tensor *x, sl_tensor *y)
+{
+	return sl_sum(sl_mul(sl_gelu(x), y), SL_AXES(1), .keepdims = true);
+}
+
+static sl_tensor *largest_of_rows(sl_tensor *x, sl_tensor *y)
+{
+	return sl_max(sl_sub(x, y), SL_AXES(-1));
+}
+
+static sl_tensor *norm_of_squares(sl_tensor *x, sl_tensor *y)
+{
+	return sl_norm(sl_add_scalar(sl_div(x, y), -0.5), SL_AXES(1));
+}
+
+static sl_tensor *product_of_rows(sl_tensor *x, sl_tensor *y)
+{
+	return sl_prod(sl_tanh(sl_add(x, y)), SL_AXES(1));
+}
+
+static sl_tensor *sum_of_columns(sl_tensor *x, sl_tensor *y)
+{
+	return sl_sum(sl_mul(sl_gelu(x), y), SL_AXES(0));
+}
+
+static sl_tensor *many(int n, enum sl_dtype type, double from)
+{
+	return sl_cast(sl_add_scalar(sl_sin(sl_arange(0, n, 1)), from), type);
+}
+
+static void run_reduced(const struct reduced *r, double *to)
+{
+	int64_t n = sl_shape_size(r->other);
+	sl_shape shape = SL_SHAPE(r->rows, r->width);
+	SL_SCOPE {
+		sl_tensor *x = sl_var("x", .shape = &shape, .dtype = r->type);
+		sl_tensor *y = sl_var("y", .shape = &r->other, .dtype = r->type);
+		sl_graph *graph = sl_graph_define(r->build(x, y));
+		sl_plan *plan = sl_compile(graph);
+		sl_tensor *in[] = {sl_reshape(many(r->rows * r->width, r->type, -0.1), shape),
+		                   sl_reshape(many((int)n, r->type, 1.5), r->other)},
+		          *out;
+		CHECK_OK(sl_wait_all());
+		emu_kernels_reset();
+		emu_counts_reset();
+		CHECK_OK(sl_plan_run(plan, in, 2, &out));
+		CHECK_OK(sl_wait_all());
+		CHECK_OK(sl_read(sl_cast(out, SL_FLOAT64), to, (size_t)r->n * sizeof *to));
+		sl_plan_free(plan);
+		sl_graph_free(graph);
+	}
+}
+
+static void find_reducing(const struct emu_kernel *k, void *arg)
+{
+	if (strstr(k->name, "rows<K, T") || strstr(k->name, "columns<K, T")) ++*(int *)arg;
+}
+
+/* The bits of both ways, and whether one compiled kernel reads the operands. */
+static void check_reduced(const struct reduced *r, bool joined)
+{
+	static double one[N], two[N];
+	int separate = 0;
+	start("0", "reduced in two");
+	run_reduced(r, one);
+	emu_kernels_each(find_reducing, &separate);
+	CHECK_SAYING(separate == 1, "%d reductions", separate);
+	slp_end_well();
+	start("1", "reduced at once");
+	run_reduced(r, two);
+	separate = 0;
+	emu_kernels_each(find_reducing, &separate);
+	CHECK_SAYING(ran() == 1 && separate == !joined, "%d ran, %d reductions", ran(), separate);
+	slp_end_well();
+	CHECK_SAYING(isfinite(one[0]) && !memcmp(one, two, (size_t)r->n * sizeof *one), "%.17g, %.17g", one[0], two[0]);
+}
+
+static void test_reductions(void)
+{
+	const sl_shape all = SL_SHAPE(37, 64), row = SL_SHAPE(64), column = SL_SHAPE(37, 1);
+	check_reduced(&(struct reduced){SL_FLOAT32, 37, 64, 1, all, mean_square}, true);
+	check_reduced(&(struct reduced){SL_FLOAT32, 37, 64, 37, row, sum_of_rows}, true);
+	check_reduced(&(struct reduced){SL_BFLOAT16, 37, 64, 37, column, sum_of_rows}, true);
+	check_reduced(&(struct reduced){SL_FLOAT16, 37, 64, 37, all, largest_of_rows}, true);
+	check_reduced(&(struct reduced){SL_FLOAT64, 37, 64, 37, row, norm_of_squares}, true);
+	check_reduced(&(struct reduced){SL_FLOAT32, 37, 64, 37, row, product_of_rows}, true);
+	check_reduced(&(struct reduced){SL_FLOAT32, 300, 32, 300, SL_SHAPE(32), sum_of_rows}, true);
+}
+
+/* Outputs of several parts, which a second kernel joins. */
+static void test_parts(void)
+{
+	check_reduced(&(struct reduced){SL_FLOAT32, 9, 4096, 1, SL_SHAPE(4096), mean_square}, true);
+	check_reduced(&(struct reduced){SL_BFLOAT16, 2, 33280, 2, SL_SHAPE(1), norm_of_squares}, true);
+}
+
+/* Rows whose elements are not read 16 bytes at a time, and columns, have kernels of their own. */
+static void test_separate(void)
+{
+	check_reduced(&(struct reduced){SL_FLOAT32, 64, 37, 64, SL_SHAPE(37), sum_of_rows}, false);
+	check_reduced(&(struct reduced){SL_FLOAT32, 37, 64, 64, SL_SHAPE(64), sum_of_columns}, false);
+}
+
+/* An expression that something else reads, too, is stored. */
+static sl_tensor *read_twice(sl_tensor *x, sl_tensor *y)
+{
+	sl_tensor *square = sl_square(sl_sub(x, y));
+	return sl_add(sl_sum(square, SL_AXES(1), .keepdims = true), square);
+}
+
+static void test_read_twice(void)
+{
+	double values[N];
+	const struct reduced r = {SL_FLOAT32, 37, 64, 37 * 64, SL_SHAPE(64), read_twice};
+	int separate = 0;
+	start("1", "read twice");
+	run_reduced(&r, values);
+	emu_kernels_each(find_reducing, &separate);
+	CHECK_SAYING(separate == 1, "%d reductions", separate);
+	slp_end_well();
+}
+
 /* ---- kernels of earlier launches --------------------------------------------------------------------------------- */
 
 /* A source is written once for an expression, its operands' shapes and types: numbers do not matter. */
@@ -225,10 +364,11 @@ static void test_notes(void)
 	CHECK(!slp_compiled_recall(key, sizeof key, &kernel));
 }
 
-static const struct slp_test tests[] = {{"functions", test_functions}, {"types", test_types},
-                                        {"shapes", test_shapes},       {"kept", test_kept},
-                                        {"graphs", test_graphs},       {"written once", test_written_once},
-                                        {"notes", test_notes},         {0}};
+static const struct slp_test tests[] = {
+        {"functions", test_functions}, {"types", test_types},           {"shapes", test_shapes},
+        {"kept", test_kept},           {"graphs", test_graphs},         {"written once", test_written_once},
+        {"notes", test_notes},         {"reductions", test_reductions}, {"parts", test_parts},
+        {"separate", test_separate},   {"read twice", test_read_twice}, {0}};
 
 int main(int argc, char **argv)
 {

@@ -3,7 +3,7 @@
  * From each remaining operation, last ones first, a group grows towards its arguments: an argument joins if only the
  * group reads it.  The group must not move across writes to its operands, and must fit into one expression of
  * `fused`; an operation that does not fit begins a new group.  Arguments of other shapes are broadcast; their
- * computation is not repeated. */
+ * computation is not repeated.  Reductions of such expressions are in fuse_reduce.c. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -173,5 +173,6 @@ enum sl_status slp_pass_chain(sl_graph *g)
 		if (group.count > 1) s = fuse(&group);
 	}
 	slp_users_free(&users);
+	if (s == SL_OK) s = slp_fuse_reductions(g);
 	return s == SL_OK ? slp_pass_dead(g) : s;
 }

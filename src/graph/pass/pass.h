@@ -95,6 +95,7 @@ enum sl_status slp_pack_products(sl_graph *g, int threads);
 /* Parts of layout. */
 enum sl_status slp_convert_parameters(sl_graph *g);
 enum sl_status slp_fuse_biases(sl_graph *g);
+enum sl_status slp_fuse_reductions(sl_graph *g);
 
 /* Whether a node is a convolution that is fastest in N16; whether the program runs on CPUs (layout.c). */
 bool slp_layout_prefers_n16(const sl_graph *g, const struct slp_gnode *n);

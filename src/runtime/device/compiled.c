@@ -95,8 +95,15 @@ static bool load_rtc(void)
 }
 #endif
 
-bool slp_compiled_wanted(void)
+#ifdef SLP_EMULATE
+enum { LEAST = 64 };
+#else
+enum { LEAST = 1 << 16 };
+#endif
+
+bool slp_compiled_wanted(int64_t elements)
 {
+	if (elements < LEAST) return false;
 	pthread_mutex_lock(&lock);
 	bool can = wanted && load_rtc();
 	pthread_mutex_unlock(&lock);
@@ -304,8 +311,9 @@ void slp_compiled_forget(void)
 
 #else
 
-bool slp_compiled_wanted(void)
+bool slp_compiled_wanted(int64_t elements)
 {
+	(void)elements;
 	return false;
 }
 
