@@ -454,6 +454,49 @@ static double bound(const struct problem *q, const struct slp_offload *o)
 	return 2 * sum;
 }
 
+/* All ways of choosing and of giving copies time, with little memory for places: possible, and within it if they fit. */
+static void test_ways(void)
+{
+	static struct problem q;
+	unsigned state = 5;
+	int fit = 0;
+	for (int way = 0; way < 4; way++)
+		for (int part = 2; part <= 5; part++) {
+			struct slp_offload o;
+			make_chain(&q, 48, &state);
+			for (int v = 0; v < q.p.nvalues; v += 5) q.bytes[v] = 3;
+			size_t all = 0;
+			for (int i = 0; i < 48; i++) all += q.bytes[i];
+			q.p.room = all / (size_t)part;
+			q.p.places = q.p.room * 5 / 4;
+			q.p.farthest = way & 1;
+			q.p.one_by_one = way & 2;
+			if (!plan(&q, &o)) continue;
+			q.p.room = q.p.places;
+			is_possible(&q, &o);
+			fit += o.height <= q.p.places;
+			CHECK(o.seconds > o.busy && slp_offload_exposed(&q.p, &o) > -1e-9);
+			slp_offload_clear(&o);
+		}
+	CHECK_SAYING(fit >= 12, "%d of 16 plans fit", fit);
+}
+
+/* Memory between places at both ends is not taken. */
+static void test_height(void)
+{
+	static struct problem q;
+	struct slp_offload o;
+	unsigned state = 9;
+	make_chain(&q, 12, &state);
+	size_t all = 0;
+	for (int v = 0; v < q.p.nvalues; v++) all += q.bytes[v] = v % 3 ? q.bytes[v] : 1;
+	q.p.room = q.p.places = 100 * all;
+	if (!plan(&q, &o)) return;
+	is_possible(&q, &o);
+	CHECK_SAYING(o.height <= all + 256, "height %zu of %zu", o.height, all);
+	slp_offload_clear(&o);
+}
+
 static void test_bound(void)
 {
 	static struct problem q;
@@ -634,6 +677,8 @@ static void test_recompute(void)
 static const struct slp_test tests[] = {
         {"exhaustive search", test_exhaustive},
         {"bound", test_bound},
+        {"ways", test_ways},
+        {"height", test_height},
         {"times", test_times},
         {"inputs", test_inputs},
         {"enough memory", test_enough},

@@ -201,7 +201,7 @@ static bool train(struct drv_training *t, sl_tensor *x, sl_tensor *y)
 	struct drv_block_training *b = t->model;
 	bool alone = t->ndevices < t->common->ndevices;
 	if (!alone && (b->shards > 1 || b->balance)) return train_shards(t, x, y);
-	if (alone) {
+	if (alone || t->options->memory) {
 		x = sl_place(x, t->common->devices[0]);
 		y = sl_place(y, t->common->devices[0]);
 	}

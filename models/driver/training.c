@@ -364,12 +364,18 @@ static int train_and_report(struct drv_training *t)
 	return status;
 }
 
+/* Under a limit of a GPU's memory the data set stays in main memory, where batches are made. */
+static sl_device loads_on(const struct drv_training *t)
+{
+	return t->options->memory ? sl_cpu(-1) : t->common->devices[0];
+}
+
 static sl_loader *load(const struct drv_training *t, sl_dataset *set, bool shuffle)
 {
 	sl_loader *loader =
 	        sl_loader_new(set, .batch_size = t->options->batch_size, .shuffle = shuffle, .seed = t->common->seed,
 	                      .limit = t->options->limit ? t->options->limit : SL_UNSET_INT,
-	                      .device = t->common->devices[0], .workers = t->workers);
+	                      .device = loads_on(t), .workers = t->workers);
 	if (loader) sl_dist_share(loader);
 	return loader;
 }

@@ -31,6 +31,7 @@ struct memory {
 	int *region;            /* of each root: value id */
 	int *last;              /* of each root: the last node that uses it */
 	bool *external;         /* of each root */
+	bool *output;           /* of each root: it is a result of the program */
 };
 
 /* ---- views ------------------------------------------------------------------------------------------------------- */
@@ -62,20 +63,30 @@ static void find_uses(struct memory *m)
 			m->external[root] |= l->unit[root / SLP_MAX_OUTPUTS] != l->unit[i];
 		}
 	}
-	for (int i = 0; i < m->g->noutputs; i++) m->external[l->root[slp_value_id(m->g->outputs[i])]] = true;
+	for (int i = 0; i < m->g->noutputs; i++) {
+		int root = l->root[slp_value_id(m->g->outputs[i])];
+		m->external[root] = m->output[root] = true;
+	}
 }
 
-/* The argument whose memory a result of the node can take: in scratch, not read afterwards, of the same size; -1:
- * none. */
+/* Whether both values are in scratch of one unit; or, if memory is limited, both in storages that the program has alone. */
+static bool lie_alike(const struct memory *m, int a, int b)
+{
+	const int *unit = m->layout->unit;
+	if (m->external[a] || m->external[b])
+		return m->layout->limited && m->external[a] && m->external[b] && unit[a / SLP_MAX_OUTPUTS] >= 0 &&
+		       !m->output[a] && !m->output[b];
+	return unit[a / SLP_MAX_OUTPUTS] == unit[b / SLP_MAX_OUTPUTS];
+}
+
+/* The argument whose memory a result of the node can take: not read afterwards, of the same size; -1: none. */
 static int input_to_reuse(const struct memory *m, int node, int out)
 {
 	const struct slp_gnode *n = &m->g->nodes[node];
 	const int *roots = m->layout->root;
-	if (out >= n->op->inplace || out >= n->nin || m->external[node * SLP_MAX_OUTPUTS + out]) return -1;
+	if (out >= n->op->inplace || out >= n->nin) return -1;
 	int root = roots[slp_value_id(n->in[out])];
-	if (m->layout->unit[root / SLP_MAX_OUTPUTS] != m->layout->unit[node] || m->external[root] ||
-	    m->last[root] != node)
-		return -1;
+	if (!lie_alike(m, root, node * SLP_MAX_OUTPUTS + out) || m->last[root] != node) return -1;
 	const struct slp_type *type = slp_value_type(m->g, n->in[out]);
 	if (slp_type_bytes(type) != slp_type_bytes(&n->types[out]) || type->dtype != n->types[out].dtype) return -1;
 	for (int k = 0; k < n->nin; k++) {
@@ -261,6 +272,10 @@ static bool location_of_result(struct memory *m, int id)
 {
 	const struct region *r = &m->regions[m->region[id]];
 	struct slp_layout *l = m->layout;
+	if (r->external && m->region[id] != id) { /* in place of an earlier value */
+		l->location[id] = l->location[m->region[id]];
+		return true;
+	}
 	if (!r->external) {
 		l->location[id] = (struct slp_location){SLP_LOCATION_SCRATCH, 0, r->offset};
 		return true;
@@ -312,7 +327,7 @@ static void sum_up(const struct memory *m)
 		for (int k = 0; k < m->g->noutputs; k++) output |= l->root[slp_value_id(m->g->outputs[k])] == i;
 		if (output) continue;
 		l->unplanned += bytes;
-		if (r->external) between += bytes;
+		if (r->external) between += m->region[i] == i ? bytes : 0;
 		else if (r->offset + room(r) > scratch) scratch = r->offset + room(r);
 	}
 	l->planned = scratch + between;
@@ -327,8 +342,9 @@ static bool allocate(struct memory *m)
 	m->region = slp_malloc(values * sizeof(int));
 	m->last = slp_calloc(values, sizeof(int));
 	m->external = slp_calloc(values, sizeof(bool));
+	m->output = slp_calloc(values, sizeof(bool));
 	if (m->region) memset(m->region, 0xff, values * sizeof(int));
-	return m->layout->root && m->layout->location && m->regions && m->region && m->last && m->external;
+	return m->layout->root && m->layout->location && m->regions && m->region && m->last && m->external && m->output;
 }
 
 bool slp_plan_can_be(const sl_graph *g)
@@ -359,6 +375,7 @@ bool slp_plan_memory(const sl_graph *g, bool reuse, struct slp_layout *layout)
 	free(m.region);
 	free(m.last);
 	free(m.external);
+	free(m.output);
 	return ok;
 }
 

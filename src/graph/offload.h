@@ -36,7 +36,10 @@ struct slp_offload_problem {
 	const size_t *bytes; /* of each value */
 	const enum slp_offload_kind *kind;
 	int nvalues;
-	size_t room;                    /* bytes on the device */
+	size_t room;                    /* bytes on the device, for the choice of gaps */
+	size_t places;                  /* the same for places, which may waste some; 0: as many as they take */
+	bool farthest; /* the value whose next use is farthest away leaves, even if others would save copies */
+	bool one_by_one; /* copies get time one after the other, beside places; else all at once, by bytes first */
 	double together;                /* part of the room that two neighbours may take; 0: all of it */
 	double out_bytes, in_bytes;     /* a second, over the link, each way */
 	double out_latency, in_latency; /* seconds */
@@ -67,7 +70,11 @@ enum { SLP_OFFLOAD_AHEAD = 8 }; /* so many units may be submitted and not ended,
 /* A value is on the device from position `begin` to before position `end`, which may be in the next run: at this offset. */
 struct slp_offload_stay {
 	int value, begin, end;
+	int after, before; /* the chosen gaps around it; -1: none, or it is cut short */
 	size_t offset;
+};
+struct slp_offload_range {
+	size_t begin, end;
 };
 struct slp_offload {
 	bool *alone; /* by unit: the previous unit ends before it is submitted */
@@ -78,6 +85,8 @@ struct slp_offload {
 	int nsteps;
 	struct slp_offload_stay *stays;
 	int nstays;
+	struct slp_offload_range *taken; /* room for one of each stay */
+	size_t largest;                  /* bytes of a stay */
 	size_t height;              /* bytes that all of them take, with their offsets */
 	size_t *used;               /* bytes on the device, by position */
 	size_t out_bytes, in_bytes; /* of a run */
@@ -89,8 +98,13 @@ struct slp_offload {
 bool slp_offload_choose(const struct slp_offload_problem *p, struct slp_offload *o, int *unit, size_t *need);
 /* After that: when copies begin; and the prediction. */
 bool slp_offload_when(const struct slp_offload_problem *p, struct slp_offload *o);
-/* offload_place.c, a part of it: offsets of all stays; false without memory. */
-bool slp_offload_place(const struct slp_offload_problem *p, struct slp_offload *o);
+/* offload_place.c, parts of it: offsets of all stays, in a fraction of a second if thorough; false without memory. */
+bool slp_offload_place(const struct slp_offload_problem *p, struct slp_offload *o, bool thorough);
+/* The stay begins and ends so many positions earlier and later, at another offset if necessary; false: it cannot. */
+bool slp_offload_stretch(const struct slp_offload_problem *p, struct slp_offload *o, int stay, int earlier, int later);
+void slp_offload_sink(const struct slp_offload_problem *p, struct slp_offload *o);
+/* Seconds of a run in which units wait for copies, as predicted. */
+double slp_offload_exposed(const struct slp_offload_problem *p, const struct slp_offload *o);
 void slp_offload_clear(struct slp_offload *o);
 
 /* offload_recompute.c: values of at least `least` bytes that lie unused for longer than their copy over the link takes, at

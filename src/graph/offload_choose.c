@@ -301,7 +301,7 @@ static bool choose(struct choice *c)
 	bool is_small = (long)c->o->ngaps * c->p->nunits < small;
 	save(c);
 	for (enum rule rule = 0; rule < RULES; rule++) {
-		if (rule == RELIEF && !is_small) continue;
+		if (c->p->farthest ? rule != FARTHEST : rule == RELIEF && !is_small) continue;
 		for (int i = 0; i < c->o->ngaps; i++)
 			if (c->o->gaps[i].chosen) set(c, &c->o->gaps[i], false);
 		if (!cover(c, rule, -1)) return false;
@@ -312,7 +312,7 @@ static bool choose(struct choice *c)
 	}
 	restore(c);
 	c->budget = looks;
-	if (is_small) exchange(c, &least);
+	if (is_small && !c->p->farthest) exchange(c, &least);
 	return true;
 }
 
@@ -393,6 +393,7 @@ void slp_offload_clear(struct slp_offload *o)
 	free(o->first);
 	free(o->steps);
 	free(o->stays);
+	free(o->taken);
 	free(o->used);
 	*o = (struct slp_offload){0};
 }

@@ -10,26 +10,28 @@
 #include "alloc.h"
 #include "graph/offload.h"
 
+enum { ALIGNMENT = 256 };
+
 struct place {
 	const struct slp_offload_problem *p;
 	struct slp_offload *o;
 	int max_stays;
 	int *order, *best, *from; /* of stays */
-	struct range {
-		size_t begin, end;
-	} * taken;
 };
 
 /* ---- stays ------------------------------------------------------------------------------------------------------- */
 
-static bool add(struct place *w, int value, int begin, int end)
+/* after, before: the gaps around it; -1: none. */
+static bool add(struct place *w, int value, int begin, int end, int after, int before)
 {
 	struct slp_offload *o = w->o;
 	int n = w->p->nunits;
 	if (!w->p->bytes[value] || end <= begin) return true;
 	if (!slp_grow((void **)&o->stays, &w->max_stays, o->nstays + 1, sizeof *o->stays)) return false;
 	for (; begin >= n; begin -= n) end -= n;
-	o->stays[o->nstays++] = (struct slp_offload_stay){value, begin, end < begin + n ? end : begin + n, 0};
+	if (end > begin + n) before = -1;
+	o->stays[o->nstays++] =
+	        (struct slp_offload_stay){value, begin, end < begin + n ? end : begin + n, after, before, 0};
 	return true;
 }
 
@@ -39,14 +41,15 @@ static bool add_stays(struct place *w, int v, const int *gaps, int ngaps, int be
 	const struct slp_offload_gap *all = w->o->gaps;
 	int n = w->p->nunits;
 	bool always = w->p->kind[v] == SLP_OFFLOAD_KEPT || w->p->kind[v] == SLP_OFFLOAD_INPUT;
-	if (!ngaps) return add(w, v, always ? 0 : begin, always ? n : end);
-	if (!always && !add(w, v, begin, all[gaps[0]].drop)) return false;
+	if (!ngaps) return add(w, v, always ? 0 : begin, always ? n : end, -1, -1);
+	if (!always && !add(w, v, begin, all[gaps[0]].drop, -1, gaps[0])) return false;
 	for (int i = 0; i < ngaps; i++) {
 		const struct slp_offload_gap *g = &all[gaps[i]];
 		if (!g->returns) continue;
 		int until = i + 1 < ngaps ? all[gaps[i + 1]].drop : always ? all[gaps[0]].drop + n : end;
-		if (w->p->kind[v] == SLP_OFFLOAD_INPUT && g->fetch >= n && until > 2 * n) until = 2 * n;
-		if (!add(w, v, g->fetch, until)) return false;
+		int before = i + 1 < ngaps ? gaps[i + 1] : always ? gaps[0] : -1;
+		bool cut = w->p->kind[v] == SLP_OFFLOAD_INPUT && g->fetch >= n && until > 2 * n;
+		if (!add(w, v, g->fetch, cut ? 2 * n : until, gaps[i], cut ? -1 : before)) return false;
 	}
 	return true;
 }
@@ -97,7 +100,7 @@ static bool overlap(const struct slp_offload_stay *a, const struct slp_offload_s
 
 static int by_begin(const void *a, const void *b)
 {
-	const struct range *x = a, *y = b;
+	const struct slp_offload_range *x = a, *y = b;
 	return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
@@ -106,20 +109,46 @@ static size_t bytes_of(const struct place *w, const struct slp_offload_stay *s)
 	return w->p->bytes[s->value];
 }
 
-/* The lowest place that is free beside stays order[0] … order[count - 1]. */
-static size_t lowest(struct place *w, const struct slp_offload_stay *s, int count)
+/* The lowest place that is free beside all ranges, which are sorted; not below `from`. */
+static size_t lowest_from(const struct slp_offload_range *taken, int n, size_t from, size_t bytes)
 {
+	for (int i = 0; i < n && taken[i].begin < from + bytes; i++)
+		if (taken[i].end > from) from = taken[i].end;
+	return from;
+}
+
+/* The highest one that ends at `top` or below; else the lowest. */
+static size_t highest_to(const struct slp_offload_range *taken, int n, size_t top, size_t bytes)
+{
+	size_t at = 0, found = (size_t)-1;
+	for (int i = 0; i <= n && at < top; i++) {
+		size_t end = i < n && taken[i].begin < top ? taken[i].begin : top;
+		if (end >= at + bytes) found = end - bytes;
+		if (i < n && taken[i].end > at) at = taken[i].end;
+	}
+	return found != (size_t)-1 ? found : lowest_from(taken, n, 0, bytes);
+}
+
+/* Small values lie at the upper end, so that they do not divide the memory of large ones. */
+static size_t find_place(const struct slp_offload_problem *p, const struct slp_offload *o, int n, size_t bytes)
+{
+	enum { PART = 8 };
+	if (bytes * PART > o->largest) return lowest_from(o->taken, n, 0, bytes);
+	return highest_to(o->taken, n, p->places ? p->places : p->room, bytes);
+}
+
+/* The place that is free beside stays order[0] … order[count - 1]. */
+static size_t place_of(struct place *w, const struct slp_offload_stay *s, int count)
+{
+	struct slp_offload *o = w->o;
 	int n = 0;
 	for (int i = 0; i < count; i++) {
-		const struct slp_offload_stay *other = &w->o->stays[w->order[i]];
+		const struct slp_offload_stay *other = &o->stays[w->order[i]];
 		if (overlap(s, other, w->p->nunits))
-			w->taken[n++] = (struct range){other->offset, other->offset + bytes_of(w, other)};
+			o->taken[n++] = (struct slp_offload_range){other->offset, other->offset + bytes_of(w, other)};
 	}
-	qsort(w->taken, (size_t)n, sizeof *w->taken, by_begin);
-	size_t offset = 0;
-	for (int i = 0; i < n && w->taken[i].begin < offset + bytes_of(w, s); i++)
-		if (w->taken[i].end > offset) offset = w->taken[i].end;
-	return offset;
+	qsort(o->taken, (size_t)n, sizeof *o->taken, by_begin);
+	return find_place(w->p, o, n, bytes_of(w, s));
 }
 
 static size_t assign(struct place *w)
@@ -127,7 +156,7 @@ static size_t assign(struct place *w)
 	size_t height = 0;
 	for (int i = 0; i < w->o->nstays; i++) {
 		struct slp_offload_stay *s = &w->o->stays[w->order[i]];
-		s->offset = lowest(w, s, i);
+		s->offset = place_of(w, s, i);
 		if (s->offset + bytes_of(w, s) > height) height = s->offset + bytes_of(w, s);
 	}
 	return height;
@@ -182,11 +211,14 @@ static void keep_if_lower(struct place *w)
 	memcpy(w->best, w->order, (size_t)n * sizeof *w->best);
 }
 
-static void find_offsets(struct place *w)
+static void find_offsets(struct place *w, bool thorough)
 {
-	const long looks = 8000000; /* a fraction of a second */
+	const long looks = thorough ? 8000000 : 0; /* a fraction of a second */
 	int n = w->o->nstays;
 	w->o->height = (size_t)-1;
+	w->o->largest = 0;
+	for (int i = 0; i < n; i++)
+		if (bytes_of(w, &w->o->stays[i]) > w->o->largest) w->o->largest = bytes_of(w, &w->o->stays[i]);
 	for (enum order order = 0; order < ORDERS; order++) {
 		for (int i = 0; i < n; i++) w->order[i] = i;
 		sort(w, order, w->order, w->from, n);
@@ -202,20 +234,77 @@ static void find_offsets(struct place *w)
 	assign(w);
 }
 
-bool slp_offload_place(const struct slp_offload_problem *p, struct slp_offload *o)
+bool slp_offload_place(const struct slp_offload_problem *p, struct slp_offload *o, bool thorough)
 {
 	struct place w = {.p = p, .o = o};
+	free(o->stays);
+	free(o->taken);
+	o->stays = NULL;
+	o->taken = NULL;
+	o->nstays = 0;
 	bool ok = find_stays(&w);
 	size_t n = (size_t)o->nstays + 1;
 	w.order = ok ? slp_malloc(3 * n * sizeof *w.order) : NULL;
-	w.taken = ok ? slp_malloc(n * sizeof *w.taken) : NULL;
-	if (w.order && w.taken) {
+	o->taken = ok ? slp_malloc(n * sizeof *o->taken) : NULL;
+	ok = w.order && o->taken;
+	if (ok) {
 		w.best = w.order + n;
 		w.from = w.best + n;
-		find_offsets(&w);
+		find_offsets(&w, thorough);
 	}
-	ok = w.order && w.taken;
 	free(w.order);
-	free(w.taken);
 	return ok;
+}
+
+/* ---- longer stays ------------------------------------------------------------------------------------------------ */
+
+static bool is_free(const struct slp_offload_range *taken, int n, size_t begin, size_t bytes)
+{
+	return lowest_from(taken, n, begin, bytes) == begin;
+}
+
+bool slp_offload_stretch(const struct slp_offload_problem *p, struct slp_offload *o, int stay, int earlier, int later)
+{
+	struct slp_offload_stay *s = &o->stays[stay], longer = *s;
+	size_t bytes = p->bytes[s->value], room = p->places > o->height ? p->places : o->height;
+	int n = 0;
+	longer.begin -= earlier;
+	longer.end += later;
+	if (longer.end - longer.begin > p->nunits) return false;
+	for (int i = 0; i < o->nstays; i++) {
+		const struct slp_offload_stay *other = &o->stays[i];
+		if (i != stay && overlap(&longer, other, p->nunits))
+			o->taken[n++] = (struct slp_offload_range){other->offset, other->offset + p->bytes[other->value]};
+	}
+	qsort(o->taken, (size_t)n, sizeof *o->taken, by_begin);
+	if (!is_free(o->taken, n, longer.offset, bytes)) longer.offset = find_place(p, o, n, bytes);
+	if (longer.offset + bytes > room) return false;
+	if (longer.begin < 0) {
+		longer.begin += p->nunits;
+		longer.end += p->nunits;
+	}
+	if (longer.offset + bytes > o->height) o->height = longer.offset + bytes;
+	*s = longer;
+	return true;
+}
+
+/* Memory that is free all the time between small values at the upper end and the others is not taken. */
+void slp_offload_sink(const struct slp_offload_problem *p, struct slp_offload *o)
+{
+	size_t n = 0, at = 0, low = 0, gap = 0;
+	for (int i = 0; i < o->nstays; i++)
+		o->taken[n++] = (struct slp_offload_range){o->stays[i].offset,
+		                                           o->stays[i].offset + p->bytes[o->stays[i].value]};
+	qsort(o->taken, n, sizeof *o->taken, by_begin);
+	for (size_t i = 0; i < n; i++) {
+		if (o->taken[i].begin > at + gap) {
+			low = at;
+			gap = o->taken[i].begin - at;
+		}
+		if (o->taken[i].end > at) at = o->taken[i].end;
+	}
+	gap -= gap % ALIGNMENT;
+	for (int i = 0; i < o->nstays; i++)
+		if (o->stays[i].offset >= low + gap) o->stays[i].offset -= gap;
+	if (n) o->height = at - gap;
 }

@@ -15,6 +15,9 @@ struct when {
 	struct slp_offload *o;
 	double *begin; /* of each unit, if nothing waits for copies; last: the end */
 	int *order;    /* gaps by the unit that needs their value */
+	double *done;  /* by gap: the end of the copy that it shares */
+	bool placed;        /* stays have offsets */
+	int *ends, *begins; /* by gap: the stay that ends and the one that begins with it; -1: none */
 };
 
 /* The time at which the thread that submits is at a position, which may be in another run. */
@@ -47,38 +50,51 @@ static int position_after(const struct when *w, int unit)
 	return unit + 1 >= w->p->nunits || w->o->alone[unit + 1] ? unit + 1 : unit + 2;
 }
 
-static bool take(struct when *w, int position, int value)
+static bool fits(const struct when *w, int position, int value)
 {
-	size_t *used = &w->o->used[folded(w, position)];
-	if (*used + w->p->bytes[value] > w->p->room) return false;
-	*used += w->p->bytes[value];
+	size_t room = w->p->places ? w->p->places : w->p->room;
+	return w->o->used[folded(w, position)] + w->p->bytes[value] <= room;
+}
+
+/* The stay before or behind a gap becomes longer by a position, if there is memory. */
+static bool stretch(struct when *w, int stay, int position, int value, bool earlier)
+{
+	if (!fits(w, position, value)) return false;
+	if (w->placed && (stay < 0 || !slp_offload_stretch(w->p, w->o, stay, earlier, !earlier))) return false;
+	w->o->used[folded(w, position)] += w->p->bytes[value];
 	return true;
 }
 
-/* The end of each value's copy, in the order in which they begin; then the positions where the values leave. */
-static bool plan_copies(struct when *w)
+/* The beginning and the end of each value's copy, one after the other. */
+static void plan_copies(struct when *w)
 {
 	struct slp_offload *o = w->o;
-	double *done = slp_malloc((size_t)(o->ngaps + 1) * sizeof *done), free_at = 0;
-	if (!done) return false;
-	for (int i = 0; i < o->ngaps; i++) done[i] = -INFINITY;
+	double free_at = 0;
+	for (int i = 0; i < o->ngaps; i++) w->done[i] = -INFINITY;
 	for (int position = 0; position <= w->p->nunits; position++)
 		for (int i = 0; i < o->ngaps; i++) {
 			struct slp_offload_gap *g = &o->gaps[i];
 			if (!g->chosen || g->copy < 0 || position_after(w, g->written) != position) continue;
 			free_at = fmax(free_at, time_at(w, position)) + out_seconds(w, g->value);
 			g->copy = position;
-			done[g->copies] = free_at;
+			w->done[g->copies] = free_at;
 		}
 	for (int i = 0; i < o->ngaps; i++) {
-		struct slp_offload_gap *g = &o->gaps[i];
-		g->drop = g->from;
+		o->gaps[i].drop = o->gaps[i].from;
+		o->gaps[i].fetch = o->gaps[i].before;
+	}
+}
+
+/* Values leave when their copies are complete. */
+static void plan_drops(struct when *w)
+{
+	for (int i = 0; i < w->o->ngaps; i++) {
+		struct slp_offload_gap *g = &w->o->gaps[i];
 		if (!g->chosen || g->after < g->written) continue;
-		while (g->drop + 1 < g->before && time_at(w, g->drop) < done[g->copies] && take(w, g->drop, g->value))
+		while (g->drop + 1 < g->before && time_at(w, g->drop) < w->done[g->copies] &&
+		       stretch(w, w->ends[i], g->drop, g->value, false))
 			g->drop++;
 	}
-	free(done);
-	return true;
 }
 
 /* ---- and back ---------------------------------------------------------------------------------------------------- */
@@ -100,14 +116,14 @@ static void plan_fetches(struct when *w)
 	double link = INFINITY; /* the beginning of the copies that follow */
 	for (int k = o->ngaps - 1; k >= 0; k--) {
 		struct slp_offload_gap *g = &o->gaps[w->order[k]];
-		g->fetch = g->before;
 		if (!g->chosen || !g->returns) continue;
 		int shift = g->before - user_of(w, g);
 		double end = fmin(w->begin[user_of(w, g)], link);
 		link = end - in_seconds(w, g->value);
 		int first = g->drop + 1;
 		if (is_new(w, g) && first < w->p->nunits) first = w->p->nunits;
-		while (g->fetch > first && time_at(w, g->fetch - shift) > link && take(w, g->fetch - 1, g->value))
+		while (g->fetch > first && time_at(w, g->fetch - shift) > link &&
+		       stretch(w, w->begins[w->order[k]], g->fetch - 1, g->value, true))
 			g->fetch--;
 	}
 }
@@ -209,6 +225,8 @@ struct clock {
 	double *end;          /* of each unit of this run, or of the previous one */
 };
 
+static const double task_seconds = 15e-6; /* of a task beside its kernels */
+
 static double later(double a, double b)
 {
 	return a > b ? a : b;
@@ -238,7 +256,7 @@ static double run_once(const struct when *w, struct clock *c)
 		double begin = later(before, c->host + start);
 		for (int k = 0; k < w->p->units[i].nuses; k++)
 			begin = later(begin, c->there[w->p->units[i].uses[k].value]);
-		c->end[i] = begin + w->p->units[i].seconds;
+		c->end[i] = begin + task_seconds + w->p->units[i].seconds;
 	}
 	return c->end[n - 1];
 }
@@ -261,14 +279,23 @@ static bool predict(struct when *w)
 	return true;
 }
 
+double slp_offload_exposed(const struct slp_offload_problem *p, const struct slp_offload *o)
+{
+	return o->seconds - o->busy - p->nunits * task_seconds;
+}
+
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
 static bool sort(struct when *w)
 {
 	int n = w->p->nunits, k = 0;
-	w->begin = slp_malloc((size_t)(n + 1) * sizeof *w->begin);
-	w->order = slp_malloc((size_t)(w->o->ngaps + 1) * sizeof *w->order);
+	size_t gaps = (size_t)w->o->ngaps + 1;
+	w->begin = slp_malloc(((size_t)n + 1 + gaps) * sizeof *w->begin);
+	w->order = slp_malloc(3 * gaps * sizeof *w->order);
 	if (!w->begin || !w->order) return false;
+	w->done = w->begin + n + 1;
+	w->ends = w->order + gaps;
+	w->begins = w->ends + gaps;
 	w->begin[0] = 0;
 	for (int i = 0; i < n; i++) w->begin[i + 1] = w->begin[i] + w->p->units[i].seconds;
 	for (int unit = 0; unit < n; unit++)
@@ -277,16 +304,77 @@ static bool sort(struct when *w)
 	return true;
 }
 
+/* Of each gap. */
+static void find_stays(struct when *w)
+{
+	const struct slp_offload *o = w->o;
+	for (int i = 0; i < o->ngaps; i++) w->ends[i] = w->begins[i] = -1;
+	for (int i = 0; i < o->nstays; i++) {
+		if (o->stays[i].before >= 0) w->ends[o->stays[i].before] = i;
+		if (o->stays[i].after >= 0) w->begins[o->stays[i].after] = i;
+	}
+}
+
+/* The value is away from position `from` to before position `before` again; false: it has not been longer there. */
+static bool take_back(struct when *w, int gap)
+{
+	if (gap < 0) return false;
+	struct slp_offload_gap *g = &w->o->gaps[gap];
+	bool any = g->drop > g->from || g->fetch < g->before;
+	while (g->drop > g->from) w->o->used[folded(w, --g->drop)] -= w->p->bytes[g->value];
+	while (g->fetch < g->before) w->o->used[folded(w, g->fetch++)] -= w->p->bytes[g->value];
+	return any;
+}
+
+/* Values that got no place are there for a shorter time; false: they are all there for the shortest. */
+static bool shorten(struct when *w)
+{
+	bool any = false;
+	for (int i = 0; i < w->o->nstays; i++) {
+		const struct slp_offload_stay *s = &w->o->stays[i];
+		if (s->offset + w->p->bytes[s->value] <= w->p->places) continue;
+		any |= take_back(w, s->after);
+		any |= take_back(w, s->before);
+	}
+	return any;
+}
+
+/* Copies have time as far as there is memory for values that leave later and come back earlier: first by bytes alone.  Values
+ * that get no place then are there for a shorter time; in the end gaps between places are used. */
+static bool give_time(struct when *w)
+{
+	enum { TRIES = 8 };
+	struct slp_offload *o = w->o;
+	bool ok = true, fit = false;
+	if (!w->p->one_by_one) {
+		plan_drops(w);
+		plan_fetches(w);
+	}
+	for (int i = 0; i < TRIES && ok && !fit; i++) {
+		ok = slp_offload_place(w->p, o, w->p->one_by_one || i + 1 == TRIES);
+		fit = !w->p->places || o->height <= w->p->places || !shorten(w);
+	}
+	for (int i = 0; i < o->ngaps && !fit; i++) take_back(w, i);
+	if (ok && w->p->places && o->height > w->p->places) ok = slp_offload_place(w->p, o, true);
+	if (!ok) return false;
+	w->placed = true;
+	find_stays(w);
+	if (!w->p->places || o->height <= w->p->places) {
+		plan_drops(w);
+		plan_fetches(w);
+	}
+	slp_offload_sink(w->p, o);
+	for (int i = 0; i < w->p->nunits; i++)
+		if (o->used[i] > o->peak) o->peak = o->used[i];
+	return true;
+}
+
 bool slp_offload_when(const struct slp_offload_problem *p, struct slp_offload *o)
 {
 	struct when w = {.p = p, .o = o};
-	bool ok = sort(&w) && plan_copies(&w);
-	if (ok) {
-		plan_fetches(&w);
-		for (int i = 0; i < p->nunits; i++)
-			if (o->used[i] > o->peak) o->peak = o->used[i];
-		ok = slp_offload_place(p, o) && list_steps(&w) && predict(&w);
-	}
+	bool ok = sort(&w);
+	if (ok) plan_copies(&w);
+	ok = ok && give_time(&w) && list_steps(&w) && predict(&w);
 	free(w.begin);
 	free(w.order);
 	return ok;

@@ -141,6 +141,7 @@ static bool partition(sl_plan *p, unsigned off, size_t most)
  * can be evicted while others run.  Under a limit of memory, copies are planned between units: these are small. */
 static bool lay_out(sl_plan *p, unsigned off, size_t limit)
 {
+	p->layout.limited = limit != 0;
 	if (limit) return partition(p, off, limit / (size_t)p->parts);
 	if (!partition(p, off, 0)) return false;
 	if (slp_units_fit(p->graph, &p->layout)) return true;
@@ -204,13 +205,43 @@ static sl_plan *faster(sl_plan *a, sl_plan *b)
 	return first ? a : b;
 }
 
-/* Under a limit of memory, several shares of copies and second computations are tried: the plan counts that should run
- * fastest.  If none fits, the error is that of copies alone. */
+enum { PARTS = 16, SMALL_PARTS = 64, LARGE_PARTS = 4 };
+
+/* Larger units are fewer tasks, and take more memory to work in. */
+static sl_plan *try_large(sl_plan *p, const char *at, const char *what, const struct sl_compile_opts *opts, sl_plan *best)
+{
+	static const double ratios[] = {0, 0.25};
+	p->parts = LARGE_PARTS;
+	for (size_t i = 0; i < sizeof ratios / sizeof *ratios; i++) {
+		sl_plan *more = arranged(p, at, what, opts, ratios[i]);
+		if (more && slp_plan_offload_grows(more)) {
+			sl_plan_free(more);
+			more = NULL;
+		}
+		best = faster(best, more);
+		sl_error_clear();
+	}
+	return best;
+}
+
+/* Several shares of copies and second computations. */
+static sl_plan *try_repeated(sl_plan *p, const char *at, const char *what, const struct sl_compile_opts *opts,
+                             sl_plan *best)
+{
+	static const double ratios[] = {0.25, 0.5, 1, 2};
+	const double hidden = 0.002;
+	for (size_t i = 0; i < sizeof ratios / sizeof *ratios; i++) {
+		if (best && slp_plan_offload_exposed(best) <= hidden * best->info.busy_seconds) break;
+		best = faster(best, arranged(p, at, what, opts, ratios[i]));
+		sl_error_clear();
+	}
+	return best;
+}
+
+/* Under a limit of memory several plans are tried: the one counts that should run fastest.  If none fits, the error is that
+ * of copies alone. */
 static enum sl_status arrange_limited(sl_plan *p, const char *at, const char *what, const struct sl_compile_opts *opts)
 {
-	enum { PARTS = 16, SMALL_PARTS = 64 };
-	static const double ratios[] = {0.25, 0.5, 1, 2};
-	const double hidden = 1.002;
 	struct slp_pending before, error;
 	slp_error_set_aside(&before);
 	p->parts = PARTS;
@@ -221,11 +252,10 @@ static enum sl_status arrange_limited(sl_plan *p, const char *at, const char *wh
 		best = arranged(p, at, what, opts, 0);
 	}
 	slp_error_set_aside(&error);
-	for (size_t i = 0; i < sizeof ratios / sizeof *ratios; i++) {
-		if (best && best->info.run_seconds <= hidden * best->info.busy_seconds) break;
-		best = faster(best, arranged(p, at, what, opts, ratios[i]));
-		sl_error_clear();
-	}
+	best = try_repeated(p, at, what, opts, best);
+	const double dear = 1.01;
+	if (best && p->parts == PARTS && best->info.run_seconds > dear * best->info.busy_seconds)
+		best = try_large(p, at, what, opts, best);
 	enum sl_status s = error.status;
 	if (best) {
 		become(p, best);

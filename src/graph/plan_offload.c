@@ -38,6 +38,7 @@ struct slp_plan_offload {
 	struct slp_storage **now;   /* in the present run */
 	int nvalues, max_values, nuses, max_uses;
 	unsigned node;      /* of the GPU's memory */
+	double exposed;     /* seconds of a run in which operations wait for copies */
 	size_t most;        /* bytes for places that the limit allows */
 	bool grows;         /* the heap that other programs have is too small */
 	size_t small, heap; /* bytes of small values; of the heap for them and for the memory that kernels work in */
@@ -212,6 +213,7 @@ static bool choose(struct slp_plan_offload *o, int *unit, size_t *need)
 {
 	enum { TRIES = 40, LEAST = 64 };
 	size_t room = o->problem.room, height = 0;
+	o->problem.places = room;
 	for (int i = 0; i < TRIES; i++) {
 		slp_offload_clear(&o->plan);
 		*unit = -1;
@@ -232,31 +234,54 @@ static bool choose(struct slp_plan_offload *o, int *unit, size_t *need)
 	return false;
 }
 
+double slp_plan_offload_exposed(const sl_plan *p)
+{
+	return p->offload ? p->offload->exposed : 0;
+}
+
 bool slp_plan_offload_grows(const sl_plan *p)
 {
 	return p->offload && p->offload->grows;
 }
 
-/* Two neighbours on the GPU together leave less room for values that are copied meanwhile: if copies take time, it is
- * tried to run those that are large one after the other. */
-static bool choose_faster(struct slp_plan_offload *o, int *unit, size_t *need)
+/* One way to plan: a part of the memory that two neighbours may take together, and the rule of the choice. */
+struct way {
+	double together;
+	bool farthest, one_by_one;
+};
+
+/* Whether the plan by another way should run faster; it is kept then. */
+static bool improves(struct slp_plan_offload *o, struct way way, size_t room, bool any)
 {
-	const double hidden = 1.01, part = 0.2;
-	size_t room = o->problem.room;
-	bool ok = choose(o, unit, need);
-	if (ok && o->plan.seconds <= hidden * o->plan.busy) return true;
-	struct slp_offload together = o->plan;
-	int other_unit;
-	size_t other_need, room_together = o->problem.room;
+	struct slp_offload_problem before = o->problem;
+	struct slp_offload best = o->plan;
+	int unit;
+	size_t need;
 	o->plan = (struct slp_offload){0};
 	o->problem.room = room;
-	o->problem.together = part;
-	bool apart = choose(o, &other_unit, &other_need);
-	if (apart && (!ok || o->plan.seconds < together.seconds)) return slp_offload_clear(&together), true;
-	slp_offload_clear(&o->plan);
-	o->plan = together;
-	o->problem.room = room_together;
-	o->problem.together = 0;
+	o->problem.together = way.together;
+	o->problem.farthest = way.farthest;
+	o->problem.one_by_one = way.one_by_one;
+	bool better = choose(o, &unit, &need) && (!any || o->plan.seconds < best.seconds);
+	slp_offload_clear(better ? &best : &o->plan);
+	if (better) return true;
+	o->plan = best;
+	o->problem = before;
+	return false;
+}
+
+/* The fewest copies need not take the shortest time.  Two neighbours on the GPU together leave less room for values that are
+ * copied meanwhile; and a value whose next use is farthest away has the most time for its copies.  If copies take time,
+ * several ways are tried. */
+static bool choose_faster(struct slp_plan_offload *o, int *unit, size_t *need)
+{
+	static const struct way ways[] = {{0.2, false, true}, {0.2, true, false}, {0, true, false}};
+	size_t room = o->problem.room;
+	bool ok = choose(o, unit, need);
+	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+		if (ok && slp_offload_exposed(&o->problem, &o->plan) <= 0.01 * o->plan.busy) break;
+		ok |= improves(o, ways[i], room, ok);
+	}
 	return ok;
 }
 
@@ -357,6 +382,7 @@ enum sl_status slp_plan_offload(sl_plan *p, const char *at, size_t limit)
 	p->info.copied_in = o->plan.in_bytes;
 	p->info.busy_seconds = o->plan.busy;
 	p->info.run_seconds = o->plan.seconds;
+	o->exposed = slp_offload_exposed(&o->problem, &o->plan);
 	return check_main_memory(at, o);
 }
 

@@ -26,6 +26,7 @@ struct slp_layout {
 	/* Of each output of the program: the number of its group, -1 for none; NULL: there are no groups.  Outputs of a group
 	 * lie side by side in one storage if one unit computes them, and a unit ends where a group is complete. */
 	const int *group;
+	bool limited; /* memory is short: results take the place of dead arguments in storages, too */
 	int nunits;
 	double *seconds;               /* of each unit, roughly */
 	int *unit;                     /* of each node; -1: runs nowhere (inputs, parameters, views) */

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { CLASSES = 256, MIN_BYTES = 64 };
+enum { CLASSES = 544, MIN_BYTES = 64 };
 
 struct pool {
 	struct slp_buffer *idle;         /* stack, by `next` */
@@ -16,19 +16,38 @@ static struct pool pools[SLP_POOLS][CLASSES];
 static size_t idle_bytes;
 static atomic_long in_flight[SLP_POOLS];
 
-/* Size classes: multiples of 64 bytes up to 512, then four steps for each doubling: at most a quarter is wasted. */
+/* Size classes: multiples of 64 bytes up to 512, then four steps for each doubling: at most a quarter is wasted.  From 4 MiB
+ * to 16 GiB there are 32 steps: little is wasted, and nothing for sizes of common networks, such as 49 MiB. */
+enum { FIRST_LOG = 9, FINE_LOG = 22, COARSE_LOG = 34, FIRST = 8, STEPS_LOG = 2, FINE_STEPS_LOG = 5 };
+enum { FINE = FIRST + ((FINE_LOG - FIRST_LOG) << STEPS_LOG) };
+enum { COARSE = FINE + ((COARSE_LOG - FINE_LOG) << FINE_STEPS_LOG) };
+
+/* A range of doublings: its first class, the logarithms of its first size and of its number of steps. */
+struct range {
+	int first, log, steps_log;
+};
+static const struct range ranges[] = {
+        {FIRST, FIRST_LOG, STEPS_LOG}, {FINE, FINE_LOG, FINE_STEPS_LOG}, {COARSE, COARSE_LOG, STEPS_LOG}};
+enum { RANGES = sizeof ranges / sizeof *ranges };
+
 int slp_pool_class(size_t bytes)
 {
 	if (bytes <= 512) return bytes <= MIN_BYTES ? 0 : (int)((bytes + 63) / 64) - 1;
-	int log = 63 - __builtin_clzll((unsigned long long)(bytes - 1));
-	return 8 + 4 * (log - 9) + (int)((bytes - 1) >> (log - 2) & 3);
+	int log = 63 - __builtin_clzll((unsigned long long)(bytes - 1)), i = RANGES - 1;
+	while (log < ranges[i].log) i--;
+	const struct range *r = &ranges[i];
+	int step = (int)((bytes - 1) >> (log - r->steps_log)) & ((1 << r->steps_log) - 1);
+	return r->first + ((log - r->log) << r->steps_log) + step;
 }
 
 size_t slp_pool_class_bytes(int cls)
 {
-	if (cls < 8) return 64 * (size_t)(cls + 1);
-	int log = 9 + (cls - 8) / 4, step = (cls - 8) % 4;
-	return ((size_t)1 << log) + (size_t)(step + 1) * ((size_t)1 << (log - 2));
+	if (cls < FIRST) return 64 * (size_t)(cls + 1);
+	int i = RANGES - 1;
+	while (cls < ranges[i].first) i--;
+	const struct range *r = &ranges[i];
+	int log = r->log + ((cls - r->first) >> r->steps_log), step = (cls - r->first) & ((1 << r->steps_log) - 1);
+	return ((size_t)1 << log) + (size_t)(step + 1) * ((size_t)1 << (log - r->steps_log));
 }
 
 /* ---- idle ones --------------------------------------------------------------------------------------------------- */
