@@ -19,10 +19,22 @@ struct slp_cast {
 /* Integers as another integer type: what it cannot hold loses its upper bits. */
 sl_tensor *slp_wrap(const char *at, sl_tensor *x, enum sl_dtype dtype);
 
-enum { SLP_MODULAR_ADD, SLP_MODULAR_SUB, SLP_MODULAR_MUL };
+enum {
+	SLP_MODULAR_ADD,
+	SLP_MODULAR_SUB,
+	SLP_MODULAR_MUL,
+	SLP_MODULAR_AND,
+	SLP_MODULAR_OR,
+	SLP_MODULAR_XOR,
+	SLP_MODULAR_LEFT,
+	SLP_MODULAR_RIGHT,
+	SLP_MODULAR_KINDS
+};
 
-/* a + b, a - b or a b, int64 of one shape, modulo 2^64. */
+/* a + b, a - b or a b modulo 2^64, or bits: of both, of one, of only one, shifted; int64 of one shape. */
 sl_tensor *slp_modular(const char *at, sl_tensor *a, sl_tensor *b, int kind);
+/* sl_cumsum of int64, modulo 2^64. */
+sl_tensor *slp_cumsum_modular(const char *at, sl_tensor *x, int axis);
 
 /* As in Python: negative ends count from the end of the axis, and parts outside are cut off. */
 struct slp_slice_attrs {

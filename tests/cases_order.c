@@ -9,8 +9,8 @@
 #define LIST(...) {__VA_ARGS__}
 #define UP(axis) &(const struct slp_argsort_attrs){axis, false}
 #define DOWN(axis) &(const struct slp_argsort_attrs){axis, true}
-#define ALONG(axis) &(const struct slp_cumsum_attrs){axis, false}
-#define BACK(axis) &(const struct slp_cumsum_attrs){axis, true}
+#define ALONG(a) &(const struct slp_cumsum_attrs){.axis = a}
+#define BACK(a) &(const struct slp_cumsum_attrs){.axis = a, .reverse = true}
 
 #define X12 {SL_FLOAT32, DIMS(2, 3, 2), 0, 0, {3, -1, 4, 1, -5, 9, 2, 6, -5, 3, 5, 8}, 12}
 /* clang-format on */
@@ -50,6 +50,7 @@ const struct slp_case slp_cases_order[] = {
 	GIVEN("cumsum", "infinite", ALONG(0), SL_FLOAT32, DIMS(4), 4, LIST(1, INFINITY, 2, -INFINITY), {1, INFINITY, INFINITY, NAN}),
 	GIVEN("cumsum", "int32", ALONG(0), SL_INT32, DIMS(4), 4, LIST(2147483647, 1, -2, 5), {2147483647, 2147483647, 2147483646, 2147483647}),
 	GIVEN("cumsum", "int64", ALONG(0), SL_INT64, DIMS(4), 4, LIST(0x1p62, 0x1p62, 0x1p62, -5), {0x1p62, 0x1p63, 0x1p63, 0x1p63}),
+	GIVEN("cumsum", "int64, modulo 2^64", (&(const struct slp_cumsum_attrs){.axis = 0, .wraps = true}), SL_INT64, DIMS(4), 4, LIST(0x1p62, 0x1p62, 0x1p62, -5), {0x1p62, -0x1p63, -0x1p62, -0x1p62 - 5}),
 	GIVEN("cumsum", "uint8", ALONG(0), SL_UINT8, DIMS(4), 4, LIST(200, 50, 6, 1), {200, 250, 255, 255}),
 	SHAPE("cumsum", "rows", ALONG(1), false, SL_FLOAT32, DIMS(70, 1311), -3, 3),
 	SHAPE("cumsum", "columns", BACK(1), false, SL_FLOAT32, DIMS(3, 570, 141), -3, 3),

@@ -2,6 +2,7 @@
 #include <starling.h>
 
 #include "op_inner.h"
+#include "quant/nbits.h"
 #include "cases.h"
 
 /* clang-format off */
@@ -23,6 +24,7 @@
 #define POOL(...) .attrs = &(const struct slp_qpool_attrs){__VA_ARGS__}
 #define CONV(ic, oc, kh, kw, ...) .attrs = &(const struct slp_qconv_attrs){.channels = {ic, oc}, .kernel = {kh, kw}, __VA_ARGS__}
 #define HOW(s, p, d, g) .stride = {s, s}, .pad = {p, p, p, p}, .dilation = {d, d}, .groups = g
+#define NBITS(...) .attrs = &(const struct slp_nbits_attrs){__VA_ARGS__}
 #define MATMUL(...) .attrs = &(const struct slp_qmatmul_attrs){__VA_ARGS__}
 
 const struct slp_case slp_cases_quant[] = {
@@ -80,5 +82,20 @@ const struct slp_case slp_cases_quant[] = {
 	CASE(qmatmul, "scales for rows", 4, (BYTES(3, 30), WEIGHTS(30, 10), ONE(20), SCALES(3)), MATMUL(.b_zero = 128), .reject = SL_ESHAPE),
 	CASE(qmatmul_pack, "without a size", 1, (WEIGHTS(16, 16)), MATMUL(.rows = 1, .inner = 16, .cols = 16), .reject = SL_EINVAL),
 	CASE(qmatmul_pack, "other sizes", 1, (WEIGHTS(16, 15)), MATMUL(.rows = 1, .inner = 16, .cols = 16, .packed = 256), .reject = SL_ESHAPE),
+
+	CASE(nbits_linear, "one row", 3, (REAL(1, 64), BYTES(9, 32), SCALES(9, 2)), NBITS(4, 32, 0)),
+	CASE(nbits_linear, "zero points, a bias, rows by four and one", 5, (REAL(2, 3, 96), BYTES(9, 48), SCALES(9, 3), BYTES(9, 2), REAL(9)), NBITS(4, 32, 1)),
+	CASE(nbits_linear, "real zero points, a last block that is not full", 4, (REAL(3, 300), BYTES(70, 192), SCALES(70, 3), SCALES(70, 3)), NBITS(4, 128, 2)),
+	CASE(nbits_linear, "small blocks", 4, (REAL(3, 40), BYTES(9, 24), SCALES(9, 3), BYTES(9, 2)), NBITS(4, 16, 1)),
+	CASE(nbits_linear, "many rows", 5, (REAL(37, 100), BYTES(70, 64), SCALES(70, 4), BYTES(70, 2), REAL(70)), NBITS(4, 32, 1)),
+	CASE(nbits_linear, "two bits", 4, (REAL(3, 64), BYTES(9, 16), SCALES(9, 4), BYTES(9, 1)), NBITS(2, 16, 1)),
+	CASE(nbits_linear, "eight bits", 4, (REAL(3, 64), BYTES(9, 64), SCALES(9, 2), BYTES(9, 2)), NBITS(8, 32, 1)),
+	CASE(nbits_linear, "no rows", 3, (REAL(0, 64), BYTES(9, 32), SCALES(9, 2)), NBITS(4, 32, 0)),
+	CASE(nbits_linear, "three bits", 3, (REAL(3, 64), BYTES(9, 24), SCALES(9, 2)), NBITS(3, 32, 0), .reject = SL_EINVAL),
+	CASE(nbits_linear, "a block of 24", 3, (REAL(3, 24), BYTES(9, 12), SCALES(9, 1)), NBITS(4, 24, 0), .reject = SL_EINVAL),
+	CASE(nbits_linear, "no zero points", 3, (REAL(3, 64), BYTES(9, 32), SCALES(9, 2)), NBITS(4, 32, 1), .reject = SL_EINVAL),
+	CASE(nbits_linear, "other weights", 3, (REAL(3, 64), BYTES(9, 31), SCALES(9, 2)), NBITS(4, 32, 0), .reject = SL_ESHAPE),
+	CASE(nbits_linear, "other scales", 3, (REAL(3, 64), BYTES(9, 32), SCALES(9, 3)), NBITS(4, 32, 0), .reject = SL_ESHAPE),
+	CASE(nbits_linear, "floats for bytes", 3, (REAL(3, 64), REAL(9, 32), SCALES(9, 2)), NBITS(4, 32, 0), .reject = SL_EDTYPE),
 	{0},
 };

@@ -10,6 +10,7 @@
 #include "onnx/read.h"
 #include "onnx/write.h"
 #include "onnx_case.h"
+#include "op_inner.h"
 #include "op_list/all.h"
 
 static const struct row {
@@ -59,6 +60,13 @@ static const struct row further[] = {
         {"Cast", "", "y = Cast(a:i32[3]{128 -129 5}, to=3)", "i8[3]{-128 127 5}"},
         {"BitShift", "", "y = BitShift(a:u16[2]{40000 3}, b:u16[2]{1 14}, direction='LEFT')", "u16[2]{14464 49152}"},
         {"BitShift", "", "y = BitShift(a:i32[3]{-8 4 -1}, b:i32[3]{-1 -32 -64}, direction='RIGHT')", "i32[3]{-1 0 -1}"},
+        {"BitShift", "", "y = BitShift(a:u64[2]{9223372036854775808 3}, b:u64[2]{63 64}, direction='RIGHT')", "u64[2]{1 0}"},
+        {"BitShift", "", "y = BitShift(a:u64[2]{3 3}, b:u64[2]{63 64}, direction='LEFT')", "u64[2]{9223372036854775808 0}"},
+        {"Clip", "", "y = Clip(a:u64[3]{1 5 9223372036854775808}, l!u64[]{3}, h!u64[]{9223372036854777856})",
+         "u64[3]{3 5 9223372036854775808}"},
+        {"CumSum", "", "y = CumSum(a:i64[3]{9223372036854774784 1024 1}, x!i64[]{0})",
+         "i64[3]{9223372036854774784 -9223372036854775808 -9223372036854775807}"},
+        {"CumSum", "", "e = Exp(a:f32[3]{0 1000 0}); y = CumSum(e, x!i64[]{0}, exclusive=1)", "f32[3]{0 1 inf}"},
         {"Mod", "", "y = Mod(a:f32[4]{5 -5 5 -5}, b:f32[4]{1e39 1e39 -1e39 3}, fmod=1)", "f32[4]{5 -5 5 -2}"},
         {"BitwiseNot", "", "y = BitwiseNot(a:i8[2]{-128 5})", "i8[2]{127 -6}"},
         {"Reshape", "", "t = Reshape(a:i8[2]{127 1}, s!i64[2]{2 1}); y = Add(t, t)", "i8[2,1]{-2 2}"},
@@ -215,6 +223,12 @@ static sl_block *imported(const struct slp_case *c)
 	return slp_import_onnx_parse(&f, (struct sl_import_onnx_opts){0});
 }
 
+/* Functions of bits, which the operator set that is written lacks. */
+static bool is_of_bits(const struct slp_gnode *n)
+{
+	return n->op == &slp_op_modular && *(const int *)(const void *)n->attrs.bytes > SLP_MODULAR_MUL;
+}
+
 /* Notes the operations of a program; whether all can be written. */
 static bool look(const sl_graph *g)
 {
@@ -225,6 +239,7 @@ static bool look(const sl_graph *g)
 		while (k < sizeof written / sizeof *written && written[k].op != g->nodes[i].op) k++;
 		if (k < sizeof written / sizeof *written) written[k].seen = true;
 		else all = false;
+		if (is_of_bits(&g->nodes[i])) all = false;
 	}
 	return all;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "op_inner.h"
+#include "modular.h"
 #include "op_list/move.h"
 
 static const struct slp_attr wrap_attrs[] = {
@@ -93,14 +94,14 @@ struct modular_attrs {
 };
 
 static const struct slp_attr modular_attrs[] = {
-        SLP_ATTR(struct modular_attrs, kind, SLP_INT, 1, "0: a + b, 1: a - b, 2: a b"),
+        SLP_ATTR(struct modular_attrs, kind, SLP_INT, 1, "0: a + b, 1: a - b, 2: a b, 3 to 5: and, or, xor, 6, 7: shifted by b to the left, to the right"),
         {0},
 };
 
 static enum sl_status modular_infer(struct slp_infer *c)
 {
 	const struct modular_attrs *a = c->attrs;
-	if (a->kind < SLP_MODULAR_ADD || a->kind > SLP_MODULAR_MUL)
+	if (a->kind < SLP_MODULAR_ADD || a->kind >= SLP_MODULAR_KINDS)
 		return slp_reject(c, SL_EINVAL, "there is no kind %d", a->kind);
 	if (c->in[0].dtype != SL_INT64 || c->in[1].dtype != SL_INT64)
 		return slp_reject(c, SL_EDTYPE, "takes int64 only");
@@ -116,7 +117,7 @@ static void modular_range(void *arg, int64_t begin, int64_t end)
 	uint64_t *y = k->out[0].ptr;
 	int kind = ((const struct modular_attrs *)k->attrs)->kind;
 	for (int64_t i = begin; i < end; i++)
-		y[i] = kind == SLP_MODULAR_ADD ? a[i] + b[i] : kind == SLP_MODULAR_SUB ? a[i] - b[i] : a[i] * b[i];
+		y[i] = slp_modular_of(kind, a[i], b[i]);
 }
 
 static enum sl_status modular_cpu(const struct slp_kernel *k)
@@ -133,7 +134,7 @@ static enum sl_status modular_ref(const struct slp_kernel *k)
 
 const struct sl_op slp_op_modular = {
         .name = "modular",
-        .doc = "sums, differences or products of int64, modulo 2^64",
+        .doc = "sums, differences or products of int64 modulo 2^64, or functions of their bits",
         .args = "a b",
         SLP_NIN(2),
         .nout = 1,

@@ -1,6 +1,7 @@
 /* Integers as other types of integers, and arithmetic modulo 2^64, on GPUs. */
 #include "op_inner.h"
 #include "common/element.cuh"
+#include "modular.h"
 
 /* The lower bits of integers; types of one size and sign are alike. */
 template <class From, class To> static __global__ void wrap_kernel(const From *in, To *out, int64_t n)
@@ -27,10 +28,7 @@ extern "C" enum sl_status slp_cuda_wrap(const struct slp_kernel *k)
 
 static __global__ void modular_kernel(const uint64_t *a, const uint64_t *b, uint64_t *y, int64_t n, int kind)
 {
-	SLP_GRID_STRIDE(i, n)
-	{
-		y[i] = kind == SLP_MODULAR_ADD ? a[i] + b[i] : kind == SLP_MODULAR_SUB ? a[i] - b[i] : a[i] * b[i];
-	}
+	SLP_GRID_STRIDE(i, n) y[i] = slp_modular_of(kind, a[i], b[i]);
 }
 
 extern "C" enum sl_status slp_cuda_modular(const struct slp_kernel *k)

@@ -2,6 +2,7 @@
 #include "common/element.cuh"
 #include "common/gpu.cuh"
 #include "op.h"
+#include "nbits.h"
 #include "quant.h"
 
 struct runs {
@@ -164,5 +165,49 @@ extern "C" enum sl_status slp_cuda_qmatmul(const struct slp_kernel *k)
 	SLP_LAUNCH(qmatmul_kernel, slp_grid(t.size), SLP_BLOCK, 0, k->stream, (const uint8_t *)k->in[0].ptr,
 	           (const uint8_t *)k->in[1].ptr, (const float *)k->in[2].ptr, (const float *)k->in[3].ptr,
 	           k->nin > 4 ? (const int32_t *)k->in[4].ptr : (const int32_t *)NULL, k->out[0].ptr, t);
+	return slp_launched(k);
+}
+
+/* A block a unit: its threads take turns along the weights, which each reads once for up to 8 rows, and add up at the end. */
+enum { NBITS_ROWS = 8 };
+
+struct nbits_work {
+	struct slp_nbits p;
+	template <class F> void emu_pointers(F f)
+	{
+		f(p.x), f(p.scale), f(p.bias), f(p.w), f(p.zero), f(p.y);
+	}
+};
+
+__global__ void nbits_kernel(nbits_work t)
+{
+	const struct slp_nbits &p = t.p;
+	__shared__ float part[SLP_BLOCK];
+	int64_t unit = blockIdx.x;
+	for (int64_t first = 0; first < p.rows; first += NBITS_ROWS) {
+		float sum[NBITS_ROWS] = {};
+		int rows = (int)(p.rows - first < NBITS_ROWS ? p.rows - first : NBITS_ROWS);
+		for (int64_t i = threadIdx.x; i < p.inner; i += SLP_BLOCK) {
+			float w = slp_nbits_weight(&p, unit, i);
+			for (int r = 0; r < rows; r++) sum[r] += w * p.x[(first + r) * p.inner + i];
+		}
+		for (int r = 0; r < rows; r++) {
+			part[threadIdx.x] = sum[r];
+			__syncthreads();
+			for (int half = SLP_BLOCK / 2; half > 0; half /= 2) {
+				if ((int)threadIdx.x < half) part[threadIdx.x] += part[threadIdx.x + half];
+				__syncthreads();
+			}
+			if (threadIdx.x == 0) p.y[(first + r) * p.units + unit] = part[0] + (p.bias ? p.bias[unit] : 0);
+			__syncthreads();
+		}
+	}
+}
+
+extern "C" enum sl_status slp_cuda_nbits_linear(const struct slp_kernel *k)
+{
+	nbits_work t = {slp_nbits_of(k)};
+	if (t.p.rows == 0 || t.p.units == 0) return SL_OK;
+	SLP_LAUNCH(nbits_kernel, (unsigned)t.p.units, SLP_BLOCK, 0, k->stream, t);
 	return slp_launched(k);
 }

@@ -8,6 +8,7 @@
 static const struct slp_attr attr_table[] = {
         SLP_ATTR(struct slp_cumsum_attrs, axis, SLP_INT, 1, "the axis to sum along"),
         SLP_ATTR(struct slp_cumsum_attrs, reverse, SLP_BOOL, 1, "from the last element on"),
+        SLP_ATTR(struct slp_cumsum_attrs, wraps, SLP_BOOL, 1, "sums of int64 are modulo 2^64"),
         {0},
 };
 
@@ -29,12 +30,14 @@ static enum sl_status grad(struct slp_grad *g)
 	return g->din[0] ? SL_OK : sl_error();
 }
 
-static void whole_line(const int64_t *x, int64_t *y, int64_t n, int64_t step)
+static void whole_line(const int64_t *x, int64_t *y, int64_t n, int64_t step, bool wraps)
 {
 	struct slp_whole sum = {0, 0};
+	uint64_t modular = 0;
 	for (int64_t i = 0; i < n; i++) {
 		sum = slp_whole_plus(sum, slp_whole_of(x[i * step]));
-		y[i * step] = slp_whole_saturated(sum);
+		modular += (uint64_t)x[i * step];
+		y[i * step] = wraps ? (int64_t)modular : slp_whole_saturated(sum);
 	}
 }
 
@@ -44,7 +47,8 @@ static enum sl_status cumsum_whole(const struct slp_kernel *k)
 	struct slp_split s = slp_cumsum_split(k);
 	for (int64_t line = 0; line < s.outer * s.inner; line++) {
 		struct slp_cumsum_line l = slp_cumsum_line(s, a->reverse, line);
-		whole_line((const int64_t *)k->in[0].ptr + l.first, (int64_t *)k->out[0].ptr + l.first, s.n, l.step);
+		whole_line((const int64_t *)k->in[0].ptr + l.first, (int64_t *)k->out[0].ptr + l.first, s.n, l.step,
+		           a->wraps);
 	}
 	return SL_OK;
 }
@@ -118,5 +122,10 @@ SLP_DESCRIBE(cumsum, "sums of the elements up to each one, along an axis", "x", 
  *     sl_tensor *distribution = sl_cumsum(probabilities, -1); */
 sl_tensor *sl_cumsum_at(const char *at, sl_tensor *x, int axis)
 {
-	return slp_apply1(at, &slp_op_cumsum, &(struct slp_cumsum_attrs){axis, false}, 1, &x);
+	return slp_apply1(at, &slp_op_cumsum, &(struct slp_cumsum_attrs){.axis = axis}, 1, &x);
+}
+
+sl_tensor *slp_cumsum_modular(const char *at, sl_tensor *x, int axis)
+{
+	return slp_apply1(at, &slp_op_cumsum, &(struct slp_cumsum_attrs){.axis = axis, .wraps = true}, 1, &x);
 }

@@ -33,6 +33,18 @@ struct whole_sum {
 	}
 };
 
+struct modular_sum {
+	uint64_t sum;
+	__device__ int64_t plus(int64_t x)
+	{
+		return (int64_t)(sum += (uint64_t)x);
+	}
+	__device__ void add(modular_sum after)
+	{
+		sum += after.sum;
+	}
+};
+
 /* As slp_set does it: integers are whole sums. */
 template <class T, class Sum> __global__ void cumsum(slp_split s, bool reverse, const T *x, T *y)
 {
@@ -116,8 +128,13 @@ template <class T, class Sum> static void launch(const struct slp_kernel *k, con
 extern "C" enum sl_status slp_cuda_cumsum(const struct slp_kernel *k)
 {
 	slp_split s = slp_cumsum_split(k);
-	bool reverse = ((const slp_cumsum_attrs *)k->attrs)->reverse;
+	const slp_cumsum_attrs *a = (const slp_cumsum_attrs *)k->attrs;
+	bool reverse = a->reverse;
 	if (slp_size(&k->out[0]) == 0) return SL_OK;
+	if (a->wraps && k->in[0].type.dtype == SL_INT64) {
+		launch<int64_t, modular_sum>(k, s, reverse);
+		return slp_launched(k);
+	}
 	slp_with_numbers<SLP_NUMBERS | SLP_HALVES>(k->in[0].type.dtype, [&](auto zero) {
 		typedef decltype(zero) T;
 		typedef typename std::conditional<std::is_same<T, int64_t>::value, whole_sum, narrow_sum>::type Sum;

@@ -8,6 +8,7 @@
 struct slp_cumsum_attrs {
 	int axis;     /* after infer: from 0 */
 	bool reverse; /* from the last element on */
+	bool wraps;   /* sums of int64 are modulo 2^64 */
 };
 
 /* A line along the axis: its first element, and the step to the next. */

@@ -53,13 +53,14 @@ static void cast_to(struct slp_onnx_writer *w, const struct slp_gnode *n, const 
 	slp_onnx_write_cast(w, true, value, n->types[0].dtype);
 }
 
-/* Integers of the format wrap. */
+/* Integers of the format wrap.  Its operator set 17 has no operators of their bits. */
 void slp_onnx_export_modular(struct slp_onnx_writer *w, const struct slp_gnode *n)
 {
-	static const char *const names[] = {
+	static const char *const names[SLP_MODULAR_KINDS] = {
 	        [SLP_MODULAR_ADD] = "Add", [SLP_MODULAR_SUB] = "Sub", [SLP_MODULAR_MUL] = "Mul"};
 	int kind = (int)slp_export_number(n, "kind", 0);
-	SLP_ONNX_NODE(w, names[kind], true, slp_onnx_in(w, n, 0), slp_onnx_in(w, n, 1));
+	if (!names[kind]) slp_onnx_fail(w, SL_EUNSUPPORTED, "operator set 17 has no functions of bits");
+	else SLP_ONNX_NODE(w, names[kind], true, slp_onnx_in(w, n, 0), slp_onnx_in(w, n, 1));
 }
 
 /* With a number that no integer is, as float64. */

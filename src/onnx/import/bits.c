@@ -1,67 +1,13 @@
-/* ONNX operators, computed: the bits of integers.
- *
- * There are no operations for these: a number x, or -1 - x if x is negative, gets a new axis of its bits, 0 or 1. */
+/* ONNX operators, computed: the bits of integers, as int64 (op_inner.h: slp_modular). */
 #include <stdlib.h>
 
 #include "onnx/model/tensors.h"
 #include "op.h"
+#include "op_inner.h"
 #include "starling/arithmetic.h"
 #include "starling/elementwise.h"
-#include "starling/functions.h"
 
-enum { BITS = 63 }; /* of an int64, without its sign */
-
-static int bits_of(enum sl_dtype dtype)
-{
-	return dtype == SL_INT64 ? BITS : dtype == SL_INT32 ? 31 : 8;
-}
-
-/* 1, 2, 4, … */
-static sl_tensor *powers(struct slp_onnx_call *c, int n)
-{
-	int64_t v[BITS];
-	for (int i = 0; i < n; i++) v[i] = INT64_C(1) << i;
-	struct slp_onnx_value p = slp_onnx_list_value(c, SL_INT64, v, n);
-	return p.known ? slp_onnx_as_tensor(c, p) : NULL;
-}
-
-/* An int64 with its bits along a new last axis, and its sign: 1 where it is negative, then the bits are those of the
- * number turned round. */
-struct bits {
-	sl_tensor *bits, *sign;
-};
-
-static sl_tensor *turned(struct slp_onnx_call *c, sl_tensor *x, sl_tensor *sign)
-{
-	return sl_abs_at(c->at, sl_add_at(c->at, x, sign));
-}
-
-static struct bits split(struct slp_onnx_call *c, sl_tensor *x, sl_tensor *powers)
-{
-	struct bits b = {0};
-	sl_shape s = sl_tensor_shape(x);
-	if (s.ndim == SL_MAX_NDIM) slp_onnx_call_fail(c, SL_EUNSUPPORTED, "more than %d axes", SL_MAX_NDIM - 1);
-	if (c->failed) return b;
-	s.dim[s.ndim++] = 1;
-	x = sl_reshape_at(c->at, sl_cast_at(c->at, x, SL_INT64), s);
-	b.sign = x ? sl_lt_scalar_at(c->at, x, 0) : NULL;
-	sl_tensor *q = b.sign ? sl_div_at(c->at, turned(c, x, b.sign), powers) : NULL;
-	sl_tensor *even = q ? sl_mul_scalar_at(c->at, sl_div_scalar_at(c->at, q, 2), 2) : NULL;
-	b.bits = even ? sl_sub_at(c->at, q, even) : NULL;
-	if (!b.bits) c->failed = true;
-	else b.bits = sl_ne_at(c->at, b.bits, b.sign);
-	return b;
-}
-
-static sl_tensor *joined(struct slp_onnx_call *c, sl_tensor *bits, sl_tensor *sign, sl_tensor *powers)
-{
-	if (!bits || !sign) return NULL;
-	bits = sl_mul_at(c->at, sl_ne_at(c->at, bits, sign), powers);
-	sl_tensor *x = sl_sum_at(c->at, bits, (struct sl_reduce_opts){SL_AXES(-1)});
-	sign = sl_sum_at(c->at, sign, (struct sl_reduce_opts){SL_AXES(-1)});
-	sl_tensor *negative = x ? sl_rsub_scalar_at(c->at, x, -1) : NULL;
-	return negative && sign ? sl_where_at(c->at, sign, negative, x) : NULL;
-}
+enum { UINT64 = 13 }; /* the number of the type in the format */
 
 static int64_t of_numbers(const char *name, int64_t a, int64_t b)
 {
@@ -89,26 +35,36 @@ static bool are_integers(struct slp_onnx_call *c)
 	return !c->failed;
 }
 
+/* The two inputs as int64 of one shape; false after an error. */
+static bool read_pair(struct slp_onnx_call *c, sl_tensor *in[2])
+{
+	sl_shape x = slp_onnx_shape(c, 0), y = slp_onnx_shape(c, 1), shape;
+	if (!c->failed && !slp_broadcast(x, y, &shape)) slp_onnx_call_fail(c, SL_ESHAPE, "the shapes do not match");
+	for (int i = 0; i < 2 && !c->failed; i++) {
+		struct slp_onnx_value v = slp_onnx_broadcast(c, slp_onnx_cast(c, c->in[i], SL_INT64), shape);
+		in[i] = slp_onnx_present(v) ? slp_onnx_as_tensor(c, v) : NULL;
+		if (!in[i]) c->failed = true; /* and recorded */
+	}
+	return !c->failed;
+}
+
+/* The result in the type of the first input. */
+static void give(struct slp_onnx_call *c, sl_tensor *t)
+{
+	enum sl_dtype dtype = slp_onnx_dtype(&c->in[0]);
+	slp_onnx_set_output(c, 0, t && dtype != SL_INT64 ? slp_wrap(c->at, t, dtype) : t);
+}
+
 void slp_onnx_import_bitwise(struct slp_onnx_call *c)
 {
 	char kind = c->op->name[7];
-	sl_tensor *(*apply)(const char *, sl_tensor *, sl_tensor *) = kind == 'A'   ? sl_minimum_at
-	                                                              : kind == 'O' ? sl_maximum_at
-	                                                                            : sl_ne_at;
 	if (!are_integers(c) || bitwise_known(c)) return;
-	sl_tensor *a = slp_onnx_tensor(c, 0), *b = slp_onnx_tensor(c, 1);
-	if (!a || !b) {
-		c->failed = true;
-		return;
-	}
-	sl_tensor *p = powers(c, bits_of(sl_tensor_dtype(a)));
-	struct bits x = p ? split(c, a, p) : (struct bits){0}, y = x.bits ? split(c, b, p) : x;
-	if (c->failed || !y.bits) {
-		c->failed = true;
-		return;
-	}
-	sl_tensor *t = joined(c, apply(c->at, x.bits, y.bits), apply(c->at, x.sign, y.sign), p);
-	slp_onnx_set_output(c, 0, t ? sl_cast_at(c->at, t, sl_tensor_dtype(a)) : NULL);
+	sl_tensor *in[2];
+	if (read_pair(c, in))
+		give(c, slp_modular(c->at, in[0], in[1],
+		                    kind == 'A'   ? SLP_MODULAR_AND
+		                    : kind == 'O' ? SLP_MODULAR_OR
+		                                  : SLP_MODULAR_XOR));
 }
 
 void slp_onnx_import_bitwise_not(struct slp_onnx_call *c)
@@ -127,42 +83,27 @@ void slp_onnx_import_bitwise_not(struct slp_onnx_call *c)
 	                    x ? sl_rsub_scalar_at(c->at, x, sl_tensor_dtype(x) == SL_UINT8 ? UINT8_MAX : -1) : NULL);
 }
 
-/* Over a power of 2, downwards: a negative number is turned round before and after. */
-static sl_tensor *shifted_right(struct slp_onnx_call *c, sl_tensor *x, sl_tensor *power)
+/* To the right; of a negative number -1 - x is shifted. */
+static sl_tensor *shifted_right(struct slp_onnx_call *c, sl_tensor *x, sl_tensor *by)
 {
-	sl_tensor *sign = sl_lt_scalar_at(c->at, x, 0);
-	x = sign ? sl_div_at(c->at, turned(c, x, sign), power) : NULL;
-	sl_tensor *negative = x ? sl_rsub_scalar_at(c->at, x, -1) : NULL;
-	return negative ? sl_where_at(c->at, sign, negative, x) : NULL;
+	sl_tensor *negative = sl_lt_scalar_at(c->at, x, 0);
+	sl_tensor *ones = negative ? sl_neg_at(c->at, sl_cast_at(c->at, negative, SL_INT64)) : NULL;
+	x = ones ? slp_modular(c->at, x, ones, SLP_MODULAR_XOR) : NULL;
+	x = x ? slp_modular(c->at, x, by, SLP_MODULAR_RIGHT) : NULL;
+	return x ? slp_modular(c->at, x, ones, SLP_MODULAR_XOR) : NULL;
 }
 
-/* Multiplied by a power of 2, without the bits that overflow; of non-negative numbers. */
+/* uint64 is held as int64 of the same bits, other unsigned numbers have no sign in int64. */
 void slp_onnx_import_bit_shift(struct slp_onnx_call *c)
 {
 	bool left = slp_onnx_attr_is(c, "direction", "", "LEFT");
 	if (!left && !slp_onnx_attr_is(c, "direction", "", "RIGHT"))
 		slp_onnx_call_fail(c, SL_EFORMAT, "attribute direction must be LEFT or RIGHT");
-	sl_tensor *x = are_integers(c) ? slp_onnx_tensor(c, 0) : NULL, *by = x ? slp_onnx_tensor(c, 1) : NULL;
-	by = by ? sl_cast_at(c->at, by, SL_INT32) : NULL;
-	if (by) by = sl_masked_fill_at(c->at, by, sl_lt_scalar_at(c->at, by, 0), BITS - 1); /* all bits are lost */
-	if (!by) {
-		c->failed = true;
-		return;
-	}
-	enum sl_dtype dtype = sl_tensor_dtype(x);
-	int bits = bits_of(dtype);
-	sl_tensor *p = powers(c, BITS), *most = sl_rsub_scalar_at(c->at, by, bits);
-	x = sl_cast_at(c->at, x, SL_INT64);
-	by = p && by ? sl_gather_at(c->at, p, sl_minimum_scalar_at(c->at, by, BITS - 1)) : NULL;
-	if (left && by && most) {
-		most = sl_gather_at(c->at, p,
-		                    sl_minimum_scalar_at(c->at, sl_maximum_scalar_at(c->at, most, 0), BITS - 1));
-		sl_tensor *lost = most ? sl_mul_at(c->at, sl_div_at(c->at, x, most), most) : NULL;
-		x = lost ? sl_sub_at(c->at, x, lost) : NULL;
-	}
-	if (x && by) x = left ? sl_mul_at(c->at, x, by) : shifted_right(c, x, by);
-	else x = NULL;
-	slp_onnx_set_output(c, 0, x ? sl_cast_at(c->at, x, dtype) : NULL);
+	sl_tensor *in[2];
+	if (!are_integers(c) || c->failed || !read_pair(c, in)) return;
+	if (left) give(c, slp_modular(c->at, in[0], in[1], SLP_MODULAR_LEFT));
+	else if (slp_onnx_type_of(&c->in[0]) == UINT64) give(c, slp_modular(c->at, in[0], in[1], SLP_MODULAR_RIGHT));
+	else give(c, shifted_right(c, in[0], in[1]));
 }
 
 /* ---- the bits of elements as those of another type --------------------------------------------------------------- */

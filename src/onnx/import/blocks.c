@@ -1,7 +1,9 @@
 /* ONNX operators, computed: weights of a few bits, quantised in blocks along each row (onnxruntime's MatMulNBits).  They
- * stay packed in memory; a run unpacks them into floats for its product. */
+ * stay packed; where gradients flow to scales, or in another type than float32, a run unpacks them for its product. */
 #include "onnx/model/call.h"
 #include "op.h"
+#include "packed_linear.h"
+#include "starling/autograd.h"
 #include "starling/arithmetic.h"
 #include "starling/elementwise.h"
 #include "starling/functions.h"
@@ -61,6 +63,28 @@ static sl_tensor *weights(struct slp_onnx_call *c, const struct packed *p, enum 
 	return w && p->blocks * p->size > p->columns ? sl_slice_at(at, w, 1, 0, p->columns, 1) : w;
 }
 
+/* Whether one operation computes it (packed_linear.h). */
+static bool is_packed(struct slp_onnx_call *c, sl_tensor *x)
+{
+	for (int i = 2; i < c->nin; i++)
+		if (slp_onnx_has(c, i) && slp_onnx_dtype(&c->in[i]) != SL_FLOAT32 &&
+		    (i != 3 || slp_onnx_dtype(&c->in[i]) != SL_UINT8))
+			return false;
+	return sl_tensor_dtype(x) == SL_FLOAT32 && !sl_is_recording();
+}
+
+static sl_tensor *product(struct slp_onnx_call *c, const struct packed *p, sl_tensor *x)
+{
+	sl_tensor *bias = slp_onnx_tensor(c, 5);
+	if (!is_packed(c, x)) {
+		sl_tensor *w = weights(c, p, sl_tensor_dtype(x));
+		return w ? sl_linear_at(c->at, x, w, bias, (struct sl_linear_opts){.tw = true}) : NULL;
+	}
+	sl_tensor *w = slp_onnx_tensor(c, 1), *scale = slp_onnx_tensor(c, 2), *zero = slp_onnx_tensor(c, 3);
+	w = w ? sl_reshape_at(c->at, w, SL_SHAPE(p->rows, p->blocks * p->size * p->bits / 8)) : NULL;
+	return w && scale ? slp_nbits_linear(c->at, x, w, scale, zero, bias, p->bits, (int)p->size) : NULL;
+}
+
 void slp_onnx_import_matmul_nbits(struct slp_onnx_call *c)
 {
 	sl_shape x = slp_onnx_shape(c, 0);
@@ -78,9 +102,6 @@ void slp_onnx_import_matmul_nbits(struct slp_onnx_call *c)
 	    sl_shape_size(slp_onnx_shape(c, 2)) != p.rows * p.blocks)
 		slp_onnx_call_fail(c, SL_ESHAPE, "weights or scales that do not fit %lld rows of %lld",
 		                   (long long)p.rows, (long long)p.columns);
-	sl_tensor *t = c->failed ? NULL : slp_onnx_tensor(c, 0), *bias = slp_onnx_tensor(c, 5);
-	sl_tensor *w = t ? weights(c, &p, sl_tensor_dtype(t)) : NULL;
-	if (!c->failed)
-		slp_onnx_set_output(c, 0,
-		                    w ? sl_linear_at(c->at, t, w, bias, (struct sl_linear_opts){.tw = true}) : NULL);
+	sl_tensor *t = c->failed ? NULL : slp_onnx_tensor(c, 0);
+	if (t) slp_onnx_set_output(c, 0, product(c, &p, t));
 }

@@ -9,6 +9,8 @@
 #include "starling/functions.h"
 #include "whole.h"
 
+enum { UINT64 = 13 }; /* the number of the type in the format */
+
 /* ---- of one tensor ----------------------------------------------------------------------------------------------- */
 
 static sl_tensor *mish(const char *at, sl_tensor *x)
@@ -332,7 +334,6 @@ static struct slp_onnx_value turned_order(struct slp_onnx_call *c, struct slp_on
 /* Whether the operator compares numbers of uint64. */
 static bool orders_unsigned(const struct slp_onnx_call *c, const struct binary *f)
 {
-	enum { UINT64 = 13 };
 	bool orders = f->wholes == slp_whole_maximum || f->wholes == slp_whole_minimum || f->wholes == whole_less ||
 	              f->wholes == whole_most || f->wholes == whole_more || f->wholes == whole_least;
 	return orders && slp_onnx_type_of(&c->in[0]) == UINT64;
@@ -427,15 +428,17 @@ void slp_onnx_import_mod(struct slp_onnx_call *c)
 void slp_onnx_import_clip(struct slp_onnx_call *c)
 {
 	static const char *const limits[] = {"min", "max"}, *const functions[] = {"Max", "Min"};
-	struct slp_onnx_value y = c->in[0];
+	bool turned = slp_onnx_type_of(&c->in[0]) == UINT64;
+	struct slp_onnx_value y = turned ? turned_order(c, c->in[0]) : c->in[0];
 	for (int i = 0; i < 2 && (y.t || y.known); i++) {
 		const SlpOnnx__AttributeProto *a = slp_onnx_attr(c, limits[i]);
-		if (slp_onnx_has(c, 1 + i)) y = apply(c, binary_named(functions[i]), y, c->in[1 + i]);
+		if (slp_onnx_has(c, 1 + i))
+			y = apply(c, binary_named(functions[i]), y, turned ? turned_order(c, c->in[1 + i]) : c->in[1 + i]);
 		else if (a)
 			y.t = (i ? sl_minimum_scalar_at : sl_maximum_scalar_at)(c->at, slp_onnx_as_tensor(c, y), a->f),
 			y.known = NULL;
 	}
-	slp_onnx_set_output_value(c, 0, y);
+	slp_onnx_set_output_value(c, 0, turned ? turned_order(c, y) : y);
 }
 
 void slp_onnx_import_where(struct slp_onnx_call *c)

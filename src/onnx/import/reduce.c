@@ -4,6 +4,7 @@
 
 #include "onnx/model/call.h"
 #include "op.h"
+#include "op_inner.h"
 #include "starling/arithmetic.h"
 #include "starling/elementwise.h"
 #include "starling/functions.h"
@@ -291,6 +292,14 @@ void slp_onnx_import_argmax(struct slp_onnx_call *c)
 
 /* ---- order ------------------------------------------------------------------------------------------------------- */
 
+/* The elements one place further on along an axis, this value first. */
+static sl_tensor *shifted(struct slp_onnx_call *c, sl_tensor *x, int axis, double first)
+{
+	int64_t n = x ? sl_tensor_shape(x).dim[axis] : 0;
+	sl_tensor *more = n ? sl_pad_at(c->at, x, axis, 1, 0, (struct sl_pad_opts){.value = first}) : NULL;
+	return n ? more ? sl_slice_at(c->at, more, axis, 0, n, 1) : NULL : x;
+}
+
 void slp_onnx_import_cumsum(struct slp_onnx_call *c)
 {
 	bool exclusive = slp_onnx_attr_int(c, "exclusive", 0) != 0, reverse = slp_onnx_attr_int(c, "reverse", 0) != 0;
@@ -299,8 +308,9 @@ void slp_onnx_import_cumsum(struct slp_onnx_call *c)
 	if (c->failed) return;
 	sl_tensor *x = slp_onnx_tensor(c, 0);
 	if (reverse) x = sl_flip_at(c->at, x, o);
-	sl_tensor *y = sl_cumsum_at(c->at, x, axis);
-	if (exclusive) y = sl_sub_at(c->at, y, x);
+	if (exclusive) x = shifted(c, x, axis, 0);
+	bool whole = x && sl_tensor_dtype(x) == SL_INT64;
+	sl_tensor *y = whole ? slp_cumsum_modular(c->at, x, axis) : sl_cumsum_at(c->at, x, axis);
 	slp_onnx_set_output(c, 0, reverse ? sl_flip_at(c->at, y, o) : y);
 }
 
@@ -316,10 +326,12 @@ void slp_onnx_import_cumprod(struct slp_onnx_call *c)
 	int64_t n = s.dim[axis];
 	sl_tensor *y = slp_onnx_tensor(c, 0);
 	if (reverse && y) y = sl_flip_at(c->at, y, o);
-	if (exclusive && y && n) y = sl_slice_at(c->at, sl_pad_at(c->at, y, axis, 1, 0, ones), axis, 0, n, 1);
+	if (exclusive) y = shifted(c, y, axis, 1);
 	for (int64_t step = 1; step < n && y; step *= 2) {
 		sl_tensor *before = sl_pad_at(c->at, sl_slice_at(c->at, y, axis, 0, n - step, 1), axis, step, 0, ones);
-		y = before ? sl_mul_at(c->at, y, before) : NULL;
+		if (!before) y = NULL;
+		else if (sl_tensor_dtype(y) == SL_INT64) y = slp_modular(c->at, y, before, SLP_MODULAR_MUL);
+		else y = sl_mul_at(c->at, y, before);
 	}
 	slp_onnx_set_output(c, 0, reverse && y ? sl_flip_at(c->at, y, o) : y);
 }
