@@ -33,6 +33,7 @@ reason() {
     clang-format\ *) echo "changes the source" ;;
     man\ *) echo "needs installed pages; tests/man.sh looks at them" ;;
     *"--peer PYTHON"*) echo "needs PyTorch; tests/bench.sh tests it with a stand-in" ;;
+    dev/bench-compare*) echo "needs two builds" ;;
     tools/build-starpu*) echo "needs the sources of StarPU; quickstart runs it" ;;
     tools/sl-simulate*) echo "needs a StarPU for simulation; tests/simulate.sh" ;;
     *tests/emu/*) echo "needs emulated GPUs, built for tests/emu/lenet.sh, which runs it" ;;
