@@ -355,12 +355,27 @@ def written(func, args, kwargs):
             yield from value if isinstance(value, (list, tuple)) else [value]
 
 
+def _storage(x):
+    """All of the memory that x is a view of."""
+    root = x._ref.root
+    return x if root is x._ref else StarlingTensor(root, x._where)
+
+
+def _offset(x, given=None):
+    """Where as_strided begins in the memory of x."""
+    if given is None and x._ref.root is not x._ref and x._ref.root.shape != x.shape:
+        raise NotImplementedError("as_strided of a view on a device needs storage_offset")
+    return given or 0
+
+
 def view(func, x, *args, **kwargs):
     """A view."""
     names = [a.name for a in func._schema.arguments][1:]
     args = list(args) + [kwargs.get(name) for name in names[len(args) :] if name in kwargs]
     if func in SPLITS:
         return _split(func, x, *args)
+    if func is aten.as_strided.default:
+        x, args = _storage(x), [*args[:2], _offset(x, *args[2:])]
     flat, form = tree_flatten(((x, *args), {}))
     key = (func, *[_described(a) for a in flat], form)
     if key not in _results:

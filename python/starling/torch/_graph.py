@@ -285,6 +285,7 @@ class Graph:
         """Assigns to inputs at the end, and compiles."""
         given = self.output.args[0]
         self.outputs = self.only or (list(given) if isinstance(given, (list, tuple)) else [given])
+        _memory.drop_freed()
         self.assignments = [n for n in self.late if not self.assign(n)]
         self.seen = set()  # values that PyTorch sees
         read = [n for stage in self.between.values() for k in stage for n in k.all_input_nodes] + self.assignments

@@ -9,18 +9,21 @@ import math
 import threading
 
 import torch
+from torch.multiprocessing.reductions import StorageWeakRef
 
 from .._core import InternalError, ffi, lib
 from ._text import HERE, NUMBERS, raise_error
 
 MOST = 2048  # handles that are kept, of some 20 KB each
+FEW = 64  # handles, beside as many as there are of tensors that live, before those of freed ones are dropped
 DEVICE = (lib.SL_DEVICE_CPU, -1)
 _AXES = 6
 
-handles: dict = {}  # (address, shape, dtype): [a pointer of the engine, which has the reference; whether it was used again]
+handles: dict = {}  # (address, shape, dtype): [a pointer of the engine, which has the reference; whether it was used again; its storage]
 _shown: dict = {}  # the same for results whose memory PyTorch's tensors show
 _lock = threading.Lock()
 _stops = 0
+_limit = FEW  # the number of handles at which those of freed tensors are looked for
 
 
 def _shape(shape):
@@ -35,10 +38,26 @@ def _adopt(t, key):
         raise_error()
     p = ffi.gc(p, lib.sl_release)
     with _lock:
+        if len(handles) >= _limit:
+            _drop_freed()
         if len(handles) >= MOST:
             _make_room()
-        handles[key] = [p, False]
+        handles[key] = [p, False, StorageWeakRef(t.untyped_storage())]
     return p
+
+
+def _drop_freed():
+    global _limit
+    for key, entry in list(handles.items()):
+        if entry[2].expired():
+            del handles[key]
+    _limit = min(2 * len(handles) + FEW, MOST)
+
+
+def drop_freed():
+    """Drops the handles of tensors that were freed: those of models that are gone, before another one is compiled."""
+    with _lock:
+        _drop_freed()
 
 
 def _make_room():

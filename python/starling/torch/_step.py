@@ -4,6 +4,8 @@ import contextlib
 
 import torch
 from torch._functorch.aot_autograd import aot_export_module
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.nn.utils.stateless import _reparametrize_module
 
 from . import _memory
 from ._backend import decompositions
@@ -36,6 +38,34 @@ class _Whole(torch.nn.Module):
         if self.loss is None:
             return (self.model(*inputs),)
         return (self.loss(self.model(*inputs[:-1]), inputs[-1]),)
+
+
+def _without_values(whole, inputs):
+    """({name: parameter or buffer}, inputs) without values: PyTorch would compute a step of those that have some while it traces."""
+    fake = FakeTensorMode(allow_non_fake_inputs=True)
+    named = [*whole.named_parameters(remove_duplicate=False), *whole.named_buffers(remove_duplicate=False)]
+    return {name: fake.from_tensor(t) for name, t in named}, tuple(fake.from_tensor(t, static_shapes=True) for t in inputs)
+
+
+def _freeze_unused(whole, named, inputs):
+    """Parameters that the loss does not depend on want no gradient: PyTorch refuses to trace them."""
+    wanted = list({id(t): t for t in named.values() if t.requires_grad}.values())
+    with wanted[0].fake_mode:
+        gradients = torch.autograd.grad(whole(*inputs)[0], wanted, allow_unused=True)
+    for t, g in zip(wanted, gradients):
+        t.requires_grad_(g is not None)
+
+
+def _traced(whole, inputs):
+    """(graph of the forward and backward pass, its signature)"""
+    named, inputs = _without_values(whole, inputs)
+    trace = lambda: aot_export_module(whole, inputs, trace_joint=True, output_loss_index=0, decompositions=decompositions())
+    with _compiling(), _reparametrize_module(whole, named):
+        try:
+            return trace()
+        except AssertionError:
+            _freeze_unused(whole, named, inputs)
+            return trace()
 
 
 class _Rule:
@@ -75,8 +105,7 @@ class _Compiled:
     def __init__(self, step, inputs):
         self.step = step
         whole = step.whole
-        with _compiling():
-            gm, signature = aot_export_module(whole, inputs, trace_joint=True, output_loss_index=0, decompositions=decompositions())
+        gm, signature = _traced(whole, inputs)
         self.signature = signature
         placeholders = [n for n in gm.graph.nodes if n.op == "placeholder"]
         self.inputs = {n.name: n for n in placeholders}
@@ -198,14 +227,12 @@ class CompiledStep:
                 if g.get(name):
                     raise NotImplementedError(f"compile_step: {type(self.optimizer).__name__} with {name}")
 
-    def begin_states(self):
-        """States that PyTorch's optimiser makes in its first step; the number of this step."""
-        numbers = set()
+    def begin_states(self, updated):
+        """States of these parameters that PyTorch's optimiser makes in its first step; the number of this step."""
+        updated, numbers = set(updated), set()
         for g in self.optimizer.param_groups:
             _, states, _ = _rule(self.optimizer, g)
-            for p in g["params"]:
-                if not p.requires_grad or not (states or self.counts):
-                    continue
+            for p in updated.intersection(g["params"]) if states or self.counts else ():
                 state = self.optimizer.state[p]
                 for name in states:
                     if state.get(name) is None:
@@ -224,7 +251,6 @@ class CompiledStep:
                 raise TypeError(f"compile_step: input {i} is {type(t).__name__}, a tensor is needed")
             if t.requires_grad:
                 raise NotImplementedError(f"compile_step: input {i} wants a gradient; only parameters get one")
-        number = self.begin_states()
         if self.generation != _memory.generation():
             self.known.clear()
             self.generation = _memory.generation()
@@ -233,6 +259,7 @@ class CompiledStep:
         if compiled is None:
             self.check_settings()
             compiled = self.known[key] = _Compiled(self, inputs)
+        number = self.begin_states(compiled.updated)
         loss = compiled(inputs, max(float(g["lr"]) for g in self.optimizer.param_groups), number)
         if self.counts:
             steps = [self.optimizer.state[p]["step"] for p in compiled.updated]

@@ -100,10 +100,13 @@ class Ref:
             self.box.write(p)
         elif self.func is None:
             self.of.write(reshaped(p, self.of.shape))
-        elif self.func in INVERSE:
-            self.of.write(INVERSE[self.func](self, p))
         else:
-            raise NotImplementedError(f"a change in place of a view made by {self.func}")
+            self.of.write(INVERSE.get(self.func, _through_memory)(self, p))
+
+    @property
+    def root(self):
+        """All values of the box."""
+        return self if self.of is None else self.of.root
 
     @property
     def transposed(self):
@@ -156,6 +159,13 @@ def _pasted(scatter):
         return compute_one(scatter, Given(ref.of, ref.of.value()), (Given(ref, p), *ref.args))
 
     return function
+
+
+def _through_memory(ref, p):
+    """Puts values into what other views were taken of, in main memory."""
+    whole = download(ref.of.value(), ref.of.shape, ref.of.dtype)
+    ref.func(whole, *ref.args).copy_(download(p, ref.shape, ref.dtype))
+    return upload(whole, lib.sl_tensor_device(p))
 
 
 INVERSE = {
