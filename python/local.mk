@@ -164,6 +164,7 @@ EXTRA_DIST += \
 	python/starling/mx/symbol.py \
 	python/starling/mx/test_utils.py \
 	python/starling/mx/unsupported.py \
+	python/starling/mx/updates.py \
 	python/starling/mx/util.py \
 	python/tests/compiled.py \
 	python/tests/mxnet-answers.txt \
@@ -207,4 +208,5 @@ EXTRA_DIST += \
 	python/tests/test_torch_eager.py \
 	python/tests/test_torch_ops.py \
 	python/tests/test_unknown.py \
+	python/tests/test_updates.py \
 	python/tests/test_values.py

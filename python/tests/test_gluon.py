@@ -92,7 +92,7 @@ class Arrays(unittest.TestCase):
     def test_missing_names(self):
         for call in (
             lambda: nd.sparse.adagrad_update, lambda: mx.mod.BucketingModule, lambda: mx.rnn, lambda: nn.SyncBatchNorm,
-            lambda: gluon.Parameter("w", shape=(2,), stype="row_sparse"),
+            lambda: gluon.Parameter("w", shape=(2,), stype="csr"),
             lambda: gluon.Trainer(two_layers().collect_params(), "lbsgd"), lambda: init.FusedRNN,
         ):  # fmt: skip
             with self.assertRaisesRegex(NotImplementedError, "use"):

@@ -43,7 +43,7 @@ class DataBatch:
         self.bucket_key, self.provide_data, self.provide_label = bucket_key, provide_data, provide_label
 
     def __str__(self):
-        shapes = [[d.shape for d in part] if part else [] for part in (self.data, self.label)]
+        shapes = [None if part is None else [d.shape for d in part] for part in (self.data, self.label)]
         return f"{type(self).__name__}: data shapes: {shapes[0]} label shapes: {shapes[1]}"
 
 
@@ -85,6 +85,14 @@ class DataIter:
         """The number of rows that only fill the mini-batch up."""
 
 
+def _values(data):
+    return data.values() if isinstance(data, dict) else data if isinstance(data, (list, tuple)) else [data]
+
+
+def _is_sparse(data):
+    return hasattr(data, "tocsr") or getattr(data, "stype", "default") != "default"
+
+
 def _listed(data, allow_empty, name):
     """Pairs of names and arrays on the host, in order."""
     if data is None:
@@ -99,7 +107,7 @@ def _listed(data, allow_empty, name):
         data = {name if len(data) == 1 else f"_{i}_{name}": d for i, d in enumerate(data)}
     if not isinstance(data, dict):
         raise TypeError("Input must be NDArray, numpy.ndarray, h5py.Dataset a list of them or dict with them as values")
-    return [(k, v, v.asnumpy() if isinstance(v, Tensor) else numpy.asarray(v)) for k, v in data.items()]
+    return [(k, v, v.asnumpy() if isinstance(v, Tensor) else v.toarray() if hasattr(v, "tocsr") else numpy.asarray(v)) for k, v in data.items()]
 
 
 class NDArrayIter(DataIter):
@@ -107,13 +115,15 @@ class NDArrayIter(DataIter):
 
     def __init__(self, data, label=None, batch_size=1, shuffle=False, last_batch_handle="pad", data_name="data", label_name="softmax_label"):
         super().__init__(batch_size)
+        if last_batch_handle != "discard" and any(_is_sparse(d) for d in _values(data)):
+            raise NotImplementedError("`NDArrayIter` only supports ``CSRNDArray`` with `last_batch_handle` set to `discard`.")
         self._data, self._label = _listed(data, False, data_name), _listed(label, True, label_name)
         self.num_data = self._data[0][2].shape[0]
         if any(v.shape[0] != self.num_data for _, _, v in self._data + self._label):
             raise AssertionError("All arrays must have the same number of rows")
         if last_batch_handle not in ("pad", "discard", "roll_over"):
             raise ValueError(f"last_batch_handle is {last_batch_handle!r}; these are pad, discard and roll_over")
-        if self.num_data < batch_size:
+        if self.num_data < batch_size and last_batch_handle != "pad":
             raise AssertionError("batch_size needs to be smaller than data size.")
         self.shuffle, self.last_batch_handle, self.idx = shuffle, last_batch_handle, numpy.arange(self.num_data)
         self._first, self._left = True, numpy.zeros(0, int)
@@ -130,7 +140,7 @@ class NDArrayIter(DataIter):
         return [(name, given) for name, given, _ in self._label]
 
     def _described(self, listed):
-        return [DataDesc(k, (self.batch_size, *v.shape[1:]), given.dtype if isinstance(given, Tensor) else numpy.float32) for k, given, v in listed]
+        return [DataDesc(k, (self.batch_size, *v.shape[1:]), numpy.dtype(self._dtype(given, v)).type) for k, given, v in listed]
 
     @property
     def provide_data(self):
@@ -173,16 +183,20 @@ class NDArrayIter(DataIter):
 
     def _rows(self):
         rows = self._order[self._at : self._at + self.batch_size]
-        return numpy.concatenate([rows, self.idx[: self.batch_size - len(rows)]])
+        return numpy.concatenate([rows, numpy.resize(self.idx, self.batch_size - len(rows))])
 
     def _batch(self, listed):
         from . import nd
 
         made = []
         for _, given, values in listed:
-            made.append(nd.array(values[self._rows()], cpu(), str(values.dtype) if isinstance(given, Tensor) else "float32"))
+            made.append(nd.array(values[self._rows()], cpu(), self._dtype(given, values)))
             made[-1].__class__ = array_class()
         return made
+
+    def _dtype(self, given, values):
+        """The data type of batches: float32 of NumPy's arrays, as in MXNet."""
+        return str(values.dtype) if isinstance(given, Tensor) else "float32"
 
     def getdata(self):
         return self._batch(self._data)
@@ -268,7 +282,22 @@ def CSVIter(data_csv, data_shape, label_csv=None, label_shape=(1,), batch_size=1
     read = lambda path, shape: numpy.loadtxt(path, dtype, delimiter=",", ndmin=2).reshape((-1, *shape))  # noqa: E731
     data = read(data_csv, data_shape)
     label = read(label_csv, label_shape).reshape((-1, *label_shape)[: 1 if tuple(label_shape) == (1,) else None]) if label_csv else numpy.zeros(len(data), dtype)
-    return NDArrayIter(data, label, batch_size, last_batch_handle="pad" if round_batch else "discard", label_name="label")
+    return _OfFile(data, label, batch_size, last_batch_handle="pad" if round_batch else "discard", label_name="label")
+
+
+class _OfFile(NDArrayIter):
+    """Mini-batches of one array of data and one of labels, as MXNet's iterators in C++."""
+
+    def next(self):
+        if not self.iter_next():
+            raise StopIteration
+        return DataBatch([self.getdata()], [self.getlabel()], self.getpad(), self.getindex())
+
+    def _dtype(self, given, values):
+        return str(values.dtype)
+
+    def _batch(self, listed):
+        return super()._batch(listed)[0]
 
 
 __getattr__ = missing("mx.io")

@@ -54,10 +54,21 @@ def _step(kind, states, options, weight, grad, lr, wd, rescale_grad, clip_gradie
     o.update(0, weight, grad, (states[0] if states else None) if single else tuple(states))
 
 
+_COMMON = ("wd", "lr", "rescale_grad", "clip_gradient", "lazy_update")
+
+
+def _check(name, options, *known):
+    """TypeError for an option that the update does not have."""
+    rule = _RULES[name.removeprefix("preloaded_").removeprefix("multi_").removeprefix("mp_")]
+    if unknown := options.keys() - {*rule[1], *rule[2], *_COMMON, *known}:
+        raise TypeError(f"nd.{name}() got an unexpected keyword argument {min(unknown)!r}")
+
+
 def _update(name):
     kind, state_names, defaults = _RULES[name]
 
     def call(weight, grad, *states, lr=None, wd=0.0, rescale_grad=1.0, clip_gradient=-1.0, clip_grad=-1.0, lazy_update=True, out=None, **options):
+        _check(name, options)
         if len(states) > len(state_names):
             states, (lr, *more) = states[: len(state_names)], states[len(state_names) :]
             if more:
@@ -65,8 +76,6 @@ def _update(name):
         states += tuple(options.pop(n) for n in state_names[len(states) :] if n in options)
         if lr is None or len(states) < len(state_names):
             raise TypeError(f"nd.{name}() needs weight, grad, {', '.join((*state_names, 'lr'))}")
-        if unknown := options.keys() - defaults.keys():
-            raise TypeError(f"nd.{name}() got an unexpected keyword argument {min(unknown)!r}")
         target = weight if out is weight else weight.copy()
         _step(kind, states, {**defaults, **options}, target, grad, lr, wd, rescale_grad, max(clip_gradient, clip_grad))
         if kind is _optimizer.NAG and target is not weight:  # the momentum has the decay of the weight that is there, as in MXNet
@@ -81,8 +90,9 @@ def _of_master(name, states):
     """The update of a weight whose exact values are in another array, weight32."""
 
     def call(weight, grad, *arrays, out=None, **options):
-        *rest, weight32 = arrays if "weight32" not in options else (*arrays, options.pop("weight32"))
-        if len(rest) != states:
+        _check(f"mp_{name}", options, "weight32")
+        *rest, weight32 = (*arrays, options.pop("weight32")) if "weight32" in options else arrays or (None,)
+        if len(rest) != states or weight32 is None:
             raise TypeError(f"nd.mp_{name}() needs weight, grad, {'mom, ' * states}weight32, and its options by name")
         globals()[name](weight32, grad.astype("float32"), *rest, out=weight32, **options)
         result = weight32.astype(weight.dtype)
@@ -95,9 +105,12 @@ def _of_master(name, states):
 def _of_several(name, each):
     """The update of several weights, with their rates and decays."""
 
-    def call(*data, lrs, wds, num_weights=1, out=None, **options):
+    def call(*data, lrs=(), wds=(), num_weights=1, out=None, **options):
+        _check(f"multi_{name}", options)
         if len(data) != each * num_weights:
             raise ValueError(f"nd.multi_{name}() got {len(data)} arrays, {num_weights} weights need {each * num_weights}")
+        if len(lrs) != num_weights or len(wds) != num_weights:
+            raise ValueError(f"nd.multi_{name}() got {len(lrs)} rates and {len(wds)} decays for {num_weights} weights")
         outs = out if isinstance(out, (list, tuple)) else [out] * num_weights
         parts = [data[i * each : (i + 1) * each] for i in range(num_weights)]
         return [globals()[name](*part, lr=lr, wd=wd, out=o, **options) for part, lr, wd, o in zip(parts, lrs, wds, outs)]
@@ -110,6 +123,7 @@ def _with_arrays(name):
     """The same with rates and decays in two arrays at the end."""
 
     def call(*data, num_weights=1, out=None, **options):
+        _check(f"preloaded_multi_{name}", options)
         lrs, wds = (a.asnumpy().tolist() for a in data[-2:])
         return globals()[f"multi_{name}"](*data[:-2], lrs=lrs, wds=wds, num_weights=num_weights, out=out, **options)
 

@@ -111,6 +111,9 @@ class _TokenEmbedding(vocab.Vocabulary):
             if token not in self._token_to_idx:
                 raise ValueError(f"Token {token} is unknown. To update the embedding vector for an unknown token, please specify it explicitly as "
                                  f"the `unknown_token` {self.unknown_token} in `tokens`.")  # fmt: skip
+        if new_vectors.shape not in ((len(given), self._vec_len), *[(self._vec_len,)] * (len(given) == 1)):
+            raise AssertionError(f"The length of new_vectors must be equal to the number of tokens, {len(given)}, and the width of new_vectors to "
+                                 f"the dimension of vectors, {self._vec_len}; their shape is {new_vectors.shape}")  # fmt: skip
         vectors = new_vectors.asnumpy().reshape((len(given), self._vec_len))
         for token, vector in zip(given, vectors):
             self._idx_to_vec[self._token_to_idx[token]] = _array(vector)
