@@ -210,13 +210,13 @@ static enum slp_fused_reading reading_of(const slp_fused_plan &p, int i, const v
 	                                                                              : SLP_FUSED_SINGLE;
 }
 
-/* Each thread computes `width` elements at once, of 16 bytes or a multiple. */
-static void plan_of(slp_fused_plan *p, const struct slp_kernel *k, sl_shape shape, int width)
+/* Each thread computes `width` elements at once, of 16 bytes or a multiple.  out: NULL if they are not stored. */
+static void plan_of(slp_fused_plan *p, const struct slp_kernel *k, sl_shape shape, int width, const void *out)
 {
 	p->dtype = k->out[0].type.dtype;
 	p->nin = k->nin;
 	p->n = sl_shape_size(shape);
-	p->aligned = slp_is_wide(k->out[0].ptr);
+	p->aligned = slp_is_wide(out);
 	find_axes(p, k, shape);
 	for (int i = 0; i < k->nin; i++) p->how[i] = reading_of(*p, i, k->in[i].ptr, width);
 }
@@ -266,7 +266,7 @@ template <class S> static void launch(const struct slp_kernel *k, int64_t n)
 	for (int i = 0; i < SLP_FUSED_NUMBERS; i++) p.number[i] = (T)f->number[i];
 	for (int i = 0; i < k->nin; i++) p.in[i] = (const S *)k->in[i].ptr;
 	arrange(&p, f);
-	plan_of(&p.plan, k, k->out[0].type.shape, W);
+	plan_of(&p.plan, k, k->out[0].type.shape, W, p.out);
 	for (int i = 0; i < p.plan.ndim; i++)
 		p.quick[i] = slp_divisor<uint32_t>::of(p.plan.dim[i] <= INT32_MAX ? p.plan.dim[i] : 1);
 	unsigned threads = p.slots > SLOTS_OF_MANY ? (unsigned)FEW : (unsigned)SLP_BLOCK;
@@ -283,11 +283,12 @@ struct description {
 	int64_t dim[SL_MAX_NDIM];
 };
 
-static void describe(description *d, const struct slp_kernel *k, const slp_fused_attrs *f, sl_shape shape)
+static void describe(description *d, const struct slp_kernel *k, const slp_fused_attrs *f, sl_shape shape,
+                     const void *out)
 {
 	memset(d, 0, sizeof *d); /* padding, too */
 	memcpy(d->f.step, f->step, sizeof d->f.step);
-	plan_of(&d->plan, k, shape, slp_fused_width(k->out[0].type.dtype));
+	plan_of(&d->plan, k, shape, slp_fused_width(k->out[0].type.dtype), out);
 	cudaGetDevice(&d->device);
 }
 
@@ -323,7 +324,7 @@ static bool launch_compiled(const struct slp_kernel *k, int64_t n)
 	int width = slp_fused_width(k->out[0].type.dtype);
 	description d;
 	if (!slp_compiled_wanted(n)) return false;
-	describe(&d, k, f, k->out[0].type.shape);
+	describe(&d, k, f, k->out[0].type.shape, k->out[0].ptr);
 	const void *kernel = compiled_kernel(
 	        k, d, [&](char *source, size_t size) { return slp_fused_source(&d.f, &d.plan, source, size); });
 	if (kernel) launch_kernel(kernel, slp_grid((n + width - 1) / width), k, f, NULL, n);
@@ -366,10 +367,7 @@ static bool launch_reduced(const struct slp_kernel *k)
 	int reduction = slp_fused_reduce_split(both, &f, &a);
 	if (!slp_compiled_wanted(sl_shape_size(inner.shape)) || !slp_fused_reduce_suits(&inner, &a)) return false;
 	slp_fused_rows r = rows_of(reduction, inner, &a);
-	describe(&d, k, &f, inner.shape);
-	d.plan.aligned = true; /* of the result, which is one element of a group of threads */
-	for (int i = 0; i < k->nin; i++)
-		d.plan.how[i] = reading_of(d.plan, i, k->in[i].ptr, slp_fused_width(inner.dtype));
+	describe(&d, k, &f, inner.shape, NULL);
 	d.reduction = both->reduction;
 	d.ndim = inner.shape.ndim;
 	memcpy(d.dim, inner.shape.dim, sizeof(int64_t) * (size_t)inner.shape.ndim);

@@ -8,11 +8,12 @@ emu_checked = \
 	tests/emu/engine_faults \
 	tests/emu/engine_hybrid \
 	tests/emu/engine_linear \
-	tests/emu/engine_masters \
+	tests/emu/engine_master_weights \
 	tests/emu/engine_nn \
 	tests/emu/engine_products \
 	tests/emu/engine_scaling \
 	tests/emu/engine_step \
+	tests/emu/engine_teams \
 	tests/emu/engine_unrolled \
 	tests/emu/gpt \
 	tests/emu/gpu_probe \
@@ -62,11 +63,11 @@ tests_emu_engine_linear_LDFLAGS = $(emu_ldflags)
 tests_emu_engine_linear_LDADD = $(emu_engine_ldadd)
 EXTRA_tests_emu_engine_linear_DEPENDENCIES = $(emu_stubs)
 
-tests_emu_engine_masters_CPPFLAGS = $(emu_engine_cppflags)
-tests_emu_engine_masters_SOURCES = tests/test_master_weights.c
-tests_emu_engine_masters_LDFLAGS = $(emu_ldflags)
-tests_emu_engine_masters_LDADD = $(emu_engine_ldadd)
-EXTRA_tests_emu_engine_masters_DEPENDENCIES = $(emu_stubs)
+tests_emu_engine_master_weights_CPPFLAGS = $(emu_engine_cppflags)
+tests_emu_engine_master_weights_SOURCES = tests/test_master_weights.c
+tests_emu_engine_master_weights_LDFLAGS = $(emu_ldflags)
+tests_emu_engine_master_weights_LDADD = $(emu_engine_ldadd)
+EXTRA_tests_emu_engine_master_weights_DEPENDENCIES = $(emu_stubs)
 
 tests_emu_engine_nn_CPPFLAGS = $(emu_engine_cppflags)
 tests_emu_engine_nn_SOURCES = tests/test_nn.c
@@ -91,6 +92,12 @@ tests_emu_engine_step_SOURCES = tests/test_step.c
 tests_emu_engine_step_LDFLAGS = $(emu_ldflags)
 tests_emu_engine_step_LDADD = $(emu_engine_ldadd)
 EXTRA_tests_emu_engine_step_DEPENDENCIES = $(emu_stubs)
+
+tests_emu_engine_teams_CPPFLAGS = $(emu_engine_cppflags)
+tests_emu_engine_teams_SOURCES = tests/test_teams.c
+tests_emu_engine_teams_LDFLAGS = $(emu_ldflags)
+tests_emu_engine_teams_LDADD = $(emu_engine_ldadd)
+EXTRA_tests_emu_engine_teams_DEPENDENCIES = $(emu_stubs)
 
 tests_emu_engine_unrolled_CPPFLAGS = $(emu_engine_cppflags)
 tests_emu_engine_unrolled_SOURCES = tests/test_unrolled.c

@@ -17,6 +17,13 @@ tests/emu/gpu_probe --families >"$bundle/families"
 grep -q '^loss .* l2_loss ' "$bundle/families" || fail "no family of losses"
 check() { run "$1" timeout 600 "$bundle/gpu-check" run --results "$tmp/results" "${@:2}"; }
 
+echo "--- each test that it takes has a program on emulated GPUs"
+for name in $(sed -n 's/^tests="gpu_probe test_ops \(.*\)"$/\1/p' "$srcdir/dev/gpu-check"); do
+  grep -q "^	tests/emu/engine_${name#test_} " "$srcdir/tests/emu/gpu-check.mk" || fail "gpu-check.mk does not make $name"
+  listed=$name
+done
+[ -n "${listed-}" ] || fail "dev/gpu-check lists no tests"
+
 echo "--- all is well"
 check 0 --stage probe,operations --only '^(driver|launch|starpu|loss)$'
 contains "$tmp/results/gpu.md" '^No step failed\.'
