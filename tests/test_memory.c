@@ -16,6 +16,7 @@
 #include "../codelets/conv/conv2d_kernels.h"
 #include "runtime/memory/cgroup.h"
 #include "runtime/memory/memory_limit.h"
+#include "runtime/memory/pool.h"
 
 enum { MIB = 1 << 20, SWAP = 96 << 10 };
 
@@ -413,7 +414,23 @@ static void test_cost(void)
 	CHECK(each < 1e-6); /* 15 µs if it were read each time */
 }
 
+/* Each size has the smallest class that holds it; at most a quarter is wasted, a 32nd of large sizes. */
+static void test_classes(void)
+{
+	const size_t mib = (size_t)1 << 20;
+	CHECK(slp_pool_class_bytes(slp_pool_class(49 * mib)) == 49 * mib);
+	for (size_t bytes = 1, step = 1; bytes < (size_t)1 << 56; bytes += step) {
+		int cls = slp_pool_class(bytes);
+		size_t room = slp_pool_class_bytes(cls), part = bytes >= 4 * mib && bytes < mib << 14 ? 32 : 4;
+		CHECK_SAYING(room >= bytes && slp_pool_class(room) == cls && slp_pool_class(room + 1) == cls + 1,
+		             "%zu bytes: class %d of %zu", bytes, cls, room);
+		CHECK_SAYING(room - bytes <= (bytes > 256 ? bytes / part : 64), "%zu bytes get %zu", bytes, room);
+		step = bytes / 97 + 1;
+	}
+}
+
 static const struct slp_test fitting[] = {
+        {"classes", test_classes},
         {"reading often", test_lasting},
         {"giants", test_giants},
         {"giant results", test_giant_results},

@@ -374,8 +374,8 @@ static sl_loader *load(const struct drv_training *t, sl_dataset *set, bool shuff
 {
 	sl_loader *loader =
 	        sl_loader_new(set, .batch_size = t->options->batch_size, .shuffle = shuffle, .seed = t->common->seed,
-	                      .limit = t->options->limit ? t->options->limit : SL_UNSET_INT,
-	                      .device = loads_on(t), .workers = t->workers);
+	                      .limit = t->options->limit ? t->options->limit : SL_UNSET_INT, .device = loads_on(t),
+	                      .workers = t->workers);
 	if (loader) sl_dist_share(loader);
 	return loader;
 }

@@ -36,11 +36,11 @@ struct slp_offload_problem {
 	const size_t *bytes; /* of each value */
 	const enum slp_offload_kind *kind;
 	int nvalues;
-	size_t room;                    /* bytes on the device, for the choice of gaps */
-	size_t places;                  /* the same for places, which may waste some; 0: as many as they take */
-	bool farthest; /* the value whose next use is farthest away leaves, even if others would save copies */
+	size_t room;     /* bytes on the device, for the choice of gaps */
+	size_t places;   /* the same for places, which may waste some; 0: as many as they take */
+	bool farthest;   /* the value whose next use is farthest away leaves, even if others would save copies */
 	bool one_by_one; /* copies get time one after the other, beside places; else all at once, by bytes first */
-	double together;                /* part of the room that two neighbours may take; 0: all of it */
+	double together; /* part of the room that two neighbours may take; 0: all of it */
 	double out_bytes, in_bytes;     /* a second, over the link, each way */
 	double out_latency, in_latency; /* seconds */
 };
@@ -87,9 +87,9 @@ struct slp_offload {
 	int nstays;
 	struct slp_offload_range *taken; /* room for one of each stay */
 	size_t largest;                  /* bytes of a stay */
-	size_t height;              /* bytes that all of them take, with their offsets */
-	size_t *used;               /* bytes on the device, by position */
-	size_t out_bytes, in_bytes; /* of a run */
+	size_t height;                   /* bytes that all of them take, with their offsets */
+	size_t *used;                    /* bytes on the device, by position */
+	size_t out_bytes, in_bytes;      /* of a run */
 	size_t peak;
 	double seconds, busy; /* of a run, as predicted; of its units alone */
 };

@@ -274,7 +274,8 @@ bool slp_offload_stretch(const struct slp_offload_problem *p, struct slp_offload
 	for (int i = 0; i < o->nstays; i++) {
 		const struct slp_offload_stay *other = &o->stays[i];
 		if (i != stay && overlap(&longer, other, p->nunits))
-			o->taken[n++] = (struct slp_offload_range){other->offset, other->offset + p->bytes[other->value]};
+			o->taken[n++] =
+			        (struct slp_offload_range){other->offset, other->offset + p->bytes[other->value]};
 	}
 	qsort(o->taken, (size_t)n, sizeof *o->taken, by_begin);
 	if (!is_free(o->taken, n, longer.offset, bytes)) longer.offset = find_place(p, o, n, bytes);

@@ -13,9 +13,9 @@
 struct when {
 	const struct slp_offload_problem *p;
 	struct slp_offload *o;
-	double *begin; /* of each unit, if nothing waits for copies; last: the end */
-	int *order;    /* gaps by the unit that needs their value */
-	double *done;  /* by gap: the end of the copy that it shares */
+	double *begin;      /* of each unit, if nothing waits for copies; last: the end */
+	int *order;         /* gaps by the unit that needs their value */
+	double *done;       /* by gap: the end of the copy that it shares */
 	bool placed;        /* stays have offsets */
 	int *ends, *begins; /* by gap: the stay that ends and the one that begins with it; -1: none */
 };
@@ -351,7 +351,7 @@ static bool give_time(struct when *w)
 		plan_fetches(w);
 	}
 	for (int i = 0; i < TRIES && ok && !fit; i++) {
-		ok = slp_offload_place(w->p, o, w->p->one_by_one || i + 1 == TRIES);
+		ok = slp_offload_place(w->p, o, !w->p->places || w->p->one_by_one || i + 1 == TRIES);
 		fit = !w->p->places || o->height <= w->p->places || !shorten(w);
 	}
 	for (int i = 0; i < o->ngaps && !fit; i++) take_back(w, i);
@@ -359,7 +359,7 @@ static bool give_time(struct when *w)
 	if (!ok) return false;
 	w->placed = true;
 	find_stays(w);
-	if (!w->p->places || o->height <= w->p->places) {
+	if (o->height <= w->p->places) {
 		plan_drops(w);
 		plan_fetches(w);
 	}

@@ -208,7 +208,8 @@ static sl_plan *faster(sl_plan *a, sl_plan *b)
 enum { PARTS = 16, SMALL_PARTS = 64, LARGE_PARTS = 4 };
 
 /* Larger units are fewer tasks, and take more memory to work in. */
-static sl_plan *try_large(sl_plan *p, const char *at, const char *what, const struct sl_compile_opts *opts, sl_plan *best)
+static sl_plan *try_large(sl_plan *p, const char *at, const char *what, const struct sl_compile_opts *opts,
+                          sl_plan *best)
 {
 	static const double ratios[] = {0, 0.25};
 	p->parts = LARGE_PARTS;

@@ -53,9 +53,9 @@ void slp_hoisted_free(struct slp_hoisted *h);
  * the plan that is kept (commit); requested at each run, before each unit is submitted.  Locked, all but the first three. */
 enum sl_status slp_plan_offload(sl_plan *plan, const char *at, size_t limit);
 enum sl_status slp_plan_offload_commit(sl_plan *plan, const char *at);
-bool slp_plan_offload_grows(const sl_plan *plan); /* what its units work in does not fit beside other programs' */
+bool slp_plan_offload_grows(const sl_plan *plan);     /* what its units work in does not fit beside other programs' */
 double slp_plan_offload_exposed(const sl_plan *plan); /* seconds of a run in which operations wait for copies */
-double slp_plan_link(const sl_plan *plan);        /* bytes a second between its GPU and main memory */
+double slp_plan_link(const sl_plan *plan);            /* bytes a second between its GPU and main memory */
 void slp_plan_offload_free(struct slp_plan_offload *offload);
 enum sl_status slp_plan_offload_begin(sl_plan *plan, const char *at, struct slp_storage *const *storages,
                                       sl_tensor *const *in);

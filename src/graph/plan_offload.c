@@ -207,13 +207,19 @@ static size_t find_room(struct slp_plan_offload *o, int gpu, size_t limit, size_
 	return o->most;
 }
 
+/* Then each way to plan takes seconds: fewer are tried, and copies get time by bytes alone. */
+static bool is_large(const struct slp_plan_offload *o)
+{
+	return (long)o->problem.nunits * o->problem.nvalues >= 200000;
+}
+
 /* The choice, with addresses.  If gaps between values waste memory, so much less is left for values.  False: *unit needs
  * *need bytes; or *unit is -1, and the values need them in one piece, or there is no memory if *need is 0. */
 static bool choose(struct slp_plan_offload *o, int *unit, size_t *need)
 {
 	enum { TRIES = 40, LEAST = 64 };
 	size_t room = o->problem.room, height = 0;
-	o->problem.places = room;
+	o->problem.places = is_large(o) ? 0 : room;
 	for (int i = 0; i < TRIES; i++) {
 		slp_offload_clear(&o->plan);
 		*unit = -1;
@@ -275,10 +281,13 @@ static bool improves(struct slp_plan_offload *o, struct way way, size_t room, bo
  * several ways are tried. */
 static bool choose_faster(struct slp_plan_offload *o, int *unit, size_t *need)
 {
-	static const struct way ways[] = {{0.2, false, true}, {0.2, true, false}, {0, true, false}};
+	enum { WAYS = 4 };
+	static const struct way ways[WAYS] = {
+	        {0.2, false, false}, {0.2, false, true}, {0.2, true, false}, {0, true, false}};
+	int first = is_large(o) ? 0 : 1, end = is_large(o) ? 1 : WAYS;
 	size_t room = o->problem.room;
 	bool ok = choose(o, unit, need);
-	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+	for (int i = first; i < end; i++) {
 		if (ok && slp_offload_exposed(&o->problem, &o->plan) <= 0.01 * o->plan.busy) break;
 		ok |= improves(o, ways[i], room, ok);
 	}

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { CLASSES = 544, MIN_BYTES = 64 };
+enum { CLASSES = 576, MIN_BYTES = 64 };
 
 struct pool {
 	struct slp_buffer *idle;         /* stack, by `next` */
