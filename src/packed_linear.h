@@ -7,7 +7,7 @@
 /* x (…, inner), float32, times the weights (units, inner), transposed, plus bias (units), or NULL.  w: uint8, `bits` each, in
  * blocks of `block` along each row, the last one filled up; scale: float32, one per block; zero: one per block, uint8
  * and packed by row, or float32; NULL: half of the range.  It has no gradient. */
-sl_tensor *slp_nbits_linear(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *scale, sl_tensor *zero, sl_tensor *bias,
-                            int bits, int block);
+sl_tensor *slp_nbits_linear(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *scale, sl_tensor *zero,
+                            sl_tensor *bias, int bits, int block);
 
 #endif

@@ -94,7 +94,8 @@ struct modular_attrs {
 };
 
 static const struct slp_attr modular_attrs[] = {
-        SLP_ATTR(struct modular_attrs, kind, SLP_INT, 1, "0: a + b, 1: a - b, 2: a b, 3 to 5: and, or, xor, 6, 7: shifted by b to the left, to the right"),
+        SLP_ATTR(struct modular_attrs, kind, SLP_INT, 1,
+                 "0: a + b, 1: a - b, 2: a b, 3 to 5: and, or, xor, 6, 7: shifted by b to the left, to the right"),
         {0},
 };
 
@@ -116,8 +117,7 @@ static void modular_range(void *arg, int64_t begin, int64_t end)
 	const uint64_t *a = k->in[0].ptr, *b = k->in[1].ptr;
 	uint64_t *y = k->out[0].ptr;
 	int kind = ((const struct modular_attrs *)k->attrs)->kind;
-	for (int64_t i = begin; i < end; i++)
-		y[i] = slp_modular_of(kind, a[i], b[i]);
+	for (int64_t i = begin; i < end; i++) y[i] = slp_modular_of(kind, a[i], b[i]);
 }
 
 static enum sl_status modular_cpu(const struct slp_kernel *k)

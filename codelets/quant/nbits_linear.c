@@ -35,8 +35,9 @@ static enum sl_status check_attrs(const struct slp_infer *c, const struct slp_nb
 		return slp_reject(c, SL_EINVAL, "block must be a power of 2, 16 at least");
 	if (a->zeros < 0 || a->zeros > 2) return slp_reject(c, SL_EINVAL, "zeros must be 0 to 2");
 	int least = 3 + (a->zeros > 0);
-	return c->nin < least || c->nin > least + 1 ? slp_reject(c, SL_EINVAL, "needs %d inputs, and at most a bias", least)
-	                                            : SL_OK;
+	return c->nin < least || c->nin > least + 1
+	               ? slp_reject(c, SL_EINVAL, "needs %d inputs, and at most a bias", least)
+	               : SL_OK;
 }
 
 static enum sl_status check_types(const struct slp_infer *c, const struct slp_nbits_attrs *a)
@@ -62,8 +63,8 @@ static enum sl_status infer(struct slp_infer *c)
 	int64_t blocks = blocks_of(a, x.dim[x.ndim - 1]), units = c->in[1].shape.dim[0];
 	if (sl_shape_size(c->in[1].shape) != units * blocks * a->block * a->bits / 8 ||
 	    sl_shape_size(c->in[2].shape) != units * blocks)
-		return slp_reject(c, SL_ESHAPE, "weights or scales do not fit %lld units of %lld blocks", (long long)units,
-		                  (long long)blocks);
+		return slp_reject(c, SL_ESHAPE, "weights or scales do not fit %lld units of %lld blocks",
+		                  (long long)units, (long long)blocks);
 	int64_t zeros = units * (a->zeros == 1 ? (blocks * a->bits + 7) / 8 : blocks);
 	if (a->zeros && sl_shape_size(c->in[3].shape) != zeros)
 		return slp_reject(c, SL_ESHAPE, "%lld elements of zero points needed", (long long)zeros);
@@ -143,6 +144,13 @@ static void arrange(const struct job *j, int64_t row)
 }
 
 typedef uint8_t bytes16 __attribute__((vector_size(HALF)));
+typedef int32_t ints16 __attribute__((vector_size(4 * HALF)));
+
+/* By way of int32: gcc converts bytes to floats one by one. */
+SLP_INLINE slp_v16 floats_of(bytes16 q)
+{
+	return __builtin_convertvector(__builtin_convertvector(q, ints16), slp_v16);
+}
 
 SLP_INLINE float sum_of(slp_v16 v)
 {
@@ -165,8 +173,7 @@ SLP_INLINE void dots(const struct job *j, int64_t unit, int64_t row, int count, 
 		for (int64_t e = b * p->block; e < (b + 1) * p->block; e += 32) {
 			bytes16 q;
 			memcpy(&q, w + e / 2, sizeof q);
-			slp_v16 low = __builtin_convertvector(q & 15, slp_v16) * scale,
-			        high = __builtin_convertvector(q >> 4, slp_v16) * scale;
+			slp_v16 low = floats_of(q & 15) * scale, high = floats_of(q >> 4) * scale;
 			SLP_UNROLL
 			for (int r = 0; r < count; r++) {
 				slp_v16 even, odd;
@@ -241,8 +248,8 @@ static void multiply_panels(void *arg, int64_t begin, int64_t end)
 		for (int64_t row = 0; row < p->rows; row++)
 			for (int64_t i = 0; i < units; i++)
 				p->y[row * p->units + first + i] = p->bias ? p->bias[first + i] : 0;
-		slp_sgemm_serial(false, true, p->rows, units, p->inner, 1, p->x, p->inner, w, padded(p), 1, p->y + first,
-		                 p->units);
+		slp_sgemm_serial(false, true, p->rows, units, p->inner, 1, p->x, p->inner, w, padded(p), 1,
+		                 p->y + first, p->units);
 	}
 }
 
@@ -271,8 +278,8 @@ const struct sl_op slp_op_nbits_linear = {
         .ref = nbits_ref,
 };
 
-sl_tensor *slp_nbits_linear(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *scale, sl_tensor *zero, sl_tensor *bias,
-                            int bits, int block)
+sl_tensor *slp_nbits_linear(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *scale, sl_tensor *zero,
+                            sl_tensor *bias, int bits, int block)
 {
 	struct slp_nbits_attrs a = {bits, block, !zero ? 0 : sl_tensor_dtype(zero) == SL_UINT8 ? 1 : 2};
 	sl_tensor *in[5] = {x, w, scale};

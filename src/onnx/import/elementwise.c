@@ -433,7 +433,8 @@ void slp_onnx_import_clip(struct slp_onnx_call *c)
 	for (int i = 0; i < 2 && (y.t || y.known); i++) {
 		const SlpOnnx__AttributeProto *a = slp_onnx_attr(c, limits[i]);
 		if (slp_onnx_has(c, 1 + i))
-			y = apply(c, binary_named(functions[i]), y, turned ? turned_order(c, c->in[1 + i]) : c->in[1 + i]);
+			y = apply(c, binary_named(functions[i]), y,
+			          turned ? turned_order(c, c->in[1 + i]) : c->in[1 + i]);
 		else if (a)
 			y.t = (i ? sl_minimum_scalar_at : sl_maximum_scalar_at)(c->at, slp_onnx_as_tensor(c, y), a->f),
 			y.known = NULL;
