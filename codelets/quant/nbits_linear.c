@@ -146,17 +146,17 @@ static void arrange(const struct job *j, int64_t row)
 typedef uint8_t bytes16 __attribute__((vector_size(HALF)));
 typedef int32_t ints16 __attribute__((vector_size(4 * HALF)));
 
-/* By way of int32: gcc converts bytes to floats one by one. */
-SLP_INLINE slp_v16 floats_of(bytes16 q)
+/* Times a scale.  By way of int32: gcc converts bytes to floats one by one. */
+SLP_INLINE void set_floats(slp_v16 *to, bytes16 q, float scale)
 {
-	return __builtin_convertvector(__builtin_convertvector(q, ints16), slp_v16);
+	*to = __builtin_convertvector(__builtin_convertvector(q, ints16), slp_v16) * scale;
 }
 
-SLP_INLINE float sum_of(slp_v16 v)
+SLP_INLINE float sum_of(const slp_v16 *v)
 {
 	float sum = 0;
 	SLP_UNROLL
-	for (int i = 0; i < 16; i++) sum += v[i];
+	for (int i = 0; i < 16; i++) sum += (*v)[i];
 	return sum;
 }
 
@@ -172,8 +172,10 @@ SLP_INLINE void dots(const struct job *j, int64_t unit, int64_t row, int count, 
 		float scale = p->scale[unit * p->blocks + b], below = scale * slp_nbits_zero(p, unit, b);
 		for (int64_t e = b * p->block; e < (b + 1) * p->block; e += 32) {
 			bytes16 q;
+			slp_v16 low, high;
 			memcpy(&q, w + e / 2, sizeof q);
-			slp_v16 low = floats_of(q & 15) * scale, high = floats_of(q >> 4) * scale;
+			set_floats(&low, q & 15, scale);
+			set_floats(&high, q >> 4, scale);
 			SLP_UNROLL
 			for (int r = 0; r < count; r++) {
 				slp_v16 even, odd;
@@ -184,7 +186,7 @@ SLP_INLINE void dots(const struct job *j, int64_t unit, int64_t row, int count, 
 		}
 		for (int r = 0; r < count; r++) shift[r] += below * sums[r * p->blocks + b];
 	}
-	for (int r = 0; r < count; r++) sum[r] = sum_of(total[r]) - shift[r];
+	for (int r = 0; r < count; r++) sum[r] = sum_of(&total[r]) - shift[r];
 }
 
 SLP_CLONES static void multiply_units(void *arg, int64_t begin, int64_t end)
