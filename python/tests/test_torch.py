@@ -5,6 +5,7 @@ import logging
 import unittest
 import unittest.mock
 import warnings
+import weakref
 
 try:
     import torch
@@ -348,6 +349,43 @@ class Memory(Case):
                     self.assertLessEqual(len(_memory.handles), 16)
 
 
+    def test_models_that_are_gone(self):
+        """Nothing of the engine's is kept of them: no program, and no handle but those of the last one."""
+
+        def held():
+            gc.collect()
+            return sum(type(o).__name__ == "__CDataGCP" for o in gc.get_objects())
+
+        def compiled():
+            model = nn.Sequential(nn.Linear(5, 30), nn.Tanh(), nn.Linear(30, 3))
+            torch.compile(model, backend="starling")(torch.randn(4, 5)).sum().backward()
+            torch._dynamo.reset()
+
+        def stepped():
+            model = nn.Sequential(nn.Linear(5, 30), nn.Tanh(), nn.Linear(30, 3))
+            starling.torch.compile_step(model, F.mse_loss, torch.optim.AdamW(model.parameters()))(torch.randn(4, 5), torch.randn(4, 3))
+
+        for one in (compiled, stepped):
+            with self.subTest(one.__name__):
+                counts = []
+                for _ in range(4):
+                    one()
+                    counts.append(held())
+                self.assertLess(counts[-1], counts[1] + 6, counts)  # a model has 7 handles, or 14
+
+    def test_handles_of_freed_tensors(self):
+        _memory.forget()
+        f, sizes = torch.compile(lambda x: x + 1, backend="starling", dynamic=False), []
+        f(torch.ones(50))
+        for _ in range(4):
+            kept = [torch.ones(50) for _ in range(_memory.FEW)]  # others than before
+            for x in kept:
+                f(x)
+            sizes.append(len(_memory.handles))
+            older = kept  # noqa: F841 - so addresses do not repeat
+        self.assertLessEqual(max(sizes), 5 * _memory.FEW)
+
+
 class Steps(Case):
     def compare(self, kind, make, count=3, tolerance=1e-4):
         model, loss, (x, y) = example(kind)
@@ -435,6 +473,73 @@ class Steps(Case):
                 torch.optim.SGD(other.parameters(), lr=0.1).step()
                 self.close(a, b)
                 self.same(model, other, gradients=False)
+
+    def test_constants_and_unused_parameters(self):
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a, self.unused, self.scale = nn.Linear(4, 4), nn.Linear(2, 2), torch.tensor([1.0, 2.0, 3.0, 4.0])
+                self.register_buffer("calls", torch.zeros(()))
+
+            def forward(self, x):
+                self.calls.add_(1)
+                y = self.a(x) * self.scale + torch.tensor([4.0, 3.0, 2.0, 1.0]) + torch.arange(4)
+                return y @ torch.tril(torch.ones(4, 4))
+
+        model = Net()
+        other = copy.deepcopy(model)
+        ours, theirs = (torch.optim.AdamW(m.parameters(), lr=1e-2, eps=1e-3) for m in (model, other))
+        step = starling.torch.compile_step(model, F.mse_loss, ours)
+        for _ in range(3):
+            x, y = torch.randn(6, 4), torch.randn(6, 4)
+            a = step(x, y)
+            theirs.zero_grad()
+            b = F.mse_loss(other(x), y)
+            b.backward()
+            theirs.step()
+            self.close(a, b)
+        self.same(model, other, gradients=False)
+        self.assertEqual(ours.state_dict()["state"].keys(), theirs.state_dict()["state"].keys())
+
+    def test_tracing_computes_nothing(self):
+        """Tracing draws no random numbers and changes no buffer; nothing keeps the parameters."""
+        model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.5))
+        step = starling.torch.compile_step(model, F.mse_loss, torch.optim.SGD(model.parameters(), lr=0.1))
+        state, before = torch.get_rng_state(), copy.deepcopy(model.state_dict())
+        starling.torch._step._traced(step.whole, (torch.randn(6, 4), torch.randn(6, 8)))
+        x = torch.get_rng_state()
+        torch.set_rng_state(state)
+        torch.randn(6, 4), torch.randn(6, 8)
+        self.assertTrue(torch.equal(torch.get_rng_state(), x))
+        for name, t in model.state_dict().items():
+            self.assertTrue(torch.equal(t, before[name]), name)
+        parameter = weakref.ref(model[0].weight)
+        del step, model, before
+        gc.collect()
+        self.assertIsNone(parameter())
+
+    def test_states_round_trip(self):
+        """Learning rates of 0, states saved after some steps and loaded into another model, which goes on with the same losses."""
+
+        def make(model):
+            rates = (1e-2, 0.0)
+            return torch.optim.AdamW([{"params": list(m.parameters()), "lr": lr} for m, lr in zip((model[0], model[2]), rates)], eps=1e-3)
+
+        build = lambda: nn.Sequential(nn.Linear(5, 7), nn.Tanh(), nn.Linear(7, 3))
+        model, again = build(), build()
+        ours, other = make(model), make(again)
+        frozen = model[2].weight.detach().clone()
+        step, then = (starling.torch.compile_step(m, F.mse_loss, o) for m, o in ((model, ours), (again, other)))
+        batches = [(torch.randn(4, 5), torch.randn(4, 3)) for _ in range(4)]
+        then(*batches[0])
+        for batch in batches[:2]:
+            step(*batch)
+        self.assertTrue(torch.equal(model[2].weight, frozen))
+        again.load_state_dict(copy.deepcopy(model.state_dict()))
+        other.load_state_dict(copy.deepcopy(ours.state_dict()))
+        for batch in batches[2:]:
+            self.assertTrue(torch.equal(step(*batch), then(*batch)))
+        self.same(model, again, 0, gradients=False)
 
     def test_mistakes(self):
         model = nn.Linear(2, 2)

@@ -77,6 +77,30 @@ class Tensors(Case):
         for a, b in zip(program(x.clone().to(self.devices[1])), program(x.clone())):
             self.close(a, b)
 
+    def test_views_that_the_table_lacks(self):
+        views = (
+            lambda t: t.diagonal(), lambda t: t.unfold(1, 2, 2), lambda t: t.as_strided((2, 2), (4, 1), 1),
+            lambda t: t[1:].as_strided((2, 2), (4, 1), 1), lambda t: t[1:].diagonal(),
+        )  # fmt: skip
+
+        def changed(x, view):
+            y = x.clone().view(3, 4)
+            view(y).mul_(3)
+            return y
+
+        for k, view in enumerate(views):
+            with self.subTest(k=k):
+                x = torch.randn(12)
+                t, x = x.to(self.devices[1]).requires_grad_(), x.requires_grad_()
+                for y in (changed(t, view), changed(x, view)):
+                    (y * torch.linspace(1, 2, y.numel()).view(y.shape).to(y.device)).sum().backward()
+                self.close(changed(t, view), changed(x, view))
+                self.close(t.grad, x.grad)
+        with self.assertRaises(RuntimeError):
+            torch.randn(4).to(self.devices[1]).expand(3, 4).mul_(2)
+        with self.assertRaises(NotImplementedError):
+            torch.randn(3, 4).to(self.devices[1])[1:].as_strided((2,), (1,))
+
     def test_old_values_stay_with_their_readers(self):
         x = torch.zeros(200, 200, device=self.devices[0])
         kept = []
