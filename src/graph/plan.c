@@ -254,8 +254,10 @@ static enum sl_status arrange_limited(sl_plan *p, const char *at, const char *wh
 	}
 	slp_error_set_aside(&error);
 	best = try_repeated(p, at, what, opts, best);
+	enum { MOST = 256 }; /* units: more plans of such programs take too long */
 	const double dear = 1.01;
-	if (best && p->parts == PARTS && best->info.run_seconds > dear * best->info.busy_seconds)
+	if (best && p->parts == PARTS && best->layout.nunits <= MOST &&
+	    best->info.run_seconds > dear * best->info.busy_seconds)
 		best = try_large(p, at, what, opts, best);
 	enum sl_status s = error.status;
 	if (best) {

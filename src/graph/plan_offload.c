@@ -210,7 +210,7 @@ static size_t find_room(struct slp_plan_offload *o, int gpu, size_t limit, size_
 /* Then each way to plan takes seconds: fewer are tried, and copies get time by bytes alone. */
 static bool is_large(const struct slp_plan_offload *o)
 {
-	return (long)o->problem.nunits * o->problem.nvalues >= 200000;
+	return (long)o->problem.nunits * o->problem.nvalues >= 60000;
 }
 
 /* The choice, with addresses.  If gaps between values waste memory, so much less is left for values.  False: *unit needs
