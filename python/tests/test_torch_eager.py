@@ -98,8 +98,23 @@ class Tensors(Case):
                 self.close(t.grad, x.grad)
         with self.assertRaises(RuntimeError):
             torch.randn(4).to(self.devices[1]).expand(3, 4).mul_(2)
-        with self.assertRaises(NotImplementedError):
-            torch.randn(3, 4).to(self.devices[1])[1:].as_strided((2,), (1,))
+
+    def test_views_of_views(self):
+        views = (
+            lambda t: t[1:].as_strided((2, 2), (4, 1), 1), lambda t: t[1:].as_strided((2,), (1,)),
+            lambda t: t[:, 1:][1:].as_strided((2, 3), (4, 1)), lambda t: t.detach()[2].as_strided((2,), (2,)),
+            lambda t: t.t()[1].unsqueeze(0).as_strided((3,), (4,)),
+        )  # fmt: skip
+        for k, view in enumerate(views):
+            with self.subTest(k=k):
+                x = torch.randn(3, 4)
+                t, x = x.to(self.devices[1]).requires_grad_(), x.requires_grad_()
+                self.close(view(t), view(x))
+                for y in (view(t), view(x)):
+                    if y.requires_grad:
+                        (y * torch.linspace(1, 2, y.numel()).view(y.shape).to(y.device)).sum().backward()
+                if x.grad is not None:
+                    self.close(t.grad, x.grad)
 
     def test_old_values_stay_with_their_readers(self):
         x = torch.zeros(200, 200, device=self.devices[0])

@@ -30,7 +30,7 @@ SPLITS = {aten.split.Tensor, aten.split_with_sizes.default, aten.unbind.int}
 SAME = {aten.detach.default, aten.alias.default, aten.lift_fresh.default}
 
 _known: dict = {}
-_results: dict = {}  # (operation, shapes, numbers): (shape, type, strides) of its results
+_results: dict = {}  # (operation, shapes, numbers): (shape, type, strides, offset) of its results
 _generation = None
 
 
@@ -38,8 +38,8 @@ class StarlingTensor(torch.Tensor):
     """A tensor on one of Starling's devices.  Printing it, item() and cpu() wait for its values."""
 
     @staticmethod
-    def __new__(cls, ref, where, strides=None):
-        t = torch.Tensor._make_wrapper_subclass(cls, ref.shape, strides=strides, dtype=ref.dtype, device="starling:0")
+    def __new__(cls, ref, where, strides=None, offset=None):
+        t = torch.Tensor._make_wrapper_subclass(cls, ref.shape, strides=strides, storage_offset=offset, dtype=ref.dtype, device="starling:0")
         t._ref, t._where = ref, where
         return t
 
@@ -150,7 +150,7 @@ def _described(a):
 
 
 def _describe_results(func, flat, form):
-    """The results that PyTorch would give: (whether it is a list, [(shape, dtype, strides) or None])."""
+    """The results that PyTorch would give: (whether it is a list, [(shape, dtype, strides, offset) or None])."""
     with FakeTensorMode(), torch.no_grad():
         fakes = [
             torch.empty_strided(a.shape, a.stride() if isinstance(a, StarlingTensor) else contiguous(a.shape), dtype=a.dtype)
@@ -161,7 +161,7 @@ def _describe_results(func, flat, form):
         val = func(*args, **kwargs)
     several = isinstance(val, (list, tuple))
     listed = list(val) if several else [val]
-    return several, [(tuple(t.shape), t.dtype, t.stride()) if isinstance(t, torch.Tensor) else t for t in listed]
+    return several, [(tuple(t.shape), t.dtype, t.stride(), t.storage_offset()) if isinstance(t, torch.Tensor) else t for t in listed]
 
 
 def _compile(func, flat, form, where):
@@ -314,7 +314,7 @@ def decomposed(func, args, kwargs):
 def _result(p, r, where, func, flat, form, i):
     if r is None:
         return None
-    shape, dtype, strides = r
+    shape, dtype, strides, _ = r
     if p is not None:
         return _whole(p, shape, dtype, where, strides)
     if 0 in shape:
@@ -361,13 +361,6 @@ def _storage(x):
     return x if root is x._ref else StarlingTensor(root, x._where)
 
 
-def _offset(x, given=None):
-    """Where as_strided begins in the memory of x."""
-    if given is None and x._ref.root is not x._ref and x._ref.root.shape != x.shape:
-        raise NotImplementedError("as_strided of a view on a device needs storage_offset")
-    return given or 0
-
-
 def view(func, x, *args, **kwargs):
     """A view."""
     names = [a.name for a in func._schema.arguments][1:]
@@ -375,16 +368,17 @@ def view(func, x, *args, **kwargs):
     if func in SPLITS:
         return _split(func, x, *args)
     if func is aten.as_strided.default:
-        x, args = _storage(x), [*args[:2], _offset(x, *args[2:])]
+        given = args[2] if len(args) > 2 else None
+        x, args = _storage(x), [*args[:2], x.storage_offset() if given is None else given]
     flat, form = tree_flatten(((x, *args), {}))
     key = (func, *[_described(a) for a in flat], form)
     if key not in _results:
         if len(_results) >= MOST:
             _results.clear()
         _results[key] = _describe_results(func, flat, form)[1][0]
-    shape, dtype, strides = _results[key]
+    shape, dtype, strides, offset = _results[key]
     ref = Ref(x._ref.box, shape, dtype, x._ref, None if func in RESHAPES else func, tuple(args))
-    return StarlingTensor(ref, x._where, strides)
+    return StarlingTensor(ref, x._where, strides, x.storage_offset() + offset)
 
 
 def _split(func, x, *args):
@@ -450,7 +444,7 @@ def assign(x, y, non_blocking=False):
 
 
 def _same(func, x):
-    return StarlingTensor(x._ref, x._where, x.stride())
+    return StarlingTensor(x._ref, x._where, x.stride(), x.storage_offset())
 
 
 def _copied(func, x, dtype=None, layout=None, device=None, pin_memory=None, non_blocking=False, memory_format=None):
