@@ -57,6 +57,9 @@ from ._training import Accuracy, Cache, Mean, Metric, Schedule, Step, StepAll, T
 from .autograd import autocast, grad, pause, record
 from . import dist, nn
 
+# Functions import these.  In the child of a fork an import waits for ever if another thread was importing the same.
+from . import _indexing, _words  # noqa: F401
+
 tensor = array
 start = init_engine
 __version__ = version()

@@ -180,6 +180,29 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), (x + 1).numpy().sum())
         self.assertIn("fork", done.stdout)
         self.assertTrue(done.stdout.endswith("7 6.0\n"), done.stdout + done.stderr)
 
+    def test_all_is_imported(self):
+        """Nothing is left to a function's first call: a child that is forked meanwhile would wait for that import for ever."""
+        code = """
+import ast, os, sys
+import starling, starling.mx
+missing, seen = set(), 0
+for package in ("starling", "starling.mx", "starling.mx.gluon"):
+    folder = os.path.dirname(sys.modules[package].__file__)
+    for file in os.listdir(folder):
+        if not file.endswith(".py"):
+            continue
+        with open(os.path.join(folder, file), encoding="utf-8") as f:
+            tree = ast.parse(f.read())
+        functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
+        for n in (n for f in functions for n in ast.walk(f) if isinstance(n, ast.ImportFrom) and n.level):
+            above = package.rsplit(".", n.level - 1)[0] if n.level > 1 else package
+            names = [n.module] if n.module else [a.name for a in n.names]
+            seen += len(names)
+            missing |= {f"{above}.{name}" for name in names} - set(sys.modules)
+print(seen > 20, sorted(missing))
+"""
+        self.assertEqual(run(code).stdout.split("\n")[0], "True []")
+
     def test_children_of_busy_threads(self):
         """As of a program that loads its data in processes: children end, whatever other threads were doing."""
         code = """
