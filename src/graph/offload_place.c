@@ -17,6 +17,7 @@ struct place {
 	struct slp_offload *o;
 	int max_stays;
 	int *order, *best, *from; /* of stays */
+	int *placed;              /* stays that have their places, the lowest first */
 };
 
 /* ---- stays ------------------------------------------------------------------------------------------------------- */
@@ -137,18 +138,25 @@ static size_t find_place(const struct slp_offload_problem *p, const struct slp_o
 	return highest_to(o->taken, n, p->places ? p->places : p->room, bytes);
 }
 
-/* The place that is free beside stays order[0] … order[count - 1]. */
+/* The place that is free beside the first `count` that have theirs. */
 static size_t place_of(struct place *w, const struct slp_offload_stay *s, int count)
 {
 	struct slp_offload *o = w->o;
 	int n = 0;
 	for (int i = 0; i < count; i++) {
-		const struct slp_offload_stay *other = &o->stays[w->order[i]];
+		const struct slp_offload_stay *other = &o->stays[w->placed[i]];
 		if (overlap(s, other, w->p->nunits))
 			o->taken[n++] = (struct slp_offload_range){other->offset, other->offset + bytes_of(w, other)};
 	}
-	qsort(o->taken, (size_t)n, sizeof *o->taken, by_begin);
 	return find_place(w->p, o, n, bytes_of(w, s));
+}
+
+static void insert_placed(struct place *w, int stay, int count)
+{
+	int at = count;
+	while (at > 0 && w->o->stays[w->placed[at - 1]].offset > w->o->stays[stay].offset) at--;
+	memmove(w->placed + at + 1, w->placed + at, (size_t)(count - at) * sizeof *w->placed);
+	w->placed[at] = stay;
 }
 
 static size_t assign(struct place *w)
@@ -157,6 +165,7 @@ static size_t assign(struct place *w)
 	for (int i = 0; i < w->o->nstays; i++) {
 		struct slp_offload_stay *s = &w->o->stays[w->order[i]];
 		s->offset = place_of(w, s, i);
+		insert_placed(w, w->order[i], i);
 		if (s->offset + bytes_of(w, s) > height) height = s->offset + bytes_of(w, s);
 	}
 	return height;
@@ -244,12 +253,13 @@ bool slp_offload_place(const struct slp_offload_problem *p, struct slp_offload *
 	o->nstays = 0;
 	bool ok = find_stays(&w);
 	size_t n = (size_t)o->nstays + 1;
-	w.order = ok ? slp_malloc(3 * n * sizeof *w.order) : NULL;
+	w.order = ok ? slp_malloc(4 * n * sizeof *w.order) : NULL;
 	o->taken = ok ? slp_malloc(n * sizeof *o->taken) : NULL;
 	ok = w.order && o->taken;
 	if (ok) {
 		w.best = w.order + n;
 		w.from = w.best + n;
+		w.placed = w.from + n;
 		find_offsets(&w, thorough);
 	}
 	free(w.order);
@@ -260,7 +270,9 @@ bool slp_offload_place(const struct slp_offload_problem *p, struct slp_offload *
 
 static bool is_free(const struct slp_offload_range *taken, int n, size_t begin, size_t bytes)
 {
-	return lowest_from(taken, n, begin, bytes) == begin;
+	for (int i = 0; i < n; i++)
+		if (taken[i].begin < begin + bytes && taken[i].end > begin) return false;
+	return true;
 }
 
 bool slp_offload_stretch(const struct slp_offload_problem *p, struct slp_offload *o, int stay, int earlier, int later)
@@ -277,8 +289,10 @@ bool slp_offload_stretch(const struct slp_offload_problem *p, struct slp_offload
 			o->taken[n++] =
 			        (struct slp_offload_range){other->offset, other->offset + p->bytes[other->value]};
 	}
-	qsort(o->taken, (size_t)n, sizeof *o->taken, by_begin);
-	if (!is_free(o->taken, n, longer.offset, bytes)) longer.offset = find_place(p, o, n, bytes);
+	if (!is_free(o->taken, n, longer.offset, bytes)) {
+		qsort(o->taken, (size_t)n, sizeof *o->taken, by_begin);
+		longer.offset = find_place(p, o, n, bytes);
+	}
 	if (longer.offset + bytes > room) return false;
 	if (longer.begin < 0) {
 		longer.begin += p->nunits;
