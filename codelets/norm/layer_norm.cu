@@ -286,7 +286,7 @@ struct column_sums {
 	double product[OWN], sum[OWN];
 };
 
-/* Calls f(column, its number among those of the thread). */
+/* Calls f(column, c) for each column of the calling thread; c counts them from 0. */
 template <class F> __device__ inline void own_columns(int64_t n, F f)
 {
 #pragma unroll
@@ -334,7 +334,7 @@ template <class L> __device__ inline void store_sums(const L &w, int64_t part, c
 }
 
 /* The last of JOINED blocks adds up their parts, and the last of these blocks all of them: alone, one block would take
- * long.  Whether this is that block: then `sums` are those of all rows. */
+ * long.  Returns true in the block that comes last; there `sums` are the sums of all rows. */
 template <class L> __device__ inline bool join_parts(const L &w, column_sums *sums)
 {
 	unsigned parts = gridDim.x, group = blockIdx.x / JOINED, first = group * JOINED,
@@ -344,7 +344,7 @@ template <class L> __device__ inline bool join_parts(const L &w, column_sums *su
 	if (!slp_arrives_last(w.arrived + 1 + group, count)) return false;
 	*sums = stored_sums(w, first, count, 1);
 	if (groups == 1) return true;
-	store_sums(w, first, *sums); /* a thread has read what it writes */
+	store_sums(w, first, *sums); /* each thread overwrites only what it has read itself */
 	if (!slp_arrives_last(w.arrived, groups)) return false;
 	*sums = stored_sums(w, 0, groups, JOINED);
 	return true;

@@ -31,7 +31,7 @@ static inline struct slp_layer_rows slp_layer_rows_of(sl_shape x)
 }
 
 /* On a GPU, where a block computes the rows of a part and their sums: two blocks for each multiprocessor of a large one.
- * With fewer rows in a part, its sums would be more than an eighth of what it reads. */
+ * If a part had fewer rows, writing its sums would cost more than an eighth of reading its rows. */
 enum { SLP_LAYER_BLOCKS = 264 };
 static inline int64_t slp_layer_blocks(int64_t rows)
 {

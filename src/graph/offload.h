@@ -102,6 +102,7 @@ bool slp_offload_when(const struct slp_offload_problem *p, struct slp_offload *o
 bool slp_offload_place(const struct slp_offload_problem *p, struct slp_offload *o, bool thorough);
 /* The stay begins and ends so many positions earlier and later, at another offset if necessary; false: it cannot. */
 bool slp_offload_stretch(const struct slp_offload_problem *p, struct slp_offload *o, int stay, int earlier, int later);
+/* Moves small values down from the upper end, as far as memory is free between them and the others; sets the height. */
 void slp_offload_sink(const struct slp_offload_problem *p, struct slp_offload *o);
 /* Seconds of a run in which units wait for copies, as predicted. */
 double slp_offload_exposed(const struct slp_offload_problem *p, const struct slp_offload *o);

@@ -2,8 +2,9 @@
  * the program runs.
  *
  * A stay is a value's time on the device.  Time is a circle, because the program runs again and again.  Stays that overlap
- * must not share memory.  The largest first, each at the lowest place that is free all the time (Y. Pisarchyk, J. Lee,
- * "Efficient Memory Management for Deep Neural Net Inference", 2020); several orders are tried, and then the stay that is highest comes first, again and again. */
+ * must not share memory.  The largest get their places first, each the lowest that is free all the time (Y. Pisarchyk, J.
+ * Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020), small ones the highest; several orders are
+ * tried, and then the stay that lies highest is placed first, again and again. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -303,7 +304,7 @@ bool slp_offload_stretch(const struct slp_offload_problem *p, struct slp_offload
 	return true;
 }
 
-/* Memory that is free all the time between small values at the upper end and the others is not taken. */
+/* The widest range that is free all the time lies between the small values at the upper end and the others. */
 void slp_offload_sink(const struct slp_offload_problem *p, struct slp_offload *o)
 {
 	size_t n = 0, at = 0, low = 0, gap = 0;

@@ -31,13 +31,13 @@ enum {
 
 static _Atomic int64_t until; /* in ms: other programs want the cores */
 
-/* A worker's tasks between two times that it gives its core away of itself, added up until they fill a window. */
+/* A span is the time between two yields of a worker; spans are added up until they fill a window. */
 static _Thread_local struct {
 	bool known, settled; /* whether the user has said how threads wait, so that nothing is to be done */
-	bool open;           /* since `begin`, when it had lost its core `before` times */
-	int64_t begin, ms;
-	long before, lost;
-	bool short_polls; /* that LLVM's OpenMP was told */
+	bool open;           /* a span is: since `begin`, when the worker had lost its core `before` times */
+	int64_t begin, ms;   /* ms: the sum of the spans before */
+	long before, lost;   /* lost: how many times the worker lost its core in them */
+	bool short_polls;    /* that LLVM's OpenMP was told */
 } mine;
 
 static struct {
