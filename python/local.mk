@@ -76,20 +76,25 @@ EXTRA_DIST += \
 	python/starling/mx/_array.py \
 	python/starling/mx/_attributes.py \
 	python/starling/mx/_automatic.py \
+	python/starling/mx/_consistency.py \
 	python/starling/mx/_draws.py \
 	python/starling/mx/_host.py \
 	python/starling/mx/_internal.py \
+	python/starling/mx/_json.py \
 	python/starling/mx/_later.py \
 	python/starling/mx/_lazy.py \
+	python/starling/mx/_loops.py \
 	python/starling/mx/_mode.py \
 	python/starling/mx/_modules.py \
 	python/starling/mx/_np.py \
 	python/starling/mx/_program.py \
 	python/starling/mx/_resize.py \
+	python/starling/mx/_shapes.py \
 	python/starling/mx/_signatures.py \
 	python/starling/mx/_signed.py \
 	python/starling/mx/_sparse.py \
 	python/starling/mx/_storage.py \
+	python/starling/mx/_types.py \
 	python/starling/mx/_whole.py \
 	python/starling/mx/_windows3.py \
 	python/starling/mx/arrays.py \
@@ -122,6 +127,7 @@ EXTRA_DIST += \
 	python/starling/mx/gluon/rnn/cells.py \
 	python/starling/mx/gluon/rnn/layers.py \
 	python/starling/mx/gluon/rnn/states.py \
+	python/starling/mx/gluon/symbol_block.py \
 	python/starling/mx/gluon/trainer.py \
 	python/starling/mx/gluon/utils.py \
 	python/starling/mx/gluon/contrib/__init__.py \
@@ -158,6 +164,12 @@ EXTRA_DIST += \
 	python/starling/mx/outputs.py \
 	python/starling/mx/random.py \
 	python/starling/mx/recordio.py \
+	python/starling/mx/rnn/__init__.py \
+	python/starling/mx/rnn/cells.py \
+	python/starling/mx/rnn/convolution.py \
+	python/starling/mx/rnn/files.py \
+	python/starling/mx/rnn/fused.py \
+	python/starling/mx/rnn/io.py \
 	python/starling/mx/runtime.py \
 	python/starling/mx/sparse.py \
 	python/starling/mx/special.py \
@@ -202,6 +214,7 @@ EXTRA_DIST += \
 	python/tests/test_programs.py \
 	python/tests/test_second.py \
 	python/tests/test_sharing.py \
+	python/tests/test_symbol_programs.py \
 	python/tests/test_symbols.py \
 	python/tests/test_module.py \
 	python/tests/test_torch.py \

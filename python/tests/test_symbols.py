@@ -20,7 +20,8 @@ class Symbols(unittest.TestCase):
         self.assertEqual(net.list_arguments(), ["data", "fc1_weight", "fc1_bias", "fc2_weight"])
         shapes, (result,), states = net.infer_shape(data=(4, 7))
         self.assertEqual((shapes, result, states), ([(4, 7), (5, 7), (5,), (3, 5)], (4, 3), []))
-        self.assertRaises(NotImplementedError, net.infer_shape)
+        with self.assertWarns(UserWarning):
+            self.assertEqual(net.infer_shape(), (None, None, None))
         conv = sym.Convolution(sym.var("data"), kernel=(3, 3), num_filter=4, num_group=2, name="c")
         self.assertEqual(conv.infer_shape(data=(1, 6, 8, 8)), ([(1, 6, 8, 8), (4, 3, 3, 3), (4,)], [(1, 4, 6, 6)], []))
         words = sym.Embedding(sym.var("data"), input_dim=10, output_dim=4)
@@ -47,7 +48,10 @@ class Symbols(unittest.TestCase):
         np.testing.assert_allclose(run.forward()[0].asnumpy(), h @ v.T, rtol=1e-4, atol=1e-5)
         run.backward(nd.array(dy))  # of a run at inference
         np.testing.assert_allclose(run.grad_dict["fc2_weight"].asnumpy(), dy.T @ h, rtol=1e-4, atol=1e-5)
-        self.assertRaises(ValueError, perceptron().simple_bind(mx.cpu(), data=(4, 7)).backward)
+        run.copy_params_from({"data": nd.zeros((4, 7))})
+        first = perceptron().bind(mx.cpu(), dict(run.arg_dict), {"fc2_weight": nd.zeros((3, 5))})
+        first.backward(nd.array(dy))  # without forward: with the values that the variables have
+        np.testing.assert_allclose(first.grad_dict["fc2_weight"].asnumpy(), dy.T @ np.broadcast_to(np.tanh(b), (4, 5)), rtol=1e-4, atol=1e-5)
 
     def test_parts(self):
         net = perceptron()
@@ -114,8 +118,8 @@ class Symbols(unittest.TestCase):
         run.forward(is_train=True)
         run.backward(nd.ones((2, 3)))
         np.testing.assert_array_equal(run.grad_dict["w"].asnumpy(), a[:, :, 0].sum(0, keepdims=True))
-        with self.assertRaises(NotImplementedError):
-            sym.slice_axis(x, axis=-1, begin=1, end=None).tojson()
+        again = sym.load_json(sym.slice_axis(x, axis=-1, begin=1, end=None).tojson())
+        np.testing.assert_array_equal(again.eval(x=nd.array(a))[0].asnumpy(), a[..., 1:])
         with self.assertRaises(TypeError):
             sym.reshape(x, form=(0, -1))
 
@@ -150,7 +154,8 @@ class Symbols(unittest.TestCase):
             run.forward(is_train=True)
             run.backward([nd.ones((2,))])
             np.testing.assert_array_equal(grad.asnumpy(), np.broadcast_to(wanted, (2,)))
-            self.assertRaises(ValueError, run.backward, [nd.ones((3,))])
+            if np.any(wanted):
+                self.assertRaises(ValueError, run.backward, [nd.ones((3,))])
 
     def test_outputs(self):
         """Results with the gradient of a loss beside labels, whatever comes back to them."""

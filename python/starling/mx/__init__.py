@@ -13,7 +13,7 @@ Names of MXNet that this package lacks raise NotImplementedError with the name.
 from . import ndarray as nd, symbol as sym  # before the modules that use them by these names
 
 from . import autograd, base, context, contrib, engine, gluon, image, init, io, lr_scheduler, metric, name, np, npx, optimizer, random, recordio
-from . import contrib_autograd, kvstore, model, module, nd_image, nd_ndarray, operator, runtime, sparse, test_utils, util
+from . import contrib_autograd, kvstore, model, module, nd_image, nd_ndarray, operator, rnn, runtime, sparse, test_utils, util
 from .base import MXNetError
 from .context import Context, cpu, cpu_pinned, current_context, gpu, num_gpus
 from .unsupported import missing
@@ -33,7 +33,7 @@ contrib.nd, contrib.ndarray, contrib.sym, contrib.symbol = contrib, contrib, sym
 gluon.data.dataset, gluon.data.dataloader, gluon.data.vision.datasets = gluon.data._datasets, gluon.data, gluon.data.vision
 _install(__name__, [
     ("numpy", np), ("numpy_extension", npx), ("nd", nd), ("sym", sym), ("initializer", init), ("rnd", random), ("img", image), ("attribute", name),
-    ("kv", kvstore), ("mod", module), ("module.module", module),
+    ("kv", kvstore), ("mod", module), ("module.module", module), ("rnn.rnn_cell", rnn.cells), ("rnn.rnn", rnn.files),
     *((f"{np_}.{part}", getattr(np, part)) for np_ in ("numpy", "np") for part in ("random", "linalg")),
     *((f"{nd_}.{part}", getattr(nd, part)) for nd_ in ("nd", "ndarray") for part in ("random", "linalg", "contrib", "sparse")),
     ("nd.ndarray", nd_ndarray), ("ndarray.ndarray", nd_ndarray), ("sym.symbol", sym), ("symbol.symbol", sym), ("numpy.multiarray", np),

@@ -282,13 +282,13 @@ class NDArray(Tensor):
 
     def __getattr__(self, name):
         # Functions of arrays are methods, too.
-        from . import nd
+        from . import nd, sym
 
-        function = nd.__dict__.get(name)
+        function = vars(sym if self.is_symbol else nd).get(name)
         if name.startswith("_") or not callable(function):
-            if name.startswith("_"):
+            if name.startswith("__"):
                 raise AttributeError(name)
-            raise not_here(f"NDArray.{name}", "a function of mx.nd")
+            raise not_here(f"{'Symbol' if self.is_symbol else 'NDArray'}.{name}", "a function of mx.nd")
         return lambda *args, **kwargs: function(self, *args, **kwargs)
 
 

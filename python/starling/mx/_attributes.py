@@ -1,4 +1,5 @@
 """Attributes of symbols: texts by their names, from attr=, from options such as lr_mult, and from mx.AttrScope around the call."""
+import ast
 import threading
 import weakref
 
@@ -8,34 +9,49 @@ initialisers: dict = {}  # by a variable's name: the initialiser that it was mad
 _scopes = threading.local()
 
 
-class AttrScope:
+class Scoped(type):
+    """The class of scopes: current is its attribute, the scope of this thread."""
+
+    @property
+    def current(cls):
+        """The innermost scope of this thread."""
+        found = _scopes.__dict__.get(cls.__name__)
+        if found is None:
+            found = _scopes.__dict__[cls.__name__] = cls()
+        return found
+
+    @current.setter
+    def current(cls, scope):
+        _scopes.__dict__[cls.__name__] = scope
+
+
+class AttrScope(metaclass=Scoped):
     """Symbols that are made inside have these attributes.  They have no effect on where operations run: contexts determine that."""
 
     def __init__(self, **attributes):
         if not all(isinstance(value, str) for value in attributes.values()):
             raise ValueError("Attributes need to be string")
-        self._attributes = attributes
+        self._attr = attributes
 
     def get(self, attributes):
         """These attributes with the given ones."""
-        return {**self._attributes, **(attributes or {})}
+        return {**self._attr, **(attributes or {})}
 
     def __enter__(self):
-        stack = _scopes.__dict__.setdefault("stack", [])
-        self._before = {**(stack[-1] if stack else {})}
-        stack.append({**self._before, **self._attributes})
+        self._before = AttrScope.current
+        self._attr = {**self._before._attr, **self._attr}
+        AttrScope.current = self
         return self
 
     def __exit__(self, *exception):
-        _scopes.stack.pop()
+        AttrScope.current = self._before
 
 
 def given(attr, options=None):
     """The attributes of a symbol that is made now."""
     if attr is not None and not all(isinstance(v, str) for v in attr.values()):
         raise ValueError("Attributes need to be string")
-    stack = getattr(_scopes, "stack", None)
-    found = {**(stack[-1] if stack else {}), **(attr or {}), **{k: str(v) for k, v in (options or {}).items() if v is not None}}
+    found = {**AttrScope.current._attr, **(attr or {}), **{k: str(v) for k, v in (options or {}).items() if v is not None}}
     found.update({f"__{k}__": found[k] for k in HIDDEN if k in found})
     return found
 
@@ -51,3 +67,9 @@ def keep(symbol, attributes):
 def of(symbol):
     """The attributes of a symbol."""
     return dict(_of.get(id(symbol), (None, {}))[1])
+
+
+def partial_shape(symbol):
+    """The shape that a variable was made with, if lengths of it are unknown; else None."""
+    text = of(symbol).get("__shape__")
+    return text and ast.literal_eval(text)

@@ -5,27 +5,10 @@ import math
 from .._tensor import Tensor
 from ..autograd import is_training
 from . import _attributes, _later, fused_rnn as rnn
+from ._shapes import parameters_of
 from ._signed import own_parameters
 from .init import Constant
-from .name import NameManager
-from .unsupported import not_here
-
-_names = NameManager()
-_rules: dict = {}  # by the variable's name: (the data, the shape of the variable for that of the data); the latest program's
-shape_of = None  # set by _program.py: the shape of a symbol's result for shapes of variables
-
-
-def complete(names, shapes):
-    """Adds the shapes of variables made here, as far as they follow from known ones."""
-    for name in names:
-        if name in shapes or name not in _rules:
-            continue
-        data, rule = _rules[name]
-        try:
-            shapes[name] = rule(shape_of(data, dict(shapes)))
-        except NotImplementedError:  # a shape is missing: the caller says which
-            continue
-
+from .name import current as names
 
 def _pair(kernel):
     return tuple(kernel) if isinstance(kernel, (tuple, list)) else (kernel, kernel)
@@ -74,36 +57,22 @@ def _making(function, kind, parameters, variable):
         if attr is not None:
             options["attr"] = attr
         if data is None and options.keys() <= own_parameters(call._unsigned)[1]:
-            raise not_here(f"sym.{kind} without data, to be composed later", "the data as the first argument")
-        _note(data, dict(zip((p[0] for p in parameters), args)) | options, parameters)
+            name = names().get(name, kind.lower())
+            data = variable(f"{name}_data")
         wanted = [p for p in parameters[len(args) :] if options.get(p[0]) is None and (kind != "LeakyReLU" or options.get("act_type") == "prelu")
                   and not (p[0] == "state_cell" and options.get("mode") != "lstm") and not (p[0] == "bias" and options.get("no_bias", kind == "Deconvolution"))]
         if not wanted:
             return function(data, *args, **options, **({} if name is None else {"name": name}))
-        name = options["name"] = _names.get(name, kind.lower())
+        name = options["name"] = names().get(name, kind.lower())
         hidden = {k: options[k] for k in _attributes.HIDDEN if k in options}
         shared = {k: v for k, v in _attributes.given(attr, hidden).items() if k.startswith("__")}
-        for argument, end, shape in wanted:
+        for argument, end, _ in wanted:
             first = {"init": Constant(0.25)} if kind == "LeakyReLU" else {}
             options[argument] = _attributes.keep(variable(f"{name}_{end}", **first), shared)
-            _rules[f"{name}_{end}"] = data, functools.partial(_shape, shape, {k: v for k, v in options.items() if k not in (argument, "attr")})
         return function(data, *args, **options)
 
     call._unsigned = getattr(function, "_unsigned", function)
     return call
-
-
-def _note(data, options, parameters):
-    """Keeps how the shapes of the program's own variables follow from the data's."""
-    given = {k: v for k, v in options.items() if not isinstance(v, Tensor)}
-    for argument, _, shape in parameters:
-        variable = options.get(argument)
-        if isinstance(variable, Tensor) and variable.is_symbol and variable.shape is None and not _later.call_of(variable):
-            _rules[variable.name] = data, functools.partial(_shape, shape, given)
-
-
-def _shape(shape, options, data):
-    return shape(data, options)
 
 
 def _marked(dropout):
@@ -118,8 +87,31 @@ def _marked(dropout):
     return call
 
 
+def with_data(function, variable):
+    """The function; called without its first argument, it makes a variable NAME_data, or as the argument is named, as MXNet does."""
+    inner = getattr(function, "_unsigned", function)
+    positional, own, several = own_parameters(inner)
+    if not positional or several or len(inner.__defaults__ or ()) == len(positional):
+        return function
+
+    @functools.wraps(function)
+    def call(*args, **options):
+        if not args and positional[0] not in options and not _arrays_in(options) and options.keys() <= own | {"name", "attr"}:
+            options["name"] = name = names().get(options.get("name"), inner.__name__.lower())
+            args = (variable(f"{name}_{positional[0]}"),)
+        return function(*args, **options)
+
+    call._unsigned = inner
+    return call
+
+
+def _arrays_in(options):
+    return any(isinstance(v, Tensor) for v in options.values())
+
+
 def install(names, variable):
     """Puts functions that make their weights into the place of those in a module's names."""
     names["Dropout"] = _marked(names["Dropout"])
+    parameters_of.update(_MADE)
     for kind, parameters in _MADE.items():
         names[kind] = _making(names[kind], kind, parameters, variable)

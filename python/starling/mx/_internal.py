@@ -48,10 +48,17 @@ def _scatter_elemwise_div(lhs, rhs):
     return mapped(lhs, lambda x: x / dense_of(rhs)[lhs.indices])
 
 
+def _identity_with_attr_like_rhs(lhs, rhs):
+    """lhs; in programs of symbols its shape is that of rhs."""
+    from . import nd
+
+    return nd.identity(lhs)
+
+
 class _Internal(types.ModuleType):
     """The functions, found by their names."""
 
-    _square_sum = staticmethod(_square_sum)
+    _square_sum, _identity_with_attr_like_rhs = staticmethod(_square_sum), staticmethod(_identity_with_attr_like_rhs)
     _scatter_plus_scalar, _scatter_minus_scalar = (staticmethod(_of_stored(_OPERATORS[n])) for n in ("plus", "minus"))
     _scatter_elemwise_div = staticmethod(_scatter_elemwise_div)
     _crop_assign, _crop_assign_scalar = staticmethod(_crop_assign), staticmethod(_crop_assign_scalar)

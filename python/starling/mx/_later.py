@@ -9,11 +9,14 @@ from .._core import Error, StateError, Unsupported, callbacks
 from .._engine import var
 from .._tensor import Tensor
 from . import _attributes
+from ._mode import is_np_shape
+from .name import current as names
 from .unsupported import not_here
 
 _calls: dict = {}  # by the id of a symbol: (a weak reference to it, its call, the number of the result)
 _awaited: dict = {}  # by the name of a symbol that the engine could not make: (its call, the number of the result)
 _SEVERAL = {"split": "num_outputs", "SliceChannel": "num_outputs", "split_v2": "num_outputs"}
+_COUNTS = {"moments": 2, "syevd": 2, "gelqf": 2, "slogdet": 2}  # of results
 _LOOPS = ("foreach", "while_loop", "cond")  # their results depend on what the program's functions return
 _NAMED = ("unexpected keyword", "takes at most", "takes from", "missing ", "several values")  # mistakes of a call, whatever the shapes
 
@@ -24,6 +27,8 @@ def _statistics(call):
 
 
 group = list  # makes a group of symbols; set by _program.py
+engine_names = None  # the names of the variables behind a symbol of the engine; set by _program.py
+infer = None  # infers shapes: the class of _shapes.py
 states_of = {"BatchNorm": _statistics, "SyncBatchNorm": _statistics}  # by a function's name: the arguments that are states
 
 
@@ -32,31 +37,67 @@ class Call:
 
     def __init__(self, function, args, kwargs):
         self.function, self.args, self.kwargs = function, args, kwargs
-        self.count, self.name = None, None  # the number of results, if these are a list; the name that the program gave
+        self.count = None  # the number of results, if these are a list
+        self.name = kwargs.get("name")  # the name that the program gave, or one by the function's
+
+    def named(self):
+        """Gives the call a name, if it has none."""
+        if self.name is None:
+            self.name = names().get(None, kind_of(self).lower())
+
+    def given_shape(self):
+        """The shape that a source was called with; None if it has none."""
+        shape = self.kwargs.get("shape", self.args[0] if self.args and getattr(self.function, "__name__", "") in ("zeros", "ones") else None)
+        return (shape,) if isinstance(shape, int) else shape
+
+    def without_length(self):
+        """Whether a source was called with an unknown length."""
+        shape = self.given_shape() if getattr(self.function, "__name__", "") in ("zeros", "ones") else None
+        return shape is not None and not self.symbols() and any(d < 0 or not d and not is_np_shape() for d in shape)
 
     def symbols(self):
         """The symbols among the arguments, in the order of the function's parameters."""
         code = getattr(getattr(self.function, "_unsigned", self.function), "__code__", None)
         names = list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]) if code else []
         named = sorted(self.kwargs, key=lambda n: names.index(n) if n in names else len(names))
-        return _symbols([*self.args, *(self.kwargs[n] for n in named)])
+        return symbols_in([*self.args, *(self.kwargs[n] for n in named)])
+
+    def again(self, args, kwargs):
+        """The results of the same call with other arguments."""
+        return kept(self.function)(*args, **kwargs)
 
     def several(self):
         """The number of results of a function that returns a list, as far as it is known without values; else None."""
         name = getattr(self.function, "__name__", "")
         if name in _SEVERAL:
             count = self.kwargs.get(_SEVERAL[name], self.args[1] if len(self.args) > 1 else None)
+            if name == "split_v2" and isinstance(count, (list, tuple)):
+                return len(count) + (0 not in count)  # places where parts begin
             return count if isinstance(count, int) else None
         if name == "RNN" and self.kwargs.get("state_outputs"):
             return 3 if self.kwargs.get("mode") == "lstm" else 2
-        return 2 if name == "moments" or self.kwargs.get("ret_typ") == "both" else None
+        return _COUNTS.get(name) or (2 if self.kwargs.get("ret_typ") == "both" else None)
 
 
-def _symbols(values):
+_OPERATORS = {"add": "Plus", "sub": "Minus", "mul": "Mul", "truediv": "Div", "pow": "Power", "mod": "Mod", "eq": "equal", "ne": "not_equal",
+              "lt": "lesser", "le": "lesser_equal", "gt": "greater", "ge": "greater_equal"}  # fmt: skip
+
+
+def kind_of(call):
+    """The name of a call's function; an operator's in MXNet."""
+    name = getattr(call.function, "__name__", "symbol")
+    plain = name.strip("_")
+    back, plain = (True, plain[1:]) if plain[:1] == "r" and plain[1:] in _OPERATORS and name.startswith("__") else (False, plain)
+    if not name.startswith("__") or plain not in _OPERATORS:
+        return {"neg": "negative"}.get(plain, plain) if name.startswith("__") else name
+    return ("_R" if back else "_") + _OPERATORS[plain] + ("" if len(call.symbols()) == 2 else "Scalar")
+
+
+def symbols_in(values):
     found = []
     for v in values:
         if isinstance(v, (list, tuple)):
-            found += _symbols(v)
+            found += symbols_in(v)
         elif isinstance(v, Tensor) and v.is_symbol:
             found.append(v)
     return found
@@ -69,10 +110,20 @@ def _keep(symbol, call, number):
     _calls[key] = weakref.ref(symbol, lambda _: _calls.pop(key, None)), call, number
 
 
+def kept_ids():
+    """The ids of all symbols that calls have made."""
+    return frozenset(_calls)
+
+
 def call_of(symbol):
     """(the call, the number of its result) that made a symbol; None for variables and what the engine alone has made."""
     found = _calls.get(id(symbol))
     return found[1:] if found else None
+
+
+def is_variable(symbol):
+    """Whether a symbol is a variable."""
+    return call_of(symbol) is None and not awaited(symbol.name) and engine_names(symbol) == [symbol.name]
 
 
 def awaited(name):
@@ -80,12 +131,13 @@ def awaited(name):
     return _awaited.get(name)
 
 
-def _wait_for(call, like):
-    """Symbols for the results of a call that needs shapes."""
-    made, call.count, call.name = [], call.several(), call.kwargs.get("name")
+def wait_for(call, like, name=None):
+    """Symbols for the results of a call that needs shapes, of the class like."""
+    made, call.count, call.name = [], call.several(), name or call.name
+    call.named()
     for number in range(call.count or 1):
         symbol = var(name := f"{getattr(call.function, '__name__', 'symbol').lower()}_later{len(_awaited)}")
-        symbol.__class__ = type(like)
+        symbol.__class__ = like
         _awaited[name] = call, number
         _keep(symbol, call, number)
         made.append(symbol)
@@ -120,7 +172,7 @@ def kept(function):
 
     @functools.wraps(function)
     def call(*args, **kwargs):
-        symbols = _symbols([*args, *kwargs.values()])
+        symbols = symbols_in([*args, *kwargs.values()])
         if not symbols or getattr(callbacks, "depth", 0):  # while the engine traces a block, its own program is what counts
             return function(*args, **kwargs)
         if isinstance(kwargs.get("out"), Tensor) and kwargs["out"].is_symbol:
@@ -132,9 +184,9 @@ def kept(function):
         except Exception as error:
             if not _needs_values(error, symbols):
                 raise
-            return _with(_wait_for(made, symbols[0]), noted)
-        made.name = kwargs.get("name")
+            return _with(wait_for(made, type(symbols[0])), noted)
         made.count = len(result) if isinstance(result, (list, tuple)) else None
+        made.named()
         for number, symbol in enumerate(result if made.count else [result]):
             _keep(symbol, made, number)
         _with(result, noted)
@@ -147,16 +199,17 @@ def kept(function):
 class Kept(types.ModuleType):
     """A module's functions, kept; the rest of the module as it is."""
 
-    def __init__(self, module):
+    def __init__(self, module, sources=None):
         super().__init__(module.__name__, module.__doc__)
         self.__dict__["_module"] = module
+        self.__dict__["_sources"] = sources  # the class of the symbols that its functions without symbols make
 
     def __getattr__(self, name):
         found = getattr(self._module, name)
         if isinstance(found, types.ModuleType):
             found = Kept(found)
         elif callable(found) and not isinstance(found, type) and name not in _LOOPS:
-            found = kept(found)
+            found = kept(found) if self._sources is None else source(found, self._sources)
         self.__dict__[name] = found
         return found
 
@@ -167,8 +220,36 @@ def method(kind, name):
     def find(self, *args, **kwargs):
         return getattr(super(kind, self) if self.is_symbol else self, name)(*args, **kwargs)
 
-    find.__name__ = name
+    find.__name__, find._is_method = name, True
     return kept(find)
+
+
+def source(function, like):
+    """A function that makes arrays from no others, as zeros does: outside of blocks, a symbol whose value is made when the program
+    runs.  like: the class of the symbol."""
+    of_symbols = kept(function)
+
+    @functools.wraps(function)
+    def call(*args, name=None, **kwargs):
+        if getattr(callbacks, "depth", 0) or symbols_in([*args, *kwargs.values()]):
+            return of_symbols(*args, **kwargs)
+        noted = _noted(kwargs)
+        made = Call(function, args, {k: v for k, v in kwargs.items() if k != "out"})
+        return _with(wait_for(made, like, name), noted)
+
+    call._unsigned = getattr(function, "_unsigned", function)
+    return call
+
+
+def with_values(call, values):
+    """The arguments of a call with values, by the symbols' ids, in the place of symbols."""
+
+    def look(value):
+        if isinstance(value, (list, tuple)):
+            return type(value)(map(look, value)) if not hasattr(value, "_fields") else value
+        return values[id(value)] if isinstance(value, Tensor) and value.is_symbol else value
+
+    return tuple(map(look, call.args)), {k: look(v) for k, v in call.kwargs.items()}
 
 
 # ---- running
@@ -177,8 +258,10 @@ def method(kind, name):
 class Run:
     """The values of symbols for values of the variables, each computed once."""
 
-    def __init__(self, arrays, engine):
-        self._arrays, self._engine, self._values, self._results = arrays, engine, {}, {}
+    def __init__(self, arrays, engine, heads=(), known=(), watch=None):
+        self._arrays, self._engine, self._heads, self._known = arrays, engine, heads, dict(known)  # known: values by the ids of symbols
+        self._values, self._results, self._shapes = dict(known), {}, None
+        self._watch = watch  # is told of each call: (symbols, names of the results, values of the symbols, results)
 
     def value(self, symbol):
         """The value of a symbol."""
@@ -203,7 +286,16 @@ class Run:
 
     def _result(self, call, number):
         if id(call) not in self._results:
-            self._results[id(call)] = call.function(*map(self._given, call.args), **{k: self._given(v) for k, v in call.kwargs.items()})
+            args, kwargs = with_values(call, {id(s): self.value(s) for s in call.symbols()})
+            if call.without_length():
+                kwargs["shape"] = self._shape_of(call)
+                args = ()
+            self._results[id(call)] = call.function(*args, **kwargs)
+            if self._watch:
+                found = self._results[id(call)]
+                name, several = call.name or call.function.__name__, isinstance(found, (list, tuple))
+                names = [f"{name}_output{i}" for i in range(len(found))] if several else [f"{name}_output"]
+                self._watch(call.symbols(), names, [self.value(s) for s in call.symbols()], found if several else [found])
         results = self._results[id(call)]
         if not isinstance(results, (list, tuple)):
             return results
@@ -212,10 +304,34 @@ class Run:
             raise not_here(f"{name} with {len(results)} results of a symbol without a shape", "sym.var(name, shape=…)")
         return results[number]
 
-    def _given(self, value):
-        if isinstance(value, (list, tuple)):
-            return type(value)(map(self._given, value)) if not hasattr(value, "_fields") else value
-        return self.value(value) if isinstance(value, Tensor) and value.is_symbol else value
+    def _shape_of(self, call):
+        """The shape of a source of which only part was given, by those of the arrays."""
+        if self._shapes is None:
+            shapes, inside = ({k: a.shape for k, a in each.items()} for each in (self._arrays, self._known))
+            self._shapes = infer(self._heads, self._engine, shapes, inside)
+        shape = self._shapes.result(call)
+        if shape is None or -1 in shape:
+            raise ValueError(f"the shape {call.given_shape()} of {call.name or call.function.__name__} does not follow from the program's other shapes")
+        return shape
+
+
+def replaced(symbols, values):
+    """Symbols of the same calls, with other symbols in the place of variables, by their names."""
+    again = {}
+
+    def look(symbol):
+        found = call_of(symbol)
+        if found is None:
+            return values.get(symbol.name, symbol)
+        call, number = found
+        if not call.symbols():
+            return symbol
+        if id(call) not in again:
+            again[id(call)] = call.again(*with_values(call, {id(s): look(s) for s in call.symbols()}))
+        result = again[id(call)]
+        return result[number] if isinstance(result, (list, tuple)) else result
+
+    return [look(s) for s in symbols]
 
 
 def behind(symbols):
@@ -250,7 +366,7 @@ def names_of(symbols, engine):
             return
         names = engine.names(symbol)
         if names == [symbol.name]:
-            shapes[symbol.name] = symbol.shape
+            shapes[symbol.name] = symbol.shape or _attributes.partial_shape(symbol)
         for name in names:
             named(name)
 

@@ -2,16 +2,17 @@
 from .unsupported import not_here
 
 _np = False
+_shapes = False  # whether shapes have NumPy's meaning: () is a number's, 0 a length, -1 an unknown length
 
 
 def set_np(shape=True, array=True, dtype=False):
     """Blocks, parameters and loaders make arrays of mx.np from now on."""
-    global _np
+    global _np, _shapes
     if dtype:
         raise not_here("npx.set_np(dtype=True)", "dtype='float64' where it is wanted")
     if array and not shape:
         raise ValueError("NumPy Shape semantics is required in using NumPy array semantics.")
-    _np = bool(array)
+    _np, _shapes = bool(array), bool(shape)
 
 
 def reset_np():
@@ -24,7 +25,9 @@ def is_np_array():
     return _np
 
 
-is_np_shape = is_np_array
+def is_np_shape():
+    """Whether shapes have NumPy's meaning."""
+    return _shapes
 
 
 def array_class():

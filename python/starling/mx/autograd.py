@@ -9,7 +9,7 @@ from ..autograd import backward, is_recording, is_training, pause, predict_mode,
 from ._array import NDArray
 from .unsupported import missing, not_here
 
-__all__ = ["Function", "NDArray", "backward", "grad", "is_recording", "is_training", "mark_variables", "pause", "predict_mode", "record",
+__all__ = ["Function", "NDArray", "backward", "get_symbol", "grad", "is_recording", "is_training", "mark_variables", "pause", "predict_mode", "record",
            "set_recording", "set_training", "train_mode"]  # fmt: skip
 
 
@@ -89,6 +89,11 @@ def differentiate(array, out_grad, retain_graph):
         for v in _gradient_of(array):
             if v.grad is not None:
                 v.grad[slice(None) if v.ndim else ()] = 0
+
+
+def get_symbol(x):
+    """Not supported: recorded operations are no program of symbols."""
+    raise not_here("autograd.get_symbol", "a HybridBlock, hybridize and export")
 
 
 __getattr__ = missing("mx.autograd")

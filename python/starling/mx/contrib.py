@@ -2,8 +2,9 @@
 import numpy
 
 from .. import _ops as ops
+from .._core import StateError
 from .._tensor import Tensor
-from . import text
+from . import _loops, text
 from ._host import constant, made
 from ._program import classify
 from .autograd import is_recording
@@ -27,12 +28,12 @@ def _list(value):
 # ---- loops
 
 
-def foreach(body, data, init_states):
+def foreach(body, data, init_states, name=None):
     """Calls body(row, states) for each row; returns the outputs stacked, and the last states."""
+    if _loops.has_symbols(data, init_states):
+        return _loops.foreach(body, data, init_states, name)
     several, states = isinstance(data, (list, tuple)), init_states
     rows, outputs, tuples = _list(data), [], False
-    if any(d.shape is None for d in rows):
-        raise not_here("foreach over a symbol without a shape", "sym.var(name, shape=…)")
     for i in range(rows[0].shape[0]):
         output, states = body([d[i] for d in rows] if several else data[i], states)
         tuples = isinstance(output, (list, tuple))
@@ -41,25 +42,28 @@ def foreach(body, data, init_states):
     return (stacked if tuples else stacked[0]), states
 
 
-def while_loop(cond, func, loop_vars, max_iterations=None):
+def while_loop(cond, func, loop_vars, max_iterations=None, name=None):
     """Calls func(*loop_vars), which returns (output, new loop_vars), while cond(*loop_vars) holds: (outputs stacked, and filled up to
     max_iterations with zeros, the last loop_vars)."""
     if max_iterations is None:
         raise ValueError("max_iterations should be specified")
+    if _loops.has_symbols(loop_vars):
+        return _loops.while_loop(cond, func, loop_vars, max_iterations, name)
     variables, outputs, single = _list(loop_vars), [], False
-    while len(outputs) < max_iterations and _true("while_loop", cond(*variables)):
+    while len(outputs) < max_iterations and is_true("while_loop", cond(*variables)):
         output, after = func(*variables)
         after = _list(after if after is not None else [])
         if len(after) != len(variables):
             raise ValueError("The length of loop_vars should be consistent during the loop")
         single, variables = not isinstance(output, (list, tuple)), after
         outputs.append(_list(output if output is not None else []))
-    stacked = [_filled(stack(*parts, axis=0), max_iterations) for parts in zip(*outputs)]
+    stacked = [padded(parts, max_iterations) for parts in zip(*outputs)]
     return (stacked[0] if single and stacked else stacked), variables if isinstance(loop_vars, (list, tuple)) else variables[0]
 
 
-def _filled(rows, count):
-    """The rows, and zeros up to the count."""
+def padded(rows, count):
+    """The rows in one array, and zeros up to the count."""
+    rows = stack(*rows, axis=0)
     if rows.shape[0] == count:
         return rows
     from .functions import concat, zeros
@@ -67,15 +71,17 @@ def _filled(rows, count):
     return concat(rows, zeros((count - rows.shape[0], *rows.shape[1:]), dtype=str(numpy.dtype(rows.dtype))), dim=0)
 
 
-def cond(pred, then_func, else_func):
+def cond(pred, then_func, else_func, name=None):
     """The result of one of two functions; waits for the condition."""
-    return then_func() if _true("cond", pred) else else_func()
+    if _loops.has_symbols(pred):
+        return _loops.cond(pred, then_func, else_func, name)
+    return then_func() if is_true("cond", pred) else else_func()
 
 
-def _true(function, condition):
+def is_true(function, condition):
     """Whether a condition is true; symbols have no values."""
     if isinstance(condition, Tensor) and condition.is_symbol:
-        raise not_here(f"{function} of a symbol", "arrays, in a block that is not hybridized")
+        raise StateError(f"{function}: a condition inside a block has no values: they exist only when the block runs; it cannot be compiled")
     return bool(condition.asscalar()) if isinstance(condition, Tensor) else bool(condition)
 
 

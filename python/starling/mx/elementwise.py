@@ -26,6 +26,12 @@ def _rounded(x, up):
     return below + up(x - below, 0.5)
 
 
+def _cube_root(x):
+    """The root, by a sign that is 1 at 0: there the gradient is infinite, as the function's slope is, not NaN."""
+    side = ops.ge_scalar(x, 0) * 2 - 1
+    return side * ops.pow_scalar(x * side, 1 / 3)
+
+
 _FUNCTIONS = {
     "sin": ops.sin,
     "cos": ops.cos,
@@ -44,8 +50,8 @@ _FUNCTIONS = {
     "log2": lambda x: ops.log(x) * (1 / math.log(2)),
     "log10": lambda x: ops.log(x) * (1 / math.log(10)),
     "rsqrt": ops.rsqrt,
-    "cbrt": lambda x: ops.sign(x) * ops.pow_scalar(abs(x), 1 / 3),
-    "rcbrt": lambda x: ops.reciprocal(ops.sign(x) * ops.pow_scalar(abs(x), 1 / 3)),
+    "cbrt": lambda x: _cube_root(x),
+    "rcbrt": lambda x: ops.reciprocal(_cube_root(x)),
     "floor": ops.floor,
     "ceil": ops.ceil,
     "round": lambda x: ops.sign(x) * _rounded(abs(x), ops.ge_scalar),

@@ -1,6 +1,7 @@
 """The functions of mx.nd and mx.sym: one list for both, because operations take arrays and symbols."""
 import math
 import operator
+import types
 
 import numpy
 
@@ -191,7 +192,8 @@ def _binary(name, *mx_names):
         return swapped(rhs, lhs)
 
     for mx in mx_names:
-        globals()[mx] = _of_one_shape(mx, call) if mx.startswith("elemwise_") else call
+        function = _of_one_shape(mx, call) if mx.startswith("elemwise_") else call
+        globals()[mx] = types.FunctionType(function.__code__, function.__globals__, mx, None, function.__closure__)  # with its own name
         __all__.append(mx)
 
 
@@ -326,7 +328,8 @@ def _softened(function, data, axis, length, temperature, dtype, use_length):
     if length is None:
         return function(data, axis)
     outside = _inside_lengths(data, length, axis) == 0
-    return ops.masked_fill(function(ops.masked_fill(data, outside, -1e30), axis), outside, 0)
+    least = -6e4 if "float16" == str(Tensor.dtype.fget(data)) else -1e30
+    return ops.masked_fill(function(ops.masked_fill(data, outside, least), axis), outside, 0)
 
 
 @_public

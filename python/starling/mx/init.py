@@ -1,4 +1,5 @@
 """mx.init: initialisers by MXNet's names."""
+import json
 import re
 
 import numpy
@@ -52,7 +53,9 @@ def MSRAPrelu(factor_type="avg", slope=0.25):
 
 
 class InitDesc(str):
-    """The name of a parameter during its initialisation."""
+    """The name of a parameter during its initialisation; global_init: the initialiser of the whole program."""
+
+    global_init = None
 
 
 class Initializer:
@@ -66,6 +69,11 @@ class Initializer:
 
     def _init_weight(self, name, arr):
         raise NotImplementedError("Must override it")
+
+    def dumps(self):
+        """The name and the options as JSON."""
+        plain = {k: v.asnumpy().tolist() if hasattr(v, "asnumpy") else v.tolist() if hasattr(v, "tolist") else v for k, v in self._kwargs.items()}
+        return json.dumps([type(self).__name__.lower(), plain])
 
     def __repr__(self):
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self._kwargs.items())})"
@@ -134,11 +142,34 @@ class LSTMBias(Initializer):
     _init_bias = _init_weight
 
 
-def fill(initializer, name, arr):
-    """Gives an array the values of an initialiser."""
+class FusedRNN(Initializer):
+    """The parameters of FusedRNNCell: each weight by an initialiser (None: that of the whole program), biases 0, but those that forget."""
+
+    def __init__(self, init, num_hidden, num_layers, mode, bidirectional=False, forget_bias=1.0):
+        super().__init__(init=init, num_hidden=num_hidden, num_layers=num_layers, mode=mode, bidirectional=bidirectional, forget_bias=forget_bias)
+
+    def _init_weight(self, name, arr):
+        from .rnn.fused import FusedRNNCell
+
+        given = dict(self._kwargs)
+        inner = given.pop("init") or getattr(name, "global_init", None) or Uniform()
+        cell = FusedRNNCell(**given, prefix="")
+        parts = cell.unpack_weights({"parameters": arr})
+        for part, values in parts.items():
+            if part.endswith("weight"):
+                fill(inner, part, values)
+            else:
+                values[:] = given["forget_bias"] if part.endswith("i2h_f_bias") and given["mode"] == "lstm" else 0
+        arr[:] = cell.pack_weights(parts)["parameters"]
+
+
+def fill(initializer, name, arr, usual=None):
+    """Gives an array the values of an initialiser; usual: that of the whole program."""
     initializer = named(initializer)
     if isinstance(initializer, Initializer):
-        initializer(InitDesc(name), arr)
+        desc = InitDesc(name)
+        desc.global_init = usual
+        initializer(desc, arr)
         return
     from .. import _blocks
 

@@ -193,6 +193,8 @@ def LeakyReLU(data, gamma=None, act_type="leaky", slope=0.25, lower_bound=0.125,
         raise not_here(f"LeakyReLU(act_type={act_type!r})", "leaky, elu, selu, gelu, prelu")
     if data.ndim > 1 and gamma.ndim == 1 and gamma.size > 1:
         gamma = gamma.reshape((1, -1) + (1,) * (data.ndim - 2))
+    elif 1 < gamma.ndim < data.ndim:
+        gamma = gamma.reshape(gamma.shape + (1,) * (data.ndim - gamma.ndim))  # of samples and channels
     return classify(ops.relu(data) - ops.relu(-data) * gamma)
 
 

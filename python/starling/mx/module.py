@@ -46,7 +46,7 @@ class Module:
         self._run, self._kept = None, None
 
     def __getattr__(self, name):
-        if name.startswith("_") or name in ("data_shapes", "label_shapes"):
+        if name.startswith("__") or name in ("data_shapes", "label_shapes"):
             raise AttributeError(name)
         raise not_here(f"Module.{name}", "what help(mx.mod.Module) lists")
 
@@ -118,7 +118,7 @@ class Module:
     def _fill(self, initializer, name, array):
         """The values of the variable's own initialiser, else the given one's of weights, and the usual ones of what is named otherwise."""
         if (own := _attributes.initialisers.get(name)) is not None:
-            _init.fill(own, name, array)
+            _init.fill(own, name, array, initializer)
             return
         usual = {"bias": 0, "beta": 0, "gamma": 1, "moving_mean": 0, "running_mean": 0, "moving_var": 1, "running_var": 1}
         value = next((v for end, v in usual.items() if name.endswith(end)), None)

@@ -1,9 +1,9 @@
-"""mx.name and mx.AttrScope: scopes of names, which change nothing here: the engine names operations and blocks itself."""
-from ._attributes import AttrScope
+"""mx.name and mx.AttrScope: the names of symbols whose calls give none, by a number for each kind, and scopes of such names."""
+from ._attributes import AttrScope, Scoped
 from .unsupported import missing
 
 
-class NameManager:
+class NameManager(metaclass=Scoped):
     """Names by a number for each kind."""
 
     def __init__(self):
@@ -17,10 +17,12 @@ class NameManager:
         return f"{hint}{self._counter[hint]}"
 
     def __enter__(self):
+        self._before = NameManager.current
+        NameManager.current = self
         return self
 
     def __exit__(self, *exception):
-        pass
+        NameManager.current = self._before
 
 
 class Prefix(NameManager):
@@ -33,6 +35,11 @@ class Prefix(NameManager):
     def get(self, name, hint):
         """The name with the prefix."""
         return self._prefix + super().get(name, hint)
+
+
+def current():
+    """The manager of names of this thread."""
+    return NameManager.current
 
 
 __getattr__ = missing("mx.name")

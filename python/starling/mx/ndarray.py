@@ -14,6 +14,8 @@ from .unsupported import missing
 from .manipulation import *  # noqa: F403
 from ._array import NDArray, reshaped
 from .operator import Custom as _custom
+from ._later import method as _method_of_symbols
+from ._program import Symbol as _Symbol
 from ._signed import as_mxnet as _as_mxnet
 from ._storage import cast_storage
 from .random import multinomial as sample_multinomial, normal, random_exponential, random_gamma, random_negative_binomial, random_normal
@@ -40,6 +42,8 @@ Softmax = SoftmaxOutput  # noqa: F405, MXNet's older name
 for _name in """exp log sqrt square abs relu sigmoid tanh sum mean max min norm argmax prod cumsum softmax log_softmax clip flatten
         transpose broadcast_to one_hot dot take""".split():
     setattr(NDArray, _name, globals()[_name])
+    if _name not in vars(_Symbol):
+        setattr(_Symbol, _name, _method_of_symbols(_Symbol, _name))
 NDArray.flatten = lambda self, inplace=False: reshaped(self, (0, -1)) if inplace else flatten(self)  # noqa: F405
 
 __getattr__ = missing("mx.nd")

@@ -1,6 +1,6 @@
 """mx.sym: the functions of mx.nd for symbols."""
 from .. import _engine
-from . import _attributes, _automatic, _later, contrib, linalg, random
+from . import _attributes, _automatic, _later, _types, contrib, linalg, random
 from .elementwise import *  # noqa: F403
 from .functions import *  # noqa: F403
 from .layers import *  # noqa: F403
@@ -27,12 +27,15 @@ def var(name, shape=None, dtype=None, stype=None, attr=None, lr_mult=None, wd_mu
     if unknown := [k for k in attributes if not (k.startswith("__") and k.endswith("__"))]:
         raise TypeError(f"sym.var() got an unexpected keyword argument {unknown[0]!r}; further attributes have the form __name__")
     attributes.update(lr_mult=lr_mult, wd_mult=wd_mult)
+    if dtype is not None:
+        attributes["__dtype__"] = _types.attribute(dtype)
     if stype:
         attributes["__storage_type__"] = str(STYPE_NUMBERS[stype])
     _attributes.initialisers[name] = init
     _stypes_of_variables[name] = stype or "default"
-    if shape is not None and 0 in shape and not is_np_shape():
-        shape = None
+    shape = (shape,) if isinstance(shape, int) else shape
+    if shape is not None and (-1 if is_np_shape() else 0) in shape:
+        attributes["__shape__"], shape = str(tuple(shape)), None
     symbol = _engine.var(name, shape, dtype)
     symbol.__class__ = Symbol
     return _attributes.keep(symbol, _attributes.given(attr, attributes))
@@ -42,10 +45,12 @@ Variable = var
 _as_mxnet("sym", globals())
 for _name, _function in list(globals().items()):
     if callable(_function) and not isinstance(_function, type) and not _name.startswith("_") and _name not in ("var", "load", "load_json", "missing"):
-        globals()[_name] = _later.kept(_function)
-pow = power  # noqa: F405
+        globals()[_name] = _automatic.with_data(_later.kept(_function), var)
+pow, hypot = power, broadcast_hypot  # noqa: F405
 Softmax = SoftmaxOutput  # noqa: F405, MXNet's older name
 Custom = custom_of_symbols
-contrib, linalg, random = map(_later.Kept, (contrib, linalg, random))
+contrib, linalg, random = _later.Kept(contrib), _later.Kept(linalg), _later.Kept(random, Symbol)
+for _name in "zeros ones full arange eye linspace".split():
+    globals()[_name] = _later.source(globals()[_name].__wrapped__, Symbol)
 _automatic.install(globals(), var)
 __getattr__ = missing("mx.sym")

@@ -13,6 +13,7 @@ import starling.mx as mx  # MXNet's module has this name, too
 
 from .._tensor import Tensor
 from . import autograd, init, nd, sparse
+from ._consistency import check_consistency
 from ._draws import chi_square_check, gen_buckets_probs_with_ppf, mean_check, var_check, verify_generator
 from .context import Context, current_context, num_gpus
 from .gluon.utils import download

@@ -3,7 +3,6 @@ import dis
 import sys
 
 _instead = {
-    "mx.rnn": "gluon.rnn",
     "mx.profiler": "STARPU_FXT_TRACE=1 and sl-trace",
 }
 

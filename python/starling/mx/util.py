@@ -21,13 +21,18 @@ def np_array(active=True):
 
 @contextlib.contextmanager
 def np_shape(active=True):
-    """No effect: arrays of mx.np can always be without axes, arrays of mx.nd cannot."""
-    yield
+    """Shapes of symbols have NumPy's meaning, or MXNet's older one, inside; arrays of mx.np can always be without axes."""
+    before = set_np_shape(active)
+    try:
+        yield
+    finally:
+        _mode._shapes = before
 
 
 def set_np_shape(active):
-    """No effect: arrays of mx.np can always be without axes; returns the state."""
-    return is_np_shape()
+    """Gives shapes of symbols NumPy's meaning, or MXNet's older one; returns the state before."""
+    before, _mode._shapes = _mode._shapes, bool(active)
+    return before
 
 
 def _inside(scope, thing):

@@ -2,7 +2,8 @@
 from .._signed import as_mxnet as _as_mxnet
 from ..unsupported import missing
 from . import contrib, data, loss, model_zoo, nn, rnn, utils
-from .block import Block, HybridBlock, SymbolBlock
+from .block import Block, HybridBlock
+from .symbol_block import SymbolBlock
 from .parameter import Constant, DeferredInitializationError, Parameter, ParameterDict
 from .trainer import Trainer
 

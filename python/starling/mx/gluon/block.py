@@ -12,7 +12,7 @@ from ..._tensor import Tensor, wrap
 from .. import _later, autograd, init as _init, nd, sym
 from ..context import current_context, known
 from .._mode import array_class
-from ..unsupported import not_here
+from ..unsupported import missing, not_here
 from .._program import classify
 from . import files
 from .parameter import Parameter, ParameterDict
@@ -125,7 +125,7 @@ class _Scope:
 
 # Methods of MXNet's blocks that are missing, and their replacements.
 _MISSING = {"load": "load_parameters", "save": "save_parameters", "register_op_hook": "register_forward_hook", "infer_type": "float32",
-            "optimize_for": "hybridize", "reset_ctx": "collect_params().reset_ctx"}  # fmt: skip
+            "_unfuse": "cells of its own", "_cached_graph": "export", "_build_cache": "hybridize", "optimize_for": "hybridize", "reset_ctx": "collect_params().reset_ctx"}  # fmt: skip
 _NEED_VALUES = ("has no values: they exist only when", "which cannot be compiled")  # errors of programs that depend on values
 _HINTS = {"conv1d": "conv", "conv2d": "conv", "conv2dtranspose": "conv", "lstmcell": "lstm", "grucell": "gru", "rnncell": "rnn"}
 
@@ -193,8 +193,8 @@ class Block(_blocks.Block):
             found = self.params.find(name)
             if found:
                 return found
-            if name in _MISSING:
-                raise not_here(f"{type(self).__name__}.{name}", _MISSING[name])
+        if "_p" in self.__dict__ and name in _MISSING:
+            raise not_here(f"{type(self).__name__}.{name}", _MISSING[name])
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def register_child(self, block, name=None):
@@ -463,23 +463,4 @@ class HybridBlock(Block):
             self._fit(args[0])
 
 
-class SymbolBlock(HybridBlock):
-    """A network from files, or from a symbol."""
-
-    _in_python = False
-
-    def __init__(self, outputs, inputs, params=None):
-        raise not_here("SymbolBlock of symbols", "SymbolBlock.imports, or a HybridBlock with hybrid_forward")
-
-    @staticmethod
-    def imports(symbol_file, input_names, param_file=None, ctx=None):
-        """The network in PREFIX-symbol.json and PREFIX-0000.params."""
-        inner = _blocks.load(symbol_file, input_names, param_file)
-        block = SymbolBlock.__new__(SymbolBlock)
-        block._own(lib.sl_block_retain(inner._p))
-        block._set_contexts(_contexts(ctx))
-        object.__setattr__(block, "_inputs_named", 1 if isinstance(input_names, str) else len(input_names))
-        return block
-
-    def __repr__(self):
-        return f"SymbolBlock(\n<Symbol {self.name}> : {self._inputs_named} -> 1\n)"
+__getattr__ = missing("mx.gluon.block")

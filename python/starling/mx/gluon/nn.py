@@ -14,7 +14,8 @@ from ._layer import _activation, _float32, _keep, _Layer, _moved, _Plain, _sizes
 from ._windows import AvgPool1D, AvgPool2D, AvgPool3D, Conv1D, Conv1DTranspose, Conv2D, Conv2DTranspose, Conv3D, Conv3DTranspose
 from ._windows import GlobalAvgPool1D, GlobalAvgPool2D, GlobalAvgPool3D, GlobalMaxPool1D, GlobalMaxPool2D, GlobalMaxPool3D
 from ._windows import MaxPool1D, MaxPool2D, MaxPool3D
-from .block import Block, HybridBlock, SymbolBlock, fit
+from .block import Block, HybridBlock, fit
+from .symbol_block import SymbolBlock
 
 
 class Dense(_Layer):

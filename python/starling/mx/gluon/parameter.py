@@ -325,7 +325,7 @@ class Parameter:
         """A symbol of its name."""
         from .. import sym
 
-        return sym.var(self.name, stype=self.stype)
+        return sym.var(self.name, shape=self.shape or None, stype=self.stype, init=self._given)
 
     def __repr__(self):
         return f"Parameter {self.name} (shape={self.shape}, dtype=float32)"
@@ -369,7 +369,17 @@ class ParameterDict:
         """The prefix of names."""
         return self._prefix if self._block is None else self._block.prefix
 
+    def with_others(self, others):
+        """The same with parameters of other blocks."""
+        self._others = dict(others)
+        return self
+
+    _others: dict = {}
+
     def _all(self):
+        return {**self._of_block(), **{n: p for n, p in self._others.items() if not self._select or re.match(self._select, n)}}
+
+    def _of_block(self):
         if self._block is None:
             return self._made
         found = [parameter_of(p, self._block) for p in self._block.params_()]

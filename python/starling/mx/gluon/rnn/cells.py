@@ -1,22 +1,27 @@
 """mx.gluon.rnn's cells: one step of sequences, and unroll for several."""
-from ... import nd
-from ...unsupported import not_here
+from ... import nd, sym
+from ..._loops import has_symbols
+from ...rnn.cells import gru_step, lstm_step
 from ..block import Block, HybridBlock, fit
 from .states import begin_state, new_states
+
+
+def _functions(inputs):
+    """The module of functions for these arrays or symbols."""
+    return sym if has_symbols(inputs) else nd
 
 
 def _steps(inputs, length, axis):
     """The steps of sequences as a list."""
     if isinstance(inputs, (list, tuple)):
         return list(inputs)
-    parts = nd.split(inputs, num_outputs=length, axis=axis, squeeze_axis=True)
+    parts = _functions(inputs).split(inputs, num_outputs=length, axis=axis, squeeze_axis=True)
     return list(parts) if isinstance(parts, (list, tuple)) else [parts]
 
 
-def _with_shapes(inputs):
-    """Refuses symbols without a shape: the number of sequences is unknown."""
-    if any(x.shape is None for x in (inputs if isinstance(inputs, (list, tuple)) else [inputs])):
-        raise not_here("unroll of symbols without a shape", "arrays, or sym.var(name, shape=…)")
+def _first_states(cell, steps):
+    """Zeros; of symbols, their number follows from the program's other shapes."""
+    return begin_state(cell, 0, sym.zeros) if has_symbols(steps) else new_states(cell, steps[0], steps[0].shape[0])
 
 
 class RecurrentCell(Block):
@@ -26,8 +31,21 @@ class RecurrentCell(Block):
         """The shapes of the states."""
         raise NotImplementedError(f"{type(self).__name__} has no state_info")
 
+    _counter = -1
+
     def reset(self):
-        """No effect: cells count no steps."""
+        """Counts the steps of symbols, whose names have their number, from 0 again."""
+        object.__setattr__(self, "_counter", -1)
+        for child in self._children.values():
+            if isinstance(child, RecurrentCell):
+                child.reset()
+
+    def _of_symbols(self, given, args, kwargs):
+        """Calls forward with symbols: weights are variables with the parameters' names."""
+        return self._step_of_symbols(*args) if has_symbols(given) else super()._of_symbols(given, args, kwargs)
+
+    def _step_of_symbols(self, *args):
+        return self.forward(*args)
 
     def begin_state(self, batch_size=0, func=None, **options):
         """The initial states: zeros."""
@@ -36,23 +54,29 @@ class RecurrentCell(Block):
     def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None, valid_length=None):
         """Runs `length` steps: (outputs, last states).  Outputs are a list, or one array if merge_outputs."""
         axis = layout.find("T")
-        _with_shapes(inputs)
-        steps = _steps(inputs, length, axis)
-        states = new_states(self, steps[0], steps[0].shape[0]) if begin_state is None else begin_state
+        self.reset()
+        steps, F = _steps(inputs, length, axis), _functions(inputs)
+        states = _first_states(self, steps) if begin_state is None else begin_state
         outputs, each = [], []
         for x in steps[:length]:
             y, states = self(x, states)
             outputs.append(y)
             each.append(states)
         if valid_length is not None:
-            states = [nd.SequenceLast(nd.stack(*s, axis=0), valid_length, True) for s in zip(*each)]
-            merged = nd.SequenceMask(nd.stack(*outputs, axis=axis), valid_length, True, axis=axis)
+            states = [F.SequenceLast(F.stack(*s, axis=0), valid_length, True) for s in zip(*each)]
+            merged = F.SequenceMask(F.stack(*outputs, axis=axis), valid_length, True, axis=axis)
             return (merged if merge_outputs is not False else _steps(merged, length, axis)), states
-        return (nd.stack(*outputs, axis=axis) if merge_outputs else outputs), states
+        return (F.stack(*outputs, axis=axis) if merge_outputs else outputs), states
 
 
 class HybridRecurrentCell(RecurrentCell, HybridBlock):
     """The base of cells that can be compiled; a custom cell has hybrid_forward(self, F, x, states, …)."""
+
+    def _variables(self):
+        return {name: p.var() for name, p in self._own_parameters.items()}
+
+    def _step_of_symbols(self, *args):
+        return self.hybrid_forward(sym, *args, **self._variables())
 
 
 class _Cell(HybridRecurrentCell):
@@ -80,6 +104,15 @@ class _Cell(HybridRecurrentCell):
         rows = self._gates * self._hidden
         return F.FullyConnected(x, i2h_weight, i2h_bias, num_hidden=rows), F.FullyConnected(state, h2h_weight, h2h_bias, num_hidden=rows)
 
+    def _step_of_symbols(self, x, states):
+        object.__setattr__(self, "_counter", self._counter + 1)
+        name, w = f"{self.prefix}t{self._counter}_", self._variables()
+        rows = self._gates * self._hidden
+        i2h = sym.FullyConnected(x, w["i2h_weight"], w["i2h_bias"], num_hidden=rows, name=f"{name}i2h")
+        h2h = sym.FullyConnected(states[0], w["h2h_weight"], w["h2h_bias"], num_hidden=rows, name=f"{name}h2h")
+        found = self._after_products(i2h, h2h, states, name)
+        return found[0], list(found)
+
     def __repr__(self):
         rows, width = self.i2h_weight.shape
         return f"{type(self).__name__}({width or None} -> {rows})"
@@ -100,6 +133,9 @@ class RNNCell(_Cell):
         y = F.Activation(i2h + h2h, act_type=self._activation)
         return y, [y]
 
+    def _after_products(self, i2h, h2h, states, name):
+        return (sym.Activation(i2h + h2h, act_type=self._activation, name=f"{name}out"),)
+
 
 class LSTMCell(_Cell):
     """A step of long short-term memory: its states are the state and the cell."""
@@ -118,6 +154,9 @@ class LSTMCell(_Cell):
         y = out * F.Activation(cell, act_type=self._activation)
         return y, [y, cell]
 
+    def _after_products(self, i2h, h2h, states, name):
+        return lstm_step(i2h + h2h, states[1], name, activation=self._activation, gate=self._gate)
+
 
 class GRUCell(_Cell):
     """A step with gated units."""
@@ -135,6 +174,9 @@ class GRUCell(_Cell):
         update = F.Activation(update + update_h, act_type=self._gate)
         y = (1 - update) * F.Activation(new + reset * new_h, act_type=self._activation) + update * states[0]
         return y, [y]
+
+    def _after_products(self, i2h, h2h, states, name):
+        return (gru_step(i2h, h2h, states[0], name, activation=self._activation, gate=self._gate),)
 
 
 class SequentialRNNCell(RecurrentCell):
@@ -160,9 +202,9 @@ class SequentialRNNCell(RecurrentCell):
     def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None, valid_length=None):
         """Unrolls one cell after the other, because some have no single steps."""
         axis, cells = layout.find("T"), list(self._children.values())
-        _with_shapes(inputs)
+        self.reset()
         steps = _steps(inputs, length, axis)[:length]
-        states = new_states(self, steps[0], steps[0].shape[0]) if begin_state is None else begin_state
+        states = _first_states(self, steps) if begin_state is None else begin_state
         ends, at = [], 0
         for i, cell in enumerate(cells):
             n = len(cell.state_info())
@@ -218,12 +260,12 @@ class ResidualCell(HybridRecurrentCell):
     def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None, valid_length=None):
         """Unrolls the cell, and adds the inputs."""
         axis = layout.find("T")
-        _with_shapes(inputs)
-        steps = _steps(inputs, length, axis)[:length]
+        self.reset()
+        steps, F = _steps(inputs, length, axis)[:length], _functions(inputs)
         outputs, states = self.base_cell.unroll(length, steps, begin_state, layout, False, valid_length)
-        rest = steps if valid_length is None else _steps(nd.SequenceMask(nd.stack(*steps, axis=axis), valid_length, True, axis=axis), length, axis)
+        rest = steps if valid_length is None else _steps(F.SequenceMask(F.stack(*steps, axis=axis), valid_length, True, axis=axis), length, axis)
         outputs = [y + x for y, x in zip(outputs, rest)]
-        return (nd.stack(*outputs, axis=axis) if merge_outputs or valid_length is not None and merge_outputs is None else outputs), states
+        return (F.stack(*outputs, axis=axis) if merge_outputs or valid_length is not None and merge_outputs is None else outputs), states
 
 
 ModifierCell = ResidualCell  # the base of cells around another one, in MXNet
@@ -243,6 +285,7 @@ class ZoneoutCell(HybridRecurrentCell):
 
     def reset(self):
         """Forgets the output of the step before."""
+        super().reset()
         object.__setattr__(self, "_prior", None)
 
     def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None, valid_length=None):
@@ -268,7 +311,7 @@ class BidirectionalCell(HybridRecurrentCell):
 
     def __init__(self, l_cell, r_cell, output_prefix="bi_", params=None):
         super().__init__(prefix="", params=params)
-        self.l_cell, self.r_cell = l_cell, r_cell
+        self.l_cell, self.r_cell, self._output_prefix = l_cell, r_cell, output_prefix
 
     def __call__(self, inputs, states):
         raise NotImplementedError("Bidirectional cannot be stepped. Please use unroll")
@@ -279,22 +322,22 @@ class BidirectionalCell(HybridRecurrentCell):
     def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None, valid_length=None):
         """Runs both cells; the outputs of a step are joined along the channels."""
         axis = layout.find("T")
-        _with_shapes(inputs)
-        steps = _steps(inputs, length, axis)[:length]
-        states = new_states(self, steps[0], steps[0].shape[0]) if begin_state is None else begin_state
+        self.reset()
+        steps, F = _steps(inputs, length, axis)[:length], _functions(inputs)
+        states = _first_states(self, steps) if begin_state is None else begin_state
         first = len(self.l_cell.state_info())
 
         def turned(each):
             if valid_length is None:
                 return list(reversed(each))
-            back = nd.SequenceReverse(nd.stack(*each, axis=0), valid_length, True)
+            back = F.SequenceReverse(F.stack(*each, axis=0), valid_length, True)
             return [back[i] for i in range(length)]
 
         forwards, ends = self.l_cell.unroll(length, steps, states[:first], layout, False, valid_length)
         backwards, others = self.r_cell.unroll(length, turned(steps), states[first:], layout, False, valid_length)
-        outputs = [nd.concat(a, b, dim=1) for a, b in zip(forwards, turned(backwards))]
+        outputs = [F.concat(a, b, dim=1, name=f"{self._output_prefix}t{i}") for i, (a, b) in enumerate(zip(forwards, turned(backwards)))]
         if valid_length is not None:
-            merged = nd.SequenceMask(nd.stack(*outputs, axis=axis), valid_length, True, axis=axis)
+            merged = F.SequenceMask(F.stack(*outputs, axis=axis), valid_length, True, axis=axis)
             outputs = merged if merge_outputs is not False else _steps(merged, length, axis)
             return outputs, [*ends, *others]
-        return (nd.stack(*outputs, axis=axis) if merge_outputs else outputs), [*ends, *others]
+        return (F.stack(*outputs, axis=axis) if merge_outputs else outputs), [*ends, *others]

@@ -10,7 +10,8 @@ def begin_state(block, batch_size, func=None, **options):
         given = {**info, **options}
         given.pop("__layout__", None)  # the names of the axes
         state = (func or nd.zeros)(**given)
-        state.__class__ = array_class()
+        if not state.is_symbol:
+            state.__class__ = array_class()
         states.append(state)
     return states
 
