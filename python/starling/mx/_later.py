@@ -2,6 +2,7 @@
 calls with arrays.  The engine's own program is used where it can: it lacks functions that need their inputs' shapes (or values),
 which a variable does not have, and computes dropout and normalisation as at inference."""
 import functools
+import threading
 import types
 import weakref
 
@@ -15,6 +16,7 @@ from .unsupported import not_here
 
 _calls: dict = {}  # by the id of a symbol: (a weak reference to it, its call, the number of the result)
 _awaited: dict = {}  # by the name of a symbol that the engine could not make: (its call, the number of the result)
+_inside = threading.local()  # call: whether a kept call runs
 _SEVERAL = {"split": "num_outputs", "SliceChannel": "num_outputs", "split_v2": "num_outputs"}
 _COUNTS = {"moments": 2, "syevd": 2, "gelqf": 2, "slogdet": 2}  # of results
 _LOOPS = ("foreach", "while_loop", "cond")  # their results depend on what the program's functions return
@@ -37,13 +39,14 @@ class Call:
 
     def __init__(self, function, args, kwargs):
         self.function, self.args, self.kwargs = function, args, kwargs
+        self.alias = None
         self.count = None  # the number of results, if these are a list
         self.name = kwargs.get("name")  # the name that the program gave, or one by the function's
 
     def named(self):
         """Gives the call a name, if it has none."""
         if self.name is None:
-            self.name = names().get(None, kind_of(self).lower())
+            self.name = names().get(None, (self.alias or kind_of(self)).lower())
 
     def given_shape(self):
         """The shape that a source was called with; None if it has none."""
@@ -106,6 +109,8 @@ def symbols_in(values):
 def _keep(symbol, call, number):
     if not isinstance(symbol, Tensor) or not symbol.is_symbol or any(symbol is s for s in call.symbols()):
         return
+    if type(symbol) is getattr(type(symbol), "_array", None):
+        symbol.__class__ = type(symbol)._symbol
     key = id(symbol)
     _calls[key] = weakref.ref(symbol, lambda _: _calls.pop(key, None)), call, number
 
@@ -167,23 +172,40 @@ def _with(results, noted):
     return results
 
 
-def kept(function):
-    """The function, whose calls with symbols are kept, and are made later where the symbols' shapes are missing."""
+class Plainly:
+    """Inside, functions of symbols are not kept: they belong to a call that is."""
+
+    def __enter__(self):
+        self._before = getattr(_inside, "call", False)
+        _inside.call = True
+
+    def __exit__(self, *exception):
+        _inside.call = self._before
+
+
+def kept(function, alias=None):
+    """The function, whose calls with symbols are kept, and are made later where the symbols' shapes are missing.  alias: the name that
+    its results' names begin with, if that is not its own."""
 
     @functools.wraps(function)
     def call(*args, **kwargs):
         symbols = symbols_in([*args, *kwargs.values()])
-        if not symbols or getattr(callbacks, "depth", 0):  # while the engine traces a block, its own program is what counts
+        if not symbols or getattr(callbacks, "depth", 0) or getattr(_inside, "call", False):  # while the engine traces a block, its own program is what counts
             return function(*args, **kwargs)
         if isinstance(kwargs.get("out"), Tensor) and kwargs["out"].is_symbol:
             del kwargs["out"]  # a symbol is no place for values
         noted = _noted(kwargs)
         made = Call(function, args, kwargs)
+        made.alias = alias
         try:
-            result = function(*args, **kwargs)
+            with Plainly():
+                result = function(*args, **kwargs)
         except Exception as error:
             if not _needs_values(error, symbols):
                 raise
+            return _with(wait_for(made, type(symbols[0])), noted)
+        # An array is no result of symbols, as that of shape_array; a symbol that was given stays that of another call.
+        if isinstance(result, Tensor) and (not result.is_symbol or any(result is s for s in symbols)):
             return _with(wait_for(made, type(symbols[0])), noted)
         made.count = len(result) if isinstance(result, (list, tuple)) else None
         made.named()

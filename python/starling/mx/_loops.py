@@ -35,16 +35,26 @@ def _variable(like):
     return symbol
 
 
-class _Part:
+class Part:
     """The program of a function that is called with variables like these symbols."""
 
     def __init__(self, function, likes):
         before = _later.kept_ids()
         self.fresh = [_variable(like) for like in likes]
-        self.result = function(self.fresh)
-        self.values = flat(self.result)
-        self.heads = [s for s in self.values if isinstance(s, Tensor) and s.is_symbol]
+        self._set(function(self.fresh))
         self.free = self._free(before)
+
+    def _set(self, result):
+        self.result, self.values = result, flat(result)
+        self.heads = [s for s in self.values if isinstance(s, Tensor) and s.is_symbol]
+
+    @classmethod
+    def of(cls, fresh, free, result):
+        """A part with these variables, symbols from outside and results."""
+        self = cls.__new__(cls)
+        self.fresh, self.free = fresh, free
+        self._set(result)
+        return self
 
     def _free(self, before):
         """The symbols from outside that the program uses."""
@@ -90,7 +100,9 @@ class _Loop(_later.Call):
         return self._count
 
     def again(self, args, kwargs):
-        return _Loop(self.function.__name__, self.function, args, self._count, self.infer, self.kwargs.get("name")).results()
+        other = _Loop(self.function.__name__, self.function, args, self._count, self.infer, self.kwargs.get("name"))
+        vars(other).update({k: v for k, v in vars(self).items() if k in ("part", "rows", "outputs")})
+        return other.results()
 
     def results(self):
         """The symbols of the results."""
@@ -114,15 +126,21 @@ def _by_ids(symbols, values):
 def foreach(body, data, init_states, name=None):
     """As of arrays; the number of rows is known when the program runs."""
     rows, states = flat(data), flat(init_states)
-    part = _Part(lambda fresh: body(shaped(data, iter(fresh)), shaped(init_states, iter(fresh[len(rows) :]))), [*rows, *states])
+    part = Part(lambda fresh: body(shaped(data, iter(fresh)), shaped(init_states, iter(fresh[len(rows) :]))), [*rows, *states])
     outputs, after = part.result
     _same_count("foreach", after, states)
-    n, m, free = len(flat(outputs)), len(rows), part.free
+    made = foreach_of(part, len(rows), len(flat(outputs)), [*rows, *states, *part.free], name)
+    return shaped(outputs, iter(made)), shaped(after, iter(made[len(flat(outputs)) :]))
+
+
+def foreach_of(part, m, n, symbols, name=None):
+    """The results of a loop: m of the symbols are rows, then come states, then those from outside; n of the results are outputs."""
+    ends = len(part.fresh)  # of the states among the symbols
 
     def run(*values, name=None):
         from . import nd
 
-        outside, now, found = _by_ids(free, values[m + len(states) :]), list(values[m : m + len(states)]), []
+        outside, now, found = _by_ids(part.free, values[ends:]), list(values[m:ends]), []
         for i in range(values[0].shape[0]):
             results = part.run([*(v[i] for v in values[:m]), *now], outside)
             found.append(results[:n])
@@ -131,22 +149,23 @@ def foreach(body, data, init_states, name=None):
 
     def infer(_, ins, outs):
         length = next((s[0] for s in [*ins[:m], *outs[:n]] if s is not None and s[0] >= 0), -1)
-        fresh = [s and s[1:] for s in ins[:m]] + ins[m : m + len(states)]
-        fresh, outside, heads = part.infer(fresh, _by_ids(free, ins[m + len(states) :]), [s and s[1:] for s in outs[:n]] + outs[n:])
+        fresh = [s and s[1:] for s in ins[:m]] + ins[m:ends]
+        fresh, outside, heads = part.infer(fresh, _by_ids(part.free, ins[ends:]), [s and s[1:] for s in outs[:n]] + outs[n:])
         ins[:m] = [s and (length, *s) for s in fresh[:m]]
-        ins[m:] = [_shapes.joined(a, b, "a state") for a, b in zip(fresh[m:], heads[n:])] + [outside[id(s)] for s in free]
+        ins[m:] = [_shapes.joined(a, b, "a state") for a, b in zip(fresh[m:], heads[n:])] + [outside[id(s)] for s in part.free]
         outs[:] = [s and (length, *s) for s in heads[:n]] + heads[n:]
 
-    made = _Loop("foreach", run, [*rows, *states, *free], n + len(states), infer, name).results()
-    return shaped(outputs, iter(made)), shaped(after, iter(made[n:]))
+    loop = _Loop("foreach", run, symbols, len(part.values), infer, name)
+    loop.part, loop.rows, loop.outputs = part, m, n
+    return loop.results()
 
 
 def while_loop(cond, func, loop_vars, max_iterations, name=None):
     """As of arrays; the condition is computed when the program runs."""
     variables = flat(loop_vars)
     nested = loop_vars if isinstance(loop_vars, (list, tuple)) else [loop_vars]
-    test = _Part(lambda fresh: cond(*shaped(nested, iter(fresh))), variables)
-    part = _Part(lambda fresh: func(*shaped(nested, iter(fresh))), variables)
+    test = Part(lambda fresh: cond(*shaped(nested, iter(fresh))), variables)
+    part = Part(lambda fresh: func(*shaped(nested, iter(fresh))), variables)
     outputs, after = part.result
     after = nested if after is None else after
     _same_count("while_loop", after, variables)
@@ -184,7 +203,7 @@ def while_loop(cond, func, loop_vars, max_iterations, name=None):
 
 def cond(pred, then_func, else_func, name=None):
     """As of arrays; the condition is computed when the program runs."""
-    parts = [_Part(lambda _, f=f: f(), []) for f in (then_func, else_func)]
+    parts = [Part(lambda _, f=f: f(), []) for f in (then_func, else_func)]
     counts = [len(part.values) for part in parts]
     if counts[0] != counts[1]:
         raise ValueError(f"cond: one function returns {counts[0]} results, the other {counts[1]}")

@@ -45,7 +45,7 @@ Variable = var
 _as_mxnet("sym", globals())
 for _name, _function in list(globals().items()):
     if callable(_function) and not isinstance(_function, type) and not _name.startswith("_") and _name not in ("var", "load", "load_json", "missing"):
-        globals()[_name] = _automatic.with_data(_later.kept(_function), var)
+        globals()[_name] = _automatic.with_data(_later.kept(_function, _name), var)
 pow, hypot = power, broadcast_hypot  # noqa: F405
 Softmax = SoftmaxOutput  # noqa: F405, MXNet's older name
 Custom = custom_of_symbols

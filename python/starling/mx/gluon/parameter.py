@@ -327,6 +327,14 @@ class Parameter:
 
         return sym.var(self.name, shape=self.shape or None, stype=self.stype, init=self._given)
 
+    def __deepcopy__(self, _):
+        """A parameter outside of blocks, with a copy of the values if there are any."""
+        copy = Parameter(self.name, self.grad_req, self.shape, lr_mult=self.lr_mult, wd_mult=self.wd_mult, stype=self.stype, grad_stype=self.grad_stype)
+        if self._block._contexts and min(self.shape, default=1) > 0:
+            copy.initialize(ctx=self.list_ctx())
+            copy.set_data(self._dense(self.list_ctx()[0]))
+        return copy
+
     def __repr__(self):
         return f"Parameter {self.name} (shape={self.shape}, dtype=float32)"
 
@@ -524,6 +532,12 @@ class ParameterDict:
     def load_dict(self, *_, **__):
         """Not supported."""
         raise not_here("ParameterDict.load_dict", "set_data of each parameter")
+
+    def __deepcopy__(self, memo):
+        """A dictionary of parameters of its own, with copies of the values."""
+        copy = ParameterDict()
+        copy._made = {name: p.__deepcopy__(memo) for name, p in self.items()}
+        return copy
 
     def __repr__(self):
         inside = "\n".join(f"  {p!r}" for p in self.values())
