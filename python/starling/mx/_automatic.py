@@ -112,6 +112,6 @@ def _arrays_in(options):
 def install(names, variable):
     """Puts functions that make their weights into the place of those in a module's names."""
     names["Dropout"] = _marked(names["Dropout"])
-    parameters_of.update(_MADE)
+    parameters_of.update(_MADE, SparseEmbedding=_MADE["Embedding"])
     for kind, parameters in _MADE.items():
         names[kind] = _making(names[kind], kind, parameters, variable)

@@ -5,6 +5,7 @@ import types
 from . import _later
 from ._signed import into
 from ._sparse import dense_of, labelled, mapped, stype_of
+from ._storage import elementwise
 from .unsupported import missing
 
 _OPERATORS = {"plus": operator.add, "minus": operator.sub, "mul": operator.mul, "div": operator.truediv, "power": operator.pow, "mod": operator.mod,
@@ -48,6 +49,19 @@ def _scatter_elemwise_div(lhs, rhs):
     return mapped(lhs, lambda x: x / dense_of(rhs)[lhs.indices])
 
 
+def _extreme(name):
+    """The larger, or smaller, of elements of one shape; of sparse arrays of one kind it is sparse."""
+
+    def call(lhs, rhs):
+        from . import nd
+
+        compute = getattr(nd, name)
+        return elementwise(name, compute, lhs, rhs) if "default" not in (stype_of(lhs), stype_of(rhs)) else compute(lhs, rhs)
+
+    call.__name__ = name
+    return call
+
+
 def _identity_with_attr_like_rhs(lhs, rhs):
     """lhs; in programs of symbols its shape is that of rhs."""
     from . import nd
@@ -60,6 +74,7 @@ class _Internal(types.ModuleType):
 
     _square_sum, _identity_with_attr_like_rhs = staticmethod(_square_sum), staticmethod(_identity_with_attr_like_rhs)
     _scatter_plus_scalar, _scatter_minus_scalar = (staticmethod(_of_stored(_OPERATORS[n])) for n in ("plus", "minus"))
+    _maximum, _minimum = staticmethod(_extreme("maximum")), staticmethod(_extreme("minimum"))
     _scatter_elemwise_div = staticmethod(_scatter_elemwise_div)
     _crop_assign, _crop_assign_scalar = staticmethod(_crop_assign), staticmethod(_crop_assign_scalar)
     _slice_assign, _slice_assign_scalar = _crop_assign, _crop_assign_scalar

@@ -37,11 +37,11 @@ states_of = {"BatchNorm": _statistics, "SyncBatchNorm": _statistics}  # by a fun
 class Call:
     """A function with its arguments."""
 
-    def __init__(self, function, args, kwargs):
+    def __init__(self, function, args, kwargs, name=None):
         self.function, self.args, self.kwargs = function, args, kwargs
         self.alias = None
         self.count = None  # the number of results, if these are a list
-        self.name = kwargs.get("name")  # the name that the program gave, or one by the function's
+        self.name = name  # the name that the program gave, or one by the function's
 
     def named(self):
         """Gives the call a name, if it has none."""
@@ -67,7 +67,7 @@ class Call:
 
     def again(self, args, kwargs):
         """The results of the same call with other arguments."""
-        return kept(self.function)(*args, **kwargs)
+        return kept(self.function)(*args, **kwargs, name=self.name)
 
     def several(self):
         """The number of results of a function that returns a list, as far as it is known without values; else None."""
@@ -194,8 +194,8 @@ def kept(function, alias=None):
             return function(*args, **kwargs)
         if isinstance(kwargs.get("out"), Tensor) and kwargs["out"].is_symbol:
             del kwargs["out"]  # a symbol is no place for values
-        noted = _noted(kwargs)
-        made = Call(function, args, kwargs)
+        noted, name = _noted(kwargs), kwargs.pop("name", None)
+        made = Call(function, args, kwargs, name)
         made.alias = alias
         try:
             with Plainly():

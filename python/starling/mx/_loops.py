@@ -93,14 +93,14 @@ class _Loop(_later.Call):
 
     def __init__(self, kind, run, symbols, count, infer, name):
         run.__name__ = kind
-        super().__init__(run, tuple(symbols), {"name": name} if name else {})
+        super().__init__(run, tuple(symbols), {}, name)
         self._count, self.infer = count, infer
 
     def several(self):
         return self._count
 
     def again(self, args, kwargs):
-        other = _Loop(self.function.__name__, self.function, args, self._count, self.infer, self.kwargs.get("name"))
+        other = _Loop(self.function.__name__, self.function, args, self._count, self.infer, self.name)
         vars(other).update({k: v for k, v in vars(self).items() if k in ("part", "rows", "outputs")})
         return other.results()
 
@@ -137,7 +137,7 @@ def foreach_of(part, m, n, symbols, name=None):
     """The results of a loop: m of the symbols are rows, then come states, then those from outside; n of the results are outputs."""
     ends = len(part.fresh)  # of the states among the symbols
 
-    def run(*values, name=None):
+    def run(*values):
         from . import nd
 
         outside, now, found = _by_ids(part.free, values[ends:]), list(values[m:ends]), []
@@ -171,7 +171,7 @@ def while_loop(cond, func, loop_vars, max_iterations, name=None):
     _same_count("while_loop", after, variables)
     n, free = len(flat(outputs)), _outside(test, part)
 
-    def run(*values, name=None):
+    def run(*values):
         from .contrib import is_true, padded
 
         outside, now, found = _by_ids(free, values[len(variables) :]), list(values[: len(variables)]), []
@@ -209,7 +209,7 @@ def cond(pred, then_func, else_func, name=None):
         raise ValueError(f"cond: one function returns {counts[0]} results, the other {counts[1]}")
     free = _outside(*parts)
 
-    def run(condition, *values, name=None):
+    def run(condition, *values):
         from .contrib import is_true
 
         return parts[0 if is_true("cond", condition) else 1].run([], _by_ids(free, values))

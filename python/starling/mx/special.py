@@ -15,7 +15,7 @@ def _each(function):
         except OverflowError:
             return math.inf
         except ValueError:  # a pole
-            return math.inf if function is math.lgamma else math.nan
+            return math.inf if function is math.lgamma else math.copysign(math.inf, x) if x == 0 else math.nan
 
     return numpy.vectorize(call, otypes=[numpy.float64])
 
