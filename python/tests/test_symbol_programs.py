@@ -1,5 +1,6 @@
 """Programs of symbols: shapes and types as far as they follow, loops and branches, recurrent cells, files, names.  Shapes and names are
 those that MXNet 1.9.1 gives; values are compared with NumPy's."""
+import copy
 import pickle
 import unittest
 
@@ -294,6 +295,62 @@ class Programs(unittest.TestCase):
         self.assertEqual(sorted(p.shape for p in net.collect_params().values()), [(3, 10), (5,), (5, 4)])
         net.hybridize()
         np.testing.assert_array_equal(net(x).asnumpy(), [[-140] * 3])
+
+    def test_sync_batch_norm(self):
+        """The statistics of a batch on one context are those of the whole batch; several contexts are refused."""
+        x = np.random.default_rng(7).standard_normal((6, 3)).astype(np.float32)
+        layer = mx.gluon.contrib.nn.SyncBatchNorm(in_channels=3)
+        layer.initialize()
+        with mx.autograd.record():
+            y = layer(nd.array(x))
+        np.testing.assert_allclose(y.asnumpy(), (x - x.mean(0)) / np.sqrt(x.var(0) + 1e-5), rtol=1e-3, atol=1e-4)
+        net = mx.gluon.nn.HybridSequential()
+        net.add(mx.gluon.contrib.nn.SyncBatchNorm(in_channels=3))
+        for block in (net, layer):
+            self.assertRaises(NotImplementedError, block.initialize, ctx=[mx.cpu(0), mx.cpu(1)], force_reinit=True)
+        self.assertRaises(NotImplementedError, mx.gluon.contrib.nn.SyncBatchNorm, num_devices=2)
+
+    def test_deep_copies(self):
+        """Copies of a network's parameters stay as they were."""
+        net = mx.gluon.nn.Dense(2, in_units=3)
+        net.initialize(mx.init.One())
+        before = copy.deepcopy(net.collect_params())
+        net.weight.set_data(nd.zeros((2, 3)))
+        self.assertEqual(list(before), list(net.collect_params()))
+        np.testing.assert_array_equal(before[net.weight.name].data().asnumpy(), np.ones((2, 3)))
+
+    def test_zoneout(self):
+        """A step keeps elements of the step before; a hybridised cell does so, too."""
+        for hybrid in (False, True):
+            cell = mx.gluon.rnn.ZoneoutCell(mx.gluon.rnn.RNNCell(50, input_size=4), zoneout_outputs=0.5)
+            cell.initialize(mx.init.Uniform(1))
+            if hybrid:
+                cell.hybridize()
+            x = nd.array(np.random.default_rng(8).standard_normal((2, 3, 4)))
+            with mx.autograd.record():
+                first, second, _ = cell.unroll(3, x, merge_outputs=False)[0]
+                second.backward()
+            same = (first.asnumpy() == second.asnumpy()).mean()
+            self.assertTrue(0.3 < same < 0.7, same)
+
+    def test_gamma(self):
+        """gamma at 0, and the slope of the cube root there, are infinite."""
+        np.testing.assert_array_equal(nd.gamma(nd.array([0.0, 1, 4])).asnumpy(), [np.inf, 1, 6])
+        x = nd.array([0.0, 8, -27])
+        x.attach_grad()
+        for function, values, slopes in ((nd.cbrt, [0, 2, -3], [np.inf, 1 / 12, 1 / 27]), (nd.rcbrt, [np.inf, 1 / 2, -1 / 3], [None, -1 / 48, -1 / 243])):
+            with mx.autograd.record():
+                y = function(x)
+            y.backward()
+            np.testing.assert_allclose(y.asnumpy(), values, rtol=1e-5)
+            np.testing.assert_allclose(x.grad.asnumpy()[1:], slopes[1:], rtol=1e-4)
+            if slopes[0]:
+                self.assertEqual(x.grad.asnumpy()[0], slopes[0])
+
+    def test_texts_of_initialisers(self):
+        self.assertEqual(mx.init.Constant(1).dumps(), '["constant", {"value": 1}]')
+        self.assertEqual(mx.init.Constant(nd.ones((2,)))._kwargs, {"value": [1.0, 1.0]})
+        self.assertEqual(mx.init.LSTMBias(forget_bias=2.0).dumps(), '["lstmbias", {"forget_bias": 2.0}]')
 
     def test_consistency(self):
         data = {"ctx": mx.cpu(), "data": (3, 2)}

@@ -10,43 +10,61 @@ from ._signed import as_mxnet as _as_mxnet
 from .unsupported import missing, not_here
 
 
+class _Described(_Engine):
+    """An initialiser of the engine, with its name and options in MXNet."""
+
+    __slots__ = ("_name", "_kwargs")
+
+    def dumps(self):
+        """The name and the options as JSON."""
+        return json.dumps([self._name, self._kwargs])
+
+
+def _described(made, name, **options):
+    described = _Described()
+    described._c, described._name, described._kwargs = made._c, name, options
+    return described
+
+
 def Normal(sigma=0.01):
     """Normal numbers with standard deviation sigma."""
-    return _init.normal(sigma)
+    return _described(_init.normal(sigma), "normal", sigma=sigma)
 
 
 def Uniform(scale=0.07):
     """Uniform numbers between -scale and scale."""
-    return _init.uniform(scale)
+    return _described(_init.uniform(scale), "uniform", scale=scale)
 
 
 def Constant(value=0.0):
     """Sets every element to value."""
     if isinstance(value, (int, float)):
-        return _init.constant(value)
+        return _described(_init.constant(value), "constant", value=value)
     return _Values(value)
 
 
 def Zero():
     """Sets every element to 0."""
-    return _init.zeros()
+    return _described(_init.zeros(), "zero")
 
 
 def One():
     """Sets every element to 1."""
-    return _init.ones()
+    return _described(_init.ones(), "one")
 
 
 def Xavier(rnd_type="uniform", factor_type="avg", magnitude=3):
     """Glorot and Bengio's initialiser."""
     if rnd_type not in ("uniform", "gaussian") or factor_type not in ("avg", "in", "out"):
         raise ValueError(f"Xavier: rnd_type is {rnd_type!r}, factor_type {factor_type!r}; these are uniform, gaussian; avg, in, out")
-    return _init.xavier(magnitude or 1e-30, fan=factor_type, gaussian=rnd_type == "gaussian")  # 0 would be the engine's default
+    made = _init.xavier(magnitude or 1e-30, fan=factor_type, gaussian=rnd_type == "gaussian")  # 0 would be the engine's default
+    return _described(made, "xavier", rnd_type=rnd_type, factor_type=factor_type, magnitude=magnitude)
 
 
 def MSRAPrelu(factor_type="avg", slope=0.25):
     """He's initialiser for parametric ReLUs: normal numbers with deviation sqrt(2 / (1 + slope²) / fan)."""
-    return _init.xavier(2.0 / (1 + slope**2), fan=factor_type, gaussian=True)
+    made = _init.xavier(2.0 / (1 + slope**2), fan=factor_type, gaussian=True)
+    return _described(made, "msraprelu", factor_type=factor_type, slope=slope)
 
 
 # ---- initialisers in Python
@@ -72,19 +90,22 @@ class Initializer:
 
     def dumps(self):
         """The name and the options as JSON."""
-        plain = {k: v.asnumpy().tolist() if hasattr(v, "asnumpy") else v.tolist() if hasattr(v, "tolist") else v for k, v in self._kwargs.items()}
-        return json.dumps([type(self).__name__.lower(), plain])
+        return json.dumps([type(self).__name__.lower(), self._kwargs])
 
     def __repr__(self):
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self._kwargs.items())})"
 
 
 class _Values(Initializer):
+    """Given values: Constant of an array."""
+
     def __init__(self, values):
-        super().__init__(value=values)
+        plain = values.asnumpy() if hasattr(values, "asnumpy") else numpy.asarray(values)
+        super().__init__(value=plain.tolist())
+        self._values = values
 
     def _init_weight(self, _, arr):
-        arr[:] = self._kwargs["value"]
+        arr[:] = self._values
 
 
 class Orthogonal(Initializer):

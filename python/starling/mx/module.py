@@ -73,6 +73,7 @@ class Module:
         old = self._run
         arrays = {n: nd.zeros(shapes[n], self._ctx) for n in self._names}
         wanted = [n for n in self._parameters if n not in self._fixed] + (self.data_names if inputs_need_grad else [])
+        wanted = [n for n in wanted if (grad_req.get(n, "null") if isinstance(grad_req, dict) else grad_req) != "null"]
         grads = {n: nd.zeros(shapes[n], self._ctx) for n in wanted} if for_training else {}
         self._run = Executor(self._heads, self._ctx, arrays, grads, grad_req, self._states)
         self.binded = True
@@ -185,8 +186,8 @@ class Module:
         return list(self._bound().outputs)
 
     def get_input_grads(self, merge_multi_context=True):
-        """The gradients of the inputs."""
-        return [self._bound().grad_dict[n] for n in self.data_names]
+        """The gradients of the inputs; None for one whose grad_req is null."""
+        return [self._bound().grad_dict.get(n) for n in self.data_names]
 
     def update_metric(self, eval_metric, labels, pre_sliced=False):
         """Adds the last results to a metric."""

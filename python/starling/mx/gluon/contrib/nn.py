@@ -1,6 +1,6 @@
 """mx.gluon.contrib.nn: blocks side by side, and pixels that move to another axis."""
 from .. import nn as _nn
-from ...unsupported import missing
+from ...unsupported import missing, not_here
 from ..block import HybridBlock
 
 
@@ -31,6 +31,27 @@ class Concurrent(_nn.Sequential):
 
 class HybridConcurrent(Concurrent, _nn.HybridSequential):
     """Hybrid blocks of the same input, whose results are joined along an axis."""
+
+
+class SyncBatchNorm(_nn.BatchNorm):
+    """Batch normalisation on one context, where the statistics are those of the whole batch; several contexts are refused."""
+
+    def __init__(self, in_channels=0, num_devices=None, momentum=0.9, epsilon=1e-5, center=True, scale=True, use_global_stats=False, **options):
+        if num_devices not in (None, 1):
+            raise not_here(f"SyncBatchNorm(num_devices={num_devices})", "one context")
+        options.pop("ndev", None)
+        super().__init__(in_channels=in_channels, momentum=momentum, epsilon=epsilon, center=center, scale=scale, use_global_stats=use_global_stats, **options)
+
+    def initialize(self, init=None, ctx=None, **options):
+        """As of other layers, on one context."""
+        if isinstance(ctx, (list, tuple)) and len(ctx) > 1:
+            raise not_here("SyncBatchNorm on several contexts", "one context")
+        super().initialize(init, ctx, **options)
+
+    def _set_contexts(self, contexts):
+        if len(contexts) > 1:
+            raise not_here("SyncBatchNorm on several contexts", "one context")
+        super()._set_contexts(contexts)
 
 
 class SparseEmbedding(_nn.Embedding):

@@ -288,6 +288,10 @@ class ZoneoutCell(HybridRecurrentCell):
         super().reset()
         object.__setattr__(self, "_prior", None)
 
+    def hybridize(self, active=True, static_alloc=False, static_shape=False, **options):
+        """Compiles the cell inside: a step needs the output of the step before, which a compiled one would not get."""
+        self.base_cell.hybridize(active, static_alloc=static_alloc, static_shape=static_shape, **options)
+
     def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None, valid_length=None):
         """As of other cells, from the first step on."""
         self.reset()
