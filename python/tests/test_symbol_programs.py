@@ -35,6 +35,11 @@ class Shapes(unittest.TestCase):
         self.assertEqual(shapes_of(parts[1] + sym.var("c", shape=(3, 5, 2)))[0]["a"], (3, 15, 2))
         turned = sym.transpose(sym.var("a"), axes=(2, 0, 1)) + sym.var("c", shape=(4, 2, 3))
         self.assertEqual(shapes_of(turned)[0]["a"], (2, 3, 4))
+        for shape, wanted in (((0, -1), (2, 75)), ((-3, -2), (6, 5, 5)), ((-1, 5), (30, 5))):
+            for i in range(4):
+                held = [0 if axis == i else d for axis, d in enumerate((2, 3, 5, 5))]
+                net = sym.elemwise_add(sym.var("a").reshape(shape), sym.ones(shape=wanted))
+                self.assertEqual(shapes_of(net, a=held), ({"a": (2, 3, 5, 5)}, [wanted]))
 
     def test_forwards(self):
         x, y = sym.var("x"), sym.var("y")

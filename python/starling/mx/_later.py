@@ -39,7 +39,7 @@ class Call:
 
     def __init__(self, function, args, kwargs, name=None):
         self.function, self.args, self.kwargs = function, args, kwargs
-        self.alias = None
+        self.alias = self._symbols = None
         self.count = None  # the number of results, if these are a list
         self.name = name  # the name that the program gave, or one by the function's
 
@@ -60,6 +60,11 @@ class Call:
 
     def symbols(self):
         """The symbols among the arguments, in the order of the function's parameters."""
+        if self._symbols is None:
+            self._symbols = self._found()
+        return self._symbols
+
+    def _found(self):
         code = getattr(getattr(self.function, "_unsigned", self.function), "__code__", None)
         names = list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]) if code else []
         named = sorted(self.kwargs, key=lambda n: names.index(n) if n in names else len(names))

@@ -108,9 +108,20 @@ class _Program:
     """What symbols compute: by the calls that made them, and by the engine what it alone has made, as from a file."""
 
     def __init__(self, heads):
-        self._heads, self._graph = heads, _Graph(heads)
-        self.later = any(map(_later.awaited, self._graph.inputs()))
+        self._heads, self._engine = heads, None
         self._names, self._states, self._shapes = _later.names_of(heads, _Engine)
+
+    @property
+    def _graph(self):
+        """The engine's program."""
+        if self._engine is None:
+            self._engine = _Graph(self._heads)
+        return self._engine
+
+    @property
+    def later(self):
+        """Whether some results are those that the engine could not make."""
+        return any(map(_later.awaited, self._graph.inputs()))
 
     def inputs(self):
         """The names of the variables."""

@@ -1,5 +1,7 @@
 """Shapes in programs of symbols, as far as they follow from one another, as in MXNet: of results, by calling the functions with symbols
 of these shapes; of arguments, by rules.  An unknown length is -1 here, an unknown shape None."""
+import math
+
 from .. import _engine
 from .._tensor import Tensor
 from . import _later, autograd
@@ -159,6 +161,15 @@ def _turned(options, ins, outs):
     for place, a in enumerate(axes):
         back[a] = outs[0][place]
     ins[0] = joined(ins[0], tuple(back))
+
+
+@rule("reshape", "flatten")
+def _of_one_size(options, ins, outs):
+    """One unknown length follows from the number of elements."""
+    if known(outs[0]) and ins[0] is not None and ins[0].count(-1) == 1:
+        rest = math.prod(d for d in ins[0] if d >= 0)
+        if rest and math.prod(outs[0]) % rest == 0:
+            ins[0] = tuple(math.prod(outs[0]) // rest if d < 0 else d for d in ins[0])
 
 
 @rule("expand_dims")
