@@ -78,6 +78,7 @@ EXTRA_DIST += \
 	python/starling/mx/_automatic.py \
 	python/starling/mx/_consistency.py \
 	python/starling/mx/_draws.py \
+	python/starling/mx/_executor.py \
 	python/starling/mx/_host.py \
 	python/starling/mx/_internal.py \
 	python/starling/mx/_json.py \

@@ -74,6 +74,9 @@ class Shapes(unittest.TestCase):
         (got,) = y.eval(x=nd.ones((5, 4)), f_weight=weight, f_bias=nd.array([1, 2, 3, 4]))
         np.testing.assert_array_equal(got.asnumpy(), np.ones((5, 4)) + [1, 2, 3, 4])
         self.assertRaises(ValueError, sym.FullyConnected(sym.zeros((0, 3)), num_hidden=4, name="g").eval, g_weight=weight, g_bias=nd.ones((4,)))
+        numbers = sym.arange(start=2, step=3, infer_range=True) + sym.var("x")
+        np.testing.assert_array_equal(numbers.eval(x=nd.zeros((4,)))[0].asnumpy(), [2, 5, 8, 11])
+        np.testing.assert_array_equal(nd.arange(1.3, 6.6, 1.3, dtype="int32").asnumpy(), [1, 2, 3, 4, 5])
         np.testing.assert_array_equal((sym.arange(4) * sym.ones(shape=(4,)) + 1).eval()[0].asnumpy(), [1, 2, 3, 4])
 
     def test_types(self):
@@ -285,7 +288,7 @@ class Programs(unittest.TestCase):
     def test_watching(self):
         seen = []
         run = sym.FullyConnected(sym.var("x"), num_hidden=2, name="f").simple_bind(mx.cpu(), x=(1, 3))
-        for everything, wanted in ((False, ["f_output"]), (True, ["x", "f_weight", "f_bias", "f_output"])):
+        for everything, wanted in ((False, ["f_output"]), (True, ["x", "f_data", "f_weight", "f_weight", "f_bias", "f_bias", "f_output"])):
             seen.clear()
             run.set_monitor_callback(lambda name, array: seen.append(name), monitor_all=everything)
             run.forward()

@@ -4,7 +4,7 @@ import math
 
 from .._tensor import Tensor
 from ..autograd import is_training
-from . import _attributes, _later, fused_rnn as rnn
+from . import _attributes, fused_rnn as rnn
 from ._shapes import parameters_of
 from ._signed import own_parameters
 from .init import Constant

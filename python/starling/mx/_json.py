@@ -23,7 +23,8 @@ _METHODS = {"_plus_scalar": "__add__", "_minus_scalar": "__sub__", "_rminus_scal
             "_rdiv_scalar": "__rtruediv__", "_power_scalar": "__pow__", "_rpower_scalar": "__rpow__", "_mod_scalar": "__mod__",
             "_rmod_scalar": "__rmod__", "_equal_scalar": "__eq__", "_not_equal_scalar": "__ne__", "_greater_scalar": "__gt__",
             "_greater_equal_scalar": "__ge__", "_lesser_scalar": "__lt__", "_lesser_equal_scalar": "__le__"}  # fmt: skip
-_FUNCTIONS = {"elemwise_add": "__add__", "elemwise_sub": "__sub__", "elemwise_mul": "__mul__", "elemwise_div": "__truediv__", "_power": "__pow__", "_mod": "__mod__", "_equal": "__eq__", "_not_equal": "__ne__", "_greater": "__gt__", "_greater_equal": "__ge__",
+_FUNCTIONS = {"elemwise_add": "__add__", "elemwise_sub": "__sub__", "elemwise_mul": "__mul__", "elemwise_div": "__truediv__", "_power": "__pow__",
+              "_mod": "__mod__", "_equal": "__eq__", "_not_equal": "__ne__", "_greater": "__gt__", "_greater_equal": "__ge__",
               "_lesser": "__lt__", "_lesser_equal": "__le__"}  # fmt: skip
 
 

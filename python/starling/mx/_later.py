@@ -55,8 +55,18 @@ class Call:
 
     def without_length(self):
         """Whether a source was called with an unknown length."""
+        if self.kwargs.get("infer_range"):
+            return True
         shape = self.given_shape() if getattr(self.function, "__name__", "") in ("zeros", "ones") else None
         return shape is not None and not self.symbols() and any(d < 0 or not d and not is_np_shape() for d in shape)
+
+    def of_shape(self, shape):
+        """The arguments of a source for a length that was unknown."""
+        kwargs = {k: v for k, v in self.kwargs.items() if k not in ("infer_range", "stop")}
+        if not self.kwargs.get("infer_range"):
+            return (), {**kwargs, "shape": shape}
+        start, step = kwargs.pop("start", self.args[0] if self.args else 0), kwargs.get("step", 1.0)
+        return (start, start + step * (shape[0] // kwargs.get("repeat", 1))), kwargs
 
     def symbols(self):
         """The symbols among the arguments, in the order of the function's parameters."""
@@ -288,7 +298,7 @@ class Run:
     def __init__(self, arrays, engine, heads=(), known=(), watch=None):
         self._arrays, self._engine, self._heads, self._known = arrays, engine, heads, dict(known)  # known: values by the ids of symbols
         self._values, self._results, self._shapes = dict(known), {}, None
-        self._watch = watch  # is told of each call: (symbols, names of the results, values of the symbols, results)
+        self._watch = watch  # is told of each call: (the call, names of the results, values of its symbols, results)
 
     def value(self, symbol):
         """The value of a symbol."""
@@ -315,14 +325,13 @@ class Run:
         if id(call) not in self._results:
             args, kwargs = with_values(call, {id(s): self.value(s) for s in call.symbols()})
             if call.without_length():
-                kwargs["shape"] = self._shape_of(call)
-                args = ()
+                args, kwargs = call.of_shape(self._shape_of(call))
             self._results[id(call)] = call.function(*args, **kwargs)
             if self._watch:
                 found = self._results[id(call)]
                 name, several = call.name or call.function.__name__, isinstance(found, (list, tuple))
                 names = [f"{name}_output{i}" for i in range(len(found))] if several else [f"{name}_output"]
-                self._watch(call.symbols(), names, [self.value(s) for s in call.symbols()], found if several else [found])
+                self._watch(call, names, [self.value(s) for s in call.symbols()], found if several else [found])
         results = self._results[id(call)]
         if not isinstance(results, (list, tuple)):
             return results

@@ -68,7 +68,7 @@ _OPERATORS += [f"__{n}__" for n in "eq ne lt le gt ge neg abs".split()]
 _ELEMENTS = """elemwise_add elemwise_sub elemwise_mul elemwise_div add_n identity cast astype copy detach BlockGrad make_loss exp log sqrt relu
                sigmoid tanh reciprocal square abs negative sign clip sin cos tan sinh cosh arcsinh arccosh arctanh arcsin arccos arctan erf
                log1p expm1 log2 log10 rsqrt cbrt rcbrt floor ceil round rint trunc fix degrees radians softsign logical_not gelu hard_sigmoid
-               smooth_l1 gamma gammaln Activation softmax log_softmax softmin Dropout zeros_like ones_like _identity_with_attr_like_rhs""".split()
+               smooth_l1 gamma gammaln Activation Dropout zeros_like ones_like _identity_with_attr_like_rhs""".split()
 rule(*_ELEMENTS)(_all_the_same)
 
 
@@ -79,7 +79,7 @@ def _operator(options, ins, outs):
 
 
 @rule("BatchNorm", "LayerNorm", "InstanceNorm", "GroupNorm", "SoftmaxOutput", "LinearRegressionOutput", "LogisticRegressionOutput",
-      "MAERegressionOutput", "LeakyReLU")  # fmt: skip
+      "MAERegressionOutput", "LeakyReLU", "softmax", "log_softmax", "softmin")  # fmt: skip
 def _as_the_first(options, ins, outs):
     ins[0] = outs[0] = joined(ins[0], outs[0])
 
@@ -357,6 +357,8 @@ def _tried(function, ins, outs):
 def _of_source(node, outs):
     """The shape of a function's result that has no symbols among its arguments."""
     shape = node.options.get("shape")
+    if node.options.get("infer_range"):
+        return outs[0]
     if shape is not None:
         return taken((shape,) if isinstance(shape, int) else shape)
     if outs[0] is not None:

@@ -7,7 +7,7 @@ import functools
 
 import numpy
 
-from .._core import DTypeError, ShapeError, lib
+from .._core import DTypeError, Error, InvalidArgument, ShapeError, lib
 from .._tensor import Tensor
 from ._signatures import LINES
 from .unsupported import not_here
@@ -132,21 +132,26 @@ def signed(full, function):
 
     @functools.wraps(function)
     def call(*args, **kwargs):
-        if hooks and (found := hooks[0](full, call, order, args, kwargs)) is not None:
-            return found
-        if len(args) > lead:
-            args, kwargs = _by_name(full, order, lead, args, kwargs)
-        if not kwargs or kwargs.keys() <= own:
-            return function(*args, **kwargs)
-        for name in kwargs.keys() & renamed.keys():
-            kwargs[renamed[name]] = kwargs.pop(name)
-        out = None
-        if not takes_out and "out" in known.defaults:
-            out = kwargs.pop("out", None)
-        for name in [n for n in kwargs if n not in own]:
-            if not (open_ and (known.open or name in known.defaults)):
-                left_over(full, known, name, kwargs.pop(name))
-        return into(function(*args, **kwargs), out)
+        try:
+            if hooks and (found := hooks[0](full, call, order, args, kwargs)) is not None:
+                return found
+            if len(args) > lead:
+                args, kwargs = _by_name(full, order, lead, args, kwargs)
+            if not kwargs or kwargs.keys() <= own:
+                return function(*args, **kwargs)
+            for name in kwargs.keys() & renamed.keys():
+                kwargs[renamed[name]] = kwargs.pop(name)
+            out = None
+            if not takes_out and "out" in known.defaults:
+                out = kwargs.pop("out", None)
+            for name in [n for n in kwargs if n not in own]:
+                if not (open_ and (known.open or name in known.defaults)):
+                    left_over(full, known, name, kwargs.pop(name))
+            return into(function(*args, **kwargs), out)
+        except (ValueError, ZeroDivisionError) as error:
+            if isinstance(error, Error):
+                raise
+            raise InvalidArgument(str(error)) from error  # programs for MXNet catch MXNetError, and ValueError
 
     call._unsigned = function
     return call

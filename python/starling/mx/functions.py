@@ -1,4 +1,5 @@
 """The functions of mx.nd and mx.sym: one list for both, because operations take arrays and symbols."""
+import builtins
 import math
 import operator
 import types
@@ -90,7 +91,21 @@ def arange(start, stop=None, step=1.0, repeat=1, ctx=None, dtype="float32"):
     """Numbers from start (0 if only stop is given) to stop, step apart."""
     if stop is None:
         start, stop = 0, start
+    if numpy.dtype(dtype).kind in "iu":  # as in MXNet, start and step are converted, the length is that of the numbers given
+        count = builtins.max(math.ceil((stop - start) / step), 0) if step else 0
+        start, step = int(start), int(step)
+        stop = start + count * step
+        if not step:
+            return repeated(full((count,), start, ctx, dtype), repeat)
+        bounds = numpy.iinfo(dtype)
+        if not all(bounds.min <= end <= bounds.max for end in (start, stop - step)):
+            return repeated(cast(arange(start, stop, step, 1, ctx, "int64"), dtype), repeat)  # wraps around
     numbers = _made(ops.arange(start, stop, step, dtype=dtype, device=_ctx(ctx)))
+    return repeated(numbers, repeat)
+
+
+def repeated(numbers, repeat):
+    """Each element several times."""
     return numbers if repeat == 1 else ops.repeat(numbers, 0, times=repeat)
 
 

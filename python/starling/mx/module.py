@@ -1,6 +1,7 @@
 """mx.mod: programs of symbols with their parameters, an optimiser, and training over an iterator of batches."""
 from . import _attributes, init as _init, metric as _metric, optimizer as _optimizer
-from ._program import Executor, Group, _all_shapes, _Program
+from ._executor import Executor
+from ._program import Group, _all_shapes, _Program
 from .context import Context, cpu
 from .io import DataDesc
 from .unsupported import missing, not_here

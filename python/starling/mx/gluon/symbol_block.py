@@ -1,6 +1,6 @@
 """SymbolBlock: a network from files, or of symbols, whose variables are its inputs and parameters."""
 from ... import _blocks
-from ..._core import here, lib
+from ..._core import lib
 from .. import _attributes, _shapes
 from .._program import _Engine, _Program
 from ..unsupported import not_here
