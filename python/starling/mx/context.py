@@ -13,11 +13,17 @@ class _Contexts(type):
         """The context of new arrays."""
         return current_context()
 
+    @default_ctx.setter
+    def default_ctx(cls, ctx):
+        Context._current.stack = [known(ctx)]
+
 
 class Context(metaclass=_Contexts):
     """A device with MXNet's name; as a context manager, the device of new arrays."""
 
     _current = threading.local()
+    devtype2str = {1: "cpu", 2: "gpu", 3: "cpu_pinned", 5: "cpu_shared"}
+    devstr2type = {name: number for number, name in devtype2str.items()}
 
     def __init__(self, device_type, device_id=0):
         if isinstance(device_type, Context):
@@ -28,6 +34,11 @@ class Context(metaclass=_Contexts):
         if not hasattr(device_id, "__index__") or device_id < 0:
             raise ValueError(f"{device_id!r} is not a device number")
         self.device_id = int(device_id)
+
+    @property
+    def device_typeid(self):
+        """MXNet's number of the kind of device."""
+        return self.devstr2type[self.device_type]
 
     @property
     def device(self):

@@ -8,6 +8,7 @@ from ... import _blocks, _core
 from ..._core import NULL, check, ffi, lib, shape_of
 from ..._tensor import Tensor, borrow, dtype_of
 from .._mode import array_class
+from .._insides import inside
 from .._sparse import chosen_rows, dense_of, labelled
 from ..base import MXNetError
 from ..context import Context, context_of, current_context
@@ -77,6 +78,7 @@ class Parameter:
     def _fill(self, inner, block, name, own):
         self._inner, self._block, self._name, self._own = inner, block, name, own
         self._given = own  # the initialiser of its layer, which goes before that of a network
+        self._class = None  # that of its arrays, once it has been initialised
         self._asked = None  # the tensor to which Python attached a gradient, and its grad_req
         self._standalone, self._grad_req, self.lr_mult, self.wd_mult = False, None, 1.0, 1.0
         self.stype = self.grad_stype = "default"  # the storage types that values and gradients are given in
@@ -148,6 +150,7 @@ class Parameter:
 
     def _begin(self, own):
         """Called when its block is initialised; own is an initialiser in Python."""
+        self._class = array_class()
         if self._given is not None:
             self._own = self._given
         elif own is not None and self._own is None and (self._name or self.name.endswith("weight")):
@@ -251,7 +254,7 @@ class Parameter:
                 f"Parameter '{self.name}' has not been initialized yet because initialization was deferred. Actual initialization "
                 "happens during the first forward pass. Please pass one batch of data through the network before accessing Parameters."
             ) from None
-        t.__class__ = array_class()
+        t.__class__ = self._class or array_class()
         return t
 
     def list_data(self):
@@ -332,7 +335,7 @@ class Parameter:
 
     def __getattr__(self, name):
         if name.startswith("_"):
-            raise AttributeError(name)
+            raise inside("Parameter", name, "data, grad, set_data")
         raise not_here(f"Parameter.{name}", "data, grad, set_data")
 
 
@@ -385,7 +388,7 @@ class ParameterDict:
     def find(self, name):
         """The block's own parameter with that last part of the name; None if there is none."""
         p = self._own(name)
-        return parameter_of(_blocks.Parameter(p, self._block, self._block._kind), self._block) if p else self._all().get(self._block.prefix + name)
+        return parameter_of(_blocks.Parameter(p, self._block, self._block._arrays_are), self._block) if p else self._all().get(self._block.prefix + name)
 
     def _own(self, name):
         """The engine's own parameter of the block with that name; NULL if there is none."""
@@ -409,6 +412,8 @@ class ParameterDict:
         found = self.find(name)
         if found:
             return found
+        if self._block._shared and self._block._shared[1] + name in ParameterDict(self._block._shared[0]):
+            raise not_here(f"params= with {name!r}, a parameter of the block itself", "the same block in both places")
         if shape is None:
             raise KeyError(f"{self._block.name} has no parameter {name!r}")
         dims = [shape] if isinstance(shape, int) else [d or -1 for d in shape]

@@ -10,6 +10,7 @@ from .. import nd, optimizer as _optimizer
 from ..autograd import is_training, pause
 from ..unsupported import missing, not_here
 from .._array import NDArray
+from .._insides import inside
 from .._sparse import labelled
 from .parameter import Parameter, ParameterDict
 
@@ -132,6 +133,9 @@ class Trainer:
             o.update_several(numbers, weights, grads, [self._states[i] for i in numbers])
         for weight in weights if found else ():
             lib.sl_grad_used(weight._p)
+
+    def __getattr__(self, name):
+        raise inside("Trainer", name, "the trainer's public functions: the backward passes add the gradients of several contexts")
 
     def allreduce_grads(self):
         """No effect: the backward passes add the gradients of several contexts."""
