@@ -85,6 +85,34 @@ class Shapes(unittest.TestCase):
                 given = np.array([0, 1, 127, 200, 255, 40000, 2**31 - 1, 2**31 + 5, 2**32 - 1]).astype(kind)
                 np.testing.assert_array_equal(nd.array(given, dtype=kind).astype(other).asnumpy(), given.astype(other), f"{kind} as {other}")
 
+    def test_reductions(self):
+        a = np.array([[0.5, 0.9, 1.75], [2.5, -0.25, 3.0]])
+        for kind in ("float32", "float16", "int32", "int8", "bool"):
+            x = mnp.array(a).astype(kind)
+            for dtype in ("float16", "float32", "float64", "int32", "int64"):
+                for axis in (None, 0, (), (0, 1)):
+                    mean, total = (getattr(x, name)(axis=axis, dtype=dtype) for name in ("mean", "sum"))
+                    given = x.asnumpy().astype("float64")
+                    np.testing.assert_allclose(mean.asnumpy(), np.mean(given, axis=axis).astype(dtype), rtol=2e-3)
+                    np.testing.assert_allclose(total.asnumpy(), np.sum(given, axis=axis).astype(dtype), rtol=2e-3)
+                    self.assertEqual((mean.dtype, total.dtype), (np.dtype(dtype),) * 2)
+
+    def test_contexts_of_one_device(self):
+        """Each context has its own backward pass: gradients are added, wherever the contexts are."""
+        w = gluon.Parameter("w", shape=(3,))
+        w.initialize(ctx=[mx.cpu(0), mx.cpu(1)] if mx.context.device_count("cpu") == 1 else [mx.cpu(0), mx.cpu(0)], init="zeros")
+        trainer = gluon.Trainer([w], "sgd", {"learning_rate": 1.0})
+        with autograd.record():
+            for values in w.list_data():
+                (values * 2).backward()
+        trainer.step(1)
+        np.testing.assert_array_equal(w.data(mx.cpu(0)).asnumpy(), [-4, -4, -4])
+        chain = nn.Sequential()
+        chain.add(nn.Dense(2, in_units=2))
+        chain.initialize()
+        chain.add(nn.Dense(2, in_units=2))
+        self.assertRaises(RuntimeError, chain[1].weight.list_ctx)
+
     def test_einsum(self):
         numbers = np.random.RandomState(1)
         for text, *shapes in (("ij, ij -> i", (1, 4), (2, 4)), ("ij,jk", (3, 1), (4, 2)), ("i,i->", (1,), (5,)), ("ij->j", (1, 3)), ("ab,b->ab", (2, 3), (1,))):
@@ -167,6 +195,11 @@ class Memory(unittest.TestCase):
         mine = nd.from_numpy(a, zero_copy=False)
         mine[0, 0] = 55
         self.assertNotEqual(a[0, 0], 55)
+
+    def test_iterable(self):
+        for scalar in (mnp.array(2.0), mnp.ones((2,)).sum()):
+            self.assertFalse(np.iterable(scalar))
+        self.assertEqual([float(x) for x in mnp.arange(3)], [0, 1, 2])
 
     def test_numpys_functions(self):
         x = nd.array([[1, 5, 2], [7, 0, 3]])

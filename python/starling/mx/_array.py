@@ -219,7 +219,7 @@ class NDArray(Tensor):
 
     def astype(self, dtype, copy=True):
         """The values as another data type; without copy the array itself, if it is of that type."""
-        number = dtype_of(dtype)
+        number = dtype_of("float32" if dtype is None else dtype)
         if not copy and number == lib.sl_tensor_dtype(self._p):
             return self
         return classify(_whole.cast(self, _names[number]))

@@ -9,7 +9,7 @@ from .._core import Error, StateError, Unsupported, callbacks
 from .._engine import var
 from .._tensor import Tensor
 from . import _attributes
-from .unsupported import not_here
+from .unsupported import Space, not_here
 
 _calls: dict = {}  # by the id of a symbol: (a weak reference to it, its call, the number of the result)
 _awaited: dict = {}  # by the name of a symbol that the engine could not make: (its call, the number of the result)
@@ -153,7 +153,7 @@ class Kept(types.ModuleType):
 
     def __getattr__(self, name):
         found = getattr(self._module, name)
-        if isinstance(found, types.ModuleType):
+        if isinstance(found, (types.ModuleType, Space)):  # np.linalg, too
             found = Kept(found)
         elif callable(found) and not isinstance(found, type) and name not in _LOOPS:
             found = kept(found)

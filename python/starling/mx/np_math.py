@@ -188,6 +188,13 @@ def _some_axis(name, axis):
         raise not_here(f"{name}(axis=())", "axes, or sum, mean, max and min")
 
 
+def _holding(kind, dtype, name):
+    """The data type in which a sum or mean of elements of one data type is computed for a result of another one."""
+    if "float" in kind:
+        return builtins.max(kind, str(numpy.dtype(dtype)), key=_ORDER.index)
+    return "int64" if name == "sum" else "float64"
+
+
 def _reduction(name):
     function = getattr(_f, name)
 
@@ -197,6 +204,8 @@ def _reduction(name):
     def call(a, axis=None, dtype=None, out=None, keepdims=False):
         a = a if isinstance(a, Tensor) else as_array(a)
         kind = Tensor.dtype.fget(a)
+        if dtype is not None and name in ("sum", "mean"):  # computed in a type that holds the elements, too
+            return into(reduce(a.astype(_holding(str(kind), dtype, name)), axis, keepdims).astype(dtype), out)
         if dtype is not None:
             a = a.astype(dtype)
         elif name == "mean" and kind.kind in "iub":  # float64 holds the sum

@@ -37,7 +37,10 @@ class _Layer(HybridBlock):
     def __init__(self, inner, text, prefix=None, params=None):
         shared = params._block if params is not None else None
         if shared is not None and type(shared) is not type(self):
-            raise not_here(f"{type(self).__name__}(params=…) of another kind of layer", "the params of a layer of the same kind")
+            if shared._in_python and not any(name.startswith(shared.prefix) and "_" not in name[len(shared.prefix) :] for name in params):
+                shared, prefix = None, shared.prefix  # as in MXNet: the names begin like those of that block, which has none of these
+            else:
+                raise not_here(f"{type(self).__name__}(params=…) of another kind of layer", "the params of a layer of the same kind")
         self._own(lib.sl_block_retain((shared or inner)._p))  # with shared parameters: the same layer
         self._prepare()
         object.__setattr__(self, "_text", text)

@@ -455,7 +455,7 @@ class Block(_blocks.Block):
     def _convert(self, name):
         """Gives the parameters their values in another data type."""
         found = list(self.collect_params().values())
-        values = [p._dense(p.list_ctx()[0]).astype(name) if p._inner.is_initialized else None for p in found]
+        values = [p._dense(p._known_ctx()[0]).astype(name) if p._inner.is_initialized else None for p in found]
         devices = list(dict.fromkeys(c.device for c in self._contexts))
         gather = len(self._contexts) if len(self._contexts) > 1 else 0
         _blocks.Block.initialize(self, self._init_given, devices=devices, dtype=name, force=True, gather=gather)

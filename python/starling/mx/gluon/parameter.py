@@ -104,7 +104,7 @@ class Parameter:
     def dtype(self):
         """The data type."""
         try:
-            return self._dense(self.list_ctx()[0]).dtype
+            return self._dense(self._known_ctx()[0]).dtype
         except RuntimeError:
             return numpy.float32
 
@@ -177,18 +177,27 @@ class Parameter:
         return self._own is not None
 
     def list_ctx(self):
-        """The contexts of the parameter."""
+        """The contexts of the parameter; RuntimeError if it has not been initialised."""
+        try:
+            self._inner.data()
+        except _core.StateError as error:
+            if "is not initialised" in str(error):
+                self._refuse()
+        return self._known_ctx()
+
+    def _refuse(self):
+        raise RuntimeError(f"Parameter '{self.name}' has not been initialized. Call initialize() of its block or of the network around it.") from None
+
+    def _known_ctx(self):
         if self._block._contexts:
             return list(self._block._contexts)
         try:
             return [context_of(self._inner.data().device)]  # the block inside was initialised by itself
         except _core.StateError:
-            raise RuntimeError(
-                f"Parameter '{self.name}' has not been initialized. Call initialize() of its block or of the network around it."
-            ) from None
+            self._refuse()
 
     def _on(self, ctx):
-        known = self.list_ctx()
+        known = self._known_ctx()
         if ctx is None:
             ctx = known[0] if len(known) == 1 else current_context()
         if not isinstance(ctx, Context):
@@ -216,7 +225,7 @@ class Parameter:
 
     def list_row_sparse_data(self, row_id):
         """The rows with these numbers on all contexts."""
-        return [self._rows(row_id, c, "list_row_sparse_data") for c in self.list_ctx()]
+        return [self._rows(row_id, c, "list_row_sparse_data") for c in self._known_ctx()]
 
     def _rows(self, row_id, ctx, method):
         if self.stype != "row_sparse":
@@ -235,7 +244,7 @@ class Parameter:
     @property
     def _data(self):
         """The values on all contexts, in their storage type."""
-        return [labelled(self._dense(c), self.stype, live=True, context=c) for c in self.list_ctx()]
+        return [labelled(self._dense(c), self.stype, live=True, context=c) for c in self._known_ctx()]
 
     def used_for(self, x):
         """The values on the context of the input x; their symbol if x is one."""
@@ -259,13 +268,13 @@ class Parameter:
 
     def list_data(self):
         """The values on all contexts."""
-        return [self.data(c) for c in self.list_ctx()]
+        return [self.data(c) for c in self._known_ctx()]
 
     def grad(self, ctx=None):
         """The gradient on a context: all contexts share one, the sum."""
         if self.grad_req == "null":
             raise RuntimeError(f"Cannot get gradient array for Parameter '{self.name}' because grad_req='null'")
-        one = len(self.list_ctx()) == 1
+        one = len(self._known_ctx()) == 1
 
         def get(device):
             g = self._inner.grad()
@@ -277,7 +286,7 @@ class Parameter:
 
     def list_grad(self):
         """The gradients on all contexts."""
-        return [self.grad(c) for c in self.list_ctx()]
+        return [self.grad(c) for c in self._known_ctx()]
 
     def zero_grad(self):
         """Makes the gradient zero."""
@@ -296,7 +305,7 @@ class Parameter:
         """Initialises the parameter, or initialises it again with force_reinit."""
         if not self._standalone:
             try:
-                values = self._dense(self.list_ctx()[0])
+                values = self._dense(self._known_ctx()[0])
             except RuntimeError:
                 raise not_here("Parameter.initialize before that of its block", "initialize of its block first") from None
             if force_reinit:
@@ -305,17 +314,18 @@ class Parameter:
         self._block._contexts = list(ctx) if isinstance(ctx, (list, tuple)) else [ctx or current_context()]
         engines, own = _init.split(init or default_init)
         devices = list(dict.fromkeys(c.device for c in self._block._contexts))
-        self._block.initialize(engines, devices=devices, force=force_reinit, gather=len(self._block._contexts) if len(devices) > 1 else 0)
+        several = len(self._block._contexts) > 1  # each context has a separate backward pass
+        self._block.initialize(engines, devices=devices, force=force_reinit, gather=len(self._block._contexts) if several else 0)
         self._begin(own)
 
     def reset_ctx(self, ctx):
         """Moves it to other contexts; its block calls this."""
         wanted = list(ctx) if isinstance(ctx, (list, tuple)) else [ctx]
-        if [c.device for c in wanted] == [c.device for c in self.list_ctx()]:
+        if [c.device for c in wanted] == [c.device for c in self._known_ctx()]:
             return
         if not self._standalone:
             raise not_here("Parameter.reset_ctx", "reset_ctx of collect_params() of the network")
-        values = self._dense(self.list_ctx()[0]).asnumpy()
+        values = self._dense(self._known_ctx()[0]).asnumpy()
         self.initialize(ctx=wanted, force_reinit=True)
         self._inner.set(_blocks.array(values))
 
@@ -475,7 +485,7 @@ class ParameterDict:
             for p in self.values():
                 p.reset_ctx(ctx)
             return
-        values = {n: p._dense(p.list_ctx()[0]).asnumpy() for n, p in self.items()}
+        values = {n: p._dense(p._known_ctx()[0]).asnumpy() for n, p in self.items()}
         self._block.initialize(ctx=ctx, force_reinit=True)
         for n, p in self.items():
             p.set_data(_blocks.array(values[n]))

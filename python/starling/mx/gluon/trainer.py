@@ -93,9 +93,9 @@ class Trainer:
             return False
         p = self._params[i]
         if weight is None:
-            p._dense(p.list_ctx()[0])  # raises
+            p._dense(p._known_ctx()[0])  # raises
         raise UserWarning(
-            f"Gradient of Parameter `{p.name}` on context {p.list_ctx()[0]} has not been updated by backward since last `step`. This could "
+            f"Gradient of Parameter `{p.name}` on context {p._known_ctx()[0]} has not been updated by backward since last `step`. This could "
             "mean a bug in your model that made it only use a subset of the Parameters (Blocks) for this iteration. If you are "
             "intentionally only using a subset, call step with ignore_stale_grad=True to suppress this warning and skip updating of "
             "Parameters with stale gradient"
