@@ -72,6 +72,21 @@ class Shapes(unittest.TestCase):
             for m in (-3, 0, 1, 7):
                 self.same(getattr(mnp, name)(m, dtype="float64"), getattr(np, name)(m))
 
+    def test_whole_results_beside_gradients(self):
+        x = mnp.array([0.0, 2, 0, 3])
+        x.attach_grad()
+        with autograd.record():
+            y = (x[mnp.nonzero(x)[0]] ** 2).sum()
+        y.backward()
+        np.testing.assert_array_equal(x.grad.asnumpy(), [0, 4, 0, 6])
+        with autograd.record():
+            self.assertRaisesRegex(NotImplementedError, "is not in Starling", mnp.median, x)
+
+    def test_scalars_stay_scalars(self):
+        for x in (mnp.array(3.5), mnp.ones((1,)), mnp.ones((0, 2))):
+            for y in (x % 2, 2 % x, x**2, x / 2, x < 2, mnp.mod(x, 2), mnp.maximum(x, 1)):
+                self.assertEqual(y.shape, x.shape)
+
     def test_types(self):
         for first in ("bool", "int8", "int32", "int64", "float16", "float32"):
             for second in ("int8", "uint8", "float16", "float64"):

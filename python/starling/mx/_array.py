@@ -8,7 +8,7 @@ from .._core import NULL, DTypeError, ShapeError, ffi, here, lib, shape_of, wron
 from .._tensor import Tensor, array, borrow, dtype_of, dtypes, wrap
 from . import _whole
 from .context import Context, context_of
-from ._insides import inside
+from ._insides import inside, refuse_all
 from .unsupported import not_here
 
 
@@ -337,7 +337,7 @@ def remainder_of_floats(a, b, swap=False):
     t = a if isinstance(a, Tensor) else b
     if isinstance(a, Tensor) and isinstance(b, Tensor) and Tensor.dtype.fget(a) != Tensor.dtype.fget(b):
         return ops.sub(a, b)  # an error that names the types
-    first, second = (ops.cast(x, "float64") if isinstance(x, Tensor) else ops.full((1,), x, dtype="float64", device=t.device) for x in (a, b))
+    first, second = (ops.cast(x, "float64") if isinstance(x, Tensor) else ops.full((), x, dtype="float64", device=t.device) for x in (a, b))
     times = ops.floor(ops.div(first, second))
     rest = ops.where(ops.eq_scalar(times, 0), first, ops.sub(first, ops.mul(times, second)))
     turned = ops.mul(ops.lt_scalar(ops.mul(ops.sign(first), ops.sign(second)), 0), ops.eq_scalar(ops.abs(second), float("inf")))
@@ -429,5 +429,6 @@ def _absent(name):
 for _name in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"):
     _comparison(_name)
 NDArray.__hash__ = Tensor.__hash__
+refuse_all("NDArray", NDArray, "the public functions of arrays")
 for _name in ("all", "any", "var", "std"):
     _absent(_name)

@@ -17,3 +17,20 @@ def inside(kind, name, instead):
     if name in _OF[kind]:
         return not_here(f"{kind}.{name}, an inside of MXNet's,", instead)
     return AttributeError(f"'{kind}' object has no attribute {name!r}")
+
+
+class OfClass:
+    """An attribute of the class, too, that is refused."""
+
+    def __init__(self, kind, name, instead):
+        self._refusal = kind, name, instead
+
+    def __get__(self, value, owner):
+        raise inside(*self._refusal)
+
+
+def refuse_all(kind, owner, instead):
+    """Gives a class the attributes of MXNet's that are refused."""
+    for name in _OF[kind]:
+        if name not in owner.__dict__:
+            setattr(owner, name, OfClass(kind, name, instead))

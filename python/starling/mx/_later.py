@@ -62,7 +62,8 @@ def _symbols(values):
     return found
 
 
-def _keep(symbol, call, number):
+def keep(symbol, call, number):
+    """Notes the call that made a symbol."""
     if not isinstance(symbol, Tensor) or not symbol.is_symbol or any(symbol is s for s in call.symbols()):
         return
     key = id(symbol)
@@ -87,7 +88,7 @@ def _wait_for(call, like):
         symbol = var(name := f"{getattr(call.function, '__name__', 'symbol').lower()}_later{len(_awaited)}")
         symbol.__class__ = type(like)
         _awaited[name] = call, number
-        _keep(symbol, call, number)
+        keep(symbol, call, number)
         made.append(symbol)
     return group(made) if call.count else made[0]
 
@@ -136,7 +137,7 @@ def kept(function):
         made.name = kwargs.get("name")
         made.count = len(result) if isinstance(result, (list, tuple)) else None
         for number, symbol in enumerate(result if made.count else [result]):
-            _keep(symbol, made, number)
+            keep(symbol, made, number)
         _with(result, noted)
         return group(result) if made.count and all(isinstance(s, Tensor) and s.is_symbol for s in result) else result
 

@@ -16,11 +16,15 @@ def _enter(name, function, doc):
     __all__.append(name)
 
 
+# Their results are whole numbers or truth values, through which no gradient flows.
+_WHOLE = frozenset("argwhere bincount count_nonzero digitize flatnonzero isin lexsort nanargmax nanargmin nonzero searchsorted tri unravel_index".split())
+
+
 def _by_numpy(name):
     function = getattr(numpy, name)
 
     def call(*args, **kwargs):
-        if is_recording():
+        if is_recording() and name not in _WHOLE:
             raise not_here(f"the gradient of np.{name}", "autograd.pause around it")
         args += tuple(kwargs.pop(n) for n in ("x1", "x2") if n in kwargs)  # NumPy's have no names
         out = kwargs.pop("out", None)

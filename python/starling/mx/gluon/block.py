@@ -335,9 +335,13 @@ class Block(_blocks.Block):
         y = self._run(args, kwargs)
         for hook in self._after:
             hook(self, args, y)
+        self._check_classes(y)
+        return y
+
+    def _check_classes(self, y):
+        """Refuses results of which some are arrays of mx.np, and others of mx.nd."""
         if isinstance(y, (list, tuple)) and is_np_array() and len({t._scalars for t in tensors_in(y) if isinstance(t, NDArray)}) > 1:
             raise TypeError(f"{self.name}: results are arrays of mx.np and of mx.nd; convert them with as_np_ndarray or as_nd_ndarray")
-        return y
 
     def _run(self, args, kwargs):
         # A forward in Python may take and return other objects than arrays, unless it is compiled.
@@ -419,6 +423,7 @@ class Block(_blocks.Block):
         return next(tensors_in(found), inputs[0])
 
     def _note_results(self, y):
+        self._check_classes(y)
         first = next(tensors_in(y), None)
         object.__setattr__(self, "_result_class", getattr(type(first), "_array", None))
 
@@ -524,7 +529,7 @@ class HybridBlock(Block):
         try:
             return parameter.used_for(x)
         except _core.StateError as error:
-            if "has no values yet: its shape" not in str(error):
+            if "its shape (" not in str(error) and "the shape of parameter" not in str(error):
                 raise
             raise not_here(f"{parameter.name} of shape {parameter.shape}, whose zeros operations determine,", "a shape without zeros") from error
 

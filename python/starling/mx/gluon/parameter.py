@@ -12,6 +12,7 @@ from .._insides import inside
 from .._sparse import chosen_rows, dense_of, labelled
 from ..base import MXNetError
 from ..context import Context, context_of, current_context
+from ..autograd import pause
 from .. import init as _init
 from ..unsupported import missing, not_here
 
@@ -168,7 +169,8 @@ class Parameter:
         t.__class__ = array_class()
         own, self._own = self._own, None
         if own is not None:
-            own(_init.InitDesc(self.name), t)
+            with pause():  # the first forward may be recorded
+                own(_init.InitDesc(self.name), t)
         self._attach()
 
     @property
@@ -369,12 +371,10 @@ class Constant(Parameter):
 class ParameterDict:
     """The parameters of a block, by name; without a block, parameters made with get."""
 
-    def __init__(self, block="", shared=None, inside=True, select=None):
+    def __init__(self, prefix="", shared=None, inside=True, select=None):
         if shared is not None:
             raise not_here("ParameterDict(shared=…)", "update, or the same layers in both blocks")
-        self._prefix, self._made = "", {}
-        if isinstance(block, str):
-            block, self._prefix = None, block
+        block, self._prefix, self._made = (None, prefix, {}) if isinstance(prefix, str) else (prefix, "", {})
         self._block, self._inside, self._select = block, inside, select
 
     @property
