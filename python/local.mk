@@ -212,6 +212,7 @@ EXTRA_DIST += \
 	python/tests/test_sparse.py \
 	python/tests/test_programs.py \
 	python/tests/test_second.py \
+	python/tests/test_second_torch.py \
 	python/tests/test_sharing.py \
 	python/tests/test_symbols.py \
 	python/tests/test_module.py \
