@@ -79,10 +79,10 @@ def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
 
 
 def may_share_memory(a, b, max_work=None):
-    """Whether two arrays share elements: parts of arrays are copies here, and views in MXNet, which is refused."""
+    """Whether two arrays are the same one; of others it is not known: rows of an array are in its memory, other parts are copies."""
     if a is b or not a.size or not b.size:
         return a is b and bool(a.size)
-    raise not_here("np.shares_memory of two arrays", "copies: a part that has a name is an array by itself")
+    raise not_here("np.shares_memory of two arrays", "copy, which gives an array by itself")
 
 
 shares_memory = may_share_memory
