@@ -353,7 +353,8 @@ class Block(_blocks.Block):
                 return self._of_symbols(given, args, kwargs)
             if not self._compiled:
                 return self.forward(*args, **kwargs)
-            self._check_arrays(args)
+            if any(not isinstance(x, Tensor) for x in args):
+                self._check_arrays(args)
         try:
             y = self._as_traced(_blocks.Block.__call__(self, *args, **kwargs))
         except (_core.StateError, _core.Unsupported) as error:
@@ -368,9 +369,9 @@ class Block(_blocks.Block):
 
     def _as_traced(self, y):
         """Results as arrays of the class that forward gave when it was traced."""
-        for t in tensors_in(y) if self._result_class else ():
-            if not t.is_symbol:
-                t.__class__ = self._result_class
+        if self._result_class is not None:
+            for t in [y] if isinstance(y, Tensor) else tensors_in(y):
+                t.__class__ = self._result_class  # _classified makes it a symbol's, if it is one
         return _classified(y)
 
     def _check_arrays(self, args):
