@@ -250,7 +250,6 @@ class Blocks(unittest.TestCase):
         np.testing.assert_array_equal(net(x, x).asnumpy(), [2, 2, 2])
         self.assertRaises(ValueError, net, x, 1)
         self.assertRaises(ValueError, net, None, None)
-        np.testing.assert_array_equal(net(a=x, b=x).asnumpy(), [2, 2, 2])
 
     def test_classes_of_results(self):
         class Both(gluon.HybridBlock):
