@@ -80,6 +80,7 @@ EXTRA_DIST += \
 	python/starling/mx/_draws.py \
 	python/starling/mx/_executor.py \
 	python/starling/mx/_host.py \
+	python/starling/mx/_insides.py \
 	python/starling/mx/_internal.py \
 	python/starling/mx/_json.py \
 	python/starling/mx/_later.py \
@@ -89,6 +90,7 @@ EXTRA_DIST += \
 	python/starling/mx/_modules.py \
 	python/starling/mx/_np.py \
 	python/starling/mx/_program.py \
+	python/starling/mx/_protocols.py \
 	python/starling/mx/_resize.py \
 	python/starling/mx/_shapes.py \
 	python/starling/mx/_signatures.py \
@@ -111,6 +113,7 @@ EXTRA_DIST += \
 	python/starling/mx/functions.py \
 	python/starling/mx/fused_rnn.py \
 	python/starling/mx/image.py \
+	python/starling/mx/image_iter.py \
 	python/starling/mx/gluon/__init__.py \
 	python/starling/mx/gluon/_layer.py \
 	python/starling/mx/gluon/_windows.py \
@@ -132,6 +135,10 @@ EXTRA_DIST += \
 	python/starling/mx/gluon/trainer.py \
 	python/starling/mx/gluon/utils.py \
 	python/starling/mx/gluon/contrib/__init__.py \
+	python/starling/mx/gluon/contrib/estimator/__init__.py \
+	python/starling/mx/gluon/contrib/estimator/batch_processor.py \
+	python/starling/mx/gluon/contrib/estimator/estimator.py \
+	python/starling/mx/gluon/contrib/estimator/event_handler.py \
 	python/starling/mx/gluon/contrib/nn.py \
 	python/starling/mx/gluon/model_zoo/__init__.py \
 	python/starling/mx/gluon/model_zoo/vision.py \
@@ -160,6 +167,7 @@ EXTRA_DIST += \
 	python/starling/mx/np_math.py \
 	python/starling/mx/np_random.py \
 	python/starling/mx/npx.py \
+	python/starling/mx/npx_random.py \
 	python/starling/mx/operator.py \
 	python/starling/mx/optimizer.py \
 	python/starling/mx/outputs.py \
@@ -192,6 +200,7 @@ EXTRA_DIST += \
 	python/tests/test_custom.py \
 	python/tests/test_dist.py \
 	python/tests/test_edge_table.py \
+	python/tests/test_estimator.py \
 	python/tests/test_every_option.py \
 	python/tests/test_formats.py \
 	python/tests/test_gluon.py \
@@ -199,7 +208,9 @@ EXTRA_DIST += \
 	python/tests/test_gluon_values.py \
 	python/tests/test_indices.py \
 	python/tests/test_integers.py \
+	python/tests/test_iterators.py \
 	python/tests/test_kills.py \
+	python/tests/test_mx_corners.py \
 	python/tests/test_recurrent.py \
 	python/tests/test_life.py \
 	python/tests/test_native.py \
@@ -214,6 +225,7 @@ EXTRA_DIST += \
 	python/tests/test_sparse.py \
 	python/tests/test_programs.py \
 	python/tests/test_second.py \
+	python/tests/test_second_torch.py \
 	python/tests/test_sharing.py \
 	python/tests/test_symbol_programs.py \
 	python/tests/test_symbols.py \

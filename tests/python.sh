@@ -27,7 +27,8 @@ modules="
   test_indices test_values test_copies test_registry test_creation test_runs test_several test_custom
   test_gluon test_gluon_more test_gluon_values test_answers test_recurrent test_cells test_dist
   test_life test_sharing test_programs test_kills test_second test_symbols test_symbol_programs test_module test_numpy
-  test_option_pairs test_edge_table test_formats test_sparse test_updates"
+  test_option_pairs test_edge_table test_formats test_sparse test_updates test_estimator test_iterators
+  test_mx_corners"
 for name in $modules; do
   echo "--- $name"
   (cd "$srcdir/python/tests" && "$python" -m unittest "$name")
@@ -36,7 +37,7 @@ echo "--- pairs"
 "$python" "$STARLING_SOURCE/python/tests/pairs.py" --pairs "${PYTHON_PAIRS:-20}"
 
 if "$python" -c 'import torch' 2>/dev/null; then
-  for name in test_torch test_torch_ops test_torch_eager; do
+  for name in test_torch test_torch_ops test_torch_eager test_second_torch; do
     echo "--- $name"
     (cd "$srcdir/python/tests" && "$python" -m unittest "$name")
   done

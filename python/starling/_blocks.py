@@ -134,7 +134,7 @@ def slpy_forward(c_block, inputs, n):
         block = ffi.from_handle(ffi.cast("struct slpy_block *", c_block).object)()
         if block is None:
             raise _core.StateError("the Python object of a block is gone; keep its parent or the network")
-        p = _result(block._forward_for_c([borrow(inputs[i], block._kind) for i in range(n)]), f"forward of {block.name}")
+        p = _result(block._forward_for_c([borrow(inputs[i], block._arrays_are) for i in range(n)]), f"forward of {block.name}")
     return p
 
 
@@ -209,7 +209,7 @@ class Block(_core.Owner):
     """
 
     _instead = "make another one in the same way, and give it the values with save_params and load_params"
-    _kind = Tensor
+    _arrays_are = Tensor  # the class of its inputs and parameters
     _results = None  # of a block that returns several tensors: how they are cut out of one, by the form of the inputs
     _inputs = None   # how its inputs are nested, if they are not just tensors
     _last = None     # of _results: those of the forward that ran last
@@ -234,7 +234,7 @@ class Block(_core.Owner):
         raise TypeError(f"copy.copy cannot copy {type(self).__name__}: use copy.deepcopy, or {self._instead}")
 
     def __reduce__(self):
-        found = _copying.reduce(self, Parameter, Sequential) if self._kind._truths else None
+        found = _copying.reduce(self, Parameter, Sequential) if self._arrays_are._truths else None
         return super().__reduce__() if found is None else found
 
     def __setstate__(self, state):
@@ -296,7 +296,7 @@ class Block(_core.Owner):
             raise_error()
         if "_made_params" in self.__dict__:
             self._made_params[name] = (shape, {"init": init, "dtype": dtype, "grad": grad})
-        return Parameter(p, self, self._kind)
+        return Parameter(p, self, self._arrays_are)
 
     def forward(self, *inputs):
         """Computes the result; custom blocks define it."""
@@ -372,6 +372,7 @@ class Block(_core.Owner):
     def _forward_for_c(self, inputs):
         """forward as the library calls it: with tensors only, and one result."""
         y = self.forward(*(inputs if self._inputs is None else _nested.unflatten(self._inputs, iter(inputs))))
+        self._note_results(y)
         exported = getattr(_core.callbacks, "exported", None)
         if exported is not None and isinstance(y, (list, tuple)):
             return self._results_of_program(y, exported is self)
@@ -386,6 +387,9 @@ class Block(_core.Owner):
         self._results[self._key(inputs)] = parts
         object.__setattr__(self, "_last", parts)
         return y
+
+    def _note_results(self, y):
+        """Told what forward has returned to the library."""
 
     def _results_of_program(self, y, whole):
         """The first of several results in a program that is exported, where each stays a value of its own."""
@@ -418,7 +422,7 @@ class Block(_core.Owner):
         n = lib.sl_block_params(self._p, NULL, 0)
         found = ffi.new("sl_param *[]", max(n, 1))
         lib.sl_block_params(self._p, found, n)
-        return [Parameter(found[i], self, self._kind) for i in range(n)]
+        return [Parameter(found[i], self, self._arrays_are) for i in range(n)]
 
     def find(self, path):
         """The parameter of that name: "0.weight"."""
@@ -427,7 +431,7 @@ class Block(_core.Owner):
         p = lib.sl_block_find_at(here(), self._p, path.encode())
         if not p:
             raise_error()
-        return Parameter(p, self, self._kind)
+        return Parameter(p, self, self._arrays_are)
 
     def initialize(self, init=None, *, devices=None, dtype=None, force=False, gather=0):
         """Gives the parameters their first values, now or as soon as their shapes are known.

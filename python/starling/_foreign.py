@@ -1,4 +1,6 @@
 """Tensors over memory of other libraries: of NumPy, and of others through DLPack."""
+import weakref
+
 import numpy
 
 from . import _core
@@ -14,6 +16,19 @@ def slpy_release(data, arg):
     _adopted.pop(int(ffi.cast("uintptr_t", arg)), None)
 
 
+_lent: dict = {}  # by their ids: weak references to NumPy's arrays that are read-only because tensors are in their memory
+
+
+def lend(values, device=None):
+    """from_numpy, after which the array is read-only; one that is so for this reason already is not copied."""
+    key = id(values)
+    found = _lent.get(key)
+    made = _over(values, device, values.flags.writeable or found is not None and found() is values)
+    values.flags.writeable = False
+    _lent[key] = weakref.ref(values, lambda _: _lent.pop(key, None))
+    return made
+
+
 def from_numpy(values, device=None):
     """A tensor in the memory of a NumPy array, without a copy.
 
@@ -22,9 +37,13 @@ def from_numpy(values, device=None):
     """
     if not isinstance(values, numpy.ndarray):
         raise _core.wrong("values", values, "a NumPy array")
+    return _over(values, device, values.flags.writeable)
+
+
+def _over(values, device, writeable):
     name = values.dtype.name
     flags = values.flags
-    if name not in _numpy or not values.dtype.isnative or not values.size or not (flags.c_contiguous and flags.writeable and flags.aligned):
+    if name not in _numpy or not values.dtype.isnative or not values.size or not (flags.c_contiguous and writeable and flags.aligned):
         return array(values, device=device)
     data = ffi.from_buffer(values, require_writable=False)
     key = id(data)

@@ -48,8 +48,8 @@ class _Hooks:
                 block = of()
                 if block is None:
                     return
-                given = tuple(borrow(inputs[i], block._kind) for i in range(nin))
-                results = [borrow(outputs[i], block._kind) for i in range(nout)]
+                given = tuple(borrow(inputs[i], block._arrays_are) for i in range(nin))
+                results = [borrow(outputs[i], block._arrays_are) for i in range(nout)]
                 for hook in list(self.list):
                     hook._function(block, given, results[0] if nout == 1 else tuple(results))
 

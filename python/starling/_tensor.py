@@ -280,8 +280,8 @@ class Tensor(_Methods):
         return self.shape[0]
 
     def __iter__(self):
-        for i in range(len(self)):
-            yield self[i]
+        n = len(self)  # at once: a scalar is nothing to iterate over
+        return (self[i] for i in range(n))
 
     # Other libraries
 

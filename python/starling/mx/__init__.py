@@ -24,6 +24,7 @@ from ._array import NDArray
 from .name import AttrScope
 from .util import np_array, np_shape, is_np_array, is_np_shape, set_np_shape, use_np, use_np_array, use_np_shape
 from ._program import Symbol
+from . import _protocols  # noqa: F401  which gives arrays NumPy's protocols
 
 kv = kvstore
 initializer, rnd, numpy, numpy_extension, img, attribute, mod = init, random, np, npx, image, name, module

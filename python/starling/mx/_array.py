@@ -8,6 +8,7 @@ from .._core import NULL, DTypeError, ShapeError, ffi, here, lib, shape_of, wron
 from .._tensor import Tensor, array, borrow, dtype_of, dtypes, wrap
 from . import _whole
 from .context import Context, context_of
+from ._insides import inside, refuse_all
 from .unsupported import not_here
 
 
@@ -17,9 +18,7 @@ _names = {number: name for name, number in dtypes.items()}
 def mx_shape(shape, old, reverse=False):
     """The lengths of MXNet's reshape codes: 0 keeps one, -1 is computed, -2 keeps the rest, -3 joins two, -4 splits one into
     the two that follow."""
-    if len(shape) == 1 and hasattr(shape[0], "__iter__"):
-        (shape,) = shape
-    shape, old = [int(d) for d in shape], list(old or ())
+    shape, old = _lengths(shape), list(old or ())
     if reverse:
         return mx_shape(shape[::-1], old[::-1])[::-1]
     if not old or min(shape, default=0) >= -1 and 0 not in shape:
@@ -43,9 +42,29 @@ def mx_shape(shape, old, reverse=False):
     return tuple(result)
 
 
+def _lengths(shape):
+    """The lengths of a shape that was given as one argument or several."""
+    if len(shape) == 1 and hasattr(shape[0], "__iter__"):
+        (shape,) = shape
+    return [int(d) for d in shape]
+
+
+def in_shape(t, *shape):
+    """The same values in a shape without codes: 0 is a length, -1 is computed."""
+    shape, old = _lengths(shape), t.shape
+    if -1 in shape and old is not None and 0 in old:
+        if 0 in shape:
+            raise ShapeError(f"reshape: any length fits -1 in {tuple(shape)} for an array without elements")
+        shape[shape.index(-1)] = 0
+    return wrap(lib.sl_reshape_at(here(), t._p, shape_of(tuple(shape))), type(t))
+
+
 def reshaped(t, shape, reverse=False):
-    """The same values in the shape of MXNet's reshape codes."""
-    return wrap(lib.sl_reshape_at(here(), t._p, shape_of(mx_shape(shape, t.shape, reverse))), type(t))
+    """The same values in the shape of MXNet's reshape codes; of an array without elements, 0 may be a length."""
+    wanted = mx_shape(shape, t.shape, reverse)
+    if t.shape and 0 in t.shape and 0 not in wanted and 0 in (literal := _lengths(shape)):
+        wanted = literal
+    return in_shape(t, *wanted)
 
 
 def apart(t):
@@ -125,6 +144,9 @@ class NDArray(Tensor):
         name = str(Tensor.dtype.fget(self))
         return _made_again, ((self.astype("float32") if name == "bfloat16" else self).asnumpy(), name, self.context, self._array)
 
+    def __setstate__(self, state):
+        raise not_here("NDArray.__setstate__", "copy, pickle, nd.save and nd.load")
+
     @property
     def context(self):
         """The device."""
@@ -197,7 +219,7 @@ class NDArray(Tensor):
 
     def astype(self, dtype, copy=True):
         """The values as another data type; without copy the array itself, if it is of that type."""
-        number = dtype_of(dtype)
+        number = dtype_of("float32" if dtype is None else dtype)
         if not copy and number == lib.sl_tensor_dtype(self._p):
             return self
         return classify(_whole.cast(self, _names[number]))
@@ -211,7 +233,7 @@ class NDArray(Tensor):
         if stype not in (None, "default", "csr", "row_sparse"):
             raise ValueError(f"attach_grad: {stype!r} is not a storage type; these are default, row_sparse and csr")
         _kept_stype(self, stype or "default")
-        if not self.is_symbol and lib.slpy_integers(self._p, NULL):
+        if not self.is_symbol and "float" not in str(Tensor.dtype.fget(self)):
             raise not_here(f"a gradient of an array of {Tensor.dtype.fget(self)}", "an array of floats")
         return Tensor.attach_grad(self, grad_req)
 
@@ -233,7 +255,7 @@ class NDArray(Tensor):
         """With one more axis, of length 1; inplace: the same memory."""
         shape = list(self.shape)
         shape.insert(axis_of("expand_dims", axis, len(shape) + 1), 1)
-        return (_itself if inplace else apart)(reshaped(self, tuple(shape)))
+        return (_itself if inplace else apart)(in_shape(self, *shape))
 
     def squeeze(self, axis=None, inplace=False):
         """Without axes of length 1; inplace: the same memory."""
@@ -243,7 +265,7 @@ class NDArray(Tensor):
         gone = {axis_of("squeeze", a, self.ndim) for a in axes if axis is not None or self.shape[a] == 1}
         if wrong := [a for a in gone if self.shape[a] != 1]:
             raise ShapeError(f"squeeze: axis {wrong[0]} of {self.shape} has more than one element")
-        return (_itself if inplace else apart)(reshaped(self, tuple(d for i, d in enumerate(self.shape) if i not in gone)))
+        return (_itself if inplace else apart)(in_shape(self, *(d for i, d in enumerate(self.shape) if i not in gone)))
 
     @property
     def T(self):
@@ -288,6 +310,8 @@ class NDArray(Tensor):
         if name.startswith("_") or not callable(function):
             if name.startswith("__"):
                 raise AttributeError(name)
+            if name.startswith("_"):
+                raise inside("NDArray", name, "the public functions of arrays")
             raise not_here(f"{'Symbol' if self.is_symbol else 'NDArray'}.{name}", "a function of mx.nd")
         return lambda *args, **kwargs: function(self, *args, **kwargs)
 
@@ -315,7 +339,7 @@ def remainder_of_floats(a, b, swap=False):
     t = a if isinstance(a, Tensor) else b
     if isinstance(a, Tensor) and isinstance(b, Tensor) and Tensor.dtype.fget(a) != Tensor.dtype.fget(b):
         return ops.sub(a, b)  # an error that names the types
-    first, second = (ops.cast(x, "float64") if isinstance(x, Tensor) else ops.full((1,), x, dtype="float64", device=t.device) for x in (a, b))
+    first, second = (ops.cast(x, "float64") if isinstance(x, Tensor) else ops.full((), x, dtype="float64", device=t.device) for x in (a, b))
     times = ops.floor(ops.div(first, second))
     rest = ops.where(ops.eq_scalar(times, 0), first, ops.sub(first, ops.mul(times, second)))
     turned = ops.mul(ops.lt_scalar(ops.mul(ops.sign(first), ops.sign(second)), 0), ops.eq_scalar(ops.abs(second), float("inf")))
@@ -407,5 +431,6 @@ def _absent(name):
 for _name in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"):
     _comparison(_name)
 NDArray.__hash__ = Tensor.__hash__
+refuse_all("NDArray", NDArray, "the public functions of arrays")
 for _name in ("all", "any", "var", "std"):
     _absent(_name)

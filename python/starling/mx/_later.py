@@ -12,7 +12,7 @@ from .._tensor import Tensor
 from . import _attributes
 from ._mode import is_np_shape
 from .name import current as names
-from .unsupported import not_here
+from .unsupported import Space, not_here
 
 _calls: dict = {}  # by the id of a symbol: (a weak reference to it, its call, the number of the result)
 _awaited: dict = {}  # by the name of a symbol that the engine could not make: (its call, the number of the result)
@@ -121,7 +121,8 @@ def symbols_in(values):
     return found
 
 
-def _keep(symbol, call, number):
+def keep(symbol, call, number):
+    """Notes the call that made a symbol."""
     if not isinstance(symbol, Tensor) or not symbol.is_symbol or any(symbol is s for s in call.symbols()):
         return
     if type(symbol) is getattr(type(symbol), "_array", None):
@@ -159,7 +160,7 @@ def wait_for(call, like, name=None):
         symbol = var(name := f"{getattr(call.function, '__name__', 'symbol').lower()}_later{len(_awaited)}")
         symbol.__class__ = like
         _awaited[name] = call, number
-        _keep(symbol, call, number)
+        keep(symbol, call, number)
         made.append(symbol)
     return group(made) if call.count else made[0]
 
@@ -225,7 +226,7 @@ def kept(function, alias=None):
         made.count = len(result) if isinstance(result, (list, tuple)) else None
         made.named()
         for number, symbol in enumerate(result if made.count else [result]):
-            _keep(symbol, made, number)
+            keep(symbol, made, number)
         _with(result, noted)
         return group(result) if made.count and all(isinstance(s, Tensor) and s.is_symbol for s in result) else result
 
@@ -243,7 +244,7 @@ class Kept(types.ModuleType):
 
     def __getattr__(self, name):
         found = getattr(self._module, name)
-        if isinstance(found, types.ModuleType):
+        if isinstance(found, (types.ModuleType, Space)):  # np.linalg, too
             found = Kept(found)
         elif callable(found) and not isinstance(found, type) and name not in _LOOPS:
             found = kept(found) if self._sources is None else source(found, self._sources)

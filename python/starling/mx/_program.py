@@ -7,8 +7,8 @@ import warnings
 from .. import _blocks, _engine, _whole_files
 from .._core import NULL, Owner, StateError, callbacks, ffi, here, lib, options, owned, raise_error, shape_of, wrong
 from .._files import captured
-from .._tensor import Tensor, wrap
-from . import _attributes, _json, _later, _loops, _shapes, _types, autograd
+from .._tensor import Tensor, borrow, wrap
+from . import _attributes, _automatic, _json, _later, _loops, _shapes, _types, autograd
 from .base import NotImplementedForSymbol
 from .context import known
 from .unsupported import not_here
@@ -176,13 +176,21 @@ class Symbol(NDArray):
         """The same symbol for mx.np."""
         from .np import _Symbol
 
-        self.__class__ = _Symbol
-        return self
+        return self._as(_Symbol)
 
     def as_nd_ndarray(self):
         """The same symbol for mx.nd."""
-        self.__class__ = Symbol
-        return self
+        return self._as(Symbol)
+
+    def _as(self, kind):
+        """The same symbol as an object of another class."""
+        if type(self) is kind:
+            return self
+        found = _later.call_of(self)
+        other = borrow(self._p, kind)
+        if found:
+            _later.keep(other, *found)
+        return other
 
     def tojson(self, remove_amp_cast=True):
         """The program in MXNet's JSON format."""

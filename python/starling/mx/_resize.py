@@ -1,6 +1,7 @@
 """Images resized and padded on the host, with the bytes that OpenCV gives, as MXNet's images have them."""
 import numpy
 
+from .._core import InvalidArgument
 from .unsupported import not_here
 
 NEAREST, LINEAR, CUBIC, AREA = 0, 1, 2, 3
@@ -73,7 +74,7 @@ def _area(x, width, height):
 def resized(x, width, height, interpolation=LINEAR):
     """An image (height, width, channels) in another size; interpolation: 0 nearest, 1 bilinear, 2 bicubic, 3 by areas."""
     if x.ndim != 3 or min(width, height, *x.shape) < 1:
-        raise ValueError(f"an image of shape {x.shape} cannot be resized to {width} × {height}; it is (height, width, channels)")
+        raise InvalidArgument(f"an image of shape {x.shape} cannot be resized to {width} × {height}; it is (height, width, channels)")
     if interpolation not in (NEAREST, LINEAR, CUBIC, AREA):
         raise not_here(f"resizing with interpolation {interpolation!r}", "0 (nearest), 1 (bilinear), 2 (bicubic) or 3 (areas)")
     if x.shape[:2] == (height, width):
@@ -99,7 +100,7 @@ _BORDERS = {0: "constant", 1: "edge", 2: "symmetric", 3: "wrap", 4: "reflect"}  
 def padded(x, top, bottom, left, right, kind=0, values=0.0):
     """An image with a border; kind 0: of the values, 1: of its edge, 2 and 4: reflected, 3: repeated."""
     if kind not in _BORDERS:
-        raise ValueError(f"copyMakeBorder: type is {kind!r}, a number from 0 to 4 is needed")
+        raise InvalidArgument(f"copyMakeBorder: type is {kind!r}, a number from 0 to 4 is needed")
     around = ((top, bottom), (left, right), (0, 0))
     if kind:
         return numpy.pad(x, around, _BORDERS[kind])

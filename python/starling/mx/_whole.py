@@ -173,7 +173,10 @@ def cast(t, name):
     if wanted not in _WIDER or kind == wanted:
         return ops.cast(t, name)
     if kind in _BITS:
-        return ops.cast(t, name) if _BITS[kind] < _BITS[wanted] else wrapped(t, wanted)
+        if _BITS[kind] < _BITS[wanted] and (kind in _UNSIGNED or wanted not in _UNSIGNED):
+            return ops.cast(t, name)
+        wide = t if _BITS[kind] == 64 else ops.cast(t, "int32" if max(_BITS[kind], _BITS[wanted]) < 32 else "int64")
+        return wrapped(wide, wanted)
     if _BITS[wanted] < 32 and name != "bool" and kind != dtypes["bool"]:
         return wrapped(ops.cast(t, "int32"), wanted)
     return ops.cast(t, name)

@@ -4,7 +4,7 @@ import struct
 import numpy
 
 from .. import _foreign, _tensor, _whole_files
-from .._core import FormatError, text_of, wrong
+from .._core import FormatError, InvalidArgument, text_of, wrong
 from .._tensor import Tensor
 from .context import cpu
 from ._array import NDArray
@@ -46,7 +46,7 @@ def save(fname, data):
     names = list(data) if isinstance(data, dict) else []
     arrays = list(data.values()) if isinstance(data, dict) else data
     if not isinstance(arrays, (list, tuple)) or not all(isinstance(a, NDArray) for a in arrays):
-        raise ValueError("data needs to either be a NDArray, dict of str, NDArray pairs or a list of NDarrays.")
+        raise InvalidArgument("data needs to either be a NDArray, dict of str, NDArray pairs or a list of NDarrays.")
     parts = [struct.pack("<QQQ", _LIST, 0, len(arrays)), *map(_array_bytes, arrays), struct.pack("<Q", len(names))]
     for name in names:
         text = str(name).encode()
@@ -139,10 +139,11 @@ def from_numpy(ndarray, zero_copy=True):
     """An array in NumPy's memory, or with a copy."""
     if not isinstance(ndarray, numpy.ndarray):
         raise wrong("from_numpy: ndarray", ndarray, "a NumPy array")
-    made = _foreign.from_numpy(ndarray, cpu().device) if zero_copy else _tensor.array(ndarray, ndarray.dtype, cpu().device)
+    if zero_copy and not ndarray.flags.c_contiguous:
+        raise InvalidArgument("Only c-contiguous arrays are supported for zero-copy")
+    # With zero_copy NumPy's array is read-only from now on, as in MXNet: it may be read at any time.
+    made = _foreign.lend(ndarray, cpu().device) if zero_copy else _tensor.array(ndarray, ndarray.dtype, cpu().device)
     made.__class__ = NDArray
-    if zero_copy:
-        ndarray.flags.writeable = False  # as in MXNet: the array may be read at any time
     return made
 
 

@@ -81,6 +81,8 @@ def _gradient_of(array):
 
 def differentiate(array, out_grad, retain_graph):
     """array.backward(): one that is itself a gradient, and constant, has gradients of 0."""
+    if not array.is_symbol and "float" not in (kind := str(Tensor.dtype.fget(array))):
+        raise not_here(f"a gradient of an array of {kind}", "an array of floats")
     try:
         Tensor.backward(array, out_grad, retain_graph)
     except StateError:

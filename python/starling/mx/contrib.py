@@ -2,7 +2,7 @@
 import numpy
 
 from .. import _ops as ops
-from .._core import StateError
+from .._core import InvalidArgument, StateError
 from .._tensor import Tensor
 from . import _loops, text
 from ._host import constant, made
@@ -46,7 +46,7 @@ def while_loop(cond, func, loop_vars, max_iterations=None, name=None):
     """Calls func(*loop_vars), which returns (output, new loop_vars), while cond(*loop_vars) holds: (outputs stacked, and filled up to
     max_iterations with zeros, the last loop_vars)."""
     if max_iterations is None:
-        raise ValueError("max_iterations should be specified")
+        raise InvalidArgument("max_iterations should be specified")
     if _loops.has_symbols(loop_vars):
         return _loops.while_loop(cond, func, loop_vars, max_iterations, name)
     variables, outputs, single = _list(loop_vars), [], False
@@ -54,7 +54,7 @@ def while_loop(cond, func, loop_vars, max_iterations=None, name=None):
         output, after = func(*variables)
         after = _list(after if after is not None else [])
         if len(after) != len(variables):
-            raise ValueError("The length of loop_vars should be consistent during the loop")
+            raise InvalidArgument("The length of loop_vars should be consistent during the loop")
         single, variables = not isinstance(output, (list, tuple)), after
         outputs.append(_list(output if output is not None else []))
     stacked = [padded(parts, max_iterations) for parts in zip(*outputs)]

@@ -26,9 +26,6 @@ def test_section():
     return autograd.pause()
 
 
-test_section.__test__ = False  # no test for pytest
-
-
 def backward(outputs, out_grads=None, retain_graph=False):
     """Computes the gradients of outputs with respect to all arrays with a gradient attached."""
     autograd.backward(outputs, out_grads, retain_graph)

@@ -1,6 +1,7 @@
 """CTCLoss: the loss of connectionist temporal classification, which NumPy computes on the host."""
 import numpy
 
+from .._core import InvalidArgument
 from ._host import on_host
 
 _NONE = -1e30  # the logarithm of 0, without its NaNs
@@ -64,9 +65,9 @@ def CTCLoss(data, label, data_lengths=None, label_lengths=None, use_data_lengths
     """The losses of samples: data (times, n, classes) before softmax, label (n, length) padded with 0 (blank_label="first": class 0 is
     the blank) or -1 ("last": the last class is)."""
     if blank_label not in ("first", "last"):
-        raise ValueError(f"CTCLoss: blank_label is {blank_label!r}; these are first and last")
+        raise InvalidArgument(f"CTCLoss: blank_label is {blank_label!r}; these are first and last")
     if use_data_lengths and data_lengths is None or use_label_lengths and label_lengths is None:
-        raise ValueError("CTCLoss: use_data_lengths needs data_lengths, use_label_lengths needs label_lengths")
+        raise InvalidArgument("CTCLoss: use_data_lengths needs data_lengths, use_label_lengths needs label_lengths")
     gradients, first = [], blank_label == "first"
 
     def compute(values, labels, *lengths):

@@ -1,6 +1,7 @@
 """Boxes in images: anchors, their targets, detections, and regions of interest.  NumPy computes them on the host."""
 import numpy
 
+from .._core import InvalidArgument
 from ._host import constant, made, on_host
 from .manipulation import take
 from .unsupported import not_here
@@ -12,7 +13,7 @@ __all__ = ["MultiBoxPrior", "MultiBoxTarget", "MultiBoxDetection", "box_iou", "b
 def _each(value, n, name):
     value = tuple(value) if hasattr(value, "__iter__") else (value,) * n
     if n and len(value) != n:
-        raise ValueError(f"{name} has {len(value)} numbers, {n} are needed")
+        raise InvalidArgument(f"{name} has {len(value)} numbers, {n} are needed")
     return value
 
 
@@ -44,12 +45,14 @@ def _corners(boxes, kind):
     if kind == "corner":
         return boxes
     if kind != "center":
-        raise ValueError(f"format is {kind!r}; these are corner and center")
+        raise InvalidArgument(f"format is {kind!r}; these are corner and center")
     return numpy.concatenate([boxes[..., :2] - boxes[..., 2:4] / 2, boxes[..., :2] + boxes[..., 2:4] / 2], -1)
 
 
 def box_iou(lhs, rhs, format="corner"):
     """The intersection over the union of each box of lhs and each of rhs."""
+    if (axes := lhs.ndim + rhs.ndim - 2) > 8:
+        raise not_here(f"box_iou with a result of {axes} axes", "arrays with at most 10 axes together")
 
     def compute(a, b):
         found = _overlaps(_corners(a.reshape((-1, 4)), format), _corners(b.reshape((-1, 4)), format))
@@ -264,7 +267,7 @@ def boolean_mask(data, index, axis=0):
     """The rows (or the parts along an axis) where index is not 0; waits for it, because it determines the shape."""
     mask = index.numpy()
     if mask.ndim != 1 or mask.shape[0] != data.shape[axis]:
-        raise ValueError(f"boolean_mask: an index of shape {mask.shape} for an axis of length {data.shape[axis]}")
+        raise InvalidArgument(f"boolean_mask: an index of shape {mask.shape} for an axis of length {data.shape[axis]}")
     chosen = numpy.flatnonzero(mask).astype("int32")
     if not chosen.size:
         return made(numpy.zeros((*data.shape[:axis], 0, *data.shape[axis + 1 :]), str(data.asnumpy().dtype)), data)

@@ -7,7 +7,7 @@ import types
 import numpy
 
 from .. import _ops as ops
-from .._core import NULL, ShapeError, lib, pointer
+from .._core import NULL, InvalidArgument, ShapeError, lib, pointer
 from .._tensor import Tensor, array as _array
 from . import _whole
 from .context import known
@@ -249,7 +249,7 @@ def clip(data, a_min, a_max):
     """Values below a_min become a_min, those above a_max a_max."""
     if not (a_min <= a_max):  # MXNet compares with the upper one first
         if a_min != a_min or a_max != a_max:
-            raise ValueError(f"clip: the limits are {a_min} and {a_max}, numbers are needed")
+            raise InvalidArgument(f"clip: the limits are {a_min} and {a_max}, numbers are needed")
         return ops.masked_fill(ops.maximum_scalar(data, a_min), ops.gt_scalar(data, a_max), a_max)
     return ops.minimum_scalar(ops.maximum_scalar(data, a_min), a_max)
 
@@ -337,7 +337,7 @@ def _inside_lengths(data, length, axis):
 
 def _softened(function, data, axis, length, temperature, dtype, use_length):
     if (length is not None) != bool(use_length):
-        raise ValueError("softmax: length and use_length=True belong together")
+        raise InvalidArgument("softmax: length and use_length=True belong together")
     data = data if temperature in (None, 1.0) else data / temperature
     data = data if dtype is None else data.astype(dtype)
     if length is None:
@@ -481,7 +481,7 @@ def tile(data, reps):
     data = data.reshape((1,) * (len(reps) - data.ndim) + data.shape) if len(reps) > data.ndim else data
     for axis, n in enumerate(reps, data.ndim - len(reps)):
         if n < 1:
-            raise ValueError(f"tile: {n} copies along axis {axis}; a number from 1 on is needed")
+            raise InvalidArgument(f"tile: {n} copies along axis {axis}; a number from 1 on is needed")
         data = concat(*[data] * n, dim=axis) if n > 1 else data
     return data
 
@@ -582,7 +582,7 @@ def numbers_of(t):
 def places_inside(indices, size, mode):
     """Indices for the engine, all in range: an index out of range becomes the nearest ("clip"), or wraps around."""
     if mode not in ("clip", "wrap", "raise"):
-        raise ValueError(f"mode is {mode!r}; these are clip, wrap and raise")
+        raise InvalidArgument(f"mode is {mode!r}; these are clip, wrap and raise")
     whole = indices if lib.slpy_integers(indices._p, NULL) else numbers_of(indices)
     if mode == "wrap":
         whole = _whole.arithmetic("mod", whole, size)

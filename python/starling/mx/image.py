@@ -13,6 +13,7 @@ from .._tensor import Tensor, array as _array, wrap
 from . import _resize
 from ._mode import array_class
 from .context import cpu
+from .image_iter import ImageIter
 from .unsupported import missing, not_here
 
 

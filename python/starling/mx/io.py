@@ -3,6 +3,7 @@ import collections
 
 import numpy
 
+from .._core import FormatError, InvalidArgument
 from .._tensor import Tensor
 from ._mode import array_class
 from .context import cpu
@@ -298,6 +299,91 @@ class _OfFile(NDArrayIter):
 
     def _batch(self, listed):
         return super()._batch(listed)[0]
+
+
+def _of_libsvm(path, columns):
+    """(labels, values, columns, ends of rows) of a file of lines: a label, and column:value for what is not zero."""
+    labels, values, places, ends = [], [], [], [0]
+    with open(path) as lines:
+        for number, line in enumerate(lines, 1):
+            label, *words = line.split() or [None]
+            if label is None:
+                continue
+            try:
+                pairs = [(int(at), float(value)) for at, value in (word.split(":") for word in words)]
+                labels.append(float(label))
+            except ValueError:
+                raise FormatError(f"{path}, line {number}: not a label and column:value pairs") from None
+            if wrong := [at for at, _ in pairs if not 0 <= at < columns]:
+                raise FormatError(f"{path}, line {number}: column {wrong[0]} of {columns}, counted from 0")
+            places += [at for at, _ in pairs]
+            values += [value for _, value in pairs]
+            ends.append(len(places))
+    return numpy.array(labels), numpy.array(values), numpy.array(places, numpy.int64), numpy.array(ends)
+
+
+class LibSVMIter(DataIter):
+    """Mini-batches of csr from a file in libsvm's format, whose columns count from 0.  Labels are the first numbers of its lines,
+    or the rows of label_libsvm, csr too if label_shape is not (1,)."""
+
+    def __init__(self, data_libsvm, data_shape, label_libsvm="NULL", label_shape=(1,), num_parts=1, part_index=0, batch_size=1, round_batch=True,
+                 prefetch_buffer=4, dtype="float32", data_name="data", label_name="label"):
+        super().__init__(batch_size)
+        self._columns, self._dtype, self._round = int(tuple(data_shape)[0]), dtype or "float32", round_batch
+        labels, *self._rows_of_data = _of_libsvm(data_libsvm, self._columns)
+        self._rows_of_labels, self._label_columns = None, int(tuple(label_shape)[0])
+        if label_libsvm not in (None, "NULL"):
+            first, *rows = _of_libsvm(label_libsvm, self._label_columns)
+            if len(first) != len(labels):
+                raise InvalidArgument(f"LibSVMIter: {len(labels)} rows of data, {len(first)} of labels")
+            labels, self._rows_of_labels = (first, None) if self._label_columns == 1 else (None, rows)
+        n, self._labels = len(self._rows_of_data[2]) - 1, labels
+        self._chosen = numpy.arange(n * part_index // num_parts, n * (part_index + 1) // num_parts)
+        if not len(self._chosen):
+            raise InvalidArgument(f"LibSVMIter: part {part_index} of {num_parts} of {data_libsvm} has no rows")
+        self.provide_data = [DataDesc(data_name, (batch_size, self._columns), numpy.dtype(self._dtype).type)]
+        shape = (batch_size,) if self._rows_of_labels is None else (batch_size, self._label_columns)
+        self.provide_label = [DataDesc(label_name, shape, numpy.dtype(self._dtype).type)]
+        self.reset()
+
+    def reset(self):
+        self._at = -self.batch_size
+
+    def iter_next(self):
+        self._at += self.batch_size
+        left = len(self._chosen) - self._at
+        return left > 0 and (self._round or left >= self.batch_size)
+
+    def _now(self):
+        """The rows of the mini-batch: after the last row comes the first one."""
+        return self._chosen[numpy.arange(self._at, self._at + self.batch_size) % len(self._chosen)]
+
+    def _csr(self, rows, columns):
+        from . import sparse
+
+        values, places, ends = rows
+        chosen = [numpy.arange(ends[i], ends[i + 1]) for i in self._now()]
+        at = numpy.concatenate(chosen)
+        parts = values[at], places[at], numpy.cumsum([0, *map(len, chosen)])
+        return sparse.csr_matrix(parts, shape=(self.batch_size, columns), dtype=self._dtype)
+
+    def getdata(self):
+        return self._csr(self._rows_of_data, self._columns)
+
+    def getlabel(self):
+        from . import nd
+
+        if self._rows_of_labels is not None:
+            return self._csr(self._rows_of_labels, self._label_columns)
+        return nd.array(self._labels[self._now()], cpu(), self._dtype)
+
+    def next(self):
+        if not self.iter_next():
+            raise StopIteration
+        return DataBatch([self.getdata()], [self.getlabel()], self.getpad(), self.getindex())
+
+    def getpad(self):
+        return max(0, self._at + self.batch_size - len(self._chosen))
 
 
 __getattr__ = missing("mx.io")

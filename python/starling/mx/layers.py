@@ -2,7 +2,7 @@
 import numpy
 
 from .. import _ops as ops
-from .._core import ShapeError, pair
+from .._core import InvalidArgument, ShapeError, pair
 from ..autograd import train_mode
 from . import _windows3
 from .functions import ones_like, places_inside
@@ -30,7 +30,7 @@ def FullyConnected(data, weight, bias=None, num_hidden=None, no_bias=False, flat
 def _bias(name, bias, no_bias):
     """The bias, if there is one; refused beside no_bias=True, as in MXNet."""
     if no_bias and bias is not None:
-        raise ValueError(f"{name}: a bias with no_bias=True")
+        raise InvalidArgument(f"{name}: a bias with no_bias=True")
     return bias
 
 
@@ -66,7 +66,7 @@ _LAYOUTS = {1: ("NCW", "NWC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
 def _channels_last(layout, n, name):
     """Whether a layout has the channels last; unknown layouts are refused."""
     if layout is not None and layout not in _LAYOUTS[n]:
-        raise ValueError(f"{name}: layout is {layout!r}; over {n} axes these are {' and '.join(_LAYOUTS[n])}")
+        raise InvalidArgument(f"{name}: layout is {layout!r}; over {n} axes these are {' and '.join(_LAYOUTS[n])}")
     return layout == _LAYOUTS[n][1]
 
 
@@ -128,7 +128,7 @@ def _around(size, kernel, stride, dilate, target):
     """(padding, additional elements at the end) of a transposed convolution whose result has the length target."""
     total = (size - 1) * stride + (kernel - 1) * dilate + 1 - target
     if total < 0:
-        raise ValueError(f"Deconvolution: target_shape {target} is longer than the result can be, {total + target}")
+        raise InvalidArgument(f"Deconvolution: target_shape {target} is longer than the result can be, {total + target}")
     return (total + 1) // 2, total % 2
 
 
@@ -137,7 +137,7 @@ def Pooling(data, kernel=(), pool_type="max", global_pool=False, cudnn_off=False
             count_include_pad=True, layout=None):
     """The maximum, the mean, the sum or the p-norm of windows."""
     if pool_type not in ("max", "avg", "sum", "lp"):
-        raise ValueError(f"Pooling: pool_type is {pool_type!r}; these are max, avg, sum, lp")
+        raise InvalidArgument(f"Pooling: pool_type is {pool_type!r}; these are max, avg, sum, lp")
     if pooling_convention not in ("valid", "full"):
         raise not_here(f"Pooling(pooling_convention={pooling_convention!r})", "valid or full")
     n = _axes_of_windows(data, None if global_pool else kernel, "Pooling")
@@ -147,7 +147,7 @@ def Pooling(data, kernel=(), pool_type="max", global_pool=False, cudnn_off=False
         return _to_end(Pooling(_to_front(data), kernel, stride=stride, pad=pad, **rest))
     if pool_type == "lp":
         if p_value not in (1, 2, 3):
-            raise ValueError(f"Pooling: p_value is {p_value!r}; pool_type='lp' needs 1, 2 or 3")
+            raise InvalidArgument(f"Pooling: p_value is {p_value!r}; pool_type='lp' needs 1, 2 or 3")
         powers = data if p_value == 1 else ops.pow_scalar(data, p_value)  # MXNet's sums have signs
         sums = Pooling(powers, kernel, stride=stride, pad=pad, **{**rest, "pool_type": "sum", "p_value": None})
         return sums if p_value == 1 else ops.sqrt(sums) if p_value == 2 else ops.sign(sums) * ops.pow_scalar(sums.__abs__(), 1 / 3)
@@ -244,7 +244,7 @@ def _normed(norm, data, gamma, beta, eps):
 def Dropout(data, p=0.5, mode="training", axes=(), cudnn_off=False):
     """Sets elements to zero with probability p, in training or always; along `axes` all together."""
     if mode not in ("training", "always"):
-        raise ValueError(f"Dropout: mode is {mode!r}; these are training and always")
+        raise InvalidArgument(f"Dropout: mode is {mode!r}; these are training and always")
     if mode == "always":
         with train_mode():
             return Dropout(data, p, "training", axes)
@@ -293,7 +293,7 @@ def Embedding(data, weight, input_dim=None, output_dim=None, dtype="float32", sp
 def SoftmaxActivation(data, mode="instance"):
     """softmax over the last axis, or over the channels."""
     if mode not in ("instance", "channel"):
-        raise ValueError(f"SoftmaxActivation: mode is {mode!r}; these are instance and channel")
+        raise InvalidArgument(f"SoftmaxActivation: mode is {mode!r}; these are instance and channel")
     return ops.softmax(data, 1 if mode == "channel" else -1)
 
 

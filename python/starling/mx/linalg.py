@@ -1,7 +1,7 @@
 """mx.nd.linalg: products, factorisations and inverses of matrices, or of batches of them; LAPACK computes the latter on the host."""
 import numpy
 
-from .._core import ShapeError
+from .._core import InvalidArgument, ShapeError
 from ._host import on_host
 from .functions import batch_dot
 from .unsupported import missing
@@ -60,7 +60,7 @@ def _cholesky(a):
     try:
         return numpy.linalg.cholesky(_lower_symmetric(a))
     except numpy.linalg.LinAlgError as error:
-        raise ValueError(f"linalg.potrf: {error}") from None
+        raise InvalidArgument(f"linalg.potrf: {error}") from None
 
 
 def _cholesky_gradient(given, low, dlow):

@@ -4,6 +4,7 @@ import builtins
 import numpy
 
 from .. import _ops as ops
+from .._core import InvalidArgument
 from .._tensor import Tensor, array as _array
 from .._extra import topk as _topk
 from .functions import _no_scalar, concat, numbers_of, places_inside, turned
@@ -59,7 +60,7 @@ def split_v2(data, indices_or_sections, axis=0, squeeze_axis=False):
     size = data.shape[axis]
     if isinstance(indices_or_sections, int):
         if size % indices_or_sections:
-            raise ValueError(f"split_v2: {size} elements of axis {axis} are not {indices_or_sections} equal parts")
+            raise InvalidArgument(f"split_v2: {size} elements of axis {axis} are not {indices_or_sections} equal parts")
         bounds = list(range(0, size + 1, size // indices_or_sections))
     else:
         bounds = [0, *indices_or_sections, size]
@@ -80,7 +81,7 @@ def diag(data, k=0, axis1=0, axis2=1):
         return ops.pad(cut, 0, before=above, after=n - data.shape[0] - above)
     axis1, axis2 = axis1 % data.ndim, axis2 % data.ndim
     if axis1 == axis2:
-        raise ValueError(f"diag: axis1 and axis2 are both {axis1}")
+        raise InvalidArgument(f"diag: axis1 and axis2 are both {axis1}")
     rest = [i for i in range(data.ndim) if i not in (axis1, axis2)]
     height, width = data.shape[axis1], data.shape[axis2]
     places = [i * width + i + k for i in range(height) if 0 <= i + k < width]
@@ -117,9 +118,9 @@ def moveaxis(tensor, source, destination):
     """With an axis at another place."""
     source, destination = ([axis_of("moveaxis", i, tensor.ndim) for i in ([a] if isinstance(a, int) else a)] for a in (source, destination))
     if len(set(source)) != len(source) or len(set(destination)) != len(destination):
-        raise ValueError("moveaxis: an axis is named twice")
+        raise InvalidArgument("moveaxis: an axis is named twice")
     if len(source) != len(destination):
-        raise ValueError("moveaxis: source and destination are as many axes")
+        raise InvalidArgument("moveaxis: source and destination are as many axes")
     order = [i for i in range(tensor.ndim) if i not in source]
     for to, axis in sorted(zip(destination, source)):
         order.insert(to, axis)
@@ -175,12 +176,12 @@ def UpSampling(data, *more, scale, sample_type="nearest", num_filter=0, multi_in
         from .layers import Deconvolution
 
         if len(more) != 1:
-            raise ValueError("UpSampling: sample_type='bilinear' needs data and a weight")
+            raise InvalidArgument("UpSampling: sample_type='bilinear' needs data and a weight")
         kernel = 2 * scale - scale % 2
         return Deconvolution(data, more[0], kernel=(kernel, kernel), stride=(scale, scale), pad=(scale // 2, scale // 2), num_filter=num_filter,
                              num_group=num_filter)  # fmt: skip
     if sample_type != "nearest" or multi_input_mode not in ("concat", "sum"):
-        raise ValueError(f"UpSampling: sample_type is {sample_type!r}, multi_input_mode {multi_input_mode!r}; these are nearest, bilinear; concat, sum")
+        raise InvalidArgument(f"UpSampling: sample_type is {sample_type!r}, multi_input_mode {multi_input_mode!r}; these are nearest, bilinear; concat, sum")
     height = data.shape[2] * scale
     parts = [ops.repeat(ops.repeat(x, 2, times=height // x.shape[2]), 3, times=height // x.shape[2]) for x in (data, *more)]
     if multi_input_mode == "concat":
@@ -197,7 +198,7 @@ def khatri_rao(*args):
     result = args[0]
     for each in args[1:]:
         if result.ndim != 2 or each.ndim != 2 or result.shape[1] != each.shape[1]:
-            raise ValueError(f"khatri_rao: matrices of {result.shape} and {each.shape} do not have the same number of columns")
+            raise InvalidArgument(f"khatri_rao: matrices of {result.shape} and {each.shape} do not have the same number of columns")
         rows = result.expand_dims(1) * each.expand_dims(0)
         result = rows.reshape((-1, result.shape[1]))
     return result
@@ -221,8 +222,8 @@ _also("broadcast_axes", broadcast_axis)
 @_public
 def broadcast_like(lhs, rhs, lhs_axes=None, rhs_axes=None):
     """Repeated to the shape of another array, or some axes to the lengths of some of its axes."""
-    if (lhs_axes is None) != (rhs_axes is None) or lhs_axes is not None and len(lhs_axes) != len(rhs_axes):
-        raise ValueError("broadcast_like: lhs_axes and rhs_axes are as many axes")
+    if (lhs_axes is None) != (rhs_axes is None) or lhs_axes is not None and not 0 < len(lhs_axes) == len(rhs_axes):
+        raise InvalidArgument("broadcast_like: lhs_axes and rhs_axes are as many axes")
     if lhs_axes is None:
         return ops.broadcast_to(lhs, rhs.shape)
     return broadcast_axis(lhs, lhs_axes, [rhs.shape[a] for a in rhs_axes])
@@ -359,7 +360,7 @@ def topk(data, axis=-1, k=1, ret_typ="indices", is_ascend=False, dtype="float32"
     if ret_typ == "indices":
         return places.astype(dtype)
     if ret_typ != "mask":
-        raise ValueError(f"topk: ret_typ is {ret_typ!r}; these are value, indices, mask, both")
+        raise InvalidArgument(f"topk: ret_typ is {ret_typ!r}; these are value, indices, mask, both")
     hot = ops.one_hot(places, data.shape[axis], dtype="float32")  # one axis more, the last
     mask = moveaxis(ops.sum(moveaxis(hot, axis % data.ndim, 0), 0), data.ndim - 1, axis % data.ndim)
     return classify(mask, data).astype(str(Tensor.dtype.fget(data))).reshape(shape)
@@ -377,7 +378,7 @@ def _times(data, axis):
 def _has_lengths(name, lengths, used):
     """Whether sequences have lengths of their own; refused where these and the option do not belong together, as in MXNet."""
     if used != (lengths is not None):
-        raise ValueError(f"{name}: sequence_length and use_sequence_length=True belong together")
+        raise InvalidArgument(f"{name}: sequence_length and use_sequence_length=True belong together")
     return used
 
 

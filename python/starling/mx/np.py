@@ -5,7 +5,7 @@ import builtins
 import numpy
 
 from .. import _ops as ops
-from .._core import NULL, lib
+from .._core import NULL, InvalidArgument, lib
 from .._tensor import Tensor
 from . import nd as _f
 from . import np_linalg as _np_linalg, np_random as _np_random
@@ -14,7 +14,7 @@ from ._mode import set_np
 from ._np import as_array as _as_array
 from ._signed import as_mxnet as _as_mxnet, into, signed as _signed
 from .unsupported import Space, missing, not_here
-from ._array import NDArray, apart
+from ._array import NDArray, apart, in_shape
 from .context import known as _known
 from .np_by_numpy import *  # noqa: F403
 from .np_manipulation import *  # noqa: F403
@@ -109,7 +109,10 @@ class ndarray(NDArray):
     def reshape(self, *several, shape=(), order="C", reverse=False):
         """The same values in another shape; -1 is computed."""
         _rows_first("ndarray.reshape", order)
-        return apart(NDArray.reshape(self, *several, shape=shape, reverse=reverse))
+        wanted = shape or several
+        if reverse:
+            return apart(NDArray.reshape(self, wanted, reverse=True))
+        return apart(in_shape(self, *(wanted if isinstance(wanted, (tuple, list)) else [wanted])))
 
     def transpose(self, *axes):
         """With the axes in another order, or in reverse."""
@@ -275,6 +278,9 @@ zeros, ones, empty = _maker("zeros"), _maker("ones"), _maker("empty")
 def full(shape, fill_value, dtype=None, order="C", ctx=None, device=None, out=None):
     """An array of one value."""
     _rows_first("full", order)
+    if not numpy.isscalar(fill_value) and fill_value is not None:
+        values = _as_array(fill_value).astype(dtype or "float32")
+        return into(broadcast_to(values, shape).as_in_ctx(_known(_place(ctx, device))), out)
     return into(_as(_f.full(shape, fill_value, _place(ctx, device), dtype or "float32"), ndarray), out)
 
 
@@ -294,6 +300,8 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
 
 def eye(N, M=None, k=0, dtype=None, ctx=None, device=None):
     """Ones on a diagonal."""
+    if N < 0 or (M is not None and M < 0):
+        raise InvalidArgument(f"eye: {N} rows and {M} columns; numbers from 0 on are needed")
     return array(numpy.eye(N, M, k), dtype, ctx, device)
 
 
@@ -310,6 +318,14 @@ def zeros_like(a, dtype=None):
 def ones_like(a, dtype=None):
     """Ones in the shape of an array."""
     return _f.ones_like(a) if dtype is None else _f.ones_like(a).astype(dtype)
+
+
+def empty_like(prototype, dtype=None, order="C", subok=False, shape=None):
+    """An array in the shape of another one."""
+    _rows_first("empty_like", order)
+    if subok or shape is not None:
+        raise not_here("np.empty_like with subok or shape", "np.empty")
+    return zeros_like(prototype, dtype)
 
 
 def full_like(a, fill_value, dtype=None):
@@ -340,7 +356,7 @@ class linalg(metaclass=Space):
         if ord is None or (matrix and ord == "fro"):
             return _f.norm(x, 2, axis, keepdims=keepdims)
         if axis is None and x.ndim > 2:
-            raise ValueError(f"norm: ord={ord} of an array of {x.ndim} axes")
+            raise InvalidArgument(f"norm: ord={ord} of an array of {x.ndim} axes")
         if not matrix:
             return _f.norm(x, ord, axis, keepdims=keepdims)
         if ord != 1 or axis is not None:
@@ -354,7 +370,7 @@ def _size_of(size, out, *parameters):
     size = size if size is not None else numpy.broadcast_shapes(*shapes) if out is None else out.shape
     size = (size,) if isinstance(size, int) else tuple(size)
     if numpy.broadcast_shapes(size, *shapes) != size:
-        raise ValueError(f"random numbers of shape {size} cannot have parameters of shapes {', '.join(map(str, shapes))}")
+        raise InvalidArgument(f"random numbers of shape {size} cannot have parameters of shapes {', '.join(map(str, shapes))}")
     return size
 
 
@@ -368,7 +384,10 @@ def _of_arrays(*parameters):
 class random(metaclass=Space):
     """Random arrays by NumPy's names."""
 
-    seed = staticmethod(_random.seed)
+    @staticmethod
+    def seed(seed=None, ctx="all"):
+        """Restarts random numbers with this seed."""
+        _random.seed(numpy.random.SeedSequence().entropy % 2**32 if seed is None else seed, ctx)
 
     @staticmethod
     def normal(loc=0.0, scale=1.0, size=None, dtype=None, ctx=None, out=None, device=None):

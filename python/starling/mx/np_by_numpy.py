@@ -16,11 +16,15 @@ def _enter(name, function, doc):
     __all__.append(name)
 
 
+# Their results are whole numbers or truth values, through which no gradient flows.
+_WHOLE = frozenset("argwhere bincount count_nonzero digitize flatnonzero isin lexsort nanargmax nanargmin nonzero searchsorted tri unravel_index".split())
+
+
 def _by_numpy(name):
     function = getattr(numpy, name)
 
     def call(*args, **kwargs):
-        if is_recording():
+        if is_recording() and name not in _WHOLE:
             raise not_here(f"the gradient of np.{name}", "autograd.pause around it")
         args += tuple(kwargs.pop(n) for n in ("x1", "x2") if n in kwargs)  # NumPy's have no names
         out = kwargs.pop("out", None)
@@ -46,12 +50,27 @@ def _from_host(x):
     return array(x, dtype="float32" if x.dtype == numpy.float64 else str(x.dtype))
 
 
-for _name in """arctan2 argwhere bincount blackman corrcoef count_nonzero cov delete digitize ediff1d extract
-        flatnonzero hamming hanning histogram indices insert interp intersect1d isin kron lexsort logspace median nan_to_num nanargmax
+for _name in """arctan2 argwhere bincount corrcoef count_nonzero cov delete digitize ediff1d extract
+        flatnonzero histogram indices insert interp intersect1d isin kron lexsort logspace median nan_to_num nanargmax
         nanargmin nanmax nanmean nanmin nanprod nanstd nansum nanvar nonzero percentile polyval ptp quantile searchsorted setdiff1d
         trapz tri union1d unique unravel_index vander""".split():
     if hasattr(numpy, _name):
         _by_numpy(_name)
+
+
+def _window(name):
+    function = getattr(numpy, name)
+
+    def call(M, dtype=None, ctx=None):
+        from .np import array
+
+        return array(function(M), dtype or "float32", ctx)
+
+    _enter(name, call, f"NumPy's {name} window of M points.")
+
+
+for _name in ("hanning", "hamming", "blackman"):
+    _window(_name)
 
 
 def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
@@ -60,8 +79,10 @@ def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
 
 
 def may_share_memory(a, b, max_work=None):
-    """Whether it is the same array."""
-    return a is b
+    """Whether two arrays are the same one; of others it is not known: rows of an array are in its memory, other parts are copies."""
+    if a is b or not a.size or not b.size:
+        return a is b and bool(a.size)
+    raise not_here("np.shares_memory of two arrays", "copy, which gives an array by itself")
 
 
 shares_memory = may_share_memory

@@ -56,6 +56,8 @@ def svd(a):
 
     def compute(m):
         u, s, v = numpy.linalg.svd(m, full_matrices=False)
+        if not v.size:
+            return u, s, v
         signs = numpy.where(numpy.take_along_axis(v, numpy.abs(v).argmax(-1)[..., None], -1) < 0, -1, 1)[..., 0]
         return u * signs[..., None, :], s, v * signs[..., :, None]
 
@@ -67,6 +69,8 @@ def eigh(a, UPLO="L"):
 
     def compute(m):
         w, v = numpy.linalg.eigh(m, UPLO)
+        if not v.size:
+            return w, v
         largest = numpy.take_along_axis(v, numpy.abs(v).argmax(-2)[..., None, :], -2)
         return w, v * numpy.where(largest < 0, -1, 1)
 

@@ -2,6 +2,7 @@
 import numpy
 
 from .. import _ops as ops
+from .._core import InvalidArgument
 from . import manipulation as _manipulation
 from . import nd as _f
 from ._np import as_array, flat, named
@@ -56,8 +57,13 @@ def swapaxes(a, axis1, axis2):
 
 
 def broadcast_to(array, shape):
-    """Repeated to a shape."""
-    return ops.broadcast_to(array, shape)
+    """Repeated to a shape; -2 keeps a length."""
+    array = as_array(array)
+    wanted = [shape] if isinstance(shape, int) else list(shape)
+    for at in range(-len(wanted), 0):
+        if wanted[at] == -2:
+            wanted[at] = array.shape[at]
+    return ops.broadcast_to(array, wanted)
 
 
 def concatenate(seq, axis=0, out=None):
@@ -89,13 +95,16 @@ def split(ary, indices_or_sections, axis=0):
     """Splits an array into parts along an axis."""
     size = ary.shape[axis]
     if isinstance(indices_or_sections, int):
-        if size % indices_or_sections:
-            raise ValueError("array split does not result in an equal division")
-        step = size // indices_or_sections
-        bounds = list(range(0, size + 1, step))
-    else:
-        bounds = [0, *indices_or_sections, size]
-    return [ary.slice_axis(axis, b, e) for b, e in zip(bounds, bounds[1:])]
+        if indices_or_sections < 1 or size % indices_or_sections:
+            raise InvalidArgument("array split does not result in an equal division")
+        indices_or_sections = [size // indices_or_sections * i for i in range(1, indices_or_sections)]
+    return _cut(ary, indices_or_sections, axis)
+
+
+def _cut(ary, bounds, axis):
+    """The parts of an array between bounds along an axis; as in NumPy, bounds beyond the end give empty parts."""
+    bounds, front = [0, *(int(b) for b in bounds), ary.shape[axis]], (slice(None),) * (axis % ary.ndim)
+    return [ary[front + (slice(b, e),)] for b, e in zip(bounds, bounds[1:])]
 
 
 def take(a, indices, axis=None, mode="raise", out=None):
@@ -145,7 +154,12 @@ def rot90(m, k=1, axes=(0, 1)):
 
 def tile(A, reps):
     """Copies of an array side by side along its axes."""
-    return _f.tile(A, (reps,) if isinstance(reps, int) else reps)
+    A, reps = as_array(A), (reps,) if isinstance(reps, int) else tuple(reps)
+    if 0 in reps:  # no copies are an axis without elements
+        reps = (1,) * (A.ndim - len(reps)) + reps
+        A = A.reshape((1,) * (len(reps) - A.ndim) + A.shape)[tuple(slice(0 if r == 0 else None) for r in reps)]
+        reps = tuple(r or 1 for r in reps)
+    return _f.tile(A, reps) if reps else A.copy()
 
 
 def repeat(a, repeats, axis=None):
@@ -193,20 +207,24 @@ def column_stack(tup):
 def array_split(ary, indices_or_sections, axis=0):
     """An array cut into parts, which need not be equal."""
     if not isinstance(indices_or_sections, int):
-        return _manipulation.split_v2(ary, indices_or_sections, axis)
+        return _cut(ary, indices_or_sections, axis)
     each, more = divmod(ary.shape[axis], indices_or_sections)
     sizes = [each + 1] * more + [each] * (indices_or_sections - more)
-    return _manipulation.split_v2(ary, numpy.cumsum(sizes)[:-1].tolist(), axis)
+    return _cut(ary, numpy.cumsum(sizes)[:-1].tolist(), axis)
 
 
 def hsplit(ary, indices_or_sections):
     """Parts side by side."""
-    return _manipulation.split_v2(ary, indices_or_sections, 1 if ary.ndim > 1 else 0)
+    if not ary.ndim:
+        raise InvalidArgument("hsplit only works on arrays of 1 or more dimensions")
+    return split(ary, indices_or_sections, 1 if ary.ndim > 1 else 0)
 
 
 def vsplit(ary, indices_or_sections):
     """Parts stacked along the first axis."""
-    return _manipulation.split_v2(ary, indices_or_sections, 0)
+    if ary.ndim < 2:
+        raise InvalidArgument("vsplit only works on arrays of 2 or more dimensions")
+    return split(ary, indices_or_sections, 0)
 
 
 def append(arr, values, axis=None):

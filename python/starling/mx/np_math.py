@@ -5,11 +5,12 @@ import operator
 import numpy
 
 from .. import _ops as ops
-from .._core import NULL, here, lib, shape_of
-from .._tensor import Tensor, wrap
+from .._core import NULL, InvalidArgument, ShapeError, lib
+from .._tensor import Tensor
 from . import elementwise as _elements
 from . import manipulation as _manipulation
 from . import nd as _f
+from ._array import in_shape
 from ._np import as_array, flat, named
 from ._program import classify
 from ._signed import into
@@ -26,11 +27,13 @@ def _enter(name, function, doc):
     __all__.append(name)
 
 
-_ORDER = ("bool", "uint8", "int32", "int64", "float16", "bfloat16", "float32", "float64")
+_ORDER = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "bfloat16", "float32", "float64")
 
 
 def promoted(a, b):
     """Arrays of two data types as the common one, the later in _ORDER."""
+    if {str(a.dtype), str(b.dtype)} == {"int8", "uint8"}:  # as in MXNet
+        raise not_here("an operation of int8 and uint8", "astype of one of them")
     common = builtins.max(str(a.dtype), str(b.dtype), key=_ORDER.index)
     return tuple(x if str(x.dtype) == common else x.astype(common) for x in (a, b))
 
@@ -105,7 +108,12 @@ maximum, minimum = _chosen("maximum"), _chosen("minimum")
 
 
 def clip(a, a_min, a_max, out=None):
-    """Values below a_min become a_min, those above a_max a_max."""
+    """Values below a_min become a_min, those above a_max a_max; one of them may be None."""
+    if a_min is None and a_max is None:
+        raise InvalidArgument("clip: a_min and a_max are both None")
+    if _is_number(a) and out is None:
+        return numpy.clip(a, a_min, a_max)
+    a = as_array(a)
     a = a if a_min is None else ops.maximum_scalar(a, a_min)
     return into(a if a_max is None else ops.minimum_scalar(a, a_max), out)
 
@@ -180,6 +188,13 @@ def _some_axis(name, axis):
         raise not_here(f"{name}(axis=())", "axes, or sum, mean, max and min")
 
 
+def _holding(kind, dtype, name):
+    """The data type in which a sum or mean of elements of one data type is computed for a result of another one."""
+    if "float" in kind:
+        return builtins.max(kind, str(numpy.dtype(dtype)), key=_ORDER.index)
+    return "int64" if name == "sum" else "float64"
+
+
 def _reduction(name):
     function = getattr(_f, name)
 
@@ -189,6 +204,8 @@ def _reduction(name):
     def call(a, axis=None, dtype=None, out=None, keepdims=False):
         a = a if isinstance(a, Tensor) else as_array(a)
         kind = Tensor.dtype.fget(a)
+        if dtype is not None and name in ("sum", "mean"):  # computed in a type that holds the elements, too
+            return into(reduce(a.astype(_holding(str(kind), dtype, name)), axis, keepdims).astype(dtype), out)
         if dtype is not None:
             a = a.astype(dtype)
         elif name == "mean" and kind.kind in "iub":  # float64 holds the sum
@@ -221,7 +238,7 @@ def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False):
 
 def argmax(a, axis=None, out=None, keepdims=False):
     """The index of the largest element."""
-    flat = a.reshape((-1,)) if axis is None else a
+    flat = a.reshape((-1,)) if axis is None or not a.ndim and axis in (0, -1) else a
     result = ops.argmax(flat, 0 if axis is None else axis).astype("int64")
     return into(result.expand_dims(axis) if keepdims and axis is not None else result, out)
 
@@ -313,17 +330,37 @@ def matmul(a, b, out=None):
     if a.shape is None or b.shape is None or a.ndim > 1 and b.ndim > 1:
         return into(a @ b, out)
     if not a.ndim or not b.ndim:
-        raise ValueError("matmul: an operand has no axes; use *")
+        raise ShapeError("matmul: an operand has no axes; use *")
     product = (a if a.ndim > 1 else a.reshape((1, -1))) @ (b if b.ndim > 1 else b.reshape((-1, 1)))
     axes = ([product.ndim - 2] if a.ndim == 1 else []) + ([product.ndim - 1] if b.ndim == 1 else [])
     return into(product.squeeze(tuple(axes)), out)
 
 
 def einsum(subscripts, *operands, out=None, optimize=False):
-    """Einstein's sum."""
-    product = ops.einsum(subscripts, list(operands))
+    """Einstein's sum; an axis of length 1 goes with any length."""
+    operands = [as_array(a) for a in operands]
+    product = ops.einsum(*_without_short_axes(subscripts, operands))
     product.__class__ = operands[0]._array
     return into(classify(product), out)
+
+
+def _without_short_axes(subscripts, operands):
+    """The same sum without axes of length 1 whose letter stands for a longer one elsewhere: they are repeated along it."""
+    given, arrow, result = subscripts.replace(" ", "").partition("->")
+    terms = given.split(",")
+    if "." in given or len(terms) != len(operands) or builtins.any(a.shape is None or len(t) != a.ndim for t, a in zip(terms, operands)):
+        return subscripts, operands
+    if not arrow:
+        result = "".join(sorted(letter for letter in set(given) - {","} if given.count(letter) == 1))
+    longest = {}
+    for letter, length in (pair for t, a in zip(terms, operands) for pair in zip(t, a.shape)):
+        longest[letter] = builtins.max(length, longest.get(letter, 1))
+    kept, arrays = [], []
+    for term, a in zip(terms, operands):
+        stays = [length != 1 or longest[letter] == 1 for letter, length in zip(term, a.shape)]
+        kept.append("".join(letter for letter, stay in zip(term, stays) if stay))
+        arrays.append(a if builtins.all(stays) else in_shape(a, *(length for length, stay in zip(a.shape, stays) if stay)))
+    return f"{','.join(kept)}->{result}", arrays
 
 
 def tensordot(a, b, axes=2):
@@ -337,12 +374,7 @@ def tensordot(a, b, axes=2):
     inner = int(numpy.prod([a.shape[i] for i in over[0]], dtype=int))
     shape = tuple(a.shape[i] for i in rest[0]) + tuple(b.shape[i] for i in rest[1])
     rows, columns = (int(numpy.prod([x.shape[i] for i in r], dtype=int)) for x, r in zip((a, b), rest))
-    return classify(ops.dot(_in_shape(first, rows, inner), _in_shape(second, inner, columns))).reshape(shape)
-
-
-def _in_shape(x, *shape):
-    """The same values in a shape of the engine, without MXNet's codes."""
-    return wrap(lib.sl_reshape_at(here(), x._p, shape_of(shape)), type(x))
+    return classify(ops.dot(in_shape(first, rows, inner), in_shape(second, inner, columns))).reshape(shape)
 
 
 def outer(a, b):

@@ -1,4 +1,5 @@
 """mx.npx: functions for networks and devices beside NumPy's."""
+from .._core import InvalidArgument
 from . import contrib, nd as _f
 from ._mode import is_np_array, is_np_shape, reset_np, set_np
 from .context import Context, cpu, cpu_pinned, current_context, gpu, num_gpus
@@ -8,7 +9,8 @@ from .np import ndarray
 from .ndarray import batch_dot, erf, gather_nd, log_softmax, one_hot, pick, relu, reshape_like, sigmoid, smooth_l1, softmax, topk, waitall
 from .random import seed
 
-from . import random
+from . import npx_random as random
+
 
 def reshape(a, newshape, reverse=False, order="C"):
     """The same values in another shape: -1 is computed, -2 keeps a length, -3 leaves a 1 out, -4 keeps all others, -5 joins two
@@ -36,13 +38,12 @@ def _lengths(wanted, old):
             at += 1
         elif n == -3:
             if old[at] != 1:
-                raise ValueError(f"npx.reshape: -3 leaves out an axis of length 1, axis {at} has {old[at]}")
+                raise InvalidArgument(f"npx.reshape: -3 leaves out an axis of length 1, axis {at} has {old[at]}")
             at += 1
         else:
             found.append(old[at] if n == -2 else n)
             at += 1
     return found
-
 
 
 def arange_like(data, start=0.0, step=1.0, axis=None):

@@ -15,6 +15,7 @@ from .._tensor import Tensor, borrow
 from .._training import OPTIMIZERS, SETTINGS
 from ._array import NDArray
 from ._lazy import sparse_update
+from ._mode import is_np_array
 from ._sparse import BaseSparseNDArray
 from ._signed import as_mxnet as _as_mxnet
 from .unsupported import missing, not_here
@@ -50,6 +51,7 @@ class Optimizer:
                 lr_scheduler.base_lr = learning_rate
         self.begin_num_update = self.num_update = begin_num_update
         self.multi_precision, self._index_update_count = multi_precision, {}
+        self.allow_np_array = is_np_array()  # as MXNet's have it; both kinds of arrays are updated alike
         self.idx2name, self.param_dict = dict(param_idx2name or {}), dict(param_dict or {})
         self.set_lr_mult({})
         self.set_wd_mult({})

@@ -3,7 +3,7 @@ import numpy
 
 from .. import _engine
 from .. import _ops as ops
-from .._core import DTypeError
+from .._core import DTypeError, InvalidArgument
 from .._tensor import Tensor, array
 from .context import known
 from ._signed import into
@@ -64,7 +64,7 @@ def randint(low, high, shape=None, dtype=None, ctx=None, out=None):
 def check_scale(scale):
     """Refuses an invalid mean."""
     if not isinstance(scale, Tensor) and not scale >= 0:
-        raise ValueError(f"exponential: the scale is {scale}, a number from 0 on is needed")
+        raise InvalidArgument(f"exponential: the scale is {scale}, a number from 0 on is needed")
 
 
 def exponential(scale=1, shape=None, dtype=None, ctx=None, out=None):
@@ -112,7 +112,7 @@ def negative_binomial(k=1, p=1, shape=None, dtype=None, ctx=None, out=None):
 def random_exponential(lam=1.0, shape=None, ctx=None, dtype=None, out=None):
     """Exponentially distributed numbers with the mean 1 / lam."""
     if not isinstance(lam, Tensor) and not lam > 0:
-        raise ValueError(f"random_exponential: lam is {lam}, a number above 0 is needed")
+        raise InvalidArgument(f"random_exponential: lam is {lam}, a number above 0 is needed")
     return exponential(1 / lam, shape, dtype, ctx, out)
 
 
@@ -174,7 +174,7 @@ def sample_uniform(low, high, shape=(), dtype=None):
 def bernoulli(prob=None, logit=None, size=None, dtype=None, ctx=None, out=None):
     """1 with a probability, given itself or as a logit, else 0."""
     if (prob is None) == (logit is None):
-        raise ValueError("bernoulli: either prob or logit must be given")
+        raise InvalidArgument("bernoulli: either prob or logit must be given")
     if prob is None:
         prob = ops.sigmoid(logit) if isinstance(logit, Tensor) else 1 / (1 + numpy.exp(-logit))
     size = (prob.shape if isinstance(prob, Tensor) else (1,)) if size is None else size
@@ -183,7 +183,7 @@ def bernoulli(prob=None, logit=None, size=None, dtype=None, ctx=None, out=None):
     elif 0 <= prob <= 1:
         drawn = uniform(0, 1, size, "float32", ctx) < prob
     else:
-        raise ValueError(f"bernoulli: the probability {prob} is not between 0 and 1")
+        raise InvalidArgument(f"bernoulli: the probability {prob} is not between 0 and 1")
     drawn = drawn.astype(dtype or "float32")
     drawn.__class__ = array_class()
     return into(drawn, out)

@@ -18,7 +18,7 @@ from ._draws import chi_square_check, gen_buckets_probs_with_ppf, mean_check, va
 from .context import Context, current_context, num_gpus
 from .gluon.utils import download
 from .unsupported import missing, not_here
-from .util import use_np
+from .util import is_np_shape, use_np
 
 array = nd.array
 np = numpy  # MXNet's module has these names, and tests use them
@@ -268,7 +268,8 @@ def rand_ndarray(shape, stype="default", density=None, dtype=None, modifier_func
     values = numpy.random.uniform(-1, 1, shape)
     if modifier_func is not None:
         values = numpy.vectorize(modifier_func)(values)
-    return nd.array(values, ctx, dtype or default_dtype())
+    made = nd.array(values, ctx, dtype or default_dtype())
+    return made.as_np_ndarray().reshape(()).as_nd_ndarray() if shape == () and is_np_shape() else made
 
 
 def _rising(rows, columns, count):

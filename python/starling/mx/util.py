@@ -1,6 +1,7 @@
 """mx.util: its functions that programs use; whether blocks and loaders make arrays of mx.np, for a time or in a function."""
 import contextlib
 import functools
+import inspect
 import os
 
 from . import _mode
@@ -38,8 +39,8 @@ def set_np_shape(active):
 def _inside(scope, thing):
     """A function that runs in a scope, or a class whose methods do."""
     if isinstance(thing, type):
-        for name, method in list(vars(thing).items()):
-            if callable(method) and not isinstance(method, type) and not name.startswith("__") or name in ("__init__", "__call__"):
+        for name, method in inspect.getmembers(thing, inspect.isfunction):  # inherited ones, too, as in MXNet
+            if not isinstance(inspect.getattr_static(thing, name), staticmethod) and (not name.startswith("_") or name in ("__init__", "__call__")):
                 setattr(thing, name, _inside(scope, method))
         return thing
     if isinstance(thing, (staticmethod, classmethod, property)):

@@ -1,4 +1,6 @@
 """The bases of layers: those of the engine (_Layer), and those made of operations (_Plain)."""
+import re
+
 from ... import _ops as ops
 from ..._core import lib
 from .. import init as _init
@@ -20,6 +22,13 @@ def _activation(name):
 _KEPT = frozenset("_units _in_units _flatten _channels _in_channels _kwargs _rate _axes _axis _input_dim _output_dim _epsilon _act_type act".split())
 
 
+def _same_options(layer, shared):
+    """Layers that share parameters are one layer of the engine: they have the same options but for lengths that inputs determine."""
+    first, second = (re.sub(r"\w+ -> |in_channels=\w+", "", repr(b)) for b in (layer, shared))
+    if first != second:
+        raise not_here(f"{first} with the parameters of {second}", "layers with the same options")
+
+
 class _Layer(HybridBlock):
     """A layer of the engine with Gluon's name and options."""
 
@@ -28,12 +37,20 @@ class _Layer(HybridBlock):
     def __init__(self, inner, text, prefix=None, params=None):
         shared = params._block if params is not None else None
         if shared is not None and type(shared) is not type(self):
-            raise not_here(f"{type(self).__name__}(params=…) of another kind of layer", "the params of a layer of the same kind")
+            if shared._in_python and not any(name.startswith(shared.prefix) and "_" not in name[len(shared.prefix) :] for name in params):
+                shared, prefix = None, shared.prefix  # as in MXNet: the names begin like those of that block, which has none of these
+            else:
+                raise not_here(f"{type(self).__name__}(params=…) of another kind of layer", "the params of a layer of the same kind")
         self._own(lib.sl_block_retain((shared or inner)._p))  # with shared parameters: the same layer
         self._prepare()
+        object.__setattr__(self, "_text", text)
         if shared is None:
             self._take_names(prefix)
-        object.__setattr__(self, "_text", text)
+            shared = self._counterpart()
+        if shared is not None and shared._p is not self._p:
+            _same_options(self, shared)
+            self._own(lib.sl_block_retain(shared._p))
+            object.__setattr__(self, "_prefix", shared._prefix)
         object.__setattr__(self, "_inner", shared or inner)
 
     def __setattr__(self, name, value):

@@ -6,13 +6,15 @@ import weakref
 
 import numpy
 
-from ... import _blocks, _core
-from ..._core import check, ffi, here, lib, shape_of, text_of
+from ... import _blocks, _core, _nested
+from ..._core import InvalidArgument, check, ffi, here, lib, shape_of, text_of
 from ..._tensor import Tensor, wrap
 from .. import _later, autograd, init as _init, nd, sym
 from ..context import current_context, known
-from .._mode import array_class
-from ..unsupported import missing, not_here
+from .._array import NDArray
+from .._mode import array_class, is_np_array
+from .._insides import inside
+from ..unsupported import NotHere, missing, not_here
 from .._program import classify
 from . import files
 from .parameter import Parameter, ParameterDict
@@ -57,9 +59,36 @@ def _only_hints(options):
             raise TypeError(f"hybridize() got an unexpected keyword argument {name!r}")
 
 
+def _has_blocks(value, known):
+    """Whether there is a block among nested values that is not among the known ones."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        return any(_has_blocks(v, known) for v in value)
+    return isinstance(value, Block) and not any(value is block for block in known)
+
+
+def _blocks_in(block):
+    """A block and all blocks inside."""
+    yield block
+    for child in block._children.values():
+        if isinstance(child, Block):
+            yield from _blocks_in(child)
+
+
+def _of_no_values(error, args):
+    """Refuses symbols as arguments of a block whose parameters have no values yet."""
+    if "is not initialised" in str(error) and any(t.is_symbol for t in tensors_in(args)):
+        raise not_here("a block called with symbols before initialize()", "initialize() first") from error
+
+
 def _as_stored(cast_dtype, dtype_source):
     if cast_dtype or dtype_source != "current":
         raise not_here("loading with cast_dtype or dtype_source", "parameters of the file's data type")
+
+
+class _NoCopy(NotHere, TypeError):
+    """Blocks cannot be copied."""
 
 
 class _Hook:
@@ -113,6 +142,14 @@ class _Scope:
             prefix = f"{hint}{number}_"
         return prefix if scope is None else scope._block().prefix + prefix
 
+    @classmethod
+    def shared_for(cls, prefix):
+        """(the block, the prefix there) whose parameters a new block with that whole prefix shares, because the block around it
+        was made with params; None if it was not."""
+        scope = getattr(cls._of_thread, "current", None)
+        around = scope and scope._block()._shared
+        return around and (around[0], around[1] + prefix[len(scope._block().prefix) :])
+
     def __enter__(self):
         self._before.append(getattr(self._of_thread, "current", None))
         if not self._block()._empty_prefix:
@@ -133,7 +170,7 @@ _HINTS = {"conv1d": "conv", "conv2d": "conv", "conv2dtranspose": "conv", "lstmce
 class Block(_blocks.Block):
     """The base of networks and layers; a custom block has a forward(self, x)."""
 
-    _kind = property(lambda self: array_class())
+    _arrays_are = property(lambda self: array_class())
     _in_python = True  # whether forward is Python's, not that of a layer in the engine
 
     def __init__(self, prefix=None, params=None):
@@ -152,23 +189,37 @@ class Block(_blocks.Block):
         prefix = _Scope.prefix_for(prefix, self._hint())
         check(lib.sl_block_set_prefix_at(here(), self._p, text_of(prefix, "prefix")))
         object.__setattr__(self, "_prefix", prefix)
+        if not self._shared:
+            object.__setattr__(self, "_shared", _Scope.shared_for(prefix))
 
     def _prepare(self, params=None):
         object.__setattr__(self, "_children", _Children(self))
         for name, value in (("_contexts", []), ("_own_parameters", {}), ("_before", []), ("_after", []), ("_prefix", None),
                             ("_compiled", False), ("_late", False), ("_kept", {}), ("_cast_to", None), ("_init_given", None),
-                            ("_empty_prefix", False)):  # fmt: skip
+                            ("_empty_prefix", False), ("_result_class", None)):  # fmt: skip
             object.__setattr__(self, name, value)  # _compiled: True after hybridize(), "ran" after a call since
         if params is not None and not isinstance(params, ParameterDict):
             raise _core.wrong("params", params, "the params of another block")
-        if params is not None:
-            raise not_here(f"{type(self).__name__}(params=…)", "the same layers in both blocks")
+        if params is not None and params._block is None:
+            raise not_here(f"{type(self).__name__}(params=…) of a ParameterDict without a block", "the params of another block")
+        object.__setattr__(self, "_shared", None if params is None else (params._block, params.prefix))
+
+    def _counterpart(self):
+        """The block, at the same place of the block whose params that around this one shares, that this one shares; or None."""
+        shared = _Scope.shared_for(self.prefix)
+        found = shared and next((b for b in _blocks_in(shared[0]) if b.prefix == shared[1]), None)
+        if found and type(found) is not type(self):
+            raise not_here(f"{type(self).__name__} with the parameters of {type(found).__name__}", "layers of the same kind in the same order")
+        return found
 
     def _own(self, p):
         super()._own(p)
         self._prepare()
 
     def __setattr__(self, name, value):
+        before = self.__dict__.get(name)
+        if isinstance(before, (Parameter, _blocks.Block)) and not isinstance(value, type(before)):
+            raise TypeError(f"Changing attribute type for {name} from {type(before)} to {type(value)} is not allowed.")
         if isinstance(value, Parameter):
             self._own_parameters[name] = value
             if value._standalone:
@@ -193,8 +244,10 @@ class Block(_blocks.Block):
             found = self.params.find(name)
             if found:
                 return found
-        if "_p" in self.__dict__ and name in _MISSING:
-            raise not_here(f"{type(self).__name__}.{name}", _MISSING[name])
+            if name in _MISSING:
+                raise not_here(f"{type(self).__name__}.{name}", _MISSING[name])
+        if name.startswith("_") and not name.startswith("__"):
+            raise inside("Block", name, "the block's public functions")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def register_child(self, block, name=None):
@@ -231,6 +284,12 @@ class Block(_blocks.Block):
 
     def collect_params(self, select=None):
         """All parameters, including those of blocks inside."""
+        children = self._children.values()
+        for name, value in self.__dict__.items():
+            if not name.startswith("_") and isinstance(value, (list, tuple, dict)) and _has_blocks(value, children):
+                warnings.warn(f'"{type(self).__name__}.{name}" is an unregistered container with Blocks. Note that Blocks inside the list, '
+                              "tuple or dict will not be registered automatically. Make sure to register them using register_child() or "
+                              "switching to nn.Sequential/nn.HybridSequential instead.", stacklevel=2)  # fmt: skip
         return ParameterDict(self, select=select)
 
     def initialize(self, init=None, ctx=None, verbose=False, force_reinit=False):
@@ -276,19 +335,30 @@ class Block(_blocks.Block):
         y = self._run(args, kwargs)
         for hook in self._after:
             hook(self, args, y)
+        self._check_classes(y)
         return y
+
+    def _check_classes(self, y):
+        """Refuses results of which some are arrays of mx.np, and others of mx.nd."""
+        if isinstance(y, (list, tuple)) and is_np_array() and len({t._scalars for t in tensors_in(y) if isinstance(t, NDArray)}) > 1:
+            raise TypeError(f"{self.name}: results are arrays of mx.np and of mx.nd; convert them with as_np_ndarray or as_nd_ndarray")
 
     def _run(self, args, kwargs):
         # A forward in Python may take and return other objects than arrays, unless it is compiled.
         if self._in_python:
             given = list(tensors_in(args))
             if any(t.is_symbol for t in given):
+                if isinstance(self, HybridBlock) and not all(t.is_symbol for t in given):
+                    raise InvalidArgument(f"{self.name}: in HybridBlock, we do not support mixed NDArrays and Symbols types for the input")
                 return self._of_symbols(given, args, kwargs)
             if not self._compiled:
                 return self.forward(*args, **kwargs)
+            if any(not isinstance(x, Tensor) for x in args):
+                self._check_arrays(args)
         try:
-            y = _classified(_blocks.Block.__call__(self, *args, **kwargs))
+            y = self._as_traced(_blocks.Block.__call__(self, *args, **kwargs))
         except (_core.StateError, _core.Unsupported) as error:
+            _of_no_values(error, args)
             if not self._compiled or not self._in_python or not any(text in str(error) for text in _NEED_VALUES):
                 raise
             return self._call_by_call(error, args, kwargs)
@@ -296,6 +366,23 @@ class Block(_blocks.Block):
             object.__setattr__(self, "_compiled", "ran")
             return y if isinstance(y, Tensor) else _lists(y)
         return y
+
+    def _as_traced(self, y):
+        """Results as arrays of the class that forward gave when it was traced."""
+        if self._result_class is not None:
+            for t in [y] if isinstance(y, Tensor) else tensors_in(y):
+                t.__class__ = self._result_class  # _classified makes it a symbol's, if it is one
+        return _classified(y)
+
+    def _check_arrays(self, args):
+        """A compiled block takes arrays, which may be nested."""
+        leaves = []
+        try:
+            _nested.flatten(args, leaves)
+        except TypeError as error:
+            raise InvalidArgument(f"When hybridized, the input of HybridBlock {self.name} must be (nested) list of Symbol or NDArray: {error}") from None
+        if not leaves:
+            raise InvalidArgument(f"{self.name}: there must be one NDArray or one Symbol in the input")
 
     def _call_by_call(self, error, args, kwargs):
         """Runs a block whose program needs values while it is made, as functions of NumPy do, without compiling it, from now on."""
@@ -321,6 +408,9 @@ class Block(_blocks.Block):
         self.__dict__["_tracing"] = (found, args, kwargs)
         try:
             wrap(lib.sl_forward_at(here(), self._p, ffi.new("sl_tensor *[]", [t._p for t in given]), len(given)), type(given[0]))
+        except _core.StateError as error:
+            _of_no_values(error, given)
+            raise
         finally:
             self.__dict__.pop("_tracing", None)
         return found[0]
@@ -332,6 +422,11 @@ class Block(_blocks.Block):
         found, args, kwargs = under_way
         found.append(self.forward(*args, **kwargs))
         return next(tensors_in(found), inputs[0])
+
+    def _note_results(self, y):
+        self._check_classes(y)
+        first = next(tensors_in(y), None)
+        object.__setattr__(self, "_result_class", getattr(type(first), "_array", None))
 
     def apply(self, fn):
         """Calls fn with every block inside, and this one."""
@@ -366,7 +461,7 @@ class Block(_blocks.Block):
     def _convert(self, name):
         """Gives the parameters their values in another data type."""
         found = list(self.collect_params().values())
-        values = [p._dense(p.list_ctx()[0]).astype(name) if p._inner.is_initialized else None for p in found]
+        values = [p._dense(p._known_ctx()[0]).astype(name) if p._inner.is_initialized else None for p in found]
         devices = list(dict.fromkeys(c.device for c in self._contexts))
         gather = len(self._contexts) if len(self._contexts) > 1 else 0
         _blocks.Block.initialize(self, self._init_given, devices=devices, dtype=name, force=True, gather=gather)
@@ -393,6 +488,10 @@ class Block(_blocks.Block):
             raise _core.wrong("summary: input", inputs[0] if inputs else None, "an array")
         print(_blocks.Block.summary(self, inputs[0].shape))
 
+    def __reduce__(self):
+        raise _NoCopy(f"copy and pickle cannot copy {type(self).__name__}: that is not in Starling; use save_parameters and load_parameters, and "
+                      "make another one in the same way")  # fmt: skip
+
     def __repr__(self):
         inside = "\n".join(f"  ({n}): {indented(c)}" for n, c in self._children.items() if isinstance(c, Block))
         return f"{type(self).__name__}(\n{inside}\n)"
@@ -414,13 +513,26 @@ class HybridBlock(Block):
         """Sets the shapes of parameters from an input; layers define it."""
 
     def forward(self, *args):
-        first = next(tensors_in(args), None)
-        F = sym if any(t.is_symbol for t in tensors_in(args)) else nd
+        given = list(tensors_in(args))
+        first = given[0] if given else None
+        if first is None:
+            raise InvalidArgument(f"{self.name}: in HybridBlock, there must be one NDArray or one Symbol in the input")
+        F = sym if first.is_symbol else nd
         params = {}
-        if first is not None and self._own_parameters:
+        if self._own_parameters:
             self._fit(first)
-            params = {name: classify(p.used_for(first)) for name, p in self._own_parameters.items()}
+            params = {name: classify(self._value_of(p, first)) for name, p in self._own_parameters.items()}
         return self.hybrid_forward(F, *map(_classified, args), **params)
+
+    @staticmethod
+    def _value_of(parameter, x):
+        """A parameter's values beside the input x."""
+        try:
+            return parameter.used_for(x)
+        except _core.StateError as error:
+            if "its shape (" not in str(error) and "the shape of parameter" not in str(error):
+                raise
+            raise not_here(f"{parameter.name} of shape {parameter.shape}, whose zeros operations determine,", "a shape without zeros") from error
 
     def hybridize(self, active=True, static_alloc=False, static_shape=False, **options):
         """Runs the block as a compiled program from now on."""

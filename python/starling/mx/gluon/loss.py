@@ -45,7 +45,8 @@ class Loss(HybridBlock):
     def _weighted(self, loss, sample_weight):
         if sample_weight is not None:
             if sample_weight.ndim != loss.ndim:
-                raise ShapeError(f"{type(self).__name__}: sample_weight has the shape {sample_weight.shape}, which is to fit {loss.shape}")
+                raise ShapeError(f"{type(self).__name__}: all pairs of a sample_weight of shape {sample_weight.shape} and losses of shape {loss.shape} "
+                                 "is not in Starling; use a sample_weight with the losses' number of axes")  # fmt: skip
             loss = loss * _like_type(sample_weight, loss)
         return self._times(loss)
 

@@ -1,4 +1,6 @@
 """mx.gluon.nn: layers by MXNet's names; those of windows are in _windows.py."""
+import warnings
+
 from ... import _ops as ops
 from ... import nn as _nn
 from ..._blocks import Lambda as _Function
@@ -24,6 +26,8 @@ class Dense(_Layer):
     def __init__(self, units, activation=None, use_bias=True, flatten=True, dtype="float32", weight_initializer=None,
                  bias_initializer="zeros", in_units=0, **common):
         _float32(dtype, "Dense")
+        if units == 0:
+            raise not_here("Dense(0)", "units from 1 on")
         inner = _nn.Dense(units, activation=_activation(activation), no_bias=not use_bias, no_flatten=not flatten,
                           in_units=in_units, weight_init=for_layer(weight_initializer), bias_init=for_layer(bias_initializer) if use_bias else None)
 
@@ -293,6 +297,9 @@ class Sequential(Block):
 
     def hybridize(self, active=True, **options):
         """Compiles the hybrid blocks inside."""
+        if self._children and all(isinstance(block, HybridBlock) for block in self._children.values()):
+            warnings.warn(f"All children of this Sequential layer '{self.prefix}' are HybridBlocks. Consider using HybridSequential for "
+                          "the best performance.", stacklevel=2)  # fmt: skip
         super().hybridize(active, **options)
 
     def __len__(self):

@@ -8,9 +8,11 @@ from ... import _blocks, _core
 from ..._core import NULL, check, ffi, lib, shape_of
 from ..._tensor import Tensor, borrow, dtype_of
 from .._mode import array_class
+from .._insides import inside
 from .._sparse import chosen_rows, dense_of, labelled
 from ..base import MXNetError
 from ..context import Context, context_of, current_context
+from ..autograd import pause
 from .. import init as _init
 from ..unsupported import missing, not_here
 
@@ -77,6 +79,7 @@ class Parameter:
     def _fill(self, inner, block, name, own):
         self._inner, self._block, self._name, self._own = inner, block, name, own
         self._given = own  # the initialiser of its layer, which goes before that of a network
+        self._class = None  # that of its arrays, once it has been initialised
         self._asked = None  # the tensor to which Python attached a gradient, and its grad_req
         self._standalone, self._grad_req, self.lr_mult, self.wd_mult = False, None, 1.0, 1.0
         self.stype = self.grad_stype = "default"  # the storage types that values and gradients are given in
@@ -102,7 +105,7 @@ class Parameter:
     def dtype(self):
         """The data type."""
         try:
-            return self._dense(self.list_ctx()[0]).dtype
+            return self._dense(self._known_ctx()[0]).dtype
         except RuntimeError:
             return numpy.float32
 
@@ -148,6 +151,7 @@ class Parameter:
 
     def _begin(self, own):
         """Called when its block is initialised; own is an initialiser in Python."""
+        self._class = array_class()
         if self._given is not None:
             self._own = self._given
         elif own is not None and self._own is None and (self._name or self.name.endswith("weight")):
@@ -165,7 +169,8 @@ class Parameter:
         t.__class__ = array_class()
         own, self._own = self._own, None
         if own is not None:
-            own(_init.InitDesc(self.name), t)
+            with pause():  # the first forward may be recorded
+                own(_init.InitDesc(self.name), t)
         self._attach()
 
     @property
@@ -174,18 +179,27 @@ class Parameter:
         return self._own is not None
 
     def list_ctx(self):
-        """The contexts of the parameter."""
+        """The contexts of the parameter; RuntimeError if it has not been initialised."""
+        try:
+            self._inner.data()
+        except _core.StateError as error:
+            if "is not initialised" in str(error):
+                self._refuse()
+        return self._known_ctx()
+
+    def _refuse(self):
+        raise RuntimeError(f"Parameter '{self.name}' has not been initialized. Call initialize() of its block or of the network around it.") from None
+
+    def _known_ctx(self):
         if self._block._contexts:
             return list(self._block._contexts)
         try:
             return [context_of(self._inner.data().device)]  # the block inside was initialised by itself
         except _core.StateError:
-            raise RuntimeError(
-                f"Parameter '{self.name}' has not been initialized. Call initialize() of its block or of the network around it."
-            ) from None
+            self._refuse()
 
     def _on(self, ctx):
-        known = self.list_ctx()
+        known = self._known_ctx()
         if ctx is None:
             ctx = known[0] if len(known) == 1 else current_context()
         if not isinstance(ctx, Context):
@@ -213,7 +227,7 @@ class Parameter:
 
     def list_row_sparse_data(self, row_id):
         """The rows with these numbers on all contexts."""
-        return [self._rows(row_id, c, "list_row_sparse_data") for c in self.list_ctx()]
+        return [self._rows(row_id, c, "list_row_sparse_data") for c in self._known_ctx()]
 
     def _rows(self, row_id, ctx, method):
         if self.stype != "row_sparse":
@@ -232,7 +246,7 @@ class Parameter:
     @property
     def _data(self):
         """The values on all contexts, in their storage type."""
-        return [labelled(self._dense(c), self.stype, live=True, context=c) for c in self.list_ctx()]
+        return [labelled(self._dense(c), self.stype, live=True, context=c) for c in self._known_ctx()]
 
     def used_for(self, x):
         """The values on the context of the input x; their symbol if x is one."""
@@ -251,18 +265,18 @@ class Parameter:
                 f"Parameter '{self.name}' has not been initialized yet because initialization was deferred. Actual initialization "
                 "happens during the first forward pass. Please pass one batch of data through the network before accessing Parameters."
             ) from None
-        t.__class__ = array_class()
+        t.__class__ = self._class or array_class()
         return t
 
     def list_data(self):
         """The values on all contexts."""
-        return [self.data(c) for c in self.list_ctx()]
+        return [self.data(c) for c in self._known_ctx()]
 
     def grad(self, ctx=None):
         """The gradient on a context: all contexts share one, the sum."""
         if self.grad_req == "null":
             raise RuntimeError(f"Cannot get gradient array for Parameter '{self.name}' because grad_req='null'")
-        one = len(self.list_ctx()) == 1
+        one = len(self._known_ctx()) == 1
 
         def get(device):
             g = self._inner.grad()
@@ -274,7 +288,7 @@ class Parameter:
 
     def list_grad(self):
         """The gradients on all contexts."""
-        return [self.grad(c) for c in self.list_ctx()]
+        return [self.grad(c) for c in self._known_ctx()]
 
     def zero_grad(self):
         """Makes the gradient zero."""
@@ -293,7 +307,7 @@ class Parameter:
         """Initialises the parameter, or initialises it again with force_reinit."""
         if not self._standalone:
             try:
-                values = self._dense(self.list_ctx()[0])
+                values = self._dense(self._known_ctx()[0])
             except RuntimeError:
                 raise not_here("Parameter.initialize before that of its block", "initialize of its block first") from None
             if force_reinit:
@@ -302,17 +316,18 @@ class Parameter:
         self._block._contexts = list(ctx) if isinstance(ctx, (list, tuple)) else [ctx or current_context()]
         engines, own = _init.split(init or default_init)
         devices = list(dict.fromkeys(c.device for c in self._block._contexts))
-        self._block.initialize(engines, devices=devices, force=force_reinit, gather=len(self._block._contexts) if len(devices) > 1 else 0)
+        several = len(self._block._contexts) > 1  # each context has a separate backward pass
+        self._block.initialize(engines, devices=devices, force=force_reinit, gather=len(self._block._contexts) if several else 0)
         self._begin(own)
 
     def reset_ctx(self, ctx):
         """Moves it to other contexts; its block calls this."""
         wanted = list(ctx) if isinstance(ctx, (list, tuple)) else [ctx]
-        if [c.device for c in wanted] == [c.device for c in self.list_ctx()]:
+        if [c.device for c in wanted] == [c.device for c in self._known_ctx()]:
             return
         if not self._standalone:
             raise not_here("Parameter.reset_ctx", "reset_ctx of collect_params() of the network")
-        values = self._dense(self.list_ctx()[0]).asnumpy()
+        values = self._dense(self._known_ctx()[0]).asnumpy()
         self.initialize(ctx=wanted, force_reinit=True)
         self._inner.set(_blocks.array(values))
 
@@ -340,7 +355,7 @@ class Parameter:
 
     def __getattr__(self, name):
         if name.startswith("_"):
-            raise AttributeError(name)
+            raise inside("Parameter", name, "data, grad, set_data")
         raise not_here(f"Parameter.{name}", "data, grad, set_data")
 
 
@@ -364,12 +379,10 @@ class Constant(Parameter):
 class ParameterDict:
     """The parameters of a block, by name; without a block, parameters made with get."""
 
-    def __init__(self, block="", shared=None, inside=True, select=None):
+    def __init__(self, prefix="", shared=None, inside=True, select=None):
         if shared is not None:
             raise not_here("ParameterDict(shared=…)", "update, or the same layers in both blocks")
-        self._prefix, self._made = "", {}
-        if isinstance(block, str):
-            block, self._prefix = None, block
+        block, self._prefix, self._made = (None, prefix, {}) if isinstance(prefix, str) else (prefix, "", {})
         self._block, self._inside, self._select = block, inside, select
 
     @property
@@ -403,7 +416,7 @@ class ParameterDict:
     def find(self, name):
         """The block's own parameter with that last part of the name; None if there is none."""
         p = self._own(name)
-        return parameter_of(_blocks.Parameter(p, self._block, self._block._kind), self._block) if p else self._all().get(self._block.prefix + name)
+        return parameter_of(_blocks.Parameter(p, self._block, self._block._arrays_are), self._block) if p else self._all().get(self._block.prefix + name)
 
     def _own(self, name):
         """The engine's own parameter of the block with that name; NULL if there is none."""
@@ -427,6 +440,8 @@ class ParameterDict:
         found = self.find(name)
         if found:
             return found
+        if self._block._shared and self._block._shared[1] + name in ParameterDict(self._block._shared[0]):
+            raise not_here(f"params= with {name!r}, a parameter of the block itself", "the same block in both places")
         if shape is None:
             raise KeyError(f"{self._block.name} has no parameter {name!r}")
         dims = [shape] if isinstance(shape, int) else [d or -1 for d in shape]
@@ -488,7 +503,7 @@ class ParameterDict:
             for p in self.values():
                 p.reset_ctx(ctx)
             return
-        values = {n: p._dense(p.list_ctx()[0]).asnumpy() for n, p in self.items()}
+        values = {n: p._dense(p._known_ctx()[0]).asnumpy() for n, p in self.items()}
         self._block.initialize(ctx=ctx, force_reinit=True)
         for n, p in self.items():
             p.set_data(_blocks.array(values[n]))

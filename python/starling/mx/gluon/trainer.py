@@ -10,6 +10,7 @@ from .. import nd, optimizer as _optimizer
 from ..autograd import is_training, pause
 from ..unsupported import missing, not_here
 from .._array import NDArray
+from .._insides import inside
 from .._sparse import labelled
 from .parameter import Parameter, ParameterDict
 
@@ -92,9 +93,9 @@ class Trainer:
             return False
         p = self._params[i]
         if weight is None:
-            p._dense(p.list_ctx()[0])  # raises
+            p._dense(p._known_ctx()[0])  # raises
         raise UserWarning(
-            f"Gradient of Parameter `{p.name}` on context {p.list_ctx()[0]} has not been updated by backward since last `step`. This could "
+            f"Gradient of Parameter `{p.name}` on context {p._known_ctx()[0]} has not been updated by backward since last `step`. This could "
             "mean a bug in your model that made it only use a subset of the Parameters (Blocks) for this iteration. If you are "
             "intentionally only using a subset, call step with ignore_stale_grad=True to suppress this warning and skip updating of "
             "Parameters with stale gradient"
@@ -132,6 +133,9 @@ class Trainer:
             o.update_several(numbers, weights, grads, [self._states[i] for i in numbers])
         for weight in weights if found else ():
             lib.sl_grad_used(weight._p)
+
+    def __getattr__(self, name):
+        raise inside("Trainer", name, "the trainer's public functions: the backward passes add the gradients of several contexts")
 
     def allreduce_grads(self):
         """No effect: the backward passes add the gradients of several contexts."""

@@ -1,7 +1,7 @@
 """mx.gluon.utils: batches on several contexts."""
 import hashlib
 import os
-import shutil
+import ssl
 import tempfile
 import urllib.request
 import warnings
@@ -24,6 +24,8 @@ def split_data(data, num_slice, batch_axis=0, even_split=True):
         )
     each, extra = divmod(size, num_slice)
     bounds = [i * each + min(i, extra) for i in range(num_slice + 1)]
+    if not batch_axis:
+        return [data[b:e] for b, e in zip(bounds, bounds[1:])]  # of sparse arrays, too
     front = (slice(None),) * batch_axis
     return [data[front + (slice(b, e),)] for b, e in zip(bounds, bounds[1:])]
 
@@ -59,7 +61,7 @@ def check_sha1(filename, sha1_hash):
 
 
 def download(url, path=None, overwrite=False, sha1_hash=None, retries=5, verify_ssl=True):
-    """Fetches a file, unless it is there with that checksum; returns its path."""
+    """Fetches a file, unless it is there with that checksum; tries again if that fails; returns its path."""
     name = url.split("/")[-1]
     if path is None:
         path = name
@@ -70,10 +72,23 @@ def download(url, path=None, overwrite=False, sha1_hash=None, retries=5, verify_
         return path
     folder = os.path.dirname(os.path.abspath(path))
     os.makedirs(folder, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=folder, delete=False) as part:
+    for left in range(retries, -1, -1):
         try:
-            with urllib.request.urlopen(url) as source:
-                shutil.copyfileobj(source, part)
+            _fetch(url, path, folder, sha1_hash, verify_ssl)
+            break
+        except Exception:
+            if not left:
+                raise
+            warnings.warn(f"download of {url} failed, it is tried again", stacklevel=2)
+    return path
+
+
+def _fetch(url, path, folder, sha1_hash, verify_ssl):
+    """Fetches a file once: it is there whole or not at all."""
+    with tempfile.NamedTemporaryFile(dir=folder, prefix=".part-", delete=False) as part:
+        try:
+            for data in _parts_of(url, verify_ssl):
+                part.write(data)
             part.close()
             if sha1_hash and not check_sha1(part.name, sha1_hash):
                 raise UserWarning(f"File {path} is downloaded but the content hash does not match. The repo may be outdated or download may be incomplete.")
@@ -81,7 +96,23 @@ def download(url, path=None, overwrite=False, sha1_hash=None, retries=5, verify_
         except BaseException:
             os.unlink(part.name)
             raise
-    return path
+
+
+def _parts_of(url, verify_ssl):
+    """The bytes behind a URL, piece by piece: by requests, as in MXNet, if it is installed."""
+    try:
+        import requests  # here, because few programs fetch files
+    except ImportError:
+        requests = None
+    if requests is None or not url.startswith(("http://", "https://")):
+        with urllib.request.urlopen(url, context=None if verify_ssl else ssl._create_unverified_context()) as source:
+            while data := source.read(1 << 20):
+                yield data
+        return
+    answer = requests.get(url, stream=True, verify=verify_ssl)
+    if answer.status_code != 200:
+        raise RuntimeError(f"Failed downloading url {url}")
+    yield from (data for data in answer.iter_content(chunk_size=1 << 20) if data)
 
 
 _as_mxnet("gluon.utils", globals())

@@ -5,7 +5,7 @@ import os
 
 import numpy
 
-from ..unsupported import missing
+from ..unsupported import missing, not_here
 from . import vocab
 
 _kinds: dict = {}
@@ -30,6 +30,8 @@ def get_pretrained_file_names(embedding_name=None):
         return {name: list(kind.pretrained_file_names) for name, kind in _kinds.items() if hasattr(kind, "pretrained_file_names")}
     if embedding_name.lower() not in _kinds:
         raise KeyError(f"Cannot find `embedding_name` {embedding_name}. Use `get_pretrained_file_names(embedding_name=None).keys()` to get all.")
+    if embedding_name.lower() == "fasttext":
+        raise not_here("the list of fastText's 327 files", "the name of a file that you have")
     return list(_kinds[embedding_name.lower()].pretrained_file_names)
 
 

@@ -1,5 +1,5 @@
-"""mx.gluon.contrib: further layers."""
+"""mx.gluon.contrib: further layers, and the Estimator."""
 from ...unsupported import missing
-from . import nn
+from . import estimator, nn
 
 __getattr__ = missing("mx.gluon.contrib")

@@ -4,7 +4,7 @@ Images are NumPy arrays until they are assembled to batches; arrays of mx.nd and
 """
 import numpy
 
-from ...._core import ShapeError
+from ...._core import InvalidArgument, ShapeError
 from ...._tensor import Tensor, array
 from ..._signed import as_mxnet as _as_mxnet
 from ..._resize import resized
@@ -58,6 +58,8 @@ class Normalize(_Transform):
         self._mean, self._std = (numpy.asarray(v, numpy.float32).reshape(-1, 1, 1) if numpy.ndim(v) else numpy.float32(v) for v in (mean, std))
 
     def _of(self, x):
+        if x.shape[-3] not in (1, 3):
+            raise ShapeError(f"Normalize: an image of {x.shape[-3]} channels; (…, channels, height, width) with 1 or 3 is needed")
         return (x - self._mean) / self._std
 
 
@@ -100,6 +102,8 @@ class Resize(_Transform):
         self._size, self._keep, self._how = size, keep_ratio, interpolation
 
     def _of(self, x):
+        if not isinstance(self._size, int) and len(self._size) != 2:
+            raise InvalidArgument(f"Resize: the size {self._size} is neither one number nor (width, height)")
         width, height = _pair(self._size)
         if self._keep and isinstance(self._size, int):
             h, w = x.shape[:2]
@@ -165,8 +169,8 @@ class CropResize(_Transform):
 
     def _of(self, image):
         x, y, width, height = self._part
-        if x + width > image.shape[1] or y + height > image.shape[0]:
-            raise ValueError(f"CropResize: {width} × {height} from ({x}, {y}) on is not within an image of {image.shape[1]} × {image.shape[0]}")
+        if width <= 0 or height <= 0 or x + width > image.shape[1] or y + height > image.shape[0]:
+            raise InvalidArgument(f"CropResize: {width} × {height} from ({x}, {y}) on is not within an image of {image.shape[1]} × {image.shape[0]}")
         part = _cut(image, width, height, x, y)
         return resized(part, *self._size, self._how) if self._size else part
 
@@ -199,7 +203,7 @@ class _Jitter(_Transform):
 
     def __init__(self, strength):
         if not strength >= 0:
-            raise ValueError(f"{type(self).__name__}: {strength} is not a number from 0 on")
+            raise InvalidArgument(f"{type(self).__name__}: {strength} is not a number from 0 on")
         self._range = max(0, 1 - strength), 1 + strength
 
     def _of(self, x):
