@@ -5,7 +5,7 @@ import numpy
 
 from .. import _ops as ops
 from .._core import NULL, DTypeError, ShapeError, ffi, here, lib, shape_of, wrong
-from .._tensor import Tensor, array, borrow, dtype_of, dtypes, wrap
+from .._tensor import Tensor, array, dtype_of, dtypes, wrap
 from . import _whole
 from .context import Context, context_of
 from ._insides import inside, refuse_all
@@ -310,7 +310,7 @@ class NDArray(Tensor):
         if name.startswith("_") or not callable(function):
             if name.startswith("__"):
                 raise AttributeError(name)
-            if name.startswith("_"):
+            if name.startswith("_") and not self.is_symbol:
                 raise inside("NDArray", name, "the public functions of arrays")
             raise not_here(f"{'Symbol' if self.is_symbol else 'NDArray'}.{name}", "a function of mx.nd")
         return lambda *args, **kwargs: function(self, *args, **kwargs)

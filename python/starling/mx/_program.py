@@ -8,7 +8,7 @@ from .. import _blocks, _engine, _whole_files
 from .._core import NULL, Owner, StateError, callbacks, ffi, here, lib, options, owned, raise_error, shape_of, wrong
 from .._files import captured
 from .._tensor import Tensor, borrow, wrap
-from . import _attributes, _automatic, _json, _later, _loops, _shapes, _types, autograd
+from . import _attributes, _json, _later, _loops, _shapes, _types, autograd
 from .base import NotImplementedForSymbol
 from .context import known
 from .unsupported import not_here

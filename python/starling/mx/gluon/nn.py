@@ -6,7 +6,6 @@ from ... import nn as _nn
 from ..._blocks import Lambda as _Function
 from .._signed import as_mxnet as _as_mxnet
 from .. import init as _init
-from .._program import classify
 from ..autograd import is_training, predict_mode
 from ..functions import numbers_of
 from ..init import for_layer, keep
