@@ -20,7 +20,7 @@ _KINDS = (_events.TrainBegin, _events.EpochBegin, _events.BatchBegin, _events.Ba
 
 def _a_loss(loss):
     if not isinstance(loss, _loss.Loss):
-        raise ValueError(f"loss must be a Loss, refer to gluon.loss.Loss:{loss}")
+        raise ValueError(f"Estimator: loss must be a gluon.loss.Loss, not {loss!r}")
     return loss
 
 
@@ -30,7 +30,7 @@ def _contexts(context):
         return [gpu(0)] if num_gpus() else [cpu()]
     found = [context] if isinstance(context, Context) else context
     if not isinstance(found, list) or not all(isinstance(c, Context) for c in found):
-        raise ValueError(f"context must be a Context or a list of Context, for example mx.cpu() or [mx.gpu(0), mx.gpu(1)]: {context}")
+        raise ValueError(f"Estimator: context must be a Context or a list of them, not {context!r}")
     for c in found:
         if c.device_type == "gpu" and c.device_id >= num_gpus():
             raise AssertionError(f"{c} is not available, there are {num_gpus()} GPUs")
@@ -51,9 +51,7 @@ def _check_known(handlers, known):
     for handler in handlers:
         for m in _metrics_of(handler):
             if not any(m is k for k in known):
-                raise ValueError(f"Event handler {type(handler).__name__} refers to a metric instance {m} outside of the known training and "
-                                 "validation metrics. Please use the metrics from estimator.train_metrics and estimator.val_metrics "
-                                 "instead.")  # fmt: skip
+                raise ValueError(f"{type(handler).__name__} has the metric {m}, which is none of the estimator's train_metrics and val_metrics")
 
 
 class Estimator:
@@ -72,7 +70,7 @@ class Estimator:
         self.trainer = self._check_trainer(trainer)
         self.batch_processor = BatchProcessor() if batch_processor is None else batch_processor
         if not all(callable(getattr(self.batch_processor, name, None)) for name in ("fit_batch", "evaluate_batch")):
-            raise ValueError("Customized Batch Processor must contain fit_batch() and evaluate_batch() methods")
+            raise ValueError("Estimator: batch_processor needs the methods fit_batch and evaluate_batch")
 
     def _name_metrics(self, train, validation):
         """Fills in metrics that were not given; all names tell training from validation."""
@@ -100,8 +98,7 @@ class Estimator:
         if not self._is_initialized():
             self.net.initialize(init=initializer, ctx=self.context)
         elif initializer:
-            warnings.warn("Network already fully initialized, skipping initialization. Use net.initialize(init=your_initializer, "
-                          "force_reinit=True) to force re-initialize.", stacklevel=3)  # fmt: skip
+            warnings.warn("Estimator: the network has values already, initializer is not used; net.initialize(force_reinit=True) sets them anew", stacklevel=3)
 
     def _is_initialized(self):
         try:
@@ -113,9 +110,9 @@ class Estimator:
 
     def _check_trainer(self, trainer):
         if trainer and not isinstance(trainer, Trainer):
-            raise ValueError(f"Trainer must be a Gluon Trainer instance, refer to gluon.Trainer:{trainer}")
+            raise ValueError(f"Estimator: trainer must be a gluon.Trainer, not {trainer!r}")
         if not trainer:
-            warnings.warn("No trainer specified, default SGD optimizer with learning rate 0.001 is used.", stacklevel=3)
+            warnings.warn("Estimator: without a trainer, SGD with a learning rate of 0.001 is used", stacklevel=3)
             trainer = Trainer(self.net.collect_params(), "sgd", {"learning_rate": 0.001})
         return trainer
 
@@ -141,8 +138,7 @@ class Estimator:
         """Trains for a number of epochs or of batches, until a handler stops it."""
         _check_loader(train_data)
         if bool(epochs) == bool(batches):
-            raise ValueError("Fit only support exactly one type of iteration, train by number of epochs or number of batches. "
-                             "Please specify one and only one of: epochs or batches.")  # fmt: skip
+            raise ValueError("Estimator.fit needs either epochs or batches")
         self.max_epoch, self.max_batch, self.batch_axis = epochs, batches, batch_axis
         events = dict(zip(_EVENTS, self._categorize_handlers(self._prepare_default_handlers(val_data, event_handlers))))
         for h in events["train_begin"]:
@@ -196,8 +192,7 @@ class Estimator:
 
 def _check_loader(data):
     if not isinstance(data, DataLoader):
-        raise ValueError("Estimator only support input as Gluon DataLoader. Alternatively, you can transform your DataIter or any NDArray "
-                         "into Gluon DataLoader. Refer to gluon.data.DataLoader")  # fmt: skip
+        raise ValueError(f"Estimator: data must be a gluon.data.DataLoader, not {data!r}")
 
 
 __getattr__ = missing("mx.gluon.contrib.estimator.estimator")

@@ -20,7 +20,7 @@ def metrics_in(metrics):
         return [m for part in metrics.metrics for m in metrics_in(part)]
     found = [metrics] if isinstance(metrics, _metric.EvalMetric) else metrics or []
     if not isinstance(found, (list, tuple)) or not all(isinstance(m, _metric.EvalMetric) for m in found):
-        raise ValueError(f"metrics must be a Metric or a list of Metric, refer to mxnet.metric.EvalMetric: {metrics}")
+        raise ValueError(f"metrics must be an EvalMetric or a list of them, not {metrics!r}")
     return found
 
 
@@ -32,7 +32,7 @@ def handlers_in(handlers):
     """A list of handlers from one, several or None."""
     found = [handlers] if isinstance(handlers, EventHandler) else list(handlers or [])
     if not all(isinstance(h, EventHandler) for h in found):
-        raise ValueError(f"handlers must be an EventHandler or a list of EventHandler, got: {handlers}")
+        raise ValueError(f"event_handlers must be an EventHandler or a list of them, not {handlers!r}")
     return found
 
 
@@ -159,7 +159,7 @@ class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, Bat
 
     def __init__(self, log_interval="epoch", metrics=None, priority=math.inf):
         if not isinstance(log_interval, int) and log_interval != "epoch":
-            raise ValueError("log_interval must be either an integer or string 'epoch'")
+            raise ValueError(f"log_interval must be an integer or 'epoch', not {log_interval!r}")
         self.metrics, self.log_interval, self.priority = metrics_in(metrics), log_interval, priority
         self._start()
 
@@ -251,9 +251,9 @@ class EarlyStoppingHandler(TrainBegin, EpochEnd, TrainEnd):
 
     def __init__(self, monitor, min_delta=0, patience=0, mode="auto", baseline=None):
         if not isinstance(monitor, _metric.EvalMetric):
-            raise ValueError("Please provide one of the metric objects from estimator.train_metrics and estimator.val_metrics as monitor.")
+            raise ValueError(f"EarlyStoppingHandler: monitor must be a metric of the estimator, not {monitor!r}")
         if isinstance(monitor, _metric.CompositeEvalMetric):
-            raise ValueError("CompositeEvalMetric is not supported for EarlyStoppingHandler, please specify a simple metric instead.")
+            raise ValueError("EarlyStoppingHandler: monitor must be a single metric, not a CompositeEvalMetric")
         self.monitor, self.baseline, self.patience, self.min_delta = monitor, baseline, patience, min_delta
         self._best = _Best(monitor, mode)
         self._start()
@@ -301,8 +301,7 @@ class CheckpointHandler(_Counting):
     def __init__(self, model_dir, model_prefix="model", monitor=None, verbose=0, save_best=False, mode="auto", epoch_period=1,
                  batch_period=None, max_checkpoints=5, resume_from_checkpoint=False):
         if save_best and not isinstance(monitor, _metric.EvalMetric):
-            raise ValueError("To save best model only, please provide one of the metric objects from estimator.train_metrics and "
-                             "estimator.val_metrics as monitor.")  # fmt: skip
+            raise ValueError(f"CheckpointHandler: save_best needs a metric of the estimator as monitor, not {monitor!r}")
         os.makedirs(model_dir, exist_ok=True)
         self.model_dir, self.model_prefix, self.monitor, self.verbose, self.save_best = model_dir, model_prefix, monitor, verbose, save_best
         self.epoch_period, self.batch_period, self.max_checkpoints = epoch_period, batch_period, max_checkpoints
@@ -317,8 +316,8 @@ class CheckpointHandler(_Counting):
         if self.resume_from_checkpoint:
             by_batch = bool(estimator.max_batch)
             if by_batch != bool(self.batch_period) or by_batch == bool(self.epoch_period):
-                raise AssertionError("To use resume from checkpoint, you must only specify the same type of period you used for training: "
-                                     "epoch_period with epochs, batch_period with batches, and None for the other.")  # fmt: skip
+                raise AssertionError("CheckpointHandler: resume_from_checkpoint needs epoch_period where fit counts epochs, batch_period where it "
+                                     "counts batches, and None for the other one")  # fmt: skip
             self._resume(estimator)
 
     def batch_end(self, estimator, *args, **kwargs):
@@ -377,8 +376,7 @@ class CheckpointHandler(_Counting):
     def _save_symbol(self, estimator):
         to = self._path(self.model_prefix + "-symbol.json")
         if getattr(estimator.net, "_compiled", False) != "ran" or not hasattr(estimator.net, "export"):
-            estimator.logger.info("Model architecture(symbol file) is not saved, please use HybridBlock to construct your model, and call "
-                                  "net.hybridize() before passing to Estimator in order to save model architecture as %s.", to)  # fmt: skip
+            estimator.logger.info("%s is not written: the network is no HybridBlock that was hybridized before", to)
             return
         with tempfile.TemporaryDirectory() as folder:
             estimator.net.export(os.path.join(folder, "net"))
@@ -395,20 +393,19 @@ class CheckpointHandler(_Counting):
         unit, asked = left[4:], getattr(estimator, left)
         if not saved:
             self.trained_epoch = self.trained_batch = -1
-            estimator.logger.info("CheckpointHandler: No checkpoint found, training from scratch for %d %ss", asked, unit)
+            estimator.logger.info("CheckpointHandler: no checkpoint is there; training begins anew, for %d %ss", asked, unit)
             return
         self.saved_checkpoints = [prefix for _, prefix in saved]
         (self.trained_epoch, self.trained_batch), prefix = saved[-1]
         done = self.trained_batch if left == "max_batch" else self.trained_epoch
         if done >= asked - 1:
-            raise ValueError(f"Found checkpoint with maximum number of {unit} {asked} reached, please specify "
-                             "resume_from_checkpoint=False (default value) if you want to train from scratch.")  # fmt: skip
+            raise ValueError(f"CheckpointHandler: {prefix} is the last {unit} of {asked} already; resume_from_checkpoint=False starts anew")
         setattr(estimator, left, asked - done - 1)
         if not os.path.exists(self._path(prefix + ".states")):
-            raise AssertionError(f"Failed to load checkpoint, {self._path(prefix + '.states')} does not exist")
+            raise AssertionError(f"CheckpointHandler: there is no file {self._path(prefix + '.states')}")
         estimator.net.load_parameters(self._path(prefix + ".params"), ctx=estimator.context)
         estimator.trainer.load_states(self._path(prefix + ".states"))
-        estimator.logger.warning("CheckpointHandler: Checkpoint resumed from epoch %d batch %d, continue to train for %d %ss",
+        estimator.logger.warning("CheckpointHandler: training continues after epoch %d, batch %d, for %d %ss",
                                  self.trained_epoch, self.trained_batch, getattr(estimator, left), unit)  # fmt: skip
 
 
