@@ -303,6 +303,8 @@ class Programs(unittest.TestCase):
                 return Failing()
 
         self.assertRaisesRegex(mx.MXNetError, "Failing.forward: KeyError: 'lost'", nd.Custom, nd.ones((2,)), op_type="test_symbol_programs_failing")
+        with self.assertRaisesRegex(NotImplementedError, "sparse arrays is not in Starling"):
+            nd.Custom(nd.ones((2, 2)).tostype("csr"), op_type="test_symbol_programs_failing")
 
     def test_composition(self):
         later = sym.FullyConnected(sym.Activation(sym.FullyConnected(name="f", num_hidden=4), act_type="relu"), num_hidden=2, name="g")

@@ -140,6 +140,8 @@ def Custom(*data, op_type, out=None, name=None, **options):
     given = [*data, *(options[n] for n in named if isinstance(options.get(n), NDArray))]
     if len(given) != len(named):
         raise ValueError(f"Custom({op_type!r}) takes {', '.join(named) or 'no arrays'}; {len(given)} arrays were given")
+    if "default" not in (kinds := {getattr(a, "stype", "default") for a in given} or {"default"}) or len(kinds) > 1:
+        raise not_here(f"nd.Custom(op_type={op_type!r}) of sparse arrays", "tostype('default')")
     first = len(prop.list_arguments())
     kind = given[0]._array if given else NDArray
     return _Custom(prop, given[first:], is_training(), given[0].context if given else known(None), kind)(*given[:first])
