@@ -9,6 +9,18 @@ from starling import mx
 from starling.mx import nd, sym
 
 
+# A loop over rows, as MXNet 1.9.1 writes it: outputs r·w + s, states s·r.
+LOOP = (
+    '{"nodes":[{"op":"null","name":"data","inputs":[]},{"op":"null","name":"h","inputs":[]},{"op":"null","name":"w","inputs":[]},{"op":'
+    '"_foreach","name":"foreach0","attrs":{"in_data_locs":"(0,)","in_state_locs":"(2,)","num_args":"4","num_out_data":"1","num_outputs"'
+    ':"2","remain_locs":"(1,)"},"inputs":[[0,0,0],[1,0,0],[2,0,0]],"subgraphs":[{"nodes":[{"op":"null","name":"inside_a_loop1","inputs"'
+    ':[]},{"op":"null","name":"w","inputs":[]},{"op":"elemwise_mul","name":"_mul0","inputs":[[0,0,0],[1,0,0]]},{"op":"null","name":"ins'
+    'ide_a_loop2","inputs":[]},{"op":"elemwise_add","name":"_plus0","inputs":[[2,0,0],[3,0,0]]},{"op":"elemwise_mul","name":"_mul1","in'
+    'puts":[[3,0,0],[0,0,0]]}],"arg_nodes":[0,1,3],"node_row_ptr":[0,1,2,3,4,5,6],"heads":[[4,0,0],[5,0,0]]}]}],"arg_nodes":[0,1,2],"no'
+    'de_row_ptr":[0,1,2,3,5],"heads":[[3,0,0],[3,1,0]],"attrs":{"mxnet_version":["int",10901]}}'
+)
+
+
 def shapes_of(symbol, *args, **shapes):
     arguments, results, _ = symbol.infer_shape_partial(*args, **shapes)
     return dict(zip(symbol.list_arguments(), arguments)), results
@@ -270,6 +282,30 @@ class Programs(unittest.TestCase):
         partial = sym.load_json(sym.FullyConnected(sym.var("x"), sym.var("w", shape=(3, 0)), num_hidden=3).tojson())
         self.assertEqual(partial.infer_shape(x=(2, 4))[0][1], (3, 4))
 
+    def test_files_of_mxnet(self):
+        net = sym.load_json(LOOP)
+        x, h, w = np.array([[1.0, 2], [3, 4]]), np.array([1.0, 1]), np.array([2.0, 3])
+        for each in (net, sym.load_json(net.tojson())):
+            outputs, state = each.eval(data=nd.array(x), h=nd.array(h), w=nd.array(w))
+            np.testing.assert_array_equal(outputs.asnumpy(), [x[0] * w + h, x[1] * w + h * x[0]])
+            np.testing.assert_array_equal(state.asnumpy(), h * x[0] * x[1])
+
+    def test_custom_errors(self):
+        """An exception of a custom operation is an MXNetError that names it."""
+
+        class Failing(mx.operator.CustomOp):
+            def forward(self, is_train, req, in_data, out_data, aux):
+                raise KeyError("lost")
+
+        @mx.operator.register("test_symbol_programs_failing")
+        class Property(mx.operator.CustomOpProp):
+            def create_operator(self, ctx, in_shapes, in_dtypes):
+                return Failing()
+
+        self.assertRaisesRegex(mx.MXNetError, "Failing.forward: KeyError: 'lost'", nd.Custom, nd.ones((2,)), op_type="test_symbol_programs_failing")
+        with self.assertRaisesRegex(NotImplementedError, "sparse arrays is not in Starling"):
+            nd.Custom(nd.ones((2, 2)).tostype("csr"), op_type="test_symbol_programs_failing")
+
     def test_composition(self):
         later = sym.FullyConnected(sym.Activation(sym.FullyConnected(name="f", num_hidden=4), act_type="relu"), num_hidden=2, name="g")
         self.assertEqual(later.list_arguments(), ["f_data", "f_weight", "f_bias", "g_weight", "g_bias"])
@@ -354,6 +390,28 @@ class Programs(unittest.TestCase):
             np.testing.assert_allclose(x.grad.asnumpy()[1:], slopes[1:], rtol=1e-4)
             if slopes[0]:
                 self.assertEqual(x.grad.asnumpy()[0], slopes[0])
+
+    def test_coordinates(self):
+        """Negative coordinates count from the end of their axis; those outside of it are errors, not other elements."""
+        x = np.arange(6, dtype=np.float32).reshape(2, 3)
+        for places in ([[0, 1, -1], [0, -3, -2]], [[1], [-1]], [[0, 1]]):
+            np.testing.assert_array_equal(nd.gather_nd(nd.array(x), nd.array(places)).asnumpy(), x[tuple(np.array(places))])
+        for places in ([[0], [3]], [[1], [-4]], [[2], [0]], [[-3], [0]]):
+            self.assertRaises(mx.MXNetError, lambda: nd.gather_nd(nd.array(x), nd.array(places)).asnumpy())
+        self.assertRaises(mx.MXNetError, lambda: nd.scatter_nd(nd.array([1.0]), nd.array([[0], [3]]), shape=(2, 3)).asnumpy())
+
+    def test_wrong_values(self):
+        """What MXNet refuses is an MXNetError and a ValueError."""
+        x = nd.ones((1, 4, 2, 3))
+        for call in (lambda: nd.tile(x, (1, -3)), lambda: nd.depth_to_space(x, 3), lambda: nd.depth_to_space(x, 0), lambda: nd.space_to_depth(x, 2),
+                     lambda: nd.diag(nd.ones((2, 3)), k=4), lambda: nd.zeros((0, 3)), lambda: nd.ones(shape=())):  # fmt: skip
+            with self.assertRaises(ValueError) as caught:
+                call()
+            self.assertIsInstance(caught.exception, mx.MXNetError)
+        with mx.np_shape():
+            self.assertEqual((nd.zeros((0, 3)).shape, nd.ones(shape=()).shape), ((0, 3), ()))
+        y = nd.LeakyReLU(nd.array([[[[-1.0]], [[2]], [[-3]]]]), nd.array([[1.0, 2, 3]]), act_type="prelu")  # weights of samples and channels
+        np.testing.assert_array_equal(y.asnumpy().ravel(), [-1, 2, -9])
 
     def test_texts_of_initialisers(self):
         self.assertEqual(mx.init.Constant(1).dumps(), '["constant", {"value": 1}]')

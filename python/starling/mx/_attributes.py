@@ -3,6 +3,8 @@ import ast
 import threading
 import weakref
 
+from .unsupported import not_here
+
 HIDDEN = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage", "profiler_scope")  # in MXNet also as __lr_mult__, …
 _of: dict = {}  # by the id of a symbol: (a weak reference to it, its attributes)
 initialisers: dict = {}  # by a variable's name: the initialiser that it was made with, or None; the latest program's
@@ -23,6 +25,11 @@ class Scoped(type):
     @current.setter
     def current(cls, scope):
         _scopes.__dict__[cls.__name__] = scope
+
+    def __setattr__(cls, name, value):
+        if not hasattr(cls, name):
+            raise not_here(f"{cls.__name__}.{name}", "what help() lists")
+        super().__setattr__(name, value)
 
 
 class AttrScope(metaclass=Scoped):

@@ -14,6 +14,7 @@ _OPERATORS = {"concat": "Concat", "split": "SliceChannel", "reshape": "Reshape",
               "swapaxes": "SwapAxis", "_Plus": "elemwise_add", "_Minus": "elemwise_sub", "_Mul": "elemwise_mul", "_Div": "elemwise_div",
               "pad": "Pad", "T": "transpose", "_Power": "_power", "_Mod": "_mod", "equal": "_equal", "not_equal": "_not_equal", "greater": "_greater",
               "greater_equal": "_greater_equal", "lesser": "_lesser", "lesser_equal": "_lesser_equal"}  # fmt: skip
+_ANY_NUMBER = ("concat", "stack", "add_n", "UpSampling", "khatri_rao")  # functions of any number of arrays, which MXNet counts
 _SCALARS = {"_PlusScalar": "_plus_scalar", "_RPlusScalar": "_plus_scalar", "_MinusScalar": "_minus_scalar", "_RMinusScalar": "_rminus_scalar",
             "_MulScalar": "_mul_scalar", "_RMulScalar": "_mul_scalar", "_DivScalar": "_div_scalar", "_RDivScalar": "_rdiv_scalar",
             "_PowerScalar": "_power_scalar", "_RPowerScalar": "_rpower_scalar", "_ModScalar": "_mod_scalar", "_RModScalar": "_rmod_scalar",
@@ -55,6 +56,8 @@ def _node(call):
         plain["axes"], rest = rest[0] if isinstance(rest[0], (list, tuple)) else tuple(rest), []
     if kind == "reshape" and rest:
         plain["shape"], rest = rest[0] if isinstance(rest[0], (list, tuple)) else tuple(rest), []
+    if kind in _ANY_NUMBER:
+        plain["num_args"] = len(call.symbols())
     known = callable(vars(sym).get(operator)) or operator in _FUNCTIONS or operator in _OPERATORS.values()
     simple = all(v is None or isinstance(v, (int, float, str, bool, tuple, list, type, numpy.dtype)) for v in plain.values())
     if rest or not known or not simple:

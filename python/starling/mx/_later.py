@@ -247,7 +247,7 @@ class Kept(types.ModuleType):
         if isinstance(found, (types.ModuleType, Space)):  # np.linalg, too
             found = Kept(found)
         elif callable(found) and not isinstance(found, type) and name not in _LOOPS:
-            found = kept(found) if self._sources is None else source(found, self._sources)
+            found = kept(found) if self._sources is None else source(found, self._sources, ("shape", "dtype", "ctx"))
         self.__dict__[name] = found
         return found
 
@@ -262,15 +262,19 @@ def method(kind, name):
     return kept(find)
 
 
-def source(function, like):
+def source(function, like, names=()):
     """A function that makes arrays from no others, as zeros does: outside of blocks, a symbol whose value is made when the program
-    runs.  like: the class of the symbol."""
+    runs.  like: the class of the symbol; names: MXNet's parameters."""
     of_symbols = kept(function)
+    code = getattr(function, "_unsigned", function).__code__
+    known = {"out", "attr", *_attributes.HIDDEN, *names, *code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]}
 
     @functools.wraps(function)
     def call(*args, name=None, **kwargs):
         if getattr(callbacks, "depth", 0) or symbols_in([*args, *kwargs.values()]):
             return of_symbols(*args, **kwargs)
+        if unknown := kwargs.keys() - known:
+            raise TypeError(f"{function.__name__}() got an unexpected keyword argument {unknown.pop()!r}")
         noted = _noted(kwargs)
         made = Call(function, args, {k: v for k, v in kwargs.items() if k != "out"})
         return _with(wait_for(made, like, name), noted)

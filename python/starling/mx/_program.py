@@ -346,6 +346,8 @@ _stypes_of_variables: dict = {}  # storage types by the variables' names; the la
 def _zeros(shape, ctx=None, dtype=None, stype=None):
     from . import nd
 
+    if 0 in shape or not shape:  # with NumPy's meaning of shapes, wherever the program was made
+        return nd.full(shape, 0, ctx, dtype=dtype or "float32")
     return nd.zeros(shape, ctx, dtype=dtype or "float32", stype=stype)
 
 

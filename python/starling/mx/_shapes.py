@@ -335,7 +335,7 @@ class Inference:
         from . import nd
 
         with autograd.pause():
-            return _shapes_of(_call_again(node.call, [nd.zeros(s) for s in ins]), outs)
+            return _shapes_of(_call_again(node.call, [nd.full(s, 0) for s in ins]), outs)
 
     def _partly(self, node, ins, outs):
         if node.of_arrays or not ins:

@@ -11,6 +11,7 @@ from .._core import NULL, InvalidArgument, ShapeError, lib, pointer
 from .._tensor import Tensor, array as _array
 from . import _whole
 from .context import known
+from ._mode import is_np_array, is_np_shape
 from .unsupported import not_here
 from ._signed import into
 from ._array import NDArray, apart, reshaped
@@ -37,11 +38,18 @@ def _made(t):
 # ---- new arrays
 
 
+def _all_known(name, shape):
+    """As in MXNet, a length of 0 is unknown, and so is a shape without axes, unless shapes have NumPy's meaning."""
+    if not is_np_shape() and not is_np_array() and (shape == 0 or not numpy.ndim(shape) == 0 and (len(shape) == 0 or 0 in shape)):
+        raise ShapeError(f"{name}: the shape {shape} has an unknown length; npx.set_np() or mx.np_shape() allows arrays without elements")
+
+
 @_public
 def zeros(shape, ctx=None, dtype="float32", stype=None, out=None):
     """An array of zeros."""
     if out is not None:
         return into(zeros(shape, ctx, dtype), out)
+    _all_known("zeros", shape)
     if stype not in (None, "default"):
         from ._sparse import empty as of_type
 
@@ -54,6 +62,7 @@ def ones(shape, ctx=None, dtype="float32", out=None):
     """An array of ones."""
     if out is not None:
         return into(ones(shape, ctx, dtype), out)
+    _all_known("ones", shape)
     return _made(ops.ones(shape, dtype=dtype, device=_ctx(ctx)))
 
 

@@ -4,7 +4,7 @@ import builtins
 import numpy
 
 from .. import _ops as ops
-from .._core import InvalidArgument
+from .._core import InvalidArgument, ShapeError
 from .._tensor import Tensor, array as _array
 from .._extra import topk as _topk
 from .functions import _no_scalar, concat, numbers_of, places_inside, turned
@@ -85,6 +85,8 @@ def diag(data, k=0, axis1=0, axis2=1):
     rest = [i for i in range(data.ndim) if i not in (axis1, axis2)]
     height, width = data.shape[axis1], data.shape[axis2]
     places = [i * width + i + k for i in range(height) if 0 <= i + k < width]
+    if not places:
+        raise ShapeError(f"diag: k is {k}, there is no such diagonal of {height} × {width}")
     cells = ops.transpose(data, [axis1, axis2, *rest]).reshape((-1, *[data.shape[i] for i in rest]))
     chosen = classify(ops.gather(cells, _array(numpy.int32(places), device=data.device)))
     return ops.transpose(chosen, [*range(1, chosen.ndim), 0]) if rest else chosen
@@ -151,11 +153,20 @@ def pad(data, mode="constant", pad_width=(), constant_value=0):
 _also("Pad", pad)
 
 
+def _images(name, data, block):
+    """The shape of images, which must have elements, for blocks of a size from 1 on."""
+    if data.ndim != 4 or 0 in data.shape or block < 1:
+        raise ShapeError(f"{name}: data has the shape {data.shape}, block_size is {block}; images with elements, and blocks from 1 on, are needed")
+    return data.shape
+
+
 @_public
 def depth_to_space(data, block_size):
     """(n, c·b², h, w) as (n, c, h·b, w·b)."""
-    n, c, h, w = data.shape
+    n, c, h, w = _images("depth_to_space", data, block_size)
     b = block_size
+    if c % b**2:
+        raise ShapeError(f"depth_to_space: {c} channels are no multiple of {b}²")
     blocks = ops.transpose(data.reshape((n, b, b, c // b**2, h, w)), [0, 3, 4, 1, 5, 2])
     return blocks.reshape((n, c // b**2, h * b, w * b))
 
@@ -163,8 +174,10 @@ def depth_to_space(data, block_size):
 @_public
 def space_to_depth(data, block_size):
     """(n, c, h·b, w·b) as (n, c·b², h, w)."""
-    n, c, h, w = data.shape
+    n, c, h, w = _images("space_to_depth", data, block_size)
     b = block_size
+    if h % b or w % b:
+        raise ShapeError(f"space_to_depth: images of {h} × {w} have no blocks of {b} × {b}")
     blocks = ops.transpose(data.reshape((n, c, h // b, b, w // b, b)), [0, 3, 5, 1, 2, 4])
     return blocks.reshape((n, c * b**2, h // b, w // b))
 
@@ -283,10 +296,15 @@ def gather_nd(data, indices):
 
 
 def _ravel(indices, shape):
-    flat = indices[0] * 0
+    """The numbers of elements by their coordinates; negative ones count from the end, and what is outside of an axis is -1, which
+    the engine refuses."""
+    whole = _whole(indices)
+    flat, outside = whole[0] * 0, whole[0] * 0
     for i, n in enumerate(shape):
-        flat = flat * n + indices[i]
-    return flat
+        at = whole[i] + (whole[i] < 0) * n
+        outside = outside + (at < 0) + (at >= n)
+        flat = flat * n + at
+    return classify(ops.where(outside > 0, outside * 0 - 1, flat), flat)
 
 
 @_public

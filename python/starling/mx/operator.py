@@ -3,6 +3,7 @@ from .._custom import Function
 from . import _later
 from ._array import NDArray
 from .autograd import is_training
+from .base import MXNetError
 from .context import known
 from .unsupported import missing, not_here
 
@@ -101,6 +102,15 @@ class _Custom(Function):
             a.__class__ = self._kind
         return made
 
+    def _call(self, method, **arguments):
+        """Calls a method of the program's operation, whose exceptions become MXNetError, as in MXNet."""
+        try:
+            getattr(self._op, method)(**arguments)
+        except MXNetError:
+            raise
+        except Exception as error:
+            raise MXNetError(f"{type(self._op).__name__}.{method}: {type(error).__name__}: {error}") from error
+
     def forward(self, *inputs):
         shapes, dtypes = [list(x.shape) for x in inputs], [x.dtype for x in inputs]
         if self._prop.list_arguments():
@@ -110,14 +120,14 @@ class _Custom(Function):
             (_, out_shapes, *_), (_, out_dtypes, *_) = self._prop.infer_shape([]), self._prop.infer_type([])
         self._op = self._prop.create_operator(self._ctx, shapes, dtypes)
         out = self._zeros(out_shapes, out_dtypes)
-        self._op.forward(is_train=self._train, req=["write"] * len(out), in_data=list(inputs), out_data=out, aux=self._aux)
+        self._call("forward", is_train=self._train, req=["write"] * len(out), in_data=list(inputs), out_data=out, aux=self._aux)
         self._data = list(inputs), out
         return out if len(out) > 1 else out[0]
 
     def backward(self, *output_grads):
         inputs, out = self._data
         grads = self._zeros([x.shape for x in inputs], [x.dtype for x in inputs])
-        self._op.backward(req=["write"] * len(grads), out_grad=list(output_grads), in_data=inputs, out_data=out, in_grad=grads, aux=self._aux)
+        self._call("backward", req=["write"] * len(grads), out_grad=list(output_grads), in_data=inputs, out_data=out, in_grad=grads, aux=self._aux)
         return grads
 
 
@@ -130,6 +140,8 @@ def Custom(*data, op_type, out=None, name=None, **options):
     given = [*data, *(options[n] for n in named if isinstance(options.get(n), NDArray))]
     if len(given) != len(named):
         raise ValueError(f"Custom({op_type!r}) takes {', '.join(named) or 'no arrays'}; {len(given)} arrays were given")
+    if "default" not in (kinds := {getattr(a, "stype", "default") for a in given} or {"default"}) or len(kinds) > 1:
+        raise not_here(f"nd.Custom(op_type={op_type!r}) of sparse arrays", "tostype('default')")
     first = len(prop.list_arguments())
     kind = given[0]._array if given else NDArray
     return _Custom(prop, given[first:], is_training(), given[0].context if given else known(None), kind)(*given[:first])

@@ -12,7 +12,7 @@ from .special import erfinv, gamma, gammaln
 from .linalg import gemm2 as linalg_gemm2, syrk as linalg_syrk
 from .unsupported import missing
 from .manipulation import *  # noqa: F403
-from ._signed import as_mxnet as _as_mxnet
+from ._signed import as_mxnet as _as_mxnet, signature as _signature
 from ._storage import STYPE_NUMBERS, cast_storage
 from .operator import custom_of_symbols
 from ._mode import is_np_shape
@@ -51,6 +51,6 @@ Softmax = SoftmaxOutput  # noqa: F405, MXNet's older name
 Custom = custom_of_symbols
 contrib, linalg, random = _later.Kept(contrib), _later.Kept(linalg), _later.Kept(random, Symbol)
 for _name in "zeros ones full arange eye linspace".split():
-    globals()[_name] = _later.source(globals()[_name].__wrapped__, Symbol)
+    globals()[_name] = _later.source(globals()[_name].__wrapped__, Symbol, _signature(f"sym.{_name}").names if _signature(f"sym.{_name}") else ())
 _automatic.install(globals(), var)
 __getattr__ = missing("mx.sym")

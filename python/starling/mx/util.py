@@ -32,6 +32,8 @@ def np_shape(active=True):
 
 def set_np_shape(active):
     """Gives shapes of symbols NumPy's meaning, or MXNet's older one; returns the state before."""
+    if not isinstance(active, (bool, int)):
+        raise TypeError(f"set_np_shape: {type(active).__name__} is neither true nor false")
     before, _mode._shapes = _mode._shapes, bool(active)
     return before
 
@@ -60,11 +62,13 @@ def use_np_array(func):
 
 
 def use_np_shape(func):
-    """The function, or class, itself: shapes are NumPy's anyway."""
-    return func
+    """The function, or class, with NumPy's meaning of shapes."""
+    return _inside(np_shape, func)
 
 
-use_np = use_np_array
+def use_np(func):
+    """The function, or class, with arrays of mx.np and NumPy's meaning of shapes."""
+    return use_np_shape(use_np_array(func))
 
 
 def wraps_safely(wrapped, assigned=functools.WRAPPER_ASSIGNMENTS):
