@@ -297,6 +297,23 @@ class Blocks(unittest.TestCase):
         with self.assertWarnsRegex(UserWarning, "HybridSequential"):
             chain.hybridize()
 
+    def test_fixed_parameters(self):
+        """center=False and scale=False: parameters without gradients, which a trainer leaves alone."""
+        x = nd.array(np.random.RandomState(2).rand(3, 4, 2))
+        for kind in (nn.BatchNorm, nn.LayerNorm, nn.InstanceNorm, nn.GroupNorm):
+            for center, scale in ((True, False), (False, True), (True, True)):
+                layer = kind(center=center, scale=scale)
+                layer.initialize()
+                found = {name.rsplit("_", 1)[1]: p for name, p in layer.collect_params().items() if not name.endswith(("mean", "var"))}
+                self.assertEqual({n: p.grad_req for n, p in found.items()}, {"beta": "write" if center else "null", "gamma": "write" if scale else "null"})
+                trainer = gluon.Trainer(layer.collect_params(), "sgd", {"learning_rate": 0.5})
+                with autograd.record():
+                    y = (layer(x) ** 3).sum()
+                y.backward()
+                trainer.step(1)
+                for name, usual, trained in (("beta", 0, center), ("gamma", 1, scale)):
+                    self.assertEqual(bool((found[name].data().asnumpy() == usual).all()), not trained, (kind.__name__, name))
+
     def test_shared(self):
         """params= of a network: layers with the same names are the same ones."""
         class Net(gluon.Block):
