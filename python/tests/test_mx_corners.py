@@ -87,6 +87,13 @@ class Shapes(unittest.TestCase):
             for y in (x % 2, 2 % x, x**2, x / 2, x < 2, mnp.mod(x, 2), mnp.maximum(x, 1)):
                 self.assertEqual(y.shape, x.shape)
 
+    def test_text(self):
+        lines = ["1 2.5", "3 4"]
+        found = mnp.genfromtxt(lines)
+        self.assertEqual((type(found), found.dtype), (mnp.ndarray, np.float32))
+        np.testing.assert_array_equal(found.asnumpy(), [[1, 2.5], [3, 4]])
+        self.assertEqual(mnp.genfromtxt(["1,2"], dtype=np.int64, delimiter=",").dtype, np.int64)
+
     def test_types(self):
         for first in ("bool", "int8", "int32", "int64", "float16", "float32"):
             for second in ("int8", "uint8", "float16", "float64"):
