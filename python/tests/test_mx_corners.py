@@ -90,7 +90,7 @@ class Shapes(unittest.TestCase):
     def test_text(self):
         lines = ["1 2.5", "3 4"]
         found = mnp.genfromtxt(lines)
-        self.assertEqual((type(found), found.dtype), (mnp.ndarray, np.float32))
+        self.assertEqual((type(found), found.dtype), (mnp.ndarray, np.float64))
         np.testing.assert_array_equal(found.asnumpy(), [[1, 2.5], [3, 4]])
         self.assertEqual(mnp.genfromtxt(["1,2"], dtype=np.int64, delimiter=",").dtype, np.int64)
 
@@ -320,6 +320,18 @@ class Blocks(unittest.TestCase):
                 trainer.step(1)
                 for name, usual, trained in (("beta", 0, center), ("gamma", 1, scale)):
                     self.assertEqual(bool((found[name].data().asnumpy() == usual).all()), not trained, (kind.__name__, name))
+
+    def test_schedulers(self):
+        """Any function of the number of updates is a scheduler."""
+        net = nn.Dense(1, in_units=1, use_bias=False)
+        net.initialize(mx.init.Zero())
+        trainer = gluon.Trainer(net.collect_params(), "sgd", {"lr_scheduler": lambda n: 1 / (n + 1)})
+        for _ in range(3):
+            with autograd.record():
+                y = net(nd.ones((1, 1))).sum()
+            y.backward()
+            trainer.step(1)
+        np.testing.assert_allclose(net.weight.data().asnumpy(), [[-(1 / 2 + 1 / 3 + 1 / 4)]], rtol=1e-6)
 
     def test_shared(self):
         """params= of a network: layers with the same names are the same ones."""

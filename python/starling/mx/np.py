@@ -290,9 +290,9 @@ def arange(start, stop=None, step=1, dtype=None, ctx=None, device=None):
 
 
 def genfromtxt(*args, ctx=None, **kwargs):
-    """The numbers in a file of text, as NumPy reads them; float32, unless dtype names another type."""
+    """The numbers in a file of text, as NumPy reads them, in its data type."""
     values = numpy.genfromtxt(*args, **kwargs)
-    return array(values, str(values.dtype) if "dtype" in kwargs or len(args) > 1 else "float32", ctx)
+    return array(values, str(values.dtype), ctx)
 
 
 def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, ctx=None, device=None):
