@@ -87,6 +87,13 @@ class Shapes(unittest.TestCase):
             for y in (x % 2, 2 % x, x**2, x / 2, x < 2, mnp.mod(x, 2), mnp.maximum(x, 1)):
                 self.assertEqual(y.shape, x.shape)
 
+    def test_text(self):
+        lines = ["1 2.5", "3 4"]
+        found = mnp.genfromtxt(lines)
+        self.assertEqual((type(found), found.dtype), (mnp.ndarray, np.float64))
+        np.testing.assert_array_equal(found.asnumpy(), [[1, 2.5], [3, 4]])
+        self.assertEqual(mnp.genfromtxt(["1,2"], dtype=np.int64, delimiter=",").dtype, np.int64)
+
     def test_types(self):
         for first in ("bool", "int8", "int32", "int64", "float16", "float32"):
             for second in ("int8", "uint8", "float16", "float64"):
@@ -296,6 +303,35 @@ class Blocks(unittest.TestCase):
         chain.add(nn.Dense(2))
         with self.assertWarnsRegex(UserWarning, "HybridSequential"):
             chain.hybridize()
+
+    def test_fixed_parameters(self):
+        """center=False and scale=False: parameters without gradients, which a trainer leaves alone."""
+        x = nd.array(np.random.RandomState(2).rand(3, 4, 2))
+        for kind in (nn.BatchNorm, nn.LayerNorm, nn.InstanceNorm, nn.GroupNorm):
+            for center, scale in ((True, False), (False, True), (True, True)):
+                layer = kind(center=center, scale=scale)
+                layer.initialize()
+                found = {name.rsplit("_", 1)[1]: p for name, p in layer.collect_params().items() if not name.endswith(("mean", "var"))}
+                self.assertEqual({n: p.grad_req for n, p in found.items()}, {"beta": "write" if center else "null", "gamma": "write" if scale else "null"})
+                trainer = gluon.Trainer(layer.collect_params(), "sgd", {"learning_rate": 0.5})
+                with autograd.record():
+                    y = (layer(x) ** 3).sum()
+                y.backward()
+                trainer.step(1)
+                for name, usual, trained in (("beta", 0, center), ("gamma", 1, scale)):
+                    self.assertEqual(bool((found[name].data().asnumpy() == usual).all()), not trained, (kind.__name__, name))
+
+    def test_schedulers(self):
+        """Any function of the number of updates is a scheduler."""
+        net = nn.Dense(1, in_units=1, use_bias=False)
+        net.initialize(mx.init.Zero())
+        trainer = gluon.Trainer(net.collect_params(), "sgd", {"lr_scheduler": lambda n: 1 / (n + 1)})
+        for _ in range(3):
+            with autograd.record():
+                y = net(nd.ones((1, 1))).sum()
+            y.backward()
+            trainer.step(1)
+        np.testing.assert_allclose(net.weight.data().asnumpy(), [[-(1 / 2 + 1 / 3 + 1 / 4)]], rtol=1e-6)
 
     def test_shared(self):
         """params= of a network: layers with the same names are the same ones."""

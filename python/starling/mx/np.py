@@ -289,6 +289,12 @@ def arange(start, stop=None, step=1, dtype=None, ctx=None, device=None):
     return _as(_f.arange(start, stop, 1 if step is None else step, ctx=_place(ctx, device), dtype=dtype or "float32"), ndarray)
 
 
+def genfromtxt(*args, ctx=None, **kwargs):
+    """The numbers in a file of text, as NumPy reads them, in its data type."""
+    values = numpy.genfromtxt(*args, **kwargs)
+    return array(values, str(values.dtype), ctx)
+
+
 def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, ctx=None, device=None):
     """num numbers from start to stop; with retstep also their distance."""
     if axis != 0:

@@ -46,7 +46,7 @@ class Optimizer:
         self.lr = 0.01 if learning_rate is None else learning_rate
         if lr_scheduler is not None:
             if learning_rate is None:
-                self.lr = lr_scheduler.base_lr
+                self.lr = getattr(lr_scheduler, "base_lr", None)  # any function of the number of updates is a scheduler
             else:
                 lr_scheduler.base_lr = learning_rate
         self.begin_num_update = self.num_update = begin_num_update

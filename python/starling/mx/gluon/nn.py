@@ -49,6 +49,13 @@ class ReflectionPad2D(_Plain):
         return F.pad(x, mode="reflect", pad_width=self._padding)
 
 
+def _fix(layer, **trained):
+    """Parameters that are not trained have no gradient."""
+    for name, is_trained in trained.items():
+        if not is_trained:
+            layer.params.find(name).grad_req = "null"
+
+
 class BatchNorm(_Layer):
     """Batch normalisation over the channels, which are on an axis."""
 
@@ -67,6 +74,7 @@ class BatchNorm(_Layer):
         for name, value, usual in (("beta", beta_initializer, "zeros"), ("gamma", gamma_initializer, "ones"),
                                    ("running_mean", running_mean_initializer, "zeros"), ("running_var", running_variance_initializer, "ones")):  # fmt: skip
             keep(self.params.find(name), value, usual)
+        _fix(self, beta=center, gamma=scale)
 
     def __call__(self, x):
         moved = _moved(x, self._channels_at, 1) if len(x.shape or ()) > 1 else x
@@ -88,10 +96,9 @@ class LayerNorm(_Layer):
 
         super().__init__(_nn.LayerNorm(eps=epsilon, in_channels=in_channels), text, **common)
         object.__setattr__(self, "_along", axis)
-        for name, value, usual, trained in (("beta", beta_initializer, "zeros", center), ("gamma", gamma_initializer, "ones", scale)):
+        for name, value, usual in (("beta", beta_initializer, "zeros"), ("gamma", gamma_initializer, "ones")):
             keep(self.params.find(name), value, usual)
-            if not trained:
-                self.params.find(name).grad_req = "null"
+        _fix(self, beta=center, gamma=scale)
 
     def __call__(self, x):
         return _moved(super().__call__(_moved(x, self._along, -1)), -1, self._along) if self._along != -1 else super().__call__(x)
