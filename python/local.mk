@@ -64,6 +64,7 @@ EXTRA_DIST += \
 	python/starling/torch/_layers.py \
 	python/starling/torch/_memory.py \
 	python/starling/torch/_moving.py \
+	python/starling/torch/_order.py \
 	python/starling/torch/_parallel.py \
 	python/starling/torch/_quick.py \
 	python/starling/torch/_run.py \
@@ -71,6 +72,7 @@ EXTRA_DIST += \
 	python/starling/torch/_table.py \
 	python/starling/torch/_text.py \
 	python/starling/torch/_values.py \
+	python/starling/torch/_whole.py \
 	python/starling/torch/_windows.py \
 	python/starling/mx/__init__.py \
 	python/starling/mx/_array.py \

@@ -28,14 +28,20 @@
 	 .in = {THESE(SL_FLOAT32, 5, NAN, 1, NAN, INFINITY, 0), THESE(SL_FLOAT32, 5, 1, NAN, NAN, -INFINITY, 0)},      \
 	 .no_grad = true, .expect = limits, .nexpect = 5},                                                             \
 	{name, "large", NULL, 2, .in = {BETWEEN(DIMS(70001), 0.5, 2), BETWEEN(DIMS(70001), -2, 2)}, .no_grad = true},  \
-	{name, "many equal", NULL, 2, .in = {{SL_INT32, DIMS(7, 9), 1, 4, {0}, 0}, {SL_INT32, DIMS(7, 9), 1,           \
-	 4, {0}, 0}},                                                                                                  \
-	 .no_grad = true},                                                                                             \
 	{name, "empty", NULL, 2, .in = {BETWEEN(DIMS(0, 3), 1, 2), BETWEEN(DIMS(3), 1, 2)}, .no_grad = true},          \
 	{name, "data types differ", NULL, 2, .in = {BETWEEN(DIMS(3), 1, 2), {SL_INT32, DIMS(3), 1, 2, {0}, 0}},        \
 	 .reject = SL_EDTYPE},                                                                                         \
 	{name, "shapes differ", NULL, 2, .in = {BETWEEN(DIMS(2, 3), 1, 2), BETWEEN(DIMS(2), 1, 2)},                    \
 	 .reject = SL_ESHAPE}
+#define MANY_EQUAL(name)                                                                                               \
+	{name, "many equal", NULL, 2, .in = {{SL_INT32, DIMS(7, 9), 1, 4, {0}, 0}, {SL_INT32, DIMS(7, 9), 1,           \
+	 4, {0}, 0}},                                                                                                  \
+	 .no_grad = true}
+#define NO_INTEGERS(name)                                                                                              \
+	{name, "integers", NULL, 2, .in = {THESE(SL_INT32, 2, 7, 8), THESE(SL_INT32, 2, 2, 3)}, .reject = SL_EDTYPE}
+/* Elements between these numbers, whose quotients have one whole part. */
+#define QUOTIENTS(name, low, high)                                                                                     \
+	{name, "quotients", NULL, 2, .in = {BETWEEN(DIMS(5, 7), low, high), BETWEEN(DIMS(7), 2.1, 2.5)}}
 
 /* All ways to broadcast; a and b do not overlap, so that no finite difference meets a kink. */
 #define ROW(name) {name, "row", NULL, 2, .in = {BETWEEN(DIMS(7, 10), 1, 2), BETWEEN(DIMS(10), 2.5, 3)}}
@@ -91,6 +97,37 @@ const struct slp_case slp_cases_binary[] = {
 	TWO("logical_xor", true, LIST(0, 0, 0, 0, 0, 0), LIST(0, 0, 0, 0, 0)),
 	TWO("take_if", false, LIST(2, -1, 3, 0.5, -1, -2), LIST(1, NAN, NAN, -INFINITY, 0)),
 	TWO("take_unless", false, LIST(0, 0, 0, 0, 0, 0), LIST(0, 0, 0, 0, 0)),
+	TWO("atan2", false, LIST(0.643501109, -2.03444394, 0.165148677, 1.40564765, -2.35619449, 2.03444394),
+		  LIST(NAN, NAN, NAN, 2.35619449, 0)),
+	TWO("fmod", true, LIST(1.5, -0, 0.5, 0, -0, 0), LIST(NAN, NAN, NAN, NAN, NAN)),
+	TWO("remainder", true, LIST(1.5, -0, 0.5, 0, -0, -0), LIST(NAN, NAN, NAN, NAN, NAN)),
+	TWO("floor_divide", true, LIST(0, 2, 0, 6, 1, -2), LIST(NAN, NAN, NAN, NAN, NAN)),
+	TWO("fmax", true, LIST(2, -1, 3, 3, -1, 4), LIST(1, 1, NAN, INFINITY, 0)),
+	TWO("fmin", true, LIST(1.5, -2, 0.5, 0.5, -1, -2), LIST(1, 1, NAN, -INFINITY, 0)),
+	TWO("copysign", false, LIST(1.5, -2, 0.5, 3, -1, -4), LIST(NAN, 1, NAN, -INFINITY, 0)),
+	NO_INTEGERS("atan2"), NO_INTEGERS("fmod"), NO_INTEGERS("remainder"), NO_INTEGERS("floor_divide"),
+	NO_INTEGERS("fmax"), NO_INTEGERS("fmin"), NO_INTEGERS("copysign"),
+	QUOTIENTS("fmod", 5.1, 5.9), QUOTIENTS("fmod", -5.9, -5.1), QUOTIENTS("remainder", 5.1, 5.9),
+	QUOTIENTS("remainder", -5.9, -5.1), QUOTIENTS("floor_divide", -5.9, -5.1),
+	ROW("atan2"), CHANNEL("atan2"), OUTER("atan2"), ROW("fmax"), CHANNEL("fmax"), OUTER("fmin"), CHANNEL("fmin"),
+	ROW("copysign"), CHANNEL("copysign"), OUTER("fmod"), OUTER("remainder"), ROW("floor_divide"),
+	{"fmod", "large quotients", NULL, 2, .in = {THESE(SL_FLOAT32, 4, 1e30, -1e30, 16777216, 5),
+	 THESE(SL_FLOAT32, 4, 7, 11, 7, INFINITY)}, .no_grad = true, .own_types = true,
+	 .expect = {1, -4, 1, 5}, .nexpect = 4},
+	{"remainder", "signs", NULL, 2, .in = {THESE(SL_FLOAT32, 6, 5, -5, 5, -5, 3, -3),
+	 THESE(SL_FLOAT32, 6, 3, 3, -3, -3, -INFINITY, INFINITY)}, .no_grad = true,
+	 .expect = {2, 1, -1, -2, -INFINITY, INFINITY}, .nexpect = 6},
+	{"floor_divide", "whole quotients", NULL, 2, .in = {THESE(SL_FLOAT32, 6, 1, -7, 6, 5, -5, 0),
+	 THESE(SL_FLOAT32, 6, 0.1, 2, -3, 0, 0, -3)}, .no_grad = true, .own_types = true,
+	 .expect = {9, -4, -2, INFINITY, -INFINITY, 0}, .nexpect = 6},
+	{"copysign", "zeros", NULL, 2,
+	 .in = {THESE(SL_FLOAT32, 4, 2, 0, -3, -0.0), THESE(SL_FLOAT32, 4, -0.0, -1, 0, 1)},
+	 .no_grad = true, .expect = {-2, 0, 3, 0}, .nexpect = 4},
+	MANY_EQUAL("add"), MANY_EQUAL("sub"), MANY_EQUAL("mul"), MANY_EQUAL("div"), MANY_EQUAL("pow"),
+	MANY_EQUAL("maximum"), MANY_EQUAL("minimum"), MANY_EQUAL("eq"), MANY_EQUAL("ne"), MANY_EQUAL("lt"),
+	MANY_EQUAL("le"), MANY_EQUAL("gt"), MANY_EQUAL("ge"), MANY_EQUAL("logical_and"), MANY_EQUAL("logical_or"),
+	MANY_EQUAL("logical_xor"), MANY_EQUAL("take_if"), MANY_EQUAL("take_unless"), MANY_EQUAL("pow_by_base"),
+	MANY_EQUAL("pow_by_exponent"),
 	TRUTHS("logical_and", LIST(0, 0, 0, 1)), TRUTHS("logical_or", LIST(0, 1, 1, 1)),
 	TRUTHS("logical_xor", LIST(0, 1, 1, 0)), TRUTHS("take_if", LIST(0, 0, 0, 7)),
 	TRUTHS("take_unless", LIST(0, 5, 0, 0)),

@@ -46,7 +46,8 @@ static double sign(double x)
 	X(reciprocal, 1 / x) X(relu, x < 0 ? 0 : x) X(sigmoid, sigmoid(x)) X(tanh, tanh(x))                            \
 	X(gelu, vanishing(x, erfc(-x * M_SQRT1_2) / 2)) X(softplus, softplus(x)) X(sin, sin(x)) X(cos, cos(x))         \
 	X(tan, tan(x)) X(asin, asin(x)) X(acos, acos(x)) X(atan, atan(x)) X(sinh, sinh(x)) X(cosh, cosh(x))            \
-	X(asinh, asinh(x)) X(acosh, acosh(x)) X(atanh, atanh(x)) X(erf, erf(x)) X(log1p, log1p(x))                     \
+	X(asinh, asinh(x)) X(acosh, acosh(x)) X(atanh, atanh(x)) X(erf, erf(x)) X(erfc, erfc(x))                       \
+	X(log1p, log1p(x))                                                                                             \
 	X(expm1, expm1(x)) X(rsqrt, 1 / sqrt(x)) X(silu, vanishing(x, sigmoid(x))) X(hard_swish, hard_swish(x))        \
 	X(gelu_tanh, vanishing(x, sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x)))) X(sign, sign(x))          \
 	X(floor, floor(x)) X(ceil, ceil(x)) X(round, nearbyint(x)) X(isnan, isnan(x) ? 1 : 0)                          \
@@ -63,10 +64,28 @@ static double smaller(double a, double b)
 	return isnan(a) || isnan(b) ? NAN : a <= b ? a : b;
 }
 
+/* With the sign of b; that of a zero is a's. */
+static double rest_of_floats(double a, double b)
+{
+	double r = fmod(a, b);
+	return r == 0 || signbit(r) == signbit(b) ? r : r + b;
+}
+
+static double whole_quotient(double a, double b)
+{
+	if (b == 0 || isnan(a) || isnan(b) || isinf(a)) return isinf(a) && b != 0 ? NAN : a / b;
+	if (isinf(b)) return a == 0 ? a / b : (a < 0) == (b < 0) ? 0 : -1;
+	double whole = (a - rest_of_floats(a, b)) / b;
+	return whole == 0 ? copysign(0, a / b) : nearbyint(whole);
+}
+
 /* clang-format off */
 #define BINARY_EDGES(X)                                                                                                \
 	X(add, a + b) X(sub, a - b) X(mul, a * b) X(div, a / b) X(pow, pow(a, b)) X(maximum, larger(a, b))             \
-	X(minimum, smaller(a, b)) X(eq, a == b) X(ne, a != b) X(lt, a < b) X(le, a <= b) X(gt, a > b) X(ge, a >= b)    \
+	X(minimum, smaller(a, b)) X(atan2, atan2(a, b)) X(fmod, fmod(a, b)) X(remainder, rest_of_floats(a, b))         \
+	X(floor_divide, whole_quotient(a, b)) X(fmax, larger(isnan(a) ? b : a, isnan(b) ? a : b))                      \
+	X(fmin, smaller(isnan(a) ? b : a, isnan(b) ? a : b)) X(copysign, copysign(a, b))                               \
+	X(eq, a == b) X(ne, a != b) X(lt, a < b) X(le, a <= b) X(gt, a > b) X(ge, a >= b)                              \
 	X(logical_and, a != 0 && b != 0) X(logical_or, a != 0 || b != 0) X(logical_xor, (a != 0) != (b != 0))
 /* clang-format on */
 
@@ -609,6 +628,7 @@ static void test_list(void)
 #define TRUTH ROW
 #include "elementwise/unary.def"
 #define BINARY ROW
+#define FLOATS ROW
 #define COMPARE ROW
 #define TRUTH ROW
 #include "elementwise/binary.def"

@@ -13,6 +13,16 @@
 	                      m_limit(x) * m_exp(m_limit(x) * m_limit(x) * (T)-0.5) * (T)0.3989422804014327)           \
 	X(sign, x > 0 ? 1 : x < 0 ? -1 : x)
 
+/* X(name, body) for each function of a and b that is composed of others: the remainder of a division whose quotient is
+ * rounded down, and that quotient, which is exact where the rounded a / b is not. */
+#define SLP_COMPOSED_OF_TWO(X)                                                                                         \
+	X(remainder, T r = m_fmod(a, b); return ((r != 0) & ((r < 0) != (b < 0))) ? r + b : r;)                        \
+	X(floor_divide, T r = m_fmod(a, b); T q = (a - r) / b - (((r != 0) & ((r < 0) != (b < 0))) ? 1 : 0);           \
+	  T whole = m_floor(q); return b == 0               ? a / b                                                    \
+	                               : q == 0             ? m_copysign((T)0, a / b)                                  \
+	                               : q - whole > (T)0.5 ? whole + 1                                                \
+	                                                    : whole;)
+
 /* For derivatives: infinity times zero is zero. */
 #define m_limit(x) ((x) < -50 ? -50 : (x) > 50 ? 50 : (x))
 
@@ -57,12 +67,30 @@ SLP_SCALAR_FN m_pow(T x, T y)
 	return slp_pow(x, y);
 }
 
+/* X(name): the C library's functions of two numbers. */
+#define SLP_LIBRARY_OF_TWO(X) X(atan2) X(fmod) X(copysign)
+#define X(name)                                                                                                        \
+	SLP_SCALAR_FN m_##name(T x, T y)                                                                               \
+	{                                                                                                              \
+		return std::name(x, y);                                                                                \
+	}
+SLP_LIBRARY_OF_TWO(X)
+#undef X
+
 #define X(name, value)                                                                                                 \
 	SLP_SCALAR_FN m_##name(T x)                                                                                    \
 	{                                                                                                              \
 		return value;                                                                                          \
 	}
 SLP_COMPOSED(X)
+#undef X
+
+#define X(name, ...)                                                                                                   \
+	SLP_SCALAR_FN m_##name(T a, T b)                                                                               \
+	{                                                                                                              \
+		__VA_ARGS__                                                                                            \
+	}
+SLP_COMPOSED_OF_TWO(X)
 #undef X
 
 #else
@@ -92,8 +120,11 @@ SLP_COMPOSED(X)
 #define m_floor(x) SLP_SCALAR(floorf, floor, x)
 #define m_ceil(x) SLP_SCALAR(ceilf, ceil, x)
 #define m_round(x) SLP_SCALAR(rintf, rint, x)
-#define m_erfc(x) erfc(x)
+#define m_erfc(x) SLP_SCALAR(erfcf, erfc, x)
 #define m_pow(x, y) _Generic((x), float : slp_powf, default : pow)(x, y)
+#define m_atan2(x, y) _Generic((x), float : atan2f, default : atan2)(x, y)
+#define m_fmod(x, y) _Generic((x), float : fmodf, default : fmod)(x, y)
+#define m_copysign(x, y) _Generic((x), float : copysignf, default : copysign)(x, y)
 
 #define X(name, value)                                                                                                 \
 	static inline double slp_wide_##name(double x)                                                                 \
@@ -104,6 +135,22 @@ SLP_COMPOSED(X)
 SLP_COMPOSED(X)
 #undef X
 
+#define X(name, ...)                                                                                                   \
+	static inline float slp_##name##f(float a, float b)                                                            \
+	{                                                                                                              \
+		typedef float T;                                                                                       \
+		__VA_ARGS__                                                                                            \
+	}                                                                                                              \
+	static inline double slp_wide_##name(double a, double b)                                                       \
+	{                                                                                                              \
+		typedef double T;                                                                                      \
+		__VA_ARGS__                                                                                            \
+	}
+SLP_COMPOSED_OF_TWO(X)
+#undef X
+
+#define m_remainder(x, y) _Generic((x), float : slp_remainderf, default : slp_wide_remainder)(x, y)
+#define m_floor_divide(x, y) _Generic((x), float : slp_floor_dividef, default : slp_wide_floor_divide)(x, y)
 #define m_sigmoid(x) SLP_SCALAR(slp_sigmoidf, slp_wide_sigmoid, x)
 #define m_softplus(x) SLP_SCALAR(slp_softplusf, slp_wide_softplus, x)
 #define m_gelu(x) SLP_SCALAR(slp_geluf, slp_wide_gelu, x)

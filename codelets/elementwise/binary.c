@@ -143,6 +143,96 @@ static enum sl_status minimum_grad(struct slp_grad *g)
 	return choice_grad(g, sl_le_at, sl_gt_at);
 }
 
+/* Where the result is a: it is the larger, or b is NaN. */
+static sl_tensor *fmax_first(const char *at, sl_tensor *a, sl_tensor *b)
+{
+	return sl_logical_or_at(at, sl_ge_at(at, a, b), sl_isnan_at(at, b));
+}
+
+static sl_tensor *fmax_second(const char *at, sl_tensor *a, sl_tensor *b)
+{
+	return sl_logical_not_at(at, fmax_first(at, a, b));
+}
+
+static sl_tensor *fmin_first(const char *at, sl_tensor *a, sl_tensor *b)
+{
+	return sl_logical_or_at(at, sl_le_at(at, a, b), sl_isnan_at(at, b));
+}
+
+static sl_tensor *fmin_second(const char *at, sl_tensor *a, sl_tensor *b)
+{
+	return sl_logical_not_at(at, fmin_first(at, a, b));
+}
+
+static enum sl_status fmax_grad(struct slp_grad *g)
+{
+	return choice_grad(g, fmax_first, fmax_second);
+}
+
+static enum sl_status fmin_grad(struct slp_grad *g)
+{
+	return choice_grad(g, fmin_first, fmin_second);
+}
+
+/* d(a - q b) for a quotient q that is piecewise constant. */
+static enum sl_status rest_grad(struct slp_grad *g, sl_tensor *(*quotient)(const char *, sl_tensor *, sl_tensor *))
+{
+	enum sl_status s = SL_OK;
+	if (g->need[0]) s = give(g, 0, g->dout[0]);
+	if (!g->need[1] || s != SL_OK) return s;
+	sl_tensor *q = quotient(g->at, g->in[0], g->in[1]);
+	return give(g, 1, sl_neg_at(g->at, sl_mul_at(g->at, g->dout[0], q)));
+}
+
+static sl_tensor *truncated_quotient(const char *at, sl_tensor *a, sl_tensor *b)
+{
+	sl_tensor *q = sl_div_at(at, a, b);
+	return sl_mul_at(at, sl_sign_at(at, q), sl_floor_at(at, sl_abs_at(at, q)));
+}
+
+static enum sl_status fmod_grad(struct slp_grad *g)
+{
+	return rest_grad(g, truncated_quotient);
+}
+
+static enum sl_status remainder_grad(struct slp_grad *g)
+{
+	return rest_grad(g, sl_floor_divide_at);
+}
+
+static enum sl_status floor_divide_grad(struct slp_grad *g)
+{
+	enum sl_status s = SL_OK;
+	for (int i = 0; i < 2 && s == SL_OK; i++)
+		if (g->need[i]) s = give(g, i, slp_zeros_like(g->at, g->dout[0]));
+	return s;
+}
+
+/* The gradient is 0 where a is. */
+static enum sl_status copysign_grad(struct slp_grad *g)
+{
+	enum sl_status s = SL_OK;
+	sl_tensor *d = g->dout[0];
+	if (g->need[0]) {
+		sl_tensor *slope = part(g->at, &slp_op_take_if, g->in[0], sl_div_at(g->at, g->out[0], g->in[0]));
+		s = give(g, 0, sl_mul_at(g->at, d, slope));
+	}
+	if (g->need[1] && s == SL_OK) s = give(g, 1, slp_zeros_like(g->at, d));
+	return s;
+}
+
+/* d (b da - a db) / (a a + b b), 0 at the origin. */
+static enum sl_status atan2_grad(struct slp_grad *g)
+{
+	enum sl_status s = SL_OK;
+	sl_tensor *a = g->in[0], *b = g->in[1];
+	sl_tensor *far = sl_add_at(g->at, sl_square_at(g->at, a), sl_square_at(g->at, b));
+	sl_tensor *d = part(g->at, &slp_op_take_if, far, sl_div_at(g->at, g->dout[0], far));
+	if (g->need[0]) s = give(g, 0, sl_mul_at(g->at, d, b));
+	if (g->need[1] && s == SL_OK) s = give(g, 1, sl_neg_at(g->at, sl_mul_at(g->at, d, a)));
+	return s;
+}
+
 /* ---- gradients of the forms with a number ------------------------------------------------------------------------ */
 
 static enum sl_status give_only(struct slp_grad *g, sl_tensor *d)
@@ -402,6 +492,19 @@ static enum sl_status scalar_ref(const struct slp_kernel *k, exact_fn *f, whole_
 	WHOLE_NUMBER(name, scalar_whole_cpu, name##_whole_span, false)                                                 \
 	OF_NUMBER(name, name, slp_whole_##name, NUMBER_ROWS, false, scalar_infer, scalar_saves, name##_scalar_grad,    \
 	          doc ", a number")
+
+/* sl_NAME_at(at, a, b): the same for floats alone (SL_EDTYPE otherwise).  fmod and remainder are a - q b, with a
+ * quotient q that is rounded towards 0, or down; floor_divide is the latter.  All are exact, whatever the quotient.  By
+ * 0 the remainders are NaN, and floor_divide is a / b.  fmax and fmin are NaN only if both are.  The gradient of
+ * copysign is 0 where a is 0, that of atan2 where both are; floor_divide has none.
+ *
+ *     sl_tensor *turn = sl_remainder(sl_atan2(y, x), sl_full(SL_SCALAR, 6.2831853)); */
+#define PUBLIC_OF_FLOATS PUBLIC_OF_TWO
+
+#define FLOATS(name, saves, value, doc)                                                                                \
+	FUNCTION(name, value)                                                                                          \
+	OF_TWO(name, NULL, SLP_FLOAT_ROWS, true, saves, name##_grad, doc)                                              \
+	PUBLIC_OF_FLOATS(name)
 #define TRUTH(name, value, doc)                                                                                        \
 	FUNCTION(name, (value) ? 1 : 0)                                                                                \
 	WIDE_KERNEL(name, (value) ? 1 : 0)                                                                             \

@@ -163,6 +163,7 @@ template <class F> static enum sl_status compare_scalar(const struct slp_kernel 
 		return call;                                                                                           \
 	}
 #define PART(name, value, doc) OF_TWO(name, SLP_NARROW, NOTHING_WHOLE, value)
+#define FLOATS(name, saves, value, doc) OF_TWO(name, SLP_FLOATS, NOTHING_WHOLE, value)
 #define CHOICE(name, value, doc) OF_TWO(name, SLP_TRUTHS, NOTHING_WHOLE, value)
 #define TRUTH(name, value, doc) CHOICE(name, (value) ? 1 : 0, doc)
 #define BINARY(name, saves, scalar_saves, value, doc)                                                                  \

@@ -29,7 +29,8 @@ static const char cmath[] =
         "using ::exp; using ::log; using ::sqrt; using ::tanh; using ::log1p; using ::expm1; using ::erf;\n"
         "using ::erfc; using ::sin; using ::cos; using ::tan; using ::asin; using ::acos; using ::atan;\n"
         "using ::sinh; using ::cosh; using ::asinh; using ::acosh; using ::atanh; using ::floor; using ::ceil;\n"
-        "using ::rint; using ::fabs; using ::pow; using ::fma; using ::frexp; using ::nextafter;\n"
+        "using ::rint; using ::fabs; using ::pow; using ::fma; using ::frexp; using ::nextafter; using ::fmod; using "
+        "::atan2; using ::copysign;\n"
         "}\n#endif\n#endif\n";
 static const char tensor[] = "struct sl_bfloat16 { uint16_t bits; };\nstruct sl_float16 { uint16_t bits; };\n"
                              "enum sl_dtype { SL_DTYPE_DEFAULT, SL_BFLOAT16, SL_FLOAT16, SL_DTYPE_COUNT };\n"

@@ -49,13 +49,15 @@ UNARY = {
     "gelu": (lambda x: vanishing(x, erfc(-x * math.sqrt(0.5)) / 2), F("gelu")), "softplus": (lambda x: np.where(x > 40, x, np.log1p(np.exp(np.minimum(x, 40)))), F("softplus")),
     "sin": (np.sin, T("sin")), "cos": (np.cos, T("cos")), "tan": (np.tan, T("tan")), "asin": (np.arcsin, T("asin")), "acos": (np.arccos, T("acos")), "atan": (np.arctan, T("atan")),
     "sinh": (np.sinh, T("sinh")), "cosh": (np.cosh, T("cosh")), "asinh": (np.arcsinh, T("asinh")), "acosh": (np.arccosh, T("acosh")), "atanh": (np.arctanh, T("atanh")),
-    "erf": (erf, T("erf")), "log1p": (np.log1p, T("log1p")), "expm1": (np.expm1, T("expm1")), "rsqrt": (lambda x: 1 / np.sqrt(x), T("rsqrt")), "silu": (lambda x: vanishing(x, sigmoid(x)), F("silu")),
+    "erf": (erf, T("erf")), "erfc": (erfc, T("erfc")), "log1p": (np.log1p, T("log1p")), "expm1": (np.expm1, T("expm1")), "rsqrt": (lambda x: 1 / np.sqrt(x), T("rsqrt")), "silu": (lambda x: vanishing(x, sigmoid(x)), F("silu")),
     "hard_swish": (lambda x: np.where(x <= -3, 0, np.where(x >= 3, x, x * (x + 3) / 6)), F("hardswish")),
     "gelu_tanh": (gelu_tanh, lambda x: torch.nn.functional.gelu(x, approximate="tanh")), "sign": (np.sign, T("sign")), "floor": (np.floor, T("floor")), "ceil": (np.ceil, T("ceil")), "round": (np.rint, T("round")),
     "isnan": (np.isnan, T("isnan")), "isfinite": (np.isfinite, T("isfinite")), "logical_not": (np.logical_not, T("logical_not")),
 }  # fmt: skip
 BINARY = {
     "add": (np.add, T("add")), "sub": (np.subtract, T("sub")), "mul": (np.multiply, T("mul")), "div": (np.divide, T("div")), "pow": (np.power, T("pow")), "maximum": (np.maximum, T("maximum")), "minimum": (np.minimum, T("minimum")),
+    "atan2": (np.arctan2, T("atan2")), "fmod": (np.fmod, T("fmod")), "remainder": (np.remainder, T("remainder")), "floor_divide": (np.floor_divide, T("floor_divide")),
+    "fmax": (np.fmax, T("fmax")), "fmin": (np.fmin, T("fmin")), "copysign": (np.copysign, T("copysign")),
     "eq": (np.equal, T("eq")), "ne": (np.not_equal, T("ne")), "lt": (np.less, T("lt")), "le": (np.less_equal, T("le")), "gt": (np.greater, T("gt")), "ge": (np.greater_equal, T("ge")),
     "logical_and": (np.logical_and, T("logical_and")), "logical_or": (np.logical_or, T("logical_or")), "logical_xor": (np.logical_xor, T("logical_xor")),
 }  # fmt: skip
@@ -302,9 +304,9 @@ class EdgeTable(unittest.TestCase):
     def test_all_are_here(self):
         """Every function of the lists by which the library is built."""
         source = os.environ.get("STARLING_SOURCE", os.path.join(os.path.dirname(__file__), "../.."))
-        for path, table in (("elementwise/unary.def", UNARY), ("elementwise/activations.def", UNARY), ("elementwise/binary.def", BINARY), ("reduce/reduce.def", REDUCTIONS)):
+        for path, table in (("elementwise/unary.def", UNARY), ("elementwise/activations.def", UNARY), ("elementwise/elementary.def", UNARY), ("elementwise/rounding.def", UNARY), ("elementwise/binary.def", BINARY), ("reduce/reduce.def", REDUCTIONS)):
             with open(os.path.join(source, "codelets", path)) as file:
-                names = re.findall(r"^(?:UNARY|LINEAR|FLAT|TRUTH|BINARY|COMPARE|X)\(([a-z_0-9]+),", file.read(), re.M)
+                names = re.findall(r"^(?:UNARY|LINEAR|FLAT|TRUTH|BINARY|FLOATS|COMPARE|X)\(([a-z_0-9]+),", file.read(), re.M)
             for name in names:
                 self.assertTrue(name in table or not hasattr(sl, name), f"{name} has no row")
             self.assertTrue(names or "activations" in path, path)

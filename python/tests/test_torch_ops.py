@@ -146,6 +146,97 @@ class Truths(Case):
         self.check(lambda x: torch.where((x > 1).any(1, keepdim=True), x, 2 * x) * (x > -2).all() + (x > 0).sum(1, keepdim=True), x)
 
 
+class Elements(Case):
+    def test_of_two(self):
+        x, y = torch.randn(4, 6) * 3, torch.randn(6)
+        y[1] = float("nan")
+        for f in (
+            lambda x, y: torch.atan2(x, y) + torch.hypot(x, y), lambda x, y: torch.fmod(x, y) + torch.remainder(x, y), lambda x, y: torch.fmod(x, 0.7) - torch.remainder(x, -0.7),
+            lambda x, y: x * torch.div(x, y, rounding_mode="floor") + torch.floor_divide(x.detach(), 0.7), lambda x, y: torch.fmax(x, y) * torch.fmin(x, 0.5 * y),
+            lambda x, y: torch.copysign(x, y) + torch.copysign(x, -1.0) * torch.signbit(x), lambda x, y: torch.erfc(x) + x.tanh().erfinv() + torch.angle(x),
+        ):  # fmt: skip
+            torch._dynamo.reset()
+            self.check(f, x, y)
+
+    def test_ends(self):
+        ends = torch.tensor([0.0, -0.0, 1.0, -1.0, float("inf"), float("-inf"), float("nan"), 7.0, -7.0])
+        a, b = (t.flatten() for t in torch.meshgrid(ends, ends, indexing="ij"))
+        for f in (torch.atan2, torch.fmod, torch.remainder, torch.floor_divide, torch.copysign):
+            torch._dynamo.reset()
+            torch.testing.assert_close(torch.compile(f, backend="starling")(a, b), f(a, b), equal_nan=True)
+        for f in (torch.erfinv, torch.erfc, torch.angle):
+            torch.testing.assert_close(torch.compile(f, backend="starling")(ends), f(ends), equal_nan=True)
+
+    def test_integers(self):
+        """Results that do not fit lose their upper bits, as in PyTorch."""
+        before = starling.torch.counts().get("left to PyTorch", 0)
+        for dtype in (torch.int64, torch.int32, torch.uint8):
+            n = torch.tensor([3, 7, torch.iinfo(dtype).max, torch.iinfo(dtype).min, 0, 9], dtype=dtype)
+
+            def f(n, x):
+                return (n * 3 - 7, n + n * n, -n, n // 5, n % 5, n ^ 3, ~n & n | 4, torch.maximum(n, n + 1), n.cumsum(0), n.argmin(), n.argmax(), n.sort(descending=True)[0],
+                        n.to(torch.uint8), n.to(torch.int64), n.clamp(2, 8), n.amax(), n.relu(), (x * 3).to(dtype), n.exp2().isinf())  # fmt: skip
+
+            torch._dynamo.reset()
+            given = n, torch.rand(5)
+            for a, b in zip(torch.compile(f, backend="starling")(*given), f(*given)):
+                self.assertIs(a.dtype, b.dtype)
+                self.assertTrue(torch.equal(a, b), (dtype, a, b))
+        self.assertEqual(starling.torch.counts().get("left to PyTorch", 0), before, starling.torch.fallbacks())
+
+
+class Order(Case):
+    def test_sorted(self):
+        x = torch.randn(4, 6)
+        x[1, 2] = float("nan")
+        for f in (
+            lambda x: x.sort(1)[0].cumsum(1), lambda x: x.topk(3, 0)[0], lambda x: x.kthvalue(2, 1)[0], lambda x: x.max(1)[0] + x.min(1)[0], lambda x: x.median(1)[0] + x.median(),
+            lambda x: x.nanmedian(0)[0] + x.nanmedian(), lambda x: x.sum().sort()[0] + x.sum().max(0)[0],
+        ):  # fmt: skip
+            torch._dynamo.reset()
+            self.check(f, x)
+
+    def test_places(self):
+        x = torch.randint(4, (5, 7)).float()  # with equal elements
+        f = lambda x: (torch.sort(x, dim=1, stable=True, descending=True)[1], torch.argsort(x, dim=0, stable=True), x.argmax(1), x.argmin(), x.max(0, keepdim=True)[1], x.min(1)[1], x.cummax(1)[1], x.cummin(0)[1], (x > 1).max(1)[1])
+        for a, b in zip(torch.compile(f, backend="starling")(x), f(x)):
+            self.assertTrue(torch.equal(a, b))
+
+    def test_so_far(self):
+        x = torch.randn(3, 5)
+        for f in (lambda x: x.cumprod(1), lambda x: x.logcumsumexp(0), lambda x: x.cummax(1)[0] * x.cummin(0)[0], lambda x: x.sum().cumprod(0)):
+            torch._dynamo.reset()
+            self.check(f, x)
+
+
+class Parts(Case):
+    def test_diagonals(self):
+        x, y = torch.randn(3, 4, 5), torch.randn(3, 3)
+        for f in (
+            lambda x, y: x.diagonal(1, 2, 1) @ y[:3], lambda x, y: x.diagonal(-1, 0, 2), lambda x, y: x[0].diagonal_scatter(x[1, :, 0], 1, 0, 1)[:, :3] @ y, lambda x, y: torch.diag_embed(y, 1) + y.trace(),
+        ):  # fmt: skip
+            torch._dynamo.reset()
+            self.check(f, x, y)
+
+    def test_windows_of_an_axis(self):
+        self.check(lambda x: x.unfold(1, 3, 2).sin(), torch.randn(2, 7, 3))
+
+    def test_places_that_are_written_twice(self):
+        x, y, i = torch.randn(5, 6), torch.randn(5, 6), torch.randint(5, (3, 4))
+        k = torch.tensor([1, 4, 1])
+        for f in (
+            lambda x, y: x.scatter(0, i, y.detach()), lambda x, y: x.scatter(1, i, 2.5), lambda x, y: x.index_put((k,), y.detach()[:3]), lambda x, y: x.index_put((k, k), y.detach()[0, :3]),
+            lambda x, y: x.masked_fill(y > 0, 3.0) + x.index_put((y < 0,), torch.tensor(0.5)), lambda x, y: x[:, :4].gather(0, i), lambda x, y: x.slice_scatter(y[:, :3], 1, 0, 6, 2),
+            lambda x, y: x.scatter_reduce(0, i, y[:3, :4].contiguous(), "mean") + x.scatter_reduce(0, i, y[:3, :4].contiguous(), "sum", include_self=False),
+        ):  # fmt: skip
+            torch._dynamo.reset()
+            self.check(f, x, y)
+
+    def test_products_added(self):
+        x, y = torch.randn(4, 5), torch.randn(5)
+        self.check(lambda x, y: torch.addmv(x[:, 0], x, y, beta=0.5, alpha=2) + torch.addbmm(x[:, :4], x[None], x.t()[None]).sum(1) + x.prod(1), x, y)
+
+
 class Storage(Case):
     def test_memory_that_is_gone(self):
         f = torch.compile(lambda x: x * 2, backend="starling")

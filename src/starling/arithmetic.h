@@ -27,6 +27,13 @@ SL_API sl_tensor *sl_div_at(const char *at, sl_tensor *a, sl_tensor *b);
 SL_API sl_tensor *sl_pow_at(const char *at, sl_tensor *a, sl_tensor *b);
 SL_API sl_tensor *sl_maximum_at(const char *at, sl_tensor *a, sl_tensor *b);
 SL_API sl_tensor *sl_minimum_at(const char *at, sl_tensor *a, sl_tensor *b);
+SL_API sl_tensor *sl_atan2_at(const char *at, sl_tensor *a, sl_tensor *b);
+SL_API sl_tensor *sl_fmod_at(const char *at, sl_tensor *a, sl_tensor *b);
+SL_API sl_tensor *sl_remainder_at(const char *at, sl_tensor *a, sl_tensor *b);
+SL_API sl_tensor *sl_floor_divide_at(const char *at, sl_tensor *a, sl_tensor *b);
+SL_API sl_tensor *sl_fmax_at(const char *at, sl_tensor *a, sl_tensor *b);
+SL_API sl_tensor *sl_fmin_at(const char *at, sl_tensor *a, sl_tensor *b);
+SL_API sl_tensor *sl_copysign_at(const char *at, sl_tensor *a, sl_tensor *b);
 SL_API sl_tensor *sl_eq_at(const char *at, sl_tensor *a, sl_tensor *b);
 SL_API sl_tensor *sl_ne_at(const char *at, sl_tensor *a, sl_tensor *b);
 SL_API sl_tensor *sl_lt_at(const char *at, sl_tensor *a, sl_tensor *b);
@@ -43,6 +50,13 @@ SL_API sl_tensor *sl_logical_xor_at(const char *at, sl_tensor *a, sl_tensor *b);
 #define sl_pow(a, b) sl_pow_at(SL_HERE, a, b)
 #define sl_maximum(a, b) sl_maximum_at(SL_HERE, a, b)
 #define sl_minimum(a, b) sl_minimum_at(SL_HERE, a, b)
+#define sl_atan2(a, b) sl_atan2_at(SL_HERE, a, b)
+#define sl_fmod(a, b) sl_fmod_at(SL_HERE, a, b)
+#define sl_remainder(a, b) sl_remainder_at(SL_HERE, a, b)
+#define sl_floor_divide(a, b) sl_floor_divide_at(SL_HERE, a, b)
+#define sl_fmax(a, b) sl_fmax_at(SL_HERE, a, b)
+#define sl_fmin(a, b) sl_fmin_at(SL_HERE, a, b)
+#define sl_copysign(a, b) sl_copysign_at(SL_HERE, a, b)
 #define sl_eq(a, b, ...) SL_COMPARED_(sl_eq_at(SL_HERE, a, b), __VA_ARGS__)
 #define sl_ne(a, b, ...) SL_COMPARED_(sl_ne_at(SL_HERE, a, b), __VA_ARGS__)
 #define sl_lt(a, b, ...) SL_COMPARED_(sl_lt_at(SL_HERE, a, b), __VA_ARGS__)

@@ -38,6 +38,7 @@ SL_API sl_tensor *sl_asinh_at(const char *at, sl_tensor *x);
 SL_API sl_tensor *sl_acosh_at(const char *at, sl_tensor *x);
 SL_API sl_tensor *sl_atanh_at(const char *at, sl_tensor *x);
 SL_API sl_tensor *sl_erf_at(const char *at, sl_tensor *x);
+SL_API sl_tensor *sl_erfc_at(const char *at, sl_tensor *x);
 SL_API sl_tensor *sl_log1p_at(const char *at, sl_tensor *x);
 SL_API sl_tensor *sl_expm1_at(const char *at, sl_tensor *x);
 SL_API sl_tensor *sl_rsqrt_at(const char *at, sl_tensor *x);
@@ -75,6 +76,7 @@ SL_API sl_tensor *sl_logical_not_at(const char *at, sl_tensor *x);
 #define sl_acosh(x) sl_acosh_at(SL_HERE, x)
 #define sl_atanh(x) sl_atanh_at(SL_HERE, x)
 #define sl_erf(x) sl_erf_at(SL_HERE, x)
+#define sl_erfc(x) sl_erfc_at(SL_HERE, x)
 #define sl_log1p(x) sl_log1p_at(SL_HERE, x)
 #define sl_expm1(x) sl_expm1_at(SL_HERE, x)
 #define sl_rsqrt(x) sl_rsqrt_at(SL_HERE, x)

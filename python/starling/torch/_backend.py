@@ -1,7 +1,8 @@
 """The backend of torch.compile: graphs from Dynamo through AOTAutograd."""
 import functools
 
-from torch._decomp import core_aten_decompositions
+import torch
+from torch._decomp import core_aten_decompositions, get_decompositions
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch._guards import TracingContext
@@ -10,10 +11,19 @@ from ._graph import Function
 from ._table import LOWER
 
 
+aten = torch.ops.aten
+# Decompositions that PyTorch has beside the core ones.
+MORE = [
+    aten.ldexp, aten.dist, aten.batch_norm_backward, aten.adaptive_max_pool2d, aten.adaptive_max_pool3d, aten.grid_sampler_2d,
+    aten.special_ndtr, aten.rrelu_with_noise_backward, aten.max_pool3d_with_indices,
+]  # fmt: skip
+
+
 @functools.lru_cache(maxsize=None)
 def decompositions():
     """PyTorch's decompositions into core operations, less those of what the table has whole."""
-    return {target: f for target, f in core_aten_decompositions().items() if target not in LOWER}
+    known = {**core_aten_decompositions(), **get_decompositions(MORE)}
+    return {target: f for target, f in known.items() if target not in LOWER}
 
 
 def _boxed(function):

@@ -8,13 +8,13 @@ operation.  PyTorch's guard of devices that are written in Python knows one devi
 and .device, .to and get_device of the class say where they are.
 """
 import torch
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._subclasses import fake_tensor
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 from .._core import Error
-from . import _attention, _indices, _layers, _moving, _windows  # noqa: F401 - fill the table
+from . import _attention, _indices, _layers, _moving, _order, _whole, _windows  # noqa: F401 - fill the table
 from ._backend import decompositions
-from ._graph import RANDOM, Plan, left_to_torch
+from ._graph import RANDOM, Plan, counts, left_to_torch
 from ._labels import check_labels
 from ._memory import contiguous, generation
 from ._table import aten, lowered
@@ -28,6 +28,9 @@ RESHAPES = {
 }  # fmt: skip
 SPLITS = {aten.split.Tensor, aten.split_with_sizes.default, aten.unbind.int}
 SAME = {aten.detach.default, aten.alias.default, aten.lift_fresh.default}
+
+# Its results cannot be described without values.
+BY_VALUE = (fake_tensor.DataDependentOutputException, fake_tensor.DynamicOutputShapeException, fake_tensor.UnsupportedOperatorException)
 
 _known: dict = {}
 _results: dict = {}  # (operation, shapes, numbers): (shape, type, strides, offset) of its results
@@ -90,7 +93,7 @@ class _Move(torch.autograd.Function):
     @staticmethod
     def forward(context, x, where):
         context.where = x._where
-        return _whole(moved(x._ref.value(), engine_device(where)), x.shape, x.dtype, where, x.stride())
+        return placed(x, where, x.stride())
 
     @staticmethod
     def backward(context, dy):
@@ -108,10 +111,17 @@ def _whole(p, shape, dtype, where, strides=None, host=None):
     return StarlingTensor(Ref(Box(p, host=host), shape, dtype), where, strides)
 
 
+def placed(x, where, strides=None):
+    """A copy on another device, which waits for nothing."""
+    if x.dtype not in DTYPES:
+        return from_host(to_host(x), where)
+    return _whole(moved(x._ref.value(), engine_device(where)), x.shape, x.dtype, where, strides)
+
+
 def from_host(t, where):
     """A tensor of the same values on a device."""
-    if not t.numel():
-        return _whole(None, t.shape, t.dtype, where, host=t.detach().clone())
+    if not t.numel() or t.dtype not in DTYPES:
+        return _whole(None, t.shape, t.dtype, where, host=t.detach().resolve_conj().resolve_neg().contiguous().clone())
     p = upload(t, engine_device(where))
     # Labels are few: their check needs no wait then.
     return _whole(p, t.shape, t.dtype, where, host=t.detach().clone() if t.dtype == torch.int64 and t.ndim == 1 else None)
@@ -124,6 +134,8 @@ def to_host(x):
         return host.clone()
     if not x.numel():
         return torch.empty(x.shape, dtype=x.dtype)
+    if x.dtype not in DTYPES:
+        return x._ref.host().clone()
     return download(x._ref.value(), x.shape, x.dtype)
 
 
@@ -151,7 +163,7 @@ def _described(a):
 
 def _describe_results(func, flat, form):
     """The results that PyTorch would give: (whether it is a list, [(shape, dtype, strides, offset) or None])."""
-    with FakeTensorMode(), torch.no_grad():
+    with fake_tensor.FakeTensorMode(), torch.no_grad():
         fakes = [
             torch.empty_strided(a.shape, a.stride() if isinstance(a, StarlingTensor) else contiguous(a.shape), dtype=a.dtype)
             if _is_value(a) else a
@@ -217,6 +229,8 @@ def _run(func, flat, form, where):
             entry = _compile(func, flat, form, where)
         except (Unsupported, Error, NotImplementedError) as reason:
             entry = str(reason)
+        except BY_VALUE:
+            entry = "its result has no shape before it is computed"
         if len(_known) >= MOST:
             del _known[next(iter(_known))]
         _known[key] = entry
@@ -290,7 +304,7 @@ def compute(func, args, kwargs):
                 raise RuntimeError(f"Expected all tensors to be on the same device, but found starling:{where} and cpu!")
             flat[i] = from_host(a, where) if func not in NUMBERS_TOO else a.item()
         elif isinstance(a, StarlingTensor) and a._where != where:  # of no axes, as formulas of gradients make them on device 0
-            flat[i] = _whole(moved(a._ref.value(), engine_device(where)), a.shape, a.dtype, where)
+            flat[i] = placed(a, where)
     with on(where):
         found = _run(func, flat, form, where) if all(t.numel() for t in ours) else None
         if found is None:
@@ -404,6 +418,7 @@ def change(func, args, kwargs):
         return x
     if name.endswith("_") and isinstance(x, StarlingTensor):
         if RANDOM in func.tags:
+            counts["random in PyTorch"] += 1
             t = func(torch.empty(x.shape, dtype=x.dtype), *args[1:], **kwargs)
             return assign(x, t)
         plain = getattr(getattr(torch.ops.aten, name[:-1], None), func._overloadname, None)
@@ -423,6 +438,9 @@ def assign(x, y, non_blocking=False):
         return x.copy_(to_host(y))
     if not x.numel():
         return x
+    if x.dtype not in DTYPES:
+        x._ref.host().copy_(to_host(y) if isinstance(y, StarlingTensor) else y.detach())
+        return x
     with on(x._where):
         if not isinstance(y, StarlingTensor):
             y = y.detach().to(x.dtype).expand(x.shape)
@@ -431,7 +449,7 @@ def assign(x, y, non_blocking=False):
             x._ref.box.host = host
             return x
         if y._where != x._where:
-            y = _whole(moved(y._ref.value(), engine_device(x._where)), y.shape, y.dtype, x._where)
+            y = placed(y, x._where)
         if y.dtype != x.dtype:
             y = compute(aten._to_copy.default, (y,), {"dtype": x.dtype})
         if y.shape != x.shape:
@@ -454,11 +472,11 @@ def _copied(func, x, dtype=None, layout=None, device=None, pin_memory=None, non_
         return t.to(device, dtype or x.dtype)
     if dtype is not None and dtype != x.dtype:
         return compute(func, (x,), {"dtype": dtype})
-    return _whole(x._ref.value(), x.shape, x.dtype, x._where)
+    return _clone(func, x)
 
 
 def _clone(func, x, memory_format=None):
-    if not x.numel():
+    if not x.numel() or x.dtype not in DTYPES:
         return from_host(to_host(x), x._where)
     return _whole(x._ref.value(), x.shape, x.dtype, x._where)
 
@@ -483,16 +501,16 @@ def _like(value):
 def constant(shape, dtype, number, where):
     """A tensor of one number on a device, made when it is read."""
     shape = tuple(shape)
-    if 0 in shape:
-        return _whole(None, shape, dtype, where, host=torch.empty(shape, dtype=dtype))
-    if dtype not in DTYPES:
-        raise TypeError(f"Starling's devices have no tensors of {dtype}")
+    if 0 in shape or dtype not in DTYPES:
+        return _whole(None, shape, dtype, where, host=torch.full(shape, number, dtype=dtype))
     return StarlingTensor(Ref(Box(late=lambda: filled(shape, dtype, float(number), engine_device(where))), shape, dtype), where)
 
 
 def _filled(func, x, value=0):
     if isinstance(value, torch.Tensor):
         value = value.item()
+    if x.dtype not in DTYPES:
+        return assign(x, torch.full(x.shape, value, dtype=x.dtype))
     if x.numel():
         x._ref.write(filled(x.shape, x.dtype, float(value), engine_device(x._where)))
     return x

@@ -16,7 +16,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils import _pytree as pytree
 
 from .._core import Error, ffi, lib
-from . import _attention, _indices, _layers, _moving, _windows  # noqa: F401 - fill the table
+from . import _attention, _indices, _layers, _moving, _order, _whole, _windows  # noqa: F401 - fill the table
 from . import _memory
 from ._quick import quick
 from ._run import BY_SHAPE, Run
@@ -246,6 +246,7 @@ class Graph:
         return self.concrete(args), self.concrete(kwargs)
 
     def put_between(self, node, stage):
+        counts["random in PyTorch"] += isinstance(node.target, torch._ops.OpOverload) and RANDOM in node.target.tags
         self.kind[node], self.stage[node] = "torch", stage
         self.last = max(self.last, stage + 1)
         self.between[stage].append(node)

@@ -6,7 +6,8 @@ import math
 
 import torch
 
-from ._table import FLOATS, lower, need, typed
+from ._moving import cut
+from ._table import FLOATS, lined, lower, need, typed
 from ._text import MOST_AXES, NUMBERS
 
 aten = torch.ops.aten
@@ -97,13 +98,59 @@ def _(p, x, indices):
     return x
 
 
+def masked(p, x, axis, mask, values):
+    """x with one number where a mask of some of its axes is true."""
+    need(values.size == 1, "with a mask")
+    shape = [*mask.shape, *[1] * (x.ndim - axis - mask.ndim)]
+    mask = p.op("reshape", p.cast(mask, x.dtype), shape=shape)
+    value = p.op("take_if", mask, p.op("reshape", values, shape=[]))
+    return p.op("add", p.op("take_unless", mask, x), value)
+
+
+def replaced(p, x, k, rows):
+    """(1 where a row of x is one of the numbers k, else 0; the rows that come there, else 0); of equal numbers the last one counts."""
+    m, n = k.size, x.shape[0]
+    order = p.op("argsort", k, axis=0, descending=False)
+    k = typed(p, p.op("gather", k, order), [m], torch.int32)
+    end = p.op("fill", shape=[1], value=-1.0, dtype=NUMBERS[torch.int32])
+    following = p.op("concat", cut(p, k, 0, 1, m), end, axis=0) if m > 1 else end
+    last = p.op("reshape", p.op("cast", p.op("ne", k, following), dtype=NUMBERS[x.dtype]), shape=[m, 1])
+    rows = p.op("take_if", last, p.op("gather", rows, order))
+    return p.op("gather_grad", last, k, rows=n), p.op("gather_grad", rows, k, rows=n)
+
+
+def chosen_rows(p, t, axis, m, size):
+    """t with m axes from `axis` on first, as a matrix of `size` rows."""
+    y = turned(p, t, [*range(axis, axis + m), *range(axis), *range(axis + m, t.ndim)])
+    return typed(p, p.op("reshape", y, shape=[size, t.size // size]), [size, t.size // size], t.dtype)
+
+
+def put(p, x, axis, indices, values):
+    """x with other values at these places."""
+    whole, k = as_one(p, x, axis, indices)
+    n, m = whole.shape[axis], k.ndim
+    k, values = typed(p, p.op("reshape", k, shape=[k.size]), [k.size], torch.int32), chosen_rows(p, values, axis, m, k.size)
+    y = chosen_rows(p, whole, axis, 1, n)
+    seen, rows = replaced(p, y, k, values)
+    y = p.op("add", p.op("take_unless", seen, y), rows)
+    shape = [n, *whole.shape[:axis], *whole.shape[axis + 1 :]]
+    y = typed(p, p.op("reshape", y, shape=shape), shape, x.dtype)
+    y = turned(p, y, [*range(1, axis + 1), 0, *range(axis + 1, y.ndim)])
+    return p.op("reshape", y, shape=list(x.shape))
+
+
 @lower(aten.index_put.default, aten._unsafe_index_put.default, any_type=True)
 def _(p, x, indices, values, accumulate=False):
-    need(accumulate and x.dtype in FLOATS, "without a sum")
+    need(x.dtype in FLOATS and values.dtype == x.dtype, "of integers")
+    masks = [(k, i) for k, i in enumerate(indices) if i is not None and i.dtype == torch.bool]
+    if masks and not accumulate and len(indices) == masks[0][0] + 1 and not any(i is not None for i in indices[:-1]):
+        return masked(p, x, *masks[0], values)
     axis, given = chosen_axes(x, indices)
     shape = [*x.shape[:axis], *torch.broadcast_shapes(*[i.shape for i in given]), *x.shape[axis + len(given) :]]
     if list(values.shape) != shape:
         values = typed(p, p.op("broadcast_to", values, shape=shape), shape, values.dtype)
+    if not accumulate:
+        return put(p, x, axis, given, values)
     each = crossing(given)
     if each is None:
         whole, flat = as_one(p, x, axis, given)
@@ -117,25 +164,23 @@ def _(p, x, indices, values, accumulate=False):
 
 @lower(aten.index_select.default, any_type=True)
 def _(p, x, dim, i):
-    need(x.ndim, "of a scalar")
-    k = places(p, i, 0, negative=False)
-    if not i.ndim:
-        k = typed(p, p.op("reshape", k, shape=[1]), [1], torch.int32)
-    return taken(p, x, dim % x.ndim, k)
+    k, x = lined(p, places(p, i, 0, negative=False)), lined(p, x)
+    return p.op("reshape", taken(p, x, dim % x.ndim, k), shape=list(p.shape))
 
 
 @lower(aten.index_add.default, any_type=True)
 def _(p, x, dim, i, values, *, alpha=1):
-    need(x.ndim and i.ndim == 1 and x.dtype in FLOATS, "of these types")
-    sums = added(p, values, dim % x.ndim, places(p, i, 0, negative=False), x.shape[dim])
-    return p.op("add", x, sums if alpha == 1 else p.op("mul_scalar", sums, value=float(alpha)))
+    need(x.dtype in FLOATS and values.dtype == x.dtype, "of these types")
+    y, i, values = lined(p, x), lined(p, places(p, i, 0, negative=False)), lined(p, values)
+    sums = added(p, values, dim % y.ndim, i, y.shape[dim])
+    sums = sums if alpha == 1 else p.op("mul_scalar", sums, value=float(alpha))
+    return p.op("add", x, p.op("reshape", sums, shape=list(x.shape)))
 
 
 def lines(p, x, dim, i):
     """(x with the axis last, the order of axes for that, numbers of elements of x as a vector).  For `gather` and its gradient."""
-    need(x.ndim and x.ndim == i.ndim and x.size < 2**31, "of a scalar")
+    need(x.ndim == i.ndim and x.size < 2**31, "of a scalar")
     dim %= x.ndim
-    need(all(a == b for k, (a, b) in enumerate(zip(x.shape, i.shape)) if k != dim), "of some of the lines")
     order = [*[k for k in range(x.ndim) if k != dim], dim]
     i = turned(p, i, order)
     n, m = x.shape[dim], i.shape[-1]
@@ -152,32 +197,92 @@ def back(order):
     return [order.index(k) for k in range(len(order))]
 
 
+def fitted(p, x, i, dim=None):
+    """x with axes as short as those of i, but for dim."""
+    for k, n in enumerate(i.shape):
+        if k != dim and n < x.shape[k]:
+            x = typed(p, cut(p, x, k, 0, n), [*x.shape[:k], n, *x.shape[k + 1 :]], x.dtype)
+    return x
+
+
+def widened(p, y, shape):
+    """y with zeros at the ends of its axes."""
+    for k, n in enumerate(shape):
+        if y.shape[k] < n:
+            y = typed(p, p.op("slice_grad", y, axis=k, begin=0, end=y.shape[k], step=1, size=n), [*y.shape[:k], n, *y.shape[k + 1 :]], y.dtype)
+    return y
+
+
+def along(p, x, dim, i):
+    """Elements i of each line of an axis."""
+    whole, i = i.shape, lined(p, i)
+    x = lined(p, x)
+    y, order, flat = lines(p, fitted(p, x, i, dim % x.ndim), dim, i)
+    shape = [i.shape[k] for k in order]
+    y = p.op("gather", typed(p, p.op("reshape", y, shape=[y.size]), [y.size], x.dtype), flat)
+    y = turned(p, typed(p, p.op("reshape", y, shape=shape), shape, x.dtype), back(order))
+    return y if whole else p.op("reshape", y, shape=[])
+
+
 @lower(aten.gather.default, any_type=True)
 def _(p, x, dim, i, sparse_grad=False):
-    y, order, flat = lines(p, x, dim, i)
-    shape = [i.shape[k] for k in order]
-    y = p.op("gather", typed(p, p.op("reshape", y, shape=[x.size]), [x.size], x.dtype), flat)
-    return turned(p, typed(p, p.op("reshape", y, shape=shape), shape, x.dtype), back(order))
+    return along(p, x, dim, i)
+
+
+def spread(p, x, dim, i, values, function):
+    """What `function` makes of (x as rows of one element, numbers of rows, rows of values), each in the shape of x, else 0."""
+    need(x.dtype in FLOATS and values.dtype == x.dtype, "of these types")
+    whole, x, i, values = x.shape, lined(p, x), lined(p, i), lined(p, values)
+    y, order, k = lines(p, fitted(p, x, i, dim % x.ndim), dim, i)
+    rows = lambda t: typed(p, p.op("reshape", t, shape=[t.size, 1]), [t.size, 1], x.dtype)
+    found = function(rows(y), k, rows(turned(p, fitted(p, values, i), order)))
+    shaped = lambda t: turned(p, typed(p, p.op("reshape", t, shape=list(y.shape)), y.shape, x.dtype), back(order))
+    found = [widened(p, shaped(t), x.shape) for t in found]
+    return found if whole else [p.op("reshape", t, shape=[]) for t in found]
 
 
 @lower(aten.scatter_add.default, any_type=True)
 def _(p, x, dim, i, values):
-    need(x.dtype in FLOATS and values.shape == i.shape, "of these shapes")
-    y, order, flat = lines(p, x, dim, i)
-    v = p.op("reshape", turned(p, values, order), shape=[i.size])
-    sums = p.op("gather_grad", v, flat, rows=x.size)
-    sums = typed(p, p.op("reshape", sums, shape=list(y.shape)), y.shape, x.dtype)
-    return p.op("add", x, turned(p, sums, back(order)))
+    (sums,) = spread(p, x, dim, i, values, lambda y, k, v: [p.op("gather_grad", v, k, rows=y.size)])
+    return p.op("add", x, sums)
+
+
+@lower(aten.scatter_reduce.two, any_type=True)
+def _(p, x, dim, i, values, reduce, *, include_self=True):
+    need(reduce in ("sum", "mean"), f"with {reduce}")
+    ones = typed(p, p.op("fill", shape=list(values.shape), value=1.0, dtype=NUMBERS[x.dtype]), values.shape, x.dtype)
+    add = lambda v: spread(p, x, dim, i, v, lambda y, k, r: [p.op("gather_grad", r, k, rows=y.size)])[0]
+    sums, count = add(values), add(ones)
+    kept = x if include_self else p.op("take_unless", count, x)
+    y = p.op("add", kept, sums)
+    if reduce == "sum":
+        return y
+    return p.op("div", y, p.op("add_scalar", count, value=1.0) if include_self else p.op("maximum_scalar", count, value=1.0))
+
+
+@lower(aten.scatter.src, any_type=True)
+def _(p, x, dim, i, values):
+    seen, new = spread(p, x, dim, i, values, lambda y, k, v: replaced(p, y, k, v))
+    return p.op("add", p.op("take_unless", seen, x), new)
 
 
 @lower(aten.scatter.value, any_type=True)
 def _(p, x, dim, i, value):
     need(x.dtype in FLOATS and math.isfinite(value), "of these types")
-    y, order, flat = lines(p, x, dim, i)
-    ones = p.op("fill", shape=[i.size], value=1.0, dtype=NUMBERS[x.dtype])
-    hit = p.op("gt_scalar", p.op("gather_grad", ones, flat, rows=x.size), value=0.0)
-    hit = turned(p, typed(p, p.op("reshape", hit, shape=list(y.shape)), y.shape, x.dtype), back(order))
+    ones = typed(p, p.op("fill", shape=list(i.shape), value=1.0, dtype=NUMBERS[x.dtype]), i.shape, x.dtype)
+    (count,) = spread(p, x, dim, i, ones, lambda y, k, v: [p.op("gather_grad", v, k, rows=y.size)])
+    hit = p.op("gt_scalar", count, value=0.0)
     return p.op("add", p.op("take_unless", hit, x), p.op("mul_scalar", hit, value=float(value)))
+
+
+@lower(aten.unfold.default, any_type=True)
+def _(p, x, dim, size, step):
+    need(x.ndim, "of a scalar")
+    dim, count = dim % x.ndim, (x.shape[dim] - size) // step + 1
+    count_up = lambda n, by, shape: p.op("reshape", p.op("arange", shape=[n], start=0.0, step=float(by), dtype=NUMBERS[torch.int32]), shape=shape)
+    i = typed(p, p.op("add", count_up(count, step, [count, 1]), count_up(size, 1, [1, size])), [count, size], torch.int32)
+    y = taken(p, x, dim, i)
+    return turned(p, y, [*[k for k in range(y.ndim) if k != dim + 1], dim + 1])
 
 
 @lower(aten.embedding.default, any_type=True)

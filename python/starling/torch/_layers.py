@@ -19,6 +19,22 @@ def dot(p, a, b):
 LOWER[aten.mm.default] = dot
 LOWER[aten.bmm.default] = lambda p, a, b: p.op("matmul", a.base or a, b.base or b, ta=a.base is not None, tb=b.base is not None)
 LOWER[aten.mv.default] = lambda p, a, b: p.op("dot", a, b)
+
+
+@lower(aten.addmv.default)
+def _(p, b, x, v, *, beta=1, alpha=1):
+    y = p.op("dot", x, v)
+    y = y if alpha == 1 else p.op("mul_scalar", y, value=float(alpha))
+    return p.op("add", y, b if beta == 1 else p.op("mul_scalar", b, value=float(beta))) if beta else y
+
+
+@lower(aten.addbmm.default)
+def _(p, b, x, y, *, beta=1, alpha=1):
+    z = p.op("sum", p.op("matmul", x, y), axes=[0])
+    z = z if alpha == 1 else p.op("mul_scalar", z, value=float(alpha))
+    return p.op("add", z, b if beta == 1 else p.op("mul_scalar", b, value=float(beta))) if beta else z
+
+
 LOWER[aten.dot.default] = lambda p, a, b: p.op("reshape", p.op("sum", p.op("mul", a, b)), shape=[])
 
 

@@ -23,12 +23,12 @@ def reshaped(p, x, *_, **__):
 
 
 lower(
-    aten.view.default, aten._unsafe_view.default, aten.reshape.default, aten.unsqueeze.default, aten.squeeze.dim, aten.squeeze.dims,
+    aten.view.default, aten.view_copy.default, aten._unsafe_view.default, aten.reshape.default, aten.unsqueeze.default, aten.squeeze.dim, aten.squeeze.dims,
     aten.squeeze.default, any_type=True,
 )(reshaped)  # fmt: skip
 
 
-@lower(aten.permute.default, aten.transpose.int, aten.t.default, any_type=True)
+@lower(aten.permute.default, aten.permute_copy.default, aten.transpose.int, aten.t.default, any_type=True)
 def _(p, x, *axes):
     n = x.ndim
     if n < 2:
@@ -102,7 +102,12 @@ def _(p, dy, sizes, dim, i):
 @lower(aten.slice_scatter.default, any_type=True)
 def _(p, x, y, dim=0, start=None, end=None, step=1):
     begin, end, step = slice(start, end, step).indices(x.shape[dim])
-    need(step == 1 and x.dtype == y.dtype, "with a step, or of several types")
+    need(x.dtype == y.dtype, "of several types")
+    if step != 1:
+        need(x.dtype in FLOATS, "of integers, with a step")
+        at = {"axis": dim % x.ndim, "begin": begin, "end": end, "step": step, "size": x.shape[dim]}
+        ones = p.op("fill", shape=list(y.shape), value=1.0, dtype=NUMBERS[x.dtype])
+        return p.op("add", p.op("take_unless", p.op("slice_grad", ones, **at), x), p.op("slice_grad", y, **at))
     return pasted(p, x, y, dim, begin, max(begin, end))
 
 
@@ -137,6 +142,39 @@ def pasted(p, x, y, dim, begin, end):
     return p.op("concat", *before, y, *after, axis=dim) if before or after else y
 
 
+def diagonal_of(p, x, offset, dim1, dim2):
+    """(the order of axes with these two last, (begin, end, step) of their diagonal among their elements, its length)"""
+    a, b = dim1 % x.ndim, dim2 % x.ndim
+    rows, columns = x.shape[a], x.shape[b]
+    n = min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns)
+    begin = offset if offset >= 0 else -offset * columns
+    return [*[k for k in range(x.ndim) if k not in (a, b)], a, b], (begin, begin + (n - 1) * (columns + 1) + 1, columns + 1), n
+
+
+def squares(p, x, order):
+    """x with these two last axes as one."""
+    shape = [*[x.shape[k] for k in order[:-2]], x.shape[order[-2]] * x.shape[order[-1]]]
+    x = x if order == list(range(x.ndim)) else p.op("transpose", x, axes=order)
+    return typed(p, p.op("reshape", x, shape=shape), shape, p.dtype)
+
+
+@lower(aten.diagonal.default, any_type=True)
+def _(p, x, offset=0, dim1=0, dim2=1):
+    order, (begin, end, step), _ = diagonal_of(p, x, offset, dim1, dim2)
+    return cut(p, squares(p, x, order), -1, begin, end, step)
+
+
+@lower(aten.diagonal_scatter.default)
+def _(p, x, y, offset=0, dim1=0, dim2=1):
+    need(y.dtype == x.dtype, "of several types")
+    order, (begin, end, step), n = diagonal_of(p, x, offset, dim1, dim2)
+    rest = squares(p, x, order)
+    spread = lambda t: p.op("slice_grad", t, axis=rest.ndim - 1, begin=begin, end=end, step=step, size=rest.shape[-1])
+    seen = spread(p.op("fill", shape=[*rest.shape[:-1], n], value=1.0, dtype=NUMBERS[x.dtype]))
+    z = p.op("reshape", p.op("add", p.op("take_unless", seen, rest), spread(y)), shape=[x.shape[k] for k in order])
+    return z if order == list(range(x.ndim)) else p.op("transpose", z, axes=[order.index(k) for k in range(x.ndim)])
+
+
 @lower(aten.split_with_sizes.default, any_type=True)
 def _(p, x, sizes, dim=0):
     ends = [sum(sizes[: i + 1]) for i in range(len(sizes))]
@@ -144,6 +182,6 @@ def _(p, x, sizes, dim=0):
     return [cut(p, x, dim, e - n, e) for n, e in zip(sizes, ends)]
 
 
-@lower(aten.unbind.int, any_type=True)
+@lower(aten.unbind.int, aten.unbind_copy.int, any_type=True)
 def _(p, x, dim=0):
     return [p.op("reshape", cut(p, x, dim, i, i + 1), shape=list(p.shape)) for i in range(x.shape[dim])]

@@ -12,8 +12,10 @@ from ._text import DTYPES, MOST_AXES, NUMBERS, Unsupported, Value
 
 aten = torch.ops.aten
 FLOATS = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
+WHOLE = (torch.int64, torch.int32, torch.uint8)
 MOST_FLOAT = 3.4028234663852886e38  # float32's
 LOWER: dict = {}  # ATen operation: function
+integers: dict = {}  # arithmetic of integers, by the name of that of floats: _whole.py
 ANY: set = set()  # operations of the table that check types by themselves; all others take and give floats
 
 
@@ -42,6 +44,11 @@ def values_in(args):
             yield a
         elif isinstance(a, (list, tuple)):
             yield from values_in(a)
+
+
+def lined(p, x):
+    """x, or the element of a tensor without axes as a line of one."""
+    return x if x.ndim else typed(p, p.op("reshape", x, shape=[1]), [1], x.dtype)
 
 
 def typed(p, v, shape, dtype):
@@ -85,14 +92,27 @@ def lowered(p, target, args, kwargs, results):
 
 
 def unary(name):
-    """A function of one tensor."""
-    return lambda p, x: p.op(name, x)
+    """A function of one tensor; of integers, one that gives floats."""
+
+    def function(p, x):
+        if p.dtype not in FLOATS:
+            need(name in integers, "of integers")
+            return integers[name](p, x)
+        return p.op(name, p.cast(x, p.dtype))
+
+    return function
 
 
 for _name in (
-    "neg abs exp log sqrt reciprocal relu sigmoid tanh sin cos tan asin acos atan sinh cosh asinh acosh atanh erf log1p expm1 rsqrt sign floor ceil round silu"
+    "neg abs exp log sqrt reciprocal sigmoid tanh sin cos tan asin acos atan sinh cosh asinh acosh atanh erf erfc log1p expm1 rsqrt sign floor ceil round silu"
 ).split():
-    LOWER[getattr(aten, _name).default] = unary(_name)
+    lower(getattr(aten, _name).default, any_type=True)(unary(_name))
+
+
+@lower(aten.relu.default, any_type=True)
+def _(p, x):
+    need(x.dtype in FLOATS or x.dtype in WHOLE, "of truth values")
+    return p.op("relu", x)
 
 
 def number(x):
@@ -107,7 +127,8 @@ def arithmetic(name):
 
     def function(p, a, b, alpha=1):
         if p.dtype not in FLOATS:
-            return whole(p, name, a, b, alpha)
+            need(name in integers, "of integers")
+            return integers[name](p, a, b, alpha)
         if not isinstance(a, Value):
             need(name in ("sub", "div", "pow") and alpha == 1, "with these arguments")
             return p.op(f"r{name}_scalar", p.cast(b, p.dtype), value=number(a))
@@ -120,31 +141,58 @@ def arithmetic(name):
     return function
 
 
-def whole(p, name, a, b, alpha):
-    """Counters: int64 and a small number, which cannot saturate where PyTorch's would not wrap."""
-    need(isinstance(a, Value) and a.dtype == p.dtype == torch.int64 and name in ("add", "sub"), "of integers")
-    need(isinstance(b, int) and abs(b * alpha) < 2**31, "of integers")
-    return p.op(f"{name}_scalar", a, value=float(b * alpha))
+def beside(p, v):
+    """An operand, a tensor or a number, in the type of the result."""
+    if isinstance(v, Value):
+        return p.cast(v, p.dtype)
+    return typed(p, p.op("fill", shape=[], value=number(v), dtype=NUMBERS[p.dtype]), (), p.dtype)
 
 
-WHOLE = (torch.int64, torch.int32, torch.uint8)
+def of_floats(name):
+    """A function of two tensors, or a tensor and a number, that has no form with a number in programs."""
+
+    def function(p, a, b):
+        if p.dtype in FLOATS:
+            return p.op(name, beside(p, a), beside(p, b))
+        need(name in integers, "of integers")
+        return integers[name](p, a, b)
+
+    return function
 
 
 def overloads(name):
     """The overloads of an operation that take two operands."""
     packet = getattr(aten, name)
-    known = ("Tensor", "Scalar", "Tensor_Tensor", "Tensor_Scalar", "default")
+    known = ("Tensor", "Scalar", "Tensor_Tensor", "Tensor_Scalar", "Scalar_Tensor", "default")
     return [getattr(packet, o) for o in known if o in packet.overloads()]
 
 
 for _name in "add sub mul div pow maximum minimum".split():
     lower(*overloads(_name), any_type=True)(arithmetic(_name))
 lower(aten.pow.Scalar, any_type=True)(arithmetic("pow"))
+for _name in "atan2 fmod remainder floor_divide fmax fmin copysign".split():
+    lower(*overloads(_name), any_type=True)(of_floats(_name))
+
+
+@lower(aten.hypot.default)
+def _(p, a, b):
+    low, high = (p.op(name, p.op("abs", a), p.op("abs", b)) for name in ("minimum", "maximum"))
+    equal = p.op("eq", low, high)  # infinities and zeros have no quotient
+    q = p.op("add", p.op("take_unless", equal, p.op("div", low, high)), equal)
+    return p.op("mul", high, p.op("sqrt", p.op("add_scalar", p.op("square", q), value=1.0)))
+
+
+@lower(aten.signbit.default, any_type=True)
+def _(p, x):
+    need(x.dtype in FLOATS, "of integers")
+    one = typed(p, p.op("fill", shape=[], value=1.0, dtype=NUMBERS[x.dtype]), (), x.dtype)
+    return p.op("cast", p.op("lt_scalar", p.op("copysign", one, x), value=0.0), dtype=NUMBERS[torch.bool])
 
 
 @lower(aten.div.Tensor_mode, aten.div.Scalar_mode)
 def _(p, a, b, rounding_mode=None):
-    need(rounding_mode in (None, "trunc"), f"rounded by {rounding_mode}")
+    if rounding_mode == "floor":
+        return of_floats("floor_divide")(p, a, b)
     y = arithmetic("div")(p, a, b)
     if rounding_mode is None:
         return y
@@ -181,7 +229,7 @@ def comparison(name):
 
     def function(p, a, b):
         dtype = common(a, b)
-        need(dtype in FLOATS or (dtype in WHOLE and (isinstance(b, Value) or (isinstance(b, int) and abs(b) < 2**31))), "of integers")
+        need(dtype in FLOATS or (dtype == torch.bool and isinstance(b, Value)) or (dtype in WHOLE and (isinstance(b, Value) or (isinstance(b, int) and abs(b) < 2**31))), "of integers")
         a = p.cast(a, dtype)
         if isinstance(b, float) and math.isinf(b) and name in ("eq", "ne"):
             y = infinite(p, a, b, name)
@@ -201,9 +249,8 @@ def truth(p, x):
     return p.cast(p.cast(x, torch.bool), torch.float32)
 
 
-@lower(aten.logical_not.default, aten.bitwise_not.default, any_type=True)
+@lower(aten.logical_not.default, any_type=True)
 def _(p, x):
-    need(x.dtype == torch.bool or x.dtype in FLOATS, "of integers")
     return p.op("cast", p.op("rsub_scalar", truth(p, x), value=1.0), dtype=NUMBERS[torch.bool])
 
 
@@ -218,19 +265,21 @@ def logical(name):
 
 
 for _name in ("and", "or", "xor"):
-    lower(getattr(aten, f"logical_{_name}").default, getattr(aten, f"bitwise_{_name}").Tensor, any_type=True)(logical(f"logical_{_name}"))
+    lower(getattr(aten, f"logical_{_name}").default, any_type=True)(logical(f"logical_{_name}"))
 
 
 @lower(aten.where.self, any_type=True)
 def _(p, c, a, b):
-    need(p.dtype in FLOATS or p.dtype in WHOLE, f"of {str(p.dtype)[6:]}")
     c = p.cast(p.cast(c, torch.bool), p.dtype)
-    return p.op("add", p.op("take_if", c, p.cast(a, p.dtype)), p.op("take_unless", c, p.cast(b, p.dtype)))
+    return p.op("logical_or" if p.dtype == torch.bool else "add", p.op("take_if", c, p.cast(a, p.dtype)), p.op("take_unless", c, p.cast(b, p.dtype)))
 
 
-@lower(aten.clamp.default)
+@lower(aten.clamp.default, any_type=True)
 def _(p, x, low=None, high=None):
     need(low is None or high is None or low <= high, "with limits that cross")
+    if p.dtype not in FLOATS:
+        x = x if low is None else typed(p, integers["maximum"](p, x, low), p.shape, p.dtype)
+        return x if high is None else integers["minimum"](p, x, high)
     if low is not None and math.isfinite(low):
         x = p.op("maximum_scalar", x, value=number(low))
     if high is not None and math.isfinite(high):
@@ -269,6 +318,35 @@ def _(p, x):
     return p.op("mul", p.op("sign", x), p.op("floor", p.op("abs", x)))
 
 
+@lower(aten.angle.default)
+def _(p, x):
+    return p.op("add", p.op("mul_scalar", p.op("lt_scalar", x, value=0.0), value=math.pi), p.op("take_if", p.op("isnan", x), x))
+
+
+def polynomial(p, x, coefficients):
+    """A polynomial, the highest power first."""
+    y = p.op("add_scalar", p.op("mul_scalar", x, value=coefficients[0]), value=coefficients[1])
+    for c in coefficients[2:]:
+        y = p.op("add_scalar", p.op("mul", y, x), value=c)
+    return y
+
+
+@lower(aten.erfinv.default)
+def _(p, x):
+    """M. Giles, Approximating the erfinv function, 2011, and a step of Newton's method."""
+    w = p.op("neg", p.op("log1p", p.op("neg", p.op("square", x))))
+    near = polynomial(p, p.op("add_scalar", w, value=-2.5), (
+        2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087, -0.00125372503, -0.00417768164, 0.246640727, 1.50140941))
+    far = polynomial(p, p.op("add_scalar", p.op("sqrt", w), value=-3.0), (
+        -0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773, -0.0076224613, 0.00943887047, 1.00167406, 2.83297682))
+    low = p.op("lt_scalar", w, value=5.0)
+    y = p.op("mul", x, p.op("add", p.op("take_if", low, near), p.op("take_unless", low, far)))
+    step = p.op("mul", p.op("sub", p.op("erf", y), x), p.op("exp", p.op("square", y)))
+    y = p.op("sub", y, p.op("take_if", low, p.op("mul_scalar", step, value=math.sqrt(math.pi) / 2)))
+    end = p.op("eq_scalar", p.op("abs", x), value=1.0)
+    return p.op("add", p.op("take_unless", end, y), p.op("take_if", end, p.op("div_scalar", x, value=0.0)))
+
+
 @lower(aten.isinf.default, any_type=True)
 def _(p, x):
     need(x.dtype in FLOATS, "of integers")
@@ -276,8 +354,10 @@ def _(p, x):
     return p.op("cast", infinite(p, far, math.inf, "eq"), dtype=NUMBERS[torch.bool])
 
 
-LOWER[aten.exp2.default] = lambda p, x: p.op("rpow_scalar", x, value=2.0)
-LOWER[aten.log2.default] = lambda p, x: p.op("mul_scalar", p.op("log", x), value=1 / math.log(2))
+LOWER[aten.exp2.default] = lambda p, x: p.op("rpow_scalar", p.cast(x, p.dtype), value=2.0)
+ANY.add(aten.exp2.default)
+for _name, _base in (("log2", 2), ("log10", 10)):
+    LOWER[getattr(aten, _name).default] = lambda p, x, base=_base: p.op("mul_scalar", p.op("log", x), value=1 / math.log(base))
 
 
 @lower(aten.square.default)
@@ -317,8 +397,7 @@ def _(p, dy, x, approximate="none"):
 
 @lower(aten.threshold_backward.default)
 def _(p, dy, y, threshold):
-    need(threshold == 0, "with a threshold")
-    return p.op("relu_grad", dy, y)
+    return p.op("take_if", p.op("gt_scalar", y, value=number(threshold)), dy) if threshold else p.op("relu_grad", dy, y)
 
 
 LOWER[aten.sigmoid_backward.default] = lambda p, dy, y: p.op("sigmoid_grad", dy, y)
@@ -328,14 +407,15 @@ LOWER[aten.silu_backward.default] = lambda p, dy, x: p.op("silu_grad", dy, x)
 
 @lower(aten._to_copy.default, any_type=True)
 def _(p, x, dtype=None, layout=None, device=None, pin_memory=None, non_blocking=False, memory_format=None):
-    # To integers, what is out of range is saturated here and undefined there; NaN has no integer.
-    need(p.dtype in FLOATS or p.dtype == torch.bool or x.dtype == torch.bool, f"to {str(p.dtype)[6:]}")
+    # From floats to integers, what is out of range is undefined in PyTorch; between integers it loses its upper bits.
+    if x.dtype in WHOLE and p.dtype in WHOLE:
+        return x if x.dtype == p.dtype else p.op("wrap", x, dtype=NUMBERS[p.dtype])
     if p.dtype == torch.bool and x.dtype in WHOLE:
         x = typed(p, p.op("ne_scalar", x, value=0.0), x.shape, x.dtype)
     return p.cast(x, p.dtype)
 
 
-@lower(aten.full_like.default)
+@lower(aten.full_like.default, any_type=True)
 def _(p, x, value, **_):
     return p.op("fill", shape=list(p.shape), value=number(value), dtype=NUMBERS[p.dtype])
 
@@ -358,6 +438,7 @@ def _(p, x, source, non_blocking=False):
 
 def reduction(p, x, axes=None, keepdims=False, dtype=None, *, name="sum"):
     """A reduction over axes; none given: over all."""
+    need(p.dtype != torch.bool, "of truth values")
     if isinstance(axes, int):
         axes = [axes]
     x = p.cast(x, p.dtype)
@@ -370,9 +451,9 @@ def reduction(p, x, axes=None, keepdims=False, dtype=None, *, name="sum"):
 lower(aten.sum.default, aten.sum.dim_IntList)(reduction)
 for _name, _targets in (
     ("mean", (aten.mean.default, aten.mean.dim)), ("max", (aten.amax.default,)), ("min", (aten.amin.default,)),
-    ("max", (aten.max.default,)), ("min", (aten.min.default,)),
+    ("max", (aten.max.default,)), ("min", (aten.min.default,)), ("prod", (aten.prod.default, aten.prod.dim_int)),
 ):  # fmt: skip
-    lower(*_targets)(functools.partial(reduction, name=_name))
+    lower(*_targets, any_type=_name in ("max", "min"))(functools.partial(reduction, name=_name))
 
 
 @lower(aten.sum.default, aten.sum.dim_IntList, any_type=True)
@@ -424,5 +505,7 @@ def _(p, x, axes=None, *, correction=1, keepdim=False):
 
 @lower(aten.cumsum.default, any_type=True)
 def _(p, x, dim, dtype=None):
-    need(x.ndim and p.dtype in FLOATS and (x.dtype in FLOATS or x.dtype == torch.bool), "of integers")
-    return p.op("cumsum", p.cast(x, p.dtype), axis=dim % x.ndim)
+    x = p.cast(lined(p, x), p.dtype)
+    more = {} if p.dtype in FLOATS else {"wraps": True}
+    need(p.dtype in FLOATS or p.dtype == torch.int64, "of integers")
+    return p.op("reshape", p.op("cumsum", x, axis=dim % x.ndim, **more), shape=list(p.shape))

@@ -57,6 +57,7 @@ class Box:
 
     p: the newest values.  late: makes them when they are read first (None: there are some).  host: the same values as a tensor
     in main memory, where they are known: those of tensors without elements, and of labels, so that checking them waits for nothing.
+    Tensors of types that the engine lacks, such as complex ones, have nothing but this.
     """
 
     __slots__ = ("p", "late", "host", "version")
@@ -93,6 +94,13 @@ class Ref:
             p = reshaped(source, self.shape) if self.func is None else apply(self.func, self.of, source, self.args)
             self.kept = self.box.version, p
         return self.kept[1]
+
+    def host(self):
+        """The values of a type that the engine lacks: main memory that is shared with the box."""
+        if self.of is None:
+            return self.box.host
+        source = self.of.host()
+        return source.reshape(self.shape) if self.func is None else self.func(source, *self.args)
 
     def write(self, p):
         """Puts new values in the place of these."""
