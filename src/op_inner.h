@@ -97,10 +97,23 @@ bool slp_fused_takes(const struct sl_op *op);
  * stands for its result; -1, and nothing is added, if op cannot be part of an expression or this one is full. */
 int slp_fused_add(struct slp_fused_attrs *f, const struct sl_op *op, const void *attrs, int a, int b);
 
-/* The attributes of fused_reduce (codelets/reduce/fused_reduce.c), for an expression of this type whose result only the
- * operation `reduction` reads, with its attributes after infer; false: it is none, or has no compiled kernel. */
-bool slp_fused_reduce_of(const struct slp_fused_attrs *f, const struct slp_type *expression,
-                         const struct sl_op *reduction, const void *attrs, struct slp_fused_attrs *to);
+/* The attributes of fused_reduce (codelets/reduce/fused_reduce.c), for an expression of this type whose result only `op`
+ * reads, a reduction or a softmax, with its attributes after infer; false: it is neither, or has no compiled kernel. */
+bool slp_fused_reduce_of(const struct slp_fused_attrs *f, const struct slp_type *expression, const struct sl_op *op,
+                         const void *attrs, struct slp_fused_attrs *to);
+
+/* ---- batch normalisation with given statistics (codelets/norm/) --------------------------------------------------- */
+
+/* norm_fold: weights and bias of the layer before it. */
+struct slp_norm_fold_attrs {
+	double eps;
+};
+
+/* norm_affine: coefficients of its channels, for images with so many axes behind these. */
+struct slp_norm_affine_attrs {
+	double eps;
+	int behind;
+};
 
 /* ---- activations (codelets/common/activation.c) ------------------------------------------------------------------ */
 

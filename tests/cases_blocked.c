@@ -67,5 +67,11 @@ const struct slp_case slp_cases_blocked[] = {
 	CASE(norm_fold, "one row", 5, (COUNTING(1, 2), COUNTING(1), COUNTING(1), COUNTING(1), COUNTING(1)), .attrs = &(const double){3}, EXPECT(0.5, 1)),
 	CASE(norm_fold, "a convolution with a bias", 6, (REAL(6, 2, 3, 3), REAL(6), REAL(6), REAL(6), POSITIVE(6), REAL(6)), .attrs = &(const double){0}),
 	CASE(norm_fold, "other channels", 5, (REAL(6, 2), REAL(5), REAL(6), REAL(6), POSITIVE(6)), .attrs = &(const double){0}, .reject = SL_ESHAPE),
+
+	CASE(norm_affine, "of images", 4, (REAL(6), REAL(6), REAL(6), POSITIVE(6)), .attrs = &(const struct slp_norm_affine_attrs){1e-3, 2}),
+	CASE(norm_affine, "of rows", 4, (REAL(301), REAL(301), REAL(301), POSITIVE(301)), .attrs = &(const struct slp_norm_affine_attrs){0, 0}),
+	CASE(norm_affine, "no channels", 4, (REAL(0), REAL(0), REAL(0), POSITIVE(0)), .attrs = &(const struct slp_norm_affine_attrs){0, 2}),
+	CASE(norm_affine, "other channels", 4, (REAL(6), REAL(6), REAL(5), POSITIVE(6)), .attrs = &(const struct slp_norm_affine_attrs){0, 2}, .reject = SL_ESHAPE),
+	CASE(norm_affine, "too many axes", 4, (REAL(6), REAL(6), REAL(6), POSITIVE(6)), .attrs = &(const struct slp_norm_affine_attrs){0, 8}, .reject = SL_EINVAL),
 	{0},
 };

@@ -8,7 +8,8 @@
 
 /* The team's threads share the first; the second is for each thread's own data; the others are for tensors in another
  * layout, for unpooled tensors, and for sums of a part, while an implementation uses the first; then for float32 copies
- * of operands in a half type, for plain copies of operands in NHWC, and for sums of parts (conv2d_fixed.c). */
+ * of operands in a half type, for plain copies of operands in NHWC, for sums of parts (conv2d_fixed.c), and
+ * for the result of an expression (fused_reduce.c). */
 enum slp_workspace {
 	SLP_WORK_CALL,
 	SLP_WORK_THREAD,
@@ -18,6 +19,7 @@ enum slp_workspace {
 	SLP_WORK_FLOAT32,
 	SLP_WORK_PLAIN,
 	SLP_WORK_FIXED,
+	SLP_WORK_EXPRESSION,
 	SLP_WORKSPACES
 };
 

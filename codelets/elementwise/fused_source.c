@@ -3,6 +3,8 @@
  * operands is an argument. */
 #include "fused_source.h"
 
+#include "loss/softmax.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -92,7 +94,7 @@ static void put(struct text *t, const char *format, ...)
 	else t->length += (size_t)n;
 }
 
-static void put_types(struct text *t, enum sl_dtype dtype)
+static void put_types(struct text *t, enum sl_dtype dtype, int width)
 {
 	bool wide = dtype == SL_FLOAT64;
 	const char *stored = dtype == SL_BFLOAT16  ? "sl_bfloat16"
@@ -104,9 +106,8 @@ static void put_types(struct text *t, enum sl_dtype dtype)
 	                     : wide                ? "FLOAT64"
 	                                           : "FLOAT32";
 	put(t, "#include \"cmath\"\n#include \"dtype.h\"\n#include \"scalar.h\"\n");
-	put(t, "typedef %s S;\ntypedef %s T;\nenum { W = %d };\n", stored, wide ? "double" : "float",
-	    slp_fused_width(dtype));
-	put(t, "struct alignas(16) group { S at[W]; };\n#define STORE(x) slp_store_SL_%s(x)\n", symbol);
+	put(t, "typedef %s S;\ntypedef %s T;\nenum { W = %d };\n", stored, wide ? "double" : "float", width);
+	put(t, "struct alignas(W * sizeof(S)) group { S at[W]; };\n#define STORE(x) slp_store_SL_%s(x)\n", symbol);
 	put(t, "struct call { const S *in[%d]; S *out; double *parts; double number[%d]; int64_t n; };\n",
 	    SLP_FUSED_INPUTS, SLP_FUSED_NUMBERS);
 }
@@ -189,24 +190,35 @@ static int put_steps(struct text *t, const struct slp_fused_attrs *f)
 
 static bool put_head(struct text *t, const struct slp_fused_attrs *f, const struct slp_fused_plan *p)
 {
-	put_types(t, p->dtype);
+	put_types(t, p->dtype, p->width);
 	if (!put_functions(t, f)) return false;
 	for (int i = 0; i < p->nin; i++)
 		if (!is_flat(p, i)) put_offset(t, p, i);
 	return true;
 }
 
+static void put_kernel(struct text *t)
+{
+	put(t, "extern \"C\" __global__ void kernel(const struct call c)\n{\n");
+}
+
+/* The elements of a thread, and their steps; r<count - 1> of these is the result.  Returns count. */
+static int put_elements(struct text *t, const struct slp_fused_attrs *f, const struct slp_fused_plan *p)
+{
+	for (int i = 0; i < p->nin; i++) put_reading(t, p, i);
+	return put_steps(t, f);
+}
+
 bool slp_fused_source(const struct slp_fused_attrs *f, const struct slp_fused_plan *p, char *to, size_t size)
 {
 	struct text t = {to, size, 0, false};
 	if (!put_head(&t, f, p)) return false;
-	put(&t, "extern \"C\" __global__ void kernel(const struct call c)\n{\n"
-	        "for (int64_t e = (blockIdx.x * (int64_t)blockDim.x + threadIdx.x) * W; e < c.n;\n"
+	put_kernel(&t);
+	put(&t, "for (int64_t e = (blockIdx.x * (int64_t)blockDim.x + threadIdx.x) * W; e < c.n;\n"
 	        "     e += (int64_t)gridDim.x * blockDim.x * W) {\n"
 	        "int n = c.n - e < W ? (int)(c.n - e) : W;\n");
-	for (int i = 0; i < p->nin; i++) put_reading(&t, p, i);
 	put(&t, "group g;\n");
-	put(&t, "g.at[l] = STORE(r%d);\n}\n", put_steps(&t, f) - 1);
+	put(&t, "g.at[l] = STORE(r%d);\n}\n", put_elements(&t, f, p) - 1);
 	if (p->aligned) put(&t, "if (n == W) *(group *)(c.out + e) = g; else\n");
 	put(&t, "for (int l = 0; l < W; l++) if (l < n) c.out[e + l] = g.at[l];\n}\n}\n");
 	return !t.full;
@@ -242,33 +254,34 @@ static void put_axes(struct text *t, const char *name, const struct slp_axes *ax
 	put(t, "return at + i * %" PRId64 "LL; }\n", axes->stride[0]);
 }
 
-/* Combines a over the threads of a group, in the order of lanes.cuh. */
-static void put_group(struct text *t, const struct slp_fused_rows *r)
+/* A function `name` that combines a over the threads of a group, in the order of lanes.cuh; merge and neutral: texts. */
+static void put_group(struct text *t, const char *name, const char *merge, const char *neutral, int lanes, int block)
 {
-	const char *warp = "for (int d = 16; d; d >>= 1) a = merge(a, __shfl_xor_sync(0xffffffffu, a, d));\n";
-	put(t, "static __device__ inline double combined(double a)\n{\n%s", warp);
-	if (r->lanes > 32)
-		put(t,
-		    "__shared__ double part[32];\nint lane = threadIdx.x %% 32, warp = threadIdx.x / 32;\n"
-		    "__syncthreads();\nif (lane == 0) part[warp] = a;\n__syncthreads();\n"
-		    "a = lane < %d ? part[lane] : start();\n%s",
-		    r->block / 32, warp);
+	put(t, "static __device__ inline double %s(double a)\n{\n", name);
+	for (int stage = 0; stage < (lanes > 32 ? 2 : lanes > 1 ? 1 : 0); stage++) {
+		if (stage == 1)
+			put(t,
+			    "__shared__ double part[32];\nint lane = threadIdx.x %% 32, warp = threadIdx.x / 32;\n"
+			    "__syncthreads();\nif (lane == 0) part[warp] = a;\n__syncthreads();\n"
+			    "a = lane < %d ? part[lane] : %s;\n",
+			    block / 32, neutral);
+		put(t, "for (int d = 16; d; d >>= 1) a = %s(a, __shfl_xor_sync(0xffffffffu, a, d));\n", merge);
+	}
 	put(t, "return a;\n}\n");
 }
 
 /* The loop over tasks, and the elements of the part of one. */
-static void put_part(struct text *t, const struct slp_fused_rows *r)
+static void put_rows(struct text *t, const struct slp_fused_reduction *r)
 {
 	const struct slp_reduce_plan *p = &r->plan;
-	int64_t tasks = p->kept.size * p->parts;
 	put(t, "enum { LANES = %d, GROUPS = %d, ACROSS = %d };\n", r->lanes, r->block / r->lanes, r->across);
+	put_kernel(t);
 	put(t,
-	    "extern \"C\" __global__ void kernel(const struct call c)\n{\n"
 	    "int me = threadIdx.x %% LANES, across = me %% ACROSS, down = me / ACROSS;\n"
 	    "for (int64_t t = blockIdx.x * (int64_t)GROUPS + threadIdx.x / LANES; t < %" PRId64 "LL;\n"
 	    "     t += gridDim.x * (int64_t)GROUPS) {\n"
 	    "int64_t output = t / %" PRId64 "LL, part = t %% %" PRId64 "LL;\n",
-	    tasks, p->parts, p->parts);
+	    r->tasks, p->parts, p->parts);
 	put(t,
 	    "int64_t row = part / %" PRId64 "LL * %" PRId64 "LL, column = part %% %" PRId64 "LL * %" PRId64 "LL;\n"
 	    "int64_t end_row = row + %" PRId64 "LL, end_column = column + %" PRId64 "LL;\n"
@@ -282,26 +295,119 @@ static void put_part(struct text *t, const struct slp_fused_rows *r)
 	       "int64_t e = kept_at(output) + gone_at(r) + i;\nconst int n = W;\n");
 }
 
-static void put_result(struct text *t, const struct slp_reduce_plan *p)
+/* Stores `value` as the result, or as a part of it. */
+static void put_result(struct text *t, const struct slp_reduce_plan *p, const char *value)
 {
-	put(t, "a = combined(a);\nif (me == 0) ");
-	if (p->parts > 1) put(t, "c.parts[part * %" PRId64 "LL + output] = a;\n", p->nout);
-	else put(t, "c.out[output] = STORE(finish(a, %" PRId64 ".0));\n", p->count);
+	if (p->parts > 1) put(t, "c.parts[part * %" PRId64 "LL + output] = %s;\n", p->nout, value);
+	else put(t, "c.out[output] = STORE(finish(%s, %" PRId64 ".0));\n", value, p->count);
+}
+
+static void put_end_of_rows(struct text *t, const struct slp_reduce_plan *p)
+{
+	put(t, "}\na = combined(a);\nif (me == 0) ");
+	put_result(t, p, "a");
 	put(t, "}\n}\n");
 }
 
+/* The loop over tasks of a block, and the rows of the columns of a thread. */
+static void put_columns(struct text *t, const struct slp_fused_reduction *r)
+{
+	const struct slp_reduce_plan *p = &r->plan;
+	put(t, "enum { BLOCK = %d, ACROSS = %d, DOWNS = BLOCK / ACROSS };\n", r->block, r->across);
+	put_kernel(t);
+	put(t,
+	    "__shared__ double cell[W][BLOCK];\n"
+	    "int me = threadIdx.x, down = me / ACROSS;\n"
+	    "for (int64_t t = blockIdx.x; t < %" PRId64 "LL; t += gridDim.x) {\n"
+	    "int64_t column = (t %% %" PRId64 "LL * ACROSS + me %% ACROSS) * W;\n"
+	    "int64_t part = t / %" PRId64 "LL %% %" PRId64 "LL, kept = t / %" PRId64 "LL;\n",
+	    r->tasks, slp_reduce_ceil(p->inner, (int64_t)r->across * r->width),
+	    slp_reduce_ceil(p->inner, (int64_t)r->across * r->width), p->nrows, r->tasks / p->kept.size);
+	put(t,
+	    "int64_t end_row = (part + 1) * %" PRId64 "LL;\nif (end_row > %" PRId64 "LL) end_row = %" PRId64 "LL;\n"
+	    "double a[W];\nfor (int l = 0; l < W; l++) a[l] = start();\n"
+	    "for (int64_t r = part * %" PRId64 "LL + down; column < %" PRId64 "LL && r < end_row; r += DOWNS) {\n"
+	    "int64_t e = kept_at(kept) + gone_at(r) + column;\nconst int n = W;\n",
+	    p->rows, p->gone.size, p->gone.size, p->rows, p->inner);
+}
+
+static void put_end_of_columns(struct text *t, const struct slp_reduce_plan *p)
+{
+	put(t,
+	    "}\nfor (int l = 0; l < W; l++) cell[l][me] = a[l];\n__syncthreads();\nfor (int half = DOWNS / 2; half; "
+	    "half /= 2) {\n"
+	    "if (down < half) for (int l = 0; l < W; l++)\n"
+	    "cell[l][me] = merge(cell[l][me], cell[l][me + half * ACROSS]);\n"
+	    "__syncthreads();\n}\n"
+	    "if (down == 0 && column < %" PRId64 "LL) for (int l = 0; l < W; l++) {\n"
+	    "int64_t output = kept * %" PRId64 "LL + column + l;\n",
+	    p->inner, p->inner);
+	put_result(t, p, "cell[l][me]");
+	put(t, "}\n__syncthreads();\n}\n}\n");
+}
+
 bool slp_fused_reduce_source(const struct slp_fused_attrs *f, const struct slp_fused_plan *p,
-                             const struct slp_fused_rows *r, char *to, size_t size)
+                             const struct slp_fused_reduction *r, char *to, size_t size)
 {
 	struct text t = {to, size, 0, false};
+	bool columns = r->plan.columns;
 	if (!put_head(&t, f, p)) return false;
 	put_reduction(&t, r->reduction);
 	put_axes(&t, "kept_at", &r->plan.kept);
 	put_axes(&t, "gone_at", &r->plan.gone);
-	put_group(&t, r);
-	put_part(&t, r);
-	for (int i = 0; i < p->nin; i++) put_reading(&t, p, i);
-	put(&t, "a = step(a, (double)slp_load(STORE(r%d)));\n}\n}\n", put_steps(&t, f) - 1);
-	put_result(&t, &r->plan);
+	if (!columns) put_group(&t, "combined", "merge", "start()", r->lanes, r->block);
+	if (columns) put_columns(&t, r);
+	else put_rows(&t, r);
+	int last = put_elements(&t, f, p) - 1;
+	const char *sum = columns ? "a[l]" : "a";
+	put(&t, "%s = step(%s, (double)slp_load(STORE(r%d)));\n}\n", sum, sum, last);
+	if (columns) put_end_of_columns(&t, &r->plan);
+	else put_end_of_rows(&t, &r->plan);
+	return !t.full;
+}
+
+/* ---- softmax ----------------------------------------------------------------------------------------------------- */
+
+/* The rules of softmax.cu. */
+static void put_softmax(struct text *t, bool logs)
+{
+	put(t, "static __device__ inline double larger(double a, double b) { return a > b || a != a ? a : b; }\n"
+	       "static __device__ inline double sum_of(double a, double b) { return a + b; }\n");
+	put(t, "static __device__ inline T factor(double sum) { return (T)(%s); }\n",
+	    logs ? "std::log(sum)" : "1 / sum");
+	put(t, "static __device__ inline T result(T a, T max, T f) { return %s; }\n",
+	    logs ? "a - max - f" : "std::exp(a - max) * f");
+}
+
+/* A thread holds HELD elements, W of them neighbours; those behind the end of a row are -INFINITY. */
+bool slp_fused_softmax_source(const struct slp_fused_attrs *f, const struct slp_fused_plan *p,
+                              const struct slp_fused_rows *r, char *to, size_t size)
+{
+	struct text t = {to, size, 0, false};
+	if (!put_head(&t, f, p)) return false;
+	put_softmax(&t, r->logs);
+	put_group(&t, "largest", "larger", "-INFINITY", r->lanes, r->block);
+	put_group(&t, "total", "sum_of", "0.0", r->lanes, r->block);
+	put(&t, "enum { LANES = %d, GROUPS = %d, HELD = %d, N = %d, ONCE = LANES * W };\n", r->lanes,
+	    r->block / r->lanes, SLP_SOFTMAX_HELD, (int)r->n);
+	put_kernel(&t);
+	put(&t,
+	    "int me = threadIdx.x %% LANES;\n"
+	    "for (int64_t t = blockIdx.x * (int64_t)GROUPS + threadIdx.x / LANES; t < %" PRId64 "LL;\n"
+	    "     t += gridDim.x * (int64_t)GROUPS) {\n"
+	    "T held[HELD];\ndouble m = -INFINITY, sum = 0;\n#pragma unroll\n"
+	    "for (int u = 0; u < HELD / W; u++) {\nint i = me * W + u * ONCE;\n"
+	    "for (int l = 0; l < W; l++) held[u * W + l] = -INFINITY;\nif (i >= N) continue;\n"
+	    "int64_t e = t * N + i;\nconst int n = W;\n",
+	    r->rows);
+	put(&t, "held[u * W + l] = (T)slp_load(STORE(r%d));\n}\n}\n", put_elements(&t, f, p) - 1);
+	put(&t, "for (int l = 0; l < HELD; l++) m = larger(m, held[l]);\nT max = (T)largest(m);\n"
+	        "for (int l = 0; l < HELD; l++)\nif (me * W + l / W * ONCE < N) sum += std::exp(held[l] - max);\n"
+	        "T f = factor(total(sum));\n#pragma unroll\n"
+	        "for (int u = 0; u < HELD / W; u++) {\nint i = me * W + u * ONCE;\nif (i >= N) break;\ngroup g;\n"
+	        "for (int l = 0; l < W; l++) g.at[l] = STORE(result(held[u * W + l], max, f));\n");
+	if (p->aligned) put(&t, "*(group *)(c.out + t * N + i) = g;\n");
+	else put(&t, "for (int l = 0; l < W; l++) c.out[t * N + i + l] = g.at[l];\n");
+	put(&t, "}\n}\n}\n");
 	return !t.full;
 }

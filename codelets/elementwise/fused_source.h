@@ -23,6 +23,7 @@ enum slp_fused_reading {
 /* The operands: axes of the result, merged where all inputs allow it, and the inputs' steps along them. */
 struct slp_fused_plan {
 	enum sl_dtype dtype;
+	int width; /* elements that a thread computes at once: those of 16 bytes, or 1 */
 	int nin, ndim;
 	bool aligned; /* the result, for all elements of a thread at once */
 	enum slp_fused_reading how[SLP_FUSED_INPUTS];
@@ -48,17 +49,27 @@ static inline int slp_fused_width(enum sl_dtype dtype)
 /* Writes the source; false if it does not fit, or a step has no source (a program's own operation). */
 bool slp_fused_source(const struct slp_fused_attrs *f, const struct slp_fused_plan *p, char *to, size_t size);
 
-/* A reduction of the expression by rows, as kernel `rows` of reduce.cu computes it: groups of `lanes` threads of blocks of
- * `block`, `across` of a group along a row. */
-struct slp_fused_rows {
+/* A reduction of the expression as kernels `rows` and `columns` of reduce.cu compute it: blocks of `block` threads; of rows,
+ * groups of `lanes`, `across` of which go along a row; of columns, `across` groups of columns a block. */
+struct slp_fused_reduction {
 	int reduction; /* enum slp_reduction */
 	int lanes, block, across;
+	int width;     /* elements of a thread at once */
+	int64_t tasks; /* of groups; of columns, of blocks */
 	struct slp_reduce_plan plan;
 };
-
-/* The same for an expression that is reduced at once. */
 bool slp_fused_reduce_source(const struct slp_fused_attrs *f, const struct slp_fused_plan *p,
-                             const struct slp_fused_rows *r, char *to, size_t size);
+                             const struct slp_fused_reduction *r, char *to, size_t size);
+
+/* A softmax, or its logarithm, of the expression's `rows` rows of n elements, as kernel held_rows of softmax.cu computes
+ * it. */
+struct slp_fused_rows {
+	int64_t n, rows;
+	int lanes, block;
+	bool logs;
+};
+bool slp_fused_softmax_source(const struct slp_fused_attrs *f, const struct slp_fused_plan *p,
+                              const struct slp_fused_rows *r, char *to, size_t size);
 
 /* The files that sources include, by name; ends with NULL. */
 extern const struct slp_compiled_header slp_fused_headers[];

@@ -53,18 +53,15 @@ template <slp_softmax_kind K, class S, int LANES> __global__ void rows(slp_split
 		row<K, S, LANES>(s, r * s.n, 1, slp_lane<LANES>(), a, b, out);
 }
 
-/* The elements of a row that a thread can hold. */
-enum { HELD = 16 };
-
 /* The same for rows that fit in a group's registers, 16 bytes of a thread at a time: each element is read once. */
 template <slp_softmax_kind K, class S, int LANES> __global__ void held_rows(slp_split s, const S *a, const S *b, S *out)
 {
 	typedef typename slp_number<S>::type T;
 	typedef rule<K, T> R;
-	constexpr int W = slp_wide_count<S>, UNITS = HELD / W;
+	constexpr int W = slp_wide_count<S>, UNITS = SLP_SOFTMAX_HELD / W;
 	int lane = slp_lane<LANES>() * W;
 	for (int64_t r = slp_group<LANES>(); r < s.outer; r += slp_groups<LANES>()) {
-		T va[HELD], vb[HELD], max = -INFINITY;
+		T va[SLP_SOFTMAX_HELD], vb[SLP_SOFTMAX_HELD], max = -INFINITY;
 		double sum = 0;
 #pragma unroll
 		for (int u = 0; u < UNITS; u++) {
@@ -73,12 +70,12 @@ template <slp_softmax_kind K, class S, int LANES> __global__ void held_rows(slp_
 			if (!R::forward) slp_wide_load(b + r * s.n + i, left < 0 ? 0 : left, vb + u * W, T(0));
 		}
 #pragma unroll
-		for (int l = 0; l < HELD; l++) {
+		for (int l = 0; l < SLP_SOFTMAX_HELD; l++) {
 			if (R::forward) vb[l] = va[l], max = slp_max_of()(max, va[l]);
 		}
 		if (R::forward) max = slp_group_reduce<LANES>(max, slp_max_of(), T(-INFINITY));
 #pragma unroll
-		for (int l = 0; l < HELD; l++)
+		for (int l = 0; l < SLP_SOFTMAX_HELD; l++)
 			if (lane + l / W * LANES * W < s.n) sum += R::term(va[l], vb[l], max);
 		T f = R::factor(slp_group_reduce<LANES>(sum, slp_sum_of(), 0.0));
 #pragma unroll
@@ -104,8 +101,8 @@ template <slp_softmax_kind K, class S> __global__ void columns(slp_split s, cons
 template <slp_softmax_kind K, class T>
 static bool launch_held(const slp_kernel *k, slp_split s, const T *a, const T *b, T *out)
 {
-	if (s.n % slp_wide_count<T> || s.n > HELD * SLP_BLOCK || s.n < SLP_WARP) return false;
-	if (s.n <= HELD * SLP_WARP)
+	if (s.n % slp_wide_count<T> || s.n > SLP_SOFTMAX_HELD * SLP_BLOCK || s.n < SLP_WARP) return false;
+	if (s.n <= SLP_SOFTMAX_HELD * SLP_WARP)
 		SLP_LAUNCH((held_rows<K, T, SLP_WARP>), slp_group_grid(s.outer, SLP_WARP), SLP_BLOCK, 0, k->stream, s,
 		           a, b, out);
 	else

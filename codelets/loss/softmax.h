@@ -8,4 +8,7 @@
  * (y). */
 enum slp_softmax_kind { SLP_SOFTMAX, SLP_LOG_SOFTMAX, SLP_SOFTMAX_GRAD, SLP_LOG_SOFTMAX_GRAD };
 
+/* On GPUs, the elements of a row that a thread can hold in registers. */
+enum { SLP_SOFTMAX_HELD = 16 };
+
 #endif

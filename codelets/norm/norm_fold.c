@@ -3,15 +3,12 @@
  * make it. */
 #include <math.h>
 
+#include "op_inner.h"
 #include "op_list/norm.h"
 #include "options.h"
 
-struct norm_fold_attrs {
-	double eps;
-};
-
 static const struct slp_attr attr_table[] = {
-        SLP_ATTR_DEFAULTED(struct norm_fold_attrs, eps, "added to the variance; 0 means 1e-5"),
+        SLP_ATTR_DEFAULTED(struct slp_norm_fold_attrs, eps, "added to the variance; 0 means 1e-5"),
         {0},
 };
 
@@ -19,7 +16,7 @@ enum { W, GAMMA, BETA, MEAN, VAR, B }; /* B may be absent */
 
 static enum sl_status fold_infer(struct slp_infer *c)
 {
-	struct norm_fold_attrs *a = c->attrs;
+	struct slp_norm_fold_attrs *a = c->attrs;
 	sl_shape w = c->in[W].shape;
 	a->eps = slp_or(a->eps, 1e-5);
 	if (c->nin != B && c->nin != B + 1)
@@ -39,7 +36,7 @@ static enum sl_status fold_infer(struct slp_infer *c)
 
 static enum sl_status fold_ref(const struct slp_kernel *k)
 {
-	const struct norm_fold_attrs *a = k->attrs;
+	const struct slp_norm_fold_attrs *a = k->attrs;
 	int64_t rows = slp_size(&k->out[1]), row = rows ? slp_size(&k->out[0]) / rows : 0;
 	for (int64_t i = 0; i < rows; i++) {
 		double s = slp_get(&k->in[GAMMA], i) / sqrt(slp_get(&k->in[VAR], i) + a->eps);
@@ -58,9 +55,9 @@ const struct sl_op slp_op_norm_fold = {
         .nin_max = 6,
         .nout = 2,
         .attr_table = attr_table,
-        .attrs_size = sizeof(struct norm_fold_attrs),
+        .attrs_size = sizeof(struct slp_norm_fold_attrs),
         .infer = fold_infer,
         .flops = slp_flops_elementwise,
         .ref = fold_ref,
-        .rows = SLP_CPU_ROWS(fold_ref, fold_ref),
+        .rows = SLP_ROWS(SLP_ROW(SLP_FLOATS, fold_ref, slp_cuda_norm_fold)),
 };

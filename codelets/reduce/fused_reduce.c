@@ -1,21 +1,30 @@
-/* fused_reduce: an expression of elementwise functions (elementwise/fused.h) whose result is reduced along axes.
+/* fused_reduce: an expression of elementwise functions (elementwise/fused.h) whose result is reduced along axes, or of which
+ * a softmax is taken along the last axis.
  *
- * On a GPU with NVRTC one compiled kernel computes both, and the result of the expression is never stored
- * (elementwise/fused.cu); elsewhere it is computed in scratch memory.  The bits are those of the two operations. */
+ * On a GPU one kernel computes both, and the result of the expression is never stored: compiled where NVRTC is
+ * (elementwise/fused_source.h), else interpreted (fused_reduce.cu).  A CPU stores it in the worker's memory.  The bits are
+ * those of the two operations. */
 #include "fused_reduce.h"
 
 #include <string.h>
 
+#include "common/workspace.h"
+#include "loss/softmax.h"
 #include "op_list/binary.h"
+#include "op_list/loss.h"
 #include "op_list/reduce.h"
 
-/* Bits of the reduction; alignment of scratch memory; elements of an output from which a group of threads reduces them. */
-enum { AXES = 8, KEEP = 24, LINE = 64, GROUP = 16 };
+/* Bits of the last operation. */
+enum { AXES = 8, KEEP = 24 };
+/* Elements of a row from which a group of threads takes a softmax; those that the largest group holds. */
+enum { LEAST_ROW = 32, LONGEST_ROW = 256 * SLP_SOFTMAX_HELD };
 
-static const struct sl_op *const reductions[] = {
+static const struct sl_op *const last_ops[SLP_FUSED_LAST_OPS] = {
 #define X(name, start, step, merge, finish, dtypes, saves, doc) [SLP_REDUCE_##name] = &slp_op_##name,
 #include "reduce.def"
 #undef X
+        [SLP_FUSED_SOFTMAX] = &slp_op_softmax,
+        [SLP_FUSED_LOG_SOFTMAX] = &slp_op_log_softmax,
 };
 _Static_assert(sizeof(struct slp_fused_reduce_attrs) == sizeof(struct slp_fused_attrs), "one less step");
 _Static_assert(SL_MAX_NDIM <= KEEP - AXES, "bits of axes");
@@ -25,40 +34,50 @@ static const struct slp_attr attr_table[] = {
                        "numbers that are operands"),
         SLP_ATTR(struct slp_fused_reduce_attrs, step, SLP_INT, SLP_FUSED_STEPS - 1,
                  "function + 256 operand + 65536 operand"),
-        SLP_ATTR(struct slp_fused_reduce_attrs, reduction, SLP_INT, 1, "reduction + 256 axes + 2^24 keepdims"),
+        SLP_ATTR(struct slp_fused_reduce_attrs, reduction, SLP_INT, 1, "last operation + 256 axes + 2^24 keepdims"),
         {0},
 };
 
 /* ---- attributes -------------------------------------------------------------------------------------------------- */
 
 /* -1: it is none. */
-static int reduction_of(const struct sl_op *op)
+static int last_of(const struct sl_op *op)
 {
-	for (size_t i = 0; i < sizeof reductions / sizeof *reductions; i++)
-		if (reductions[i] == op) return (int)i;
+	for (int i = 0; i < SLP_FUSED_LAST_OPS; i++)
+		if (last_ops[i] == op) return i;
 	return -1;
 }
 
-int slp_fused_reduce_split(const struct slp_fused_reduce_attrs *a, struct slp_fused_attrs *f,
-                           struct slp_reduce_attrs *r)
+void slp_fused_reduce_split(const struct slp_fused_reduce_attrs *a, struct slp_fused_attrs *f,
+                            struct slp_fused_last *last)
 {
+	struct slp_reduce_attrs r = {.keepdims = a->reduction >> KEEP & 1};
 	memcpy(f, a, sizeof *f);
 	f->step[SLP_FUSED_STEPS - 1] = SLP_FUSED_END;
-	*r = (struct slp_reduce_attrs){.keepdims = a->reduction >> KEEP & 1};
 	for (int i = 0; i < SL_MAX_NDIM; i++)
-		if (a->reduction >> (AXES + i) & 1) r->axes[r->naxes++] = i;
-	return a->reduction & ((1 << AXES) - 1);
+		if (a->reduction >> (AXES + i) & 1) r.axes[r.naxes++] = i;
+	*last = (struct slp_fused_last){.number = a->reduction & ((1 << AXES) - 1)};
+	last->op = last->number < SLP_FUSED_LAST_OPS ? last_ops[last->number] : NULL;
+	if (slp_fused_is_softmax(last->number)) last->attrs.softmax.axis = r.axes[0];
+	else last->attrs.reduce = r;
 }
 
-bool slp_fused_reduce_suits(const struct slp_type *expression, const struct slp_reduce_attrs *r)
+bool slp_fused_softmax_suits(int64_t n, enum sl_dtype dtype)
 {
-	struct slp_reduce_plan p = slp_reduce_plan_of(expression->shape, r);
-	int width = 16 / (int)sl_dtype_size(expression->dtype);
-	bool wide = p.inner % width == 0 && p.length % width == 0;
-	int64_t rows = p.rows < p.gone.size ? p.rows : p.gone.size;
-	for (int i = 0; i < p.kept.n; i++) wide = wide && p.kept.stride[i] % width == 0;
-	for (int i = 0; i < p.gone.n; i++) wide = wide && p.gone.stride[i] % width == 0;
-	return !p.columns && p.nout > 0 && wide && rows * p.length >= GROUP;
+	return n % (16 / (int)sl_dtype_size(dtype)) == 0 && n >= LEAST_ROW && n <= LONGEST_ROW;
+}
+
+/* The bits of a softmax along the last axis; 0: a GPU's compiled kernel takes no such one. */
+static int softmax_bits(const struct slp_type *expression, const struct slp_axis_attrs *a)
+{
+	int ndim = expression->shape.ndim, axis = a->axis;
+	if (!slp_axis(&axis, ndim) || axis != ndim - 1) return 0;
+	return slp_fused_softmax_suits(expression->shape.dim[axis], expression->dtype) ? 1 << (AXES + axis) : 0;
+}
+
+static int reduction_bits(const struct slp_reduce_attrs *r)
+{
+	return (int)(slp_reduce_mask(r) << AXES) | r->keepdims << KEEP;
 }
 
 /* Whether all steps are functions of the library, and there is one less than an expression can have. */
@@ -70,14 +89,15 @@ static bool is_short(const struct slp_fused_attrs *f)
 	return count < SLP_FUSED_STEPS;
 }
 
-bool slp_fused_reduce_of(const struct slp_fused_attrs *f, const struct slp_type *expression,
-                         const struct sl_op *reduction, const void *attrs, struct slp_fused_attrs *to)
+bool slp_fused_reduce_of(const struct slp_fused_attrs *f, const struct slp_type *expression, const struct sl_op *op,
+                         const void *attrs, struct slp_fused_attrs *to)
 {
-	const struct slp_reduce_attrs *r = attrs;
-	int number = reduction_of(reduction);
-	if (number < 0 || !slp_fused_reduce_suits(expression, r) || !is_short(f)) return false;
+	int number = last_of(op);
+	if (number < 0 || !is_short(f) || sl_shape_size(expression->shape) == 0) return false;
+	int bits = slp_fused_is_softmax(number) ? softmax_bits(expression, attrs) : reduction_bits(attrs);
+	if (!bits) return false;
 	*to = *f;
-	to->step[SLP_FUSED_STEPS - 1] = number | (int)(slp_reduce_mask(r) << AXES) | r->keepdims << KEEP;
+	to->step[SLP_FUSED_STEPS - 1] = number | bits;
 	return true;
 }
 
@@ -91,54 +111,47 @@ static enum sl_status infer_inner(const struct slp_infer *c, struct slp_fused_at
 	return slp_op_fused.infer(&expression);
 }
 
-/* The call of the reduction; messages name the whole. */
-static struct slp_infer outer_call(const struct slp_infer *c, struct slp_reduce_attrs *r, const struct slp_type *inner)
+/* The call of the last operation; messages name the whole. */
+static struct slp_infer last_call(const struct slp_infer *c, struct slp_fused_last *last, const struct slp_type *inner)
 {
-	struct slp_infer outer = *c;
-	outer.attrs = r;
-	outer.nin = 1;
-	outer.in = inner;
-	return outer;
+	struct slp_infer call = *c;
+	call.attrs = &last->attrs;
+	call.nin = 1;
+	call.in = inner;
+	return call;
 }
 
 static enum sl_status infer(struct slp_infer *c)
 {
 	struct slp_fused_attrs f;
-	struct slp_reduce_attrs r;
+	struct slp_fused_last last;
 	struct slp_type inner;
-	int reduction = slp_fused_reduce_split(c->attrs, &f, &r);
-	if (reduction >= (int)(sizeof reductions / sizeof *reductions))
-		return slp_reject(c, SL_EINVAL, "no reduction %d", reduction);
+	slp_fused_reduce_split(c->attrs, &f, &last);
+	if (!last.op) return slp_reject(c, SL_EINVAL, "no last operation %d", last.number);
 	enum sl_status s = infer_inner(c, &f, &inner);
 	if (s) return s;
-	struct slp_infer outer = outer_call(c, &r, &inner);
-	return reductions[reduction]->infer(&outer);
+	struct slp_infer call = last_call(c, &last, &inner);
+	return last.op->infer(&call);
 }
 
-static size_t inner_bytes(const struct slp_type *inner)
-{
-	size_t n = (size_t)sl_shape_size(inner->shape) * sl_dtype_size(inner->dtype);
-	return (n + LINE - 1) / LINE * LINE;
-}
-
-/* The result of the expression, and behind it what the reduction needs. */
+/* Of the last operation alone. */
 static size_t scratch(const struct slp_infer *c)
 {
 	struct slp_fused_attrs f;
-	struct slp_reduce_attrs r;
+	struct slp_fused_last last;
 	struct slp_type inner;
-	int reduction = slp_fused_reduce_split(c->attrs, &f, &r);
-	if (infer_inner(c, &f, &inner)) return 0;
-	struct slp_infer outer = outer_call(c, &r, &inner);
-	return inner_bytes(&inner) + reductions[reduction]->scratch(&outer);
+	slp_fused_reduce_split(c->attrs, &f, &last);
+	if (!last.op || !last.op->scratch || infer_inner(c, &f, &inner)) return 0;
+	struct slp_infer call = last_call(c, &last, &inner);
+	return last.op->scratch(&call);
 }
 
 static double flops(const struct slp_infer *c)
 {
 	struct slp_fused_attrs f;
-	struct slp_reduce_attrs r;
+	struct slp_fused_last last;
 	struct slp_type inner;
-	slp_fused_reduce_split(c->attrs, &f, &r);
+	slp_fused_reduce_split(c->attrs, &f, &last);
 	if (infer_inner(c, &f, &inner)) return 0;
 	return (slp_fused_count(&f) + 1) * (double)sl_shape_size(inner.shape);
 }
@@ -153,62 +166,60 @@ struct slp_type slp_fused_reduce_inner(const struct slp_kernel *k)
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
-static enum sl_status one_after_the_other(const struct slp_kernel *k, slp_kernel_fn *expression, slp_kernel_fn *reduce)
+/* The kernel of an operation for CPUs, or its reference. */
+static slp_kernel_fn *kernel_of(const struct sl_op *op, enum sl_dtype dtype, bool reference)
+{
+	return reference ? op->ref : slp_kernel_for(op, SLP_ALL_OF(dtype), SL_DEVICE_CPU).kernel;
+}
+
+static enum sl_status one_after_the_other(const struct slp_kernel *k, bool reference)
 {
 	struct slp_fused_attrs f;
-	struct slp_reduce_attrs r;
-	int reduction = slp_fused_reduce_split(k->attrs, &f, &r);
-	struct slp_view inner = {k->scratch, slp_fused_reduce_inner(k)};
+	struct slp_fused_last last;
+	slp_fused_reduce_split(k->attrs, &f, &last);
+	struct slp_view inner = {NULL, slp_fused_reduce_inner(k)};
+	size_t bytes = (size_t)slp_size(&inner) * sl_dtype_size(inner.type.dtype);
+	if (!(inner.ptr = slp_workspace(SLP_WORK_EXPRESSION, bytes)))
+		return slp_kernel_fail(k, SL_ENOMEM, "no memory for %zu bytes", bytes);
 	struct slp_kernel first = *k, second = *k;
 	first.op = &slp_op_fused;
 	first.attrs = &f;
 	first.out = &inner;
 	first.scratch = NULL;
-	enum sl_status s = expression(&first);
+	enum sl_status s = kernel_of(first.op, inner.type.dtype, reference)(&first);
 	if (s) return s;
-	second.op = reductions[reduction];
-	second.attrs = &r;
+	second.op = last.op;
+	second.attrs = &last.attrs;
 	second.nin = 1;
 	second.in = &inner;
-	second.scratch = (char *)k->scratch + inner_bytes(&inner.type);
-	return reduce(&second);
-}
-
-enum sl_status slp_fused_then_reduce(const struct slp_kernel *k, enum sl_device_kind device)
-{
-	struct slp_types types = SLP_ALL_OF(k->out[0].type.dtype);
-	const struct slp_fused_reduce_attrs *a = k->attrs;
-	const struct sl_op *op = reductions[a->reduction & ((1 << AXES) - 1)];
-	return one_after_the_other(k, slp_kernel_for(&slp_op_fused, types, device).kernel,
-	                           slp_kernel_for(op, types, device).kernel);
+	return kernel_of(last.op, inner.type.dtype, reference)(&second);
 }
 
 static enum sl_status cpu(const struct slp_kernel *k)
 {
-	return slp_fused_then_reduce(k, SL_DEVICE_CPU);
+	return one_after_the_other(k, false);
 }
 
 static enum sl_status ref(const struct slp_kernel *k)
 {
-	const struct slp_fused_reduce_attrs *a = k->attrs;
-	return one_after_the_other(k, slp_op_fused.ref, reductions[a->reduction & ((1 << AXES) - 1)]->ref);
+	return one_after_the_other(k, true);
 }
 
-/* The names of its steps, and the reduction's. */
+/* The names of its steps, and of the last operation. */
 static void describe(const void *attrs, char *text, size_t size)
 {
 	struct slp_fused_attrs f;
-	struct slp_reduce_attrs r;
-	int reduction = slp_fused_reduce_split(attrs, &f, &r);
+	struct slp_fused_last last;
+	slp_fused_reduce_split(attrs, &f, &last);
 	text[0] = '\0';
 	slp_op_fused.describe(&f, text, size);
 	size_t n = strlen(text);
-	snprintf(text + n, size - n, ", %s", reductions[reduction]->name);
+	snprintf(text + n, size - n, ", %s", last.op ? last.op->name : "?");
 }
 
 const struct sl_op slp_op_fused_reduce = {
         .name = "fused_reduce",
-        .doc = "elementwise functions and the reduction of their result in one pass over memory",
+        .doc = "elementwise functions and the reduction or softmax of their result in one pass over memory",
         .args = "x ...",
         .nin_min = 1,
         .nin_max = SLP_FUSED_INPUTS,

@@ -1,12 +1,20 @@
-/* An expression of elementwise functions whose result is reduced at once: fused_reduce.c, elementwise/fused.cu and the
- * graph compiler. */
+/* An expression of elementwise functions whose result is reduced at once, or of which a softmax is taken: fused_reduce.c,
+ * fused_reduce.cu and the graph compiler. */
 #ifndef SLP_FUSED_REDUCE_H
 #define SLP_FUSED_REDUCE_H
 
+#include "common/axis.h"
 #include "elementwise/fused.h"
 #include "reduce_plan.h"
 
-/* An expression of one step less than others, in the same places; the reduction, of enum slp_reduction + 256 mask of axes +
+/* The last operation: one of enum slp_reduction, or of these, along the last axis. */
+enum slp_fused_softmax {
+	SLP_FUSED_SOFTMAX = 16,
+	SLP_FUSED_LOG_SOFTMAX,
+	SLP_FUSED_LAST_OPS,
+};
+
+/* An expression of one step less than others, in the same places; the last operation + 256 mask of axes +
  * 2^24 keepdims. */
 struct slp_fused_reduce_attrs {
 	double number[SLP_FUSED_NUMBERS];
@@ -14,18 +22,32 @@ struct slp_fused_reduce_attrs {
 	int reduction;
 };
 
+/* The last operation of a call, with its attributes.  op NULL: there is none of that number. */
+struct slp_fused_last {
+	int number;
+	const struct sl_op *op;
+	union {
+		struct slp_reduce_attrs reduce;
+		struct slp_axis_attrs softmax;
+	} attrs;
+};
+
+static inline bool slp_fused_is_softmax(int number)
+{
+	return number >= SLP_FUSED_SOFTMAX;
+}
+
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* The expression, and the attributes of the reduction, which is returned. */
-int slp_fused_reduce_split(const struct slp_fused_reduce_attrs *a, struct slp_fused_attrs *f,
-                           struct slp_reduce_attrs *r);
-/* Whether a GPU's compiled kernel takes an expression of this type: its sums have the order of reduce.cu's. */
-bool slp_fused_reduce_suits(const struct slp_type *expression, const struct slp_reduce_attrs *r);
+/* The expression, and the last operation. */
+void slp_fused_reduce_split(const struct slp_fused_reduce_attrs *a, struct slp_fused_attrs *f,
+                            struct slp_fused_last *last);
 /* The type of the expression of a call. */
 struct slp_type slp_fused_reduce_inner(const struct slp_kernel *k);
-/* The expression, into the scratch memory, then the reduction, by their own kernels. */
-enum sl_status slp_fused_then_reduce(const struct slp_kernel *k, enum sl_device_kind device);
+/* Whether a GPU's compiled softmax takes rows of so many elements: a group of threads holds one in registers, 16 bytes of
+ * a thread at a time. */
+bool slp_fused_softmax_suits(int64_t n, enum sl_dtype dtype);
 /* Joins the parts of a plan, which are in k->scratch (reduce.cu). */
 void slp_cuda_reduce_join(const struct slp_kernel *k, int reduction, const struct slp_reduce_plan *p);
 #ifdef __cplusplus

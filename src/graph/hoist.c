@@ -28,8 +28,8 @@ struct slp_hoisted {
 static bool is_preparation(const struct slp_gnode *n)
 {
 	return n->kind == SLP_NODE_OP &&
-	       (n->op == &slp_op_conv2d_pack || n->op == &slp_op_norm_fold || n->op == &slp_op_qconv2d_pack ||
-	        n->op == &slp_op_qmatmul_pack || n->op == &slp_op_dequantize);
+	       (n->op == &slp_op_conv2d_pack || n->op == &slp_op_norm_fold || n->op == &slp_op_norm_affine ||
+	        n->op == &slp_op_qconv2d_pack || n->op == &slp_op_qmatmul_pack || n->op == &slp_op_dequantize);
 }
 
 /* A program that consists of such nodes alone is not hoisted. */

@@ -238,13 +238,23 @@ static bool list_all(const char *at, const sl_trainer *t, sl_tensor *const *grad
 	return true;
 }
 
-/* If other processes update the rest, or one operation on all would not fit under a limit of memory, the norm is still that
- * of all gradients, summed in the same order. */
+/* Whether one operation on all takes more than half of the room on their device, which others need, too. */
+static bool is_too_large(const sl_trainer *t, const struct update *u)
+{
+	size_t bytes = 0, room = u->count ? slp_admission_room(u->params[0]->device) : 0;
+	int tensors = 2; /* and states */
+	for (int k = 0; k < SLP_TRAINER_SUM; k++) tensors += uses(t, k);
+	for (int i = 0; i < u->count; i++) bytes += (size_t)tensors * sl_tensor_bytes(u->params[i]);
+	return room && bytes > room / 2;
+}
+
+/* If other processes update the rest, or one operation on all would not fit under a limit of memory or into a GPU, the norm is
+ * still that of all gradients, summed in the same order. */
 static bool clip_mine(const char *at, const sl_trainer *t, struct update *u, sl_tensor *const *grads,
                       struct slp_hyper *h)
 {
 	struct update all;
-	bool parts = slp_trainer_shards_state(t) || slp_admission_limit;
+	bool parts = slp_trainer_shards_state(t) || slp_admission_limit || is_too_large(t, u);
 	if (!parts || u->clip_norm == 0 || !u->count) return true;
 	bool ok = list_all(at, t, grads, &all), apart = ok && is_grouped(t, &all);
 	sl_tensor *factor = NULL;

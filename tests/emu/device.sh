@@ -16,6 +16,7 @@ tests/emu/test_heads
 tests/emu/test_kernels
 tests/emu/test_last
 tests/emu/test_lt
+tests/emu/test_norms
 tests/emu/test_compiled
 STARPU_NCPU=0 SL_EMU_DEVICES=1 tests/emu/test_cache
 tests/emu/test_parallel

@@ -8,7 +8,7 @@ not_sanitized
 # A bundle of links to programs of the build tree.
 bundle=$tmp/bundle
 mkdir -p "$bundle/bin" "$bundle/lib"
-cp "$srcdir/dev/gpu-check" "$bundle"
+cp "$srcdir/dev/gpu-check" "$srcdir/dev/gpu-check-kernels.py" "$bundle"
 echo yes >"$bundle/emulated"
 echo test >"$bundle/version"
 echo gpu_probe test_ops >"$bundle/tests"
@@ -67,6 +67,34 @@ check 0 --stage probe,operations --only '^(driver|streams|pooling|making)$' --mi
 says '^No step failed\.'
 complains 'pooling: passed'
 ! grep -q 'driver: passed' "$tmp/err" || fail "what had passed ran again"
+
+echo "--- kernels by what they lose, of a program instead of Nsight Compute"
+mkdir "$tmp/tools"
+cat >"$tmp/tools/ncu" <<'END'
+#!/bin/bash
+while [ $# -gt 0 ] && [[ $1 != bin/* ]]; do
+  [ "$1" != --log-file ] || log=$2
+  shift
+done
+[ "$1" = bin/bench ] && [ "${*: -1}" = lstm-step ] && exit 3
+row() { printf '"%s","%s","(8, 1, 1)","(256, 1, 1)","%s","%s"\n' "$@"; }
+{
+  echo "==PROF== Connected"
+  echo '"ID","Kernel Name","Grid Size","Block Size","Metric Name","Metric Value"'
+  row 0 "void add<float>(int)" gpu__time_duration.sum "2,000"
+  row 0 "void add<float>(int)" dram__bytes.sum "2,930,000"
+  row 1 "void sum<float>(int)" gpu__time_duration.sum "9,000"
+  row 1 "void sum<float>(int)" dram__bytes.sum "2,930,000"
+} >"$log"
+END
+chmod +x "$tmp/tools/ncu"
+PATH=$tmp/tools:$PATH check 1 --stage kernels --only '^kernels-(lenet-bf16|operations)$'
+contains "$tmp/results/gpu.md" '^. kernels-lenet-bf16 . passed'
+contains "$tmp/results/gpu.md" '^. kernels-operations . FAILED .exit status 1. .*lstm-step failed'
+for table in lenet-bf16 operation-attention operation-softmax operation-conv1-back; do
+  contains "$tmp/results/gpu.md" "^### Kernels of $table: 2 launches, 11 µs"
+done
+contains "$tmp/results/gpu.md" '^. 8.0 . 72.7 % . 1 . 9.0 . 2930 . 1.0 . 0.11 . sum<float> (8, 1, 1) × (256, 1, 1) .'
 
 echo "--- it is interrupted"
 "$bundle/gpu-check" run --stage operations --only '^elementwise$' --results "$tmp/stopped" >"$tmp/out" 2>"$tmp/err" &

@@ -54,6 +54,7 @@ emu_programs = \
 	tests/emu/test_last \
 	tests/emu/test_limit \
 	tests/emu/test_lt \
+	tests/emu/test_norms \
 	tests/emu/test_ops \
 	tests/emu/test_parallel \
 	tests/emu/test_state_device \
@@ -71,7 +72,7 @@ endif
 if EMULATION
 emulation = yes
 emulated = $(emu_programs) tests/emu/libnccl.la tests/emu/libnvml.la $(emu_library)
-tests/emu/device.$(log): tests/emu/test_heads tests/emu/test_cache tests/emu/test_compiled tests/emu/test_convolutions tests/emu/test_counts tests/emu/test_device tests/emu/test_edges tests/emu/test_energy tests/emu/libnvml.la tests/emu/test_gather tests/emu/test_halves tests/emu/test_kernels tests/emu/test_last tests/emu/test_lt tests/emu/test_parallel tests/emu/test_state_device tests/emu/test_threads tests/emu/test_waits
+tests/emu/device.$(log): tests/emu/test_heads tests/emu/test_cache tests/emu/test_compiled tests/emu/test_convolutions tests/emu/test_counts tests/emu/test_device tests/emu/test_edges tests/emu/test_energy tests/emu/libnvml.la tests/emu/test_gather tests/emu/test_halves tests/emu/test_kernels tests/emu/test_last tests/emu/test_lt tests/emu/test_norms tests/emu/test_parallel tests/emu/test_state_device tests/emu/test_threads tests/emu/test_waits
 tests/emu/device-long.$(log): tests/emu/test_convolutions tests/emu/test_halves tests/emu/test_parallel tests/emu/test_waits
 tests/emu/dist.$(log): tests/emu/dist tests/emu/libnccl.la tools/sl-launch
 tests/emu/dist-long.$(log): tests/emu/dist tests/emu/libnccl.la tools/sl-launch
@@ -327,6 +328,12 @@ tests_emu_test_lt_SOURCES = tests/emu/test_lt.c
 tests_emu_test_lt_LDFLAGS = $(emu_ldflags)
 tests_emu_test_lt_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
 EXTRA_tests_emu_test_lt_DEPENDENCIES = $(emu_stubs)
+
+tests_emu_test_norms_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/tests
+tests_emu_test_norms_SOURCES = tests/emu/test_norms.c
+tests_emu_test_norms_LDFLAGS = $(emu_ldflags)
+tests_emu_test_norms_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
+EXTRA_tests_emu_test_norms_DEPENDENCIES = $(emu_stubs)
 
 tests_emu_test_parallel_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/tests -I$(top_srcdir)/models
 tests_emu_test_parallel_SOURCES = models/lenet.c tests/emu/test_parallel.c

@@ -212,6 +212,21 @@ static sl_tensor *sum_of_columns(sl_tensor *x, sl_tensor *y)
 	return sl_sum(sl_mul(sl_gelu(x), y), SL_AXES(0));
 }
 
+static sl_tensor *softmax_of_rows(sl_tensor *x, sl_tensor *y)
+{
+	return sl_softmax(sl_mul(sl_mul_scalar(x, 3), y), -1);
+}
+
+static sl_tensor *log_softmax_of_rows(sl_tensor *x, sl_tensor *y)
+{
+	return sl_log_softmax(sl_sub(sl_tanh(x), y), 1);
+}
+
+static sl_tensor *softmax_of_columns(sl_tensor *x, sl_tensor *y)
+{
+	return sl_softmax(sl_mul(sl_mul_scalar(x, 3), y), 0);
+}
+
 static sl_tensor *many(int n, enum sl_dtype type, double from)
 {
 	return sl_cast(sl_add_scalar(sl_sin(sl_arange(0, n, 1)), from), type);
@@ -242,7 +257,32 @@ static void run_reduced(const struct reduced *r, double *to)
 
 static void find_reducing(const struct emu_kernel *k, void *arg)
 {
-	if (strstr(k->name, "rows<K, T") || strstr(k->name, "columns<K, T")) ++*(int *)arg;
+	if (strstr(k->name, "rows<K, ") || strstr(k->name, "columns<K, ")) ++*(int *)arg;
+}
+
+static void find_interpreted(const struct emu_kernel *k, void *arg)
+{
+	if (strstr(k->name, "reduced_")) ++*(int *)arg;
+}
+
+/* Where NVRTC compiles nothing, the bits are those of two operations, too. */
+static void check_interpreted(const struct reduced *r, const double *expected)
+{
+	static double values[N];
+	const char *compiler = getenv("CXX");
+	char kept[256];
+	int interpreted = 0, separate = 0;
+	snprintf(kept, sizeof kept, "%s", compiler ? compiler : "");
+	setenv("CXX", "false", 1);
+	start("1", "not compiled");
+	run_reduced(r, values);
+	emu_kernels_each(find_interpreted, &interpreted);
+	emu_kernels_each(find_reducing, &separate);
+	CHECK_SAYING(ran() == 0 && interpreted + separate == 1, "%d ran, %d, %d", ran(), interpreted, separate);
+	slp_end_well();
+	if (compiler) setenv("CXX", kept, 1);
+	else unsetenv("CXX");
+	CHECK_SAYING(!memcmp(values, expected, (size_t)r->n * sizeof *values), "%.17g, %.17g", values[0], expected[0]);
 }
 
 /* The bits of both ways, and whether one compiled kernel reads the operands. */
@@ -255,6 +295,7 @@ static void check_reduced(const struct reduced *r, bool joined)
 	emu_kernels_each(find_reducing, &separate);
 	CHECK_SAYING(separate == 1, "%d reductions", separate);
 	slp_end_well();
+	if (joined) check_interpreted(r, one); /* first: compiled kernels are kept */
 	start("1", "reduced at once");
 	run_reduced(r, two);
 	separate = 0;
@@ -283,11 +324,33 @@ static void test_parts(void)
 	check_reduced(&(struct reduced){SL_BFLOAT16, 2, 33280, 2, SL_SHAPE(1), norm_of_squares}, true);
 }
 
-/* Rows whose elements are not read 16 bytes at a time, and columns, have kernels of their own. */
-static void test_separate(void)
+/* Rows whose elements are read one by one, by groups and by single threads. */
+static void test_narrow(void)
 {
-	check_reduced(&(struct reduced){SL_FLOAT32, 64, 37, 64, SL_SHAPE(37), sum_of_rows}, false);
-	check_reduced(&(struct reduced){SL_FLOAT32, 37, 64, 64, SL_SHAPE(64), sum_of_columns}, false);
+	check_reduced(&(struct reduced){SL_FLOAT32, 64, 37, 64, SL_SHAPE(37), sum_of_rows}, true);
+	check_reduced(&(struct reduced){SL_BFLOAT16, 300, 7, 300, SL_SHAPE(7), sum_of_rows}, true);
+}
+
+/* One column of a thread, or several; rows in one part, and in several. */
+static void test_columns(void)
+{
+	check_reduced(&(struct reduced){SL_FLOAT32, 37, 64, 64, SL_SHAPE(64), sum_of_columns}, true);
+	check_reduced(&(struct reduced){SL_FLOAT32, 90, 37, 37, SL_SHAPE(37), sum_of_columns}, true);
+	check_reduced(&(struct reduced){SL_FLOAT32, 1100, 2048, 2048, SL_SHAPE(1100, 1), sum_of_columns}, true);
+	check_reduced(&(struct reduced){SL_BFLOAT16, 70, 2304, 2304, SL_SHAPE(2304), sum_of_columns}, true);
+	check_reduced(&(struct reduced){SL_FLOAT16, 600, 40, 40, SL_SHAPE(600, 40), sum_of_columns}, true);
+	check_reduced(&(struct reduced){SL_FLOAT64, 200, 24, 24, SL_SHAPE(24), sum_of_columns}, true);
+}
+
+/* Rows that a warp holds, and a block; along other axes, and of other lengths, softmax reads the expression's result. */
+static void test_softmax(void)
+{
+	check_reduced(&(struct reduced){SL_FLOAT32, 37, 64, 37 * 64, SL_SHAPE(64), softmax_of_rows}, true);
+	check_reduced(&(struct reduced){SL_FLOAT32, 2, 1024, 2 * 1024, SL_SHAPE(2, 1), log_softmax_of_rows}, true);
+	check_reduced(&(struct reduced){SL_BFLOAT16, 3, 640, 3 * 640, SL_SHAPE(640), softmax_of_rows}, true);
+	check_reduced(&(struct reduced){SL_FLOAT64, 30, 34, 30 * 34, SL_SHAPE(34), log_softmax_of_rows}, true);
+	check_reduced(&(struct reduced){SL_FLOAT32, 37, 62, 37 * 62, SL_SHAPE(62), softmax_of_rows}, false);
+	check_reduced(&(struct reduced){SL_FLOAT32, 37, 64, 37 * 64, SL_SHAPE(64), softmax_of_columns}, false);
 }
 
 /* An expression that something else reads, too, is stored. */
@@ -364,11 +427,13 @@ static void test_notes(void)
 	CHECK(!slp_compiled_recall(key, sizeof key, &kernel));
 }
 
-static const struct slp_test tests[] = {
-        {"functions", test_functions}, {"types", test_types},           {"shapes", test_shapes},
-        {"kept", test_kept},           {"graphs", test_graphs},         {"written once", test_written_once},
-        {"notes", test_notes},         {"reductions", test_reductions}, {"parts", test_parts},
-        {"separate", test_separate},   {"read twice", test_read_twice}, {0}};
+static const struct slp_test tests[] = {{"functions", test_functions},   {"types", test_types},
+                                        {"shapes", test_shapes},         {"kept", test_kept},
+                                        {"graphs", test_graphs},         {"written once", test_written_once},
+                                        {"notes", test_notes},           {"reductions", test_reductions},
+                                        {"parts", test_parts},           {"narrow", test_narrow},
+                                        {"columns", test_columns},       {"softmax", test_softmax},
+                                        {"read twice", test_read_twice}, {0}};
 
 int main(int argc, char **argv)
 {

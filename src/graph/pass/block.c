@@ -192,9 +192,9 @@ static bool take_norm(struct blocks *b, int node)
 	int channels = channels_of(b, x), activation = (int)slp_node_number(n, "activation");
 	if (!channels || (activation != SL_IDENTITY && activation != SL_RELU)) return false;
 	struct slp_value in[5] = {{0, 0}, n->in[1], n->in[2], n->in[3], n->in[4]};
-	double eps = slp_node_number(n, "eps");
+	struct slp_norm_fold_attrs attrs = {slp_node_number(n, "eps")};
 	in[0] = constant(b, node, channels, 1);
-	int made = b->status == SL_OK ? add(b, node, &slp_op_norm_fold, &eps, 5, in) : -1;
+	int made = b->status == SL_OK ? add(b, node, &slp_op_norm_fold, &attrs, 5, in) : -1;
 	if (made < 0) return false;
 	struct slp_affine_attrs a = {activation == SL_RELU};
 	rewrite(b, node, &slp_op_affine_blocked, &a, 3, (struct slp_value[]){x, {made, 0}, {made, 1}});

@@ -3,7 +3,7 @@
  * From each remaining operation, last ones first, a group grows towards its arguments: an argument joins if only the
  * group reads it.  The group must not move across writes to its operands, and must fit into one expression of
  * `fused`; an operation that does not fit begins a new group.  Arguments of other shapes are broadcast; their
- * computation is not repeated.  Reductions of such expressions are in fuse_reduce.c. */
+ * computation is not repeated.  Reductions of such expressions are in fuse_reduce.c, normalisations in expand_norm.c. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -164,7 +164,8 @@ static enum sl_status fuse(struct group *s)
 enum sl_status slp_pass_chain(sl_graph *g)
 {
 	struct slp_users users;
-	enum sl_status s = SL_OK;
+	enum sl_status s = slp_expand_norms(g);
+	if (s != SL_OK) return s;
 	if (!slp_users_find(&users, g)) return SL_ENOMEM;
 	for (int i = g->count - 1; i >= 0 && s == SL_OK; i--) {
 		if (!is_elementwise(g, &g->nodes[i])) continue;

@@ -1,5 +1,5 @@
-/* chain, reductions on GPUs: an expression of elementwise functions whose result is only reduced becomes one operation with
- * the reduction, if GPUs compile it: then its result is never stored. */
+/* chain, reductions on GPUs: an expression of elementwise functions whose result is only reduced, or the argument of a
+ * softmax, becomes one operation with that, if GPUs compile it: then its result is never stored. */
 #include "compiled.h"
 #include "graph/pass/pass.h"
 #include "op_inner.h"
@@ -17,7 +17,7 @@ static bool expression_of(const struct slp_gnode *n, struct slp_fused_attrs *f)
 	return true;
 }
 
-/* Whether nothing else reads the expression, and its operands are the same at the place of the reduction. */
+/* Whether nothing else reads the expression, and its operands are the same at the place of its reader. */
 static bool may_wait(const struct slp_users *u, struct slp_value v, int until)
 {
 	const struct slp_gnode *n = &u->g->nodes[v.node];

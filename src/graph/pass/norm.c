@@ -34,10 +34,10 @@ static enum sl_status fold(sl_graph *g, int node, int layer)
 	const struct slp_gnode *norm = &g->nodes[node], *n = &g->nodes[layer];
 	struct slp_value x = n->in[0];
 	struct slp_value in[] = {n->in[1], norm->in[1], norm->in[2], norm->in[3], norm->in[4], {0, 0}};
-	double eps = slp_node_number(norm, "eps");
+	struct slp_norm_fold_attrs attrs = {slp_node_number(norm, "eps")};
 	int activation = (int)slp_node_number(norm, "activation"), nin = 5;
 	if (n->nin == 3) in[nin++] = n->in[2];
-	int made = slp_graph_add_op(g, n->at, NULL, &slp_op_norm_fold, &eps, nin, in);
+	int made = slp_graph_add_op(g, n->at, NULL, &slp_op_norm_fold, &attrs, nin, in);
 	if (made < 0) return slp_pass_no_memory("norm");
 	slp_graph_before(g, made, node);
 	struct slp_value layer_in[] = {x, {made, 0}, {made, 1}};
@@ -52,7 +52,7 @@ static enum sl_status fold(sl_graph *g, int node, int layer)
 enum sl_status slp_pass_norm(sl_graph *g)
 {
 	struct slp_walk w;
-	if (!slp_layout_on_cpu(g)) return SL_OK;
+	if (!slp_layout_on_cpu(g) && !slp_layout_on_gpu(g)) return SL_OK;
 	int count = g->count, *uses = slp_graph_uses(g);
 	if (!uses) return slp_pass_no_memory("norm");
 	if (!slp_walk_begin(&w, g)) return free(uses), SL_ENOMEM;

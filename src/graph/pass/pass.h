@@ -97,6 +97,9 @@ enum sl_status slp_convert_parameters(sl_graph *g);
 enum sl_status slp_fuse_biases(sl_graph *g);
 enum sl_status slp_fuse_reductions(sl_graph *g);
 
+/* A part of chain. */
+enum sl_status slp_expand_norms(sl_graph *g);
+
 /* Whether a node is a convolution that is fastest in N16; whether the program runs on CPUs (layout.c). */
 bool slp_layout_prefers_n16(const sl_graph *g, const struct slp_gnode *n);
 bool slp_layout_on_cpu(const sl_graph *g);
