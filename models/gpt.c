@@ -205,7 +205,8 @@ static double held_out(struct drv_language *l)
 			struct sl_batch b;
 			more = sl_loader_next(loader, &b);
 			if (!more) break;
-			sl_tensor *loss = drv_language_loss(SL_HERE, sl_forward(l->net, b.x), b.y);
+			sl_tensor *y = drv_language_aside(l, sl_forward(l->net, b.x));
+			sl_tensor *loss = drv_language_loss(SL_HERE, y, drv_language_aside(l, b.y));
 			more = sl_metric_add(mean, loss, NULL) == SL_OK;
 		}
 	double loss = sl_metric_get(mean);
@@ -253,6 +254,7 @@ static sl_tensor *scores(struct drv_language *l, const int32_t *words, int64_t c
 		y = sl_cache_forward(g->cache, sl_from(g->window, shape, .dtype = SL_INT32));
 		if (y) sl_cache_cut(g->cache, used);
 	}
+	y = drv_language_aside(l, y);
 	return sl_reshape(sl_slice(y, 1, used - 1 - first, used - first, 1), SL_SHAPE(g->o->size.words));
 }
 

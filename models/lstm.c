@@ -230,7 +230,10 @@ static bool held_out_batch(struct drv_language *l, sl_loader *loader, sl_tensor 
 		sl_tensor *in[] = {b.x, states[0], states[1]}, *out[3];
 		if (sl_forward_all(l->net, in, 3, out, 3) != SL_OK) break;
 		ok = set_states(l->model, states, out + 1, 0) &&
-		     sl_metric_add(mean, drv_language_loss(SL_HERE, out[0], b.y), NULL) == SL_OK;
+		     sl_metric_add(mean,
+		                   drv_language_loss(SL_HERE, drv_language_aside(l, out[0]),
+		                                     drv_language_aside(l, b.y)),
+		                   NULL) == SL_OK;
 	}
 	return ok;
 }
@@ -269,7 +272,7 @@ static sl_tensor *scores(struct drv_language *l, const int32_t *words, int64_t c
 		sl_tensor *in[] = {x, m->written[0], m->written[1]}, *out[3];
 		if (sl_forward_all(l->net, in, 3, out, 3) != SL_OK || !set_states(m, m->written, out + 1, 0))
 			return NULL;
-		y = out[0];
+		y = drv_language_aside(l, out[0]);
 	}
 	return y ? sl_reshape(y, SL_SHAPE(sl_tensor_shape(y).dim[2])) : NULL;
 }

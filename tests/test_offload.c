@@ -566,6 +566,37 @@ static void test_inputs(void)
 	}
 }
 
+static bool has_step(const struct slp_offload *o, int what, int value, int from)
+{
+	for (int i = o->first[from]; i < o->nsteps; i++)
+		if ((int)o->steps[i].what == what && o->steps[i].value == value) return true;
+	return false;
+}
+
+/* Results that are used in main memory leave after their last use, and parameters that change there come in each run, even if
+ * there is memory for all. */
+static void test_sent(void)
+{
+	static struct problem q;
+	unsigned state = 3;
+	for (int enough = 0; enough < 2; enough++) {
+		struct slp_offload o;
+		make_chain(&q, 20, &state);
+		int n = q.p.nunits, sent = add_value(&q, 40, SLP_OFFLOAD_SENT), param = add_value(&q, 40, SLP_OFFLOAD_INPUT);
+		use(&q, n / 2, sent, true);
+		use(&q, n / 2 + 1, sent, false);
+		use(&q, 3, param, false);
+		use(&q, n / 2, param, false);
+		q.p.room = enough ? (size_t)1 << 40 : 3 * need(&q, 2);
+		if (!plan(&q, &o)) continue;
+		is_possible(&q, &o);
+		CHECK(has_step(&o, SLP_OFFLOAD_COPY, sent, n / 2 + 1) && has_step(&o, SLP_OFFLOAD_DROP, sent, n / 2 + 2));
+		CHECK(has_step(&o, SLP_OFFLOAD_DROP, param, n / 2 + 1) && has_step(&o, SLP_OFFLOAD_FETCH, param, 0));
+		if (enough) CHECK(o.out_bytes == 40 && o.in_bytes == 40);
+		slp_offload_clear(&o);
+	}
+}
+
 static void test_enough(void)
 {
 	static struct problem q;
@@ -681,6 +712,7 @@ static const struct slp_test tests[] = {
         {"height", test_height},
         {"times", test_times},
         {"inputs", test_inputs},
+        {"sent", test_sent},
         {"enough memory", test_enough},
         {"too little memory", test_too_small},
         {"rewritten", test_rewritten},

@@ -32,6 +32,7 @@ struct options {
 	int64_t repeat;
 	struct run_plan plan; /* of --benchmark */
 	struct run_budget limits;
+	size_t memory; /* of the GPU; 0: what there is */
 	bool imperative, profile, benchmark;
 	const char *quantize; /* the file to write */
 	struct sl_quantize_opts calibration;
@@ -49,6 +50,7 @@ enum {
 	KEY_SECONDS,
 	KEY_TIME,
 	KEY_MEMORY,
+	KEY_LIMIT,
 	KEY_QUANTIZE,
 	KEY_CALIBRATION
 };
@@ -69,6 +71,10 @@ static const struct argp_option argp_options[] = {
         {"node", KEY_NODE, "NAME", 0, "Return the result of this node instead of the last one", 2},
         {"repeat", KEY_REPEAT, "N", 0, "Run the network N times and print how long a run takes", 2},
         {"imperative", KEY_IMPERATIVE, NULL, 0, "Run node by node instead of compiling the network", 2},
+        {"memory", KEY_MEMORY, "SIZE", 0,
+         "Memory of the GPU that the network may use, such as 8G or 512M; weights come from main memory in time for the "
+         "operations that read them (default: what there is)",
+         2},
         {"profile", KEY_PROFILE, NULL, 0, "Print the time of each operation of the network", 2},
         {"quantize", KEY_QUANTIZE, "FILE", 0,
          "Instead of running it, write an ONNX model as one of eight-bit numbers to FILE; each row of the inputs is a "
@@ -88,7 +94,7 @@ static const struct argp_option argp_options[] = {
          "0: "
          "no limit)",
          4},
-        {"memory-limit", KEY_MEMORY, "MIB", 0,
+        {"memory-limit", KEY_LIMIT, "MIB", 0,
          "Let the model take at most so much main memory (default: 256, and 32 times the size of the files; 0: no "
          "limit)",
          4},
@@ -220,6 +226,7 @@ static void complete(struct argp_state *state, struct options *o)
 		argp_error(state, "--threads and --seconds belong to --benchmark");
 	if (o->quantize && (!is_onnx(o) || o->benchmark || o->profile || o->noutputs || o->node))
 		argp_error(state, "--quantize takes an ONNX model, and neither runs nor measures it");
+	if (o->memory && o->imperative) argp_error(state, "--memory is for compiled networks, not for --imperative");
 	if (o->benchmark && o->profile) argp_error(state, "--benchmark and --profile exclude each other");
 	if (!o->plan.threads) o->plan.threads = 1;
 	if (isnan(o->plan.seconds)) o->plan.seconds = 2;
@@ -262,7 +269,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_QUANTIZE: o->quantize = arg; return 0;
 	case KEY_CALIBRATION: parse_calibration(state, o, arg); return 0;
 	case KEY_TIME: o->limits.seconds = drv_real(state, "--time-limit", arg, 0, 1e9); return 0;
-	case KEY_MEMORY: o->limits.bytes = drv_int(state, "--memory-limit", arg, 0, INT64_MAX >> 20) << 20; return 0;
+	case KEY_MEMORY: o->memory = drv_size(state, "--memory", arg); return 0;
+	case KEY_LIMIT: o->limits.bytes = drv_int(state, "--memory-limit", arg, 0, INT64_MAX >> 20) << 20; return 0;
 	case ARGP_KEY_ARG:
 		if (state->arg_num > 1) return ARGP_ERR_UNKNOWN;
 		*(state->arg_num ? &o->params : &o->symbol) = arg;
@@ -348,7 +356,7 @@ static bool run_network(const struct options *o, sl_block *net, json_t *results)
 	struct run_network n = {.net = net, .nin = o->ninputs};
 	for (int i = 0; i < o->ninputs; i++)
 		if (!(n.in[i] = read_input(&o->inputs[i]))) return false;
-	if (!o->imperative && sl_hybridize(net, .fallback = is_onnx(o)) != SL_OK) return false;
+	if (!o->imperative && sl_hybridize(net, .fallback = is_onnx(o), .memory = o->memory) != SL_OK) return false;
 	sl_tensor *y[MAX_OUTPUTS];
 	bool ok = sl_forward_all(net, n.in, n.nin, y, o->noutputs ? o->noutputs : 1) == SL_OK;
 	run_budget_end();

@@ -158,6 +158,11 @@ sl_tensor *drv_language_loss(const char *at, sl_tensor *y, sl_tensor *next)
 	                                   sl_reshape_at(at, next, SL_SHAPE(all)));
 }
 
+sl_tensor *drv_language_aside(const struct drv_language *l, sl_tensor *t)
+{
+	return t && l->o->memory ? sl_place(t, sl_cpu(-1)) : t;
+}
+
 bool drv_language_batch(struct drv_language *l, struct sl_batch *b)
 {
 	return sl_loader_next(l->loader, b) || (!drv_failed() && sl_loader_next(l->loader, b));

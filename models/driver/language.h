@@ -88,6 +88,8 @@ int32_t *drv_language_bytes(struct drv_language *l, const char *prompt, int64_t 
 void drv_language_print_byte(struct drv_language *l, int32_t word);
 /* The losses of scores (n, steps, words), a number a word; what whole steps minimise. */
 sl_tensor *drv_language_loss(const char *at, sl_tensor *scores, sl_tensor *next);
+/* Under a limit of a GPU's memory: for calls that belong to no program, in main memory. */
+sl_tensor *drv_language_aside(const struct drv_language *l, sl_tensor *t);
 /* The next batch; the end of an epoch is the beginning of the next one. */
 bool drv_language_batch(struct drv_language *l, struct sl_batch *b);
 

@@ -12,15 +12,21 @@
 #include <stddef.h>
 
 #include "graph/graph.h"
+#include "runtime/memory/place.h"
 
-enum { SLP_OFFLOAD_SMALL = 4096 }; /* bytes of values that always stay */
+enum { SLP_OFFLOAD_SMALL = SLP_PLACE_SMALL }; /* bytes of values that always stay */
 
 enum slp_offload_kind {
 	SLP_OFFLOAD_LOCAL,  /* written by its first unit, of no use after the last one */
 	SLP_OFFLOAD_RESULT, /* written by its first unit, used after the program */
+	SLP_OFFLOAD_SENT,   /* the same, in main memory alone: it leaves after its last use */
 	SLP_OFFLOAD_KEPT,   /* a parameter or constant: it lives from run to run */
 	SLP_OFFLOAD_INPUT,  /* comes from main memory, of no use after the last unit */
 };
+static inline bool slp_offload_is_result(enum slp_offload_kind kind)
+{
+	return kind == SLP_OFFLOAD_RESULT || kind == SLP_OFFLOAD_SENT;
+}
 struct slp_offload_use {
 	int value;
 	bool write;
@@ -53,7 +59,7 @@ struct slp_offload_gap {
 	int written;       /* the unit that wrote it last, perhaps in the previous run; -1: main memory has it */
 	int copies;        /* gaps since it was written share one copy to main memory: the number of the first */
 	bool returns;      /* false: a result that is not used again in the program */
-	bool chosen;
+	bool chosen, always; /* always: in any case */
 	int copy, drop,
 	        fetch; /* positions: its copy to main memory begins (only of the first that is chosen since it was
 	                           * written, else -1), it leaves, its copy back begins */

@@ -68,7 +68,7 @@ static bool end_value(struct choice *c, int v)
 	const struct slp_offload_problem *p = c->p;
 	enum slp_offload_kind kind = p->kind[v];
 	if (c->begin[v] < 0 || kind == SLP_OFFLOAD_LOCAL) return true;
-	bool result = kind == SLP_OFFLOAD_RESULT;
+	bool result = slp_offload_is_result(kind);
 	int gaps = c->o->ngaps;
 	if (!add_gap(c, v, result ? p->nunits : p->nunits + c->begin[v], !result)) return false;
 	if (kind != SLP_OFFLOAD_KEPT || c->written[v] < 0 || gaps == c->o->ngaps) return true;
@@ -161,7 +161,7 @@ static int distance(const struct choice *c, const struct slp_offload_gap *g, int
 static int copies(const struct choice *c, const struct slp_offload_gap *g)
 {
 	bool out = g->written >= 0 && c->taken[g->copies] == (g->chosen ? 1 : 0);
-	return g->returns + out;
+	return g->always ? 0 : g->returns + out;
 }
 
 static size_t cost(const struct choice *c)
@@ -287,6 +287,7 @@ static void exchange(struct choice *c, size_t *least)
 		better = false;
 		for (int i = 0; i < c->o->ngaps && c->budget > 0; i++) {
 			struct slp_offload_gap *g = &c->o->gaps[i];
+			if (g->always) continue;
 			c->budget -= (long)c->o->ngaps * 4;
 			set(c, g, !g->chosen);
 			better |= improves(c, least, cover(c, RELIEF, i));
@@ -303,7 +304,7 @@ static bool choose(struct choice *c)
 	for (enum rule rule = 0; rule < RULES; rule++) {
 		if (c->p->farthest ? rule != FARTHEST : rule == RELIEF && !is_small) continue;
 		for (int i = 0; i < c->o->ngaps; i++)
-			if (c->o->gaps[i].chosen) set(c, &c->o->gaps[i], false);
+			if (c->o->gaps[i].chosen && !c->o->gaps[i].always) set(c, &c->o->gaps[i], false);
 		if (!cover(c, rule, -1)) return false;
 		reduce(c);
 		if (cost(c) >= least) continue;
@@ -316,13 +317,16 @@ static bool choose(struct choice *c)
 	return true;
 }
 
-/* What comes from main memory in each run anyway leaves it after its last use, which costs nothing. */
+/* What comes from main memory in each run anyway leaves it after its last use, which costs nothing; what is used there
+ * alone must. */
 static void choose_inputs(struct choice *c)
 {
 	for (int i = 0; i < c->o->ngaps; i++) {
 		struct slp_offload_gap *g = &c->o->gaps[i];
-		if (c->p->kind[g->value] == SLP_OFFLOAD_INPUT && g->before >= c->p->nunits && !g->chosen)
-			set(c, g, true);
+		enum slp_offload_kind kind = c->p->kind[g->value];
+		bool leaves = kind == SLP_OFFLOAD_INPUT || kind == SLP_OFFLOAD_SENT;
+		g->always = leaves && g->before >= c->p->nunits;
+		if (g->always) set(c, g, true);
 	}
 }
 
@@ -376,7 +380,6 @@ bool slp_offload_choose(const struct slp_offload_problem *p, struct slp_offload 
 		fill(&c);
 		choose_inputs(&c);
 		ok = choose(&c);
-		if (ok) choose_inputs(&c);
 	}
 	if (ok) add_up(&c);
 	free(c.begin);

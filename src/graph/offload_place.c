@@ -84,7 +84,7 @@ static bool find_stays(struct place *w)
 			if (o->gaps[i].value == v && o->gaps[i].chosen) gaps[n++] = i;
 		qsort(gaps, (size_t)n, sizeof *gaps, by_time);
 		if (after < p->nunits && !o->alone[after]) after++;
-		bool result = p->kind[v] == SLP_OFFLOAD_RESULT;
+		bool result = slp_offload_is_result(p->kind[v]);
 		ok = add_stays(w, v, gaps, n, begin[v], result || after > p->nunits ? p->nunits : after);
 	}
 	free(begin);

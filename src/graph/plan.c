@@ -175,11 +175,13 @@ static sl_plan *arranged(const sl_plan *p, const char *at, const char *what, con
 	q->device = p->device;
 	q->parts = p->parts;
 	q->layout.group = p->layout.group;
+	q->changed = p->changed;
 	choose_devices(q);
 	enum sl_status s = SL_OK;
 	if (ratio > 0) s = slp_offload_recompute(g, slp_plan_link(q), ratio, opts->memory / PARTS, &q->info.repeated);
 	if (s == SL_OK && (ratio <= 0 || q->info.repeated)) s = arrange(q, at, what, opts);
 	q->layout.group = NULL;
+	q->changed = NULL;
 	if (s == SL_OK && (ratio <= 0 || q->info.repeated)) return q;
 	sl_plan_free(q);
 	return NULL;
@@ -193,6 +195,7 @@ static void become(sl_plan *p, sl_plan *q)
 	p->hoisted = old.hoisted;
 	p->info.nodes_before = old.info.nodes_before;
 	p->layout.group = old.layout.group;
+	p->changed = old.changed;
 	sl_graph_free(old.graph);
 	free(q);
 }
@@ -280,7 +283,7 @@ static enum sl_status compile(sl_plan *p, const char *at, const char *what, cons
 	unsigned off = opts->off | (opts->training ? 1u << SL_PASS_BLOCK : 0);
 	if (s == SL_OK) s = run_passes(p, off, opts->check);
 	if (s == SL_OK) s = own_results(p->graph);
-	if (s == SL_OK) s = slp_hoist(p, at);
+	if (s == SL_OK && !p->changed) s = slp_hoist(p, at); /* else parameters change with each run */
 	if (s != SL_OK) return s;
 	if (!slp_plan_can_be(p->graph))
 		return slp_call_fail(at, "sl_compile", SL_ENOMEM, "values of more bytes than can be addressed"),
@@ -297,11 +300,11 @@ static enum sl_status compile(sl_plan *p, const char *at, const char *what, cons
 
 sl_plan *slp_plan_new(const char *at, const char *what, sl_graph *graph, struct sl_compile_opts opts)
 {
-	return slp_plan_new_grouped(at, what, graph, opts, NULL);
+	return slp_plan_new_grouped(at, what, graph, opts, NULL, NULL);
 }
 
 sl_plan *slp_plan_new_grouped(const char *at, const char *what, sl_graph *graph, struct sl_compile_opts opts,
-                              const int *group)
+                              const int *group, sl_tensor *const *changed)
 {
 	sl_plan *p = slp_calloc(1, sizeof *p);
 	if (!p) {
@@ -312,6 +315,7 @@ sl_plan *slp_plan_new_grouped(const char *at, const char *what, sl_graph *graph,
 	p->graph = graph;
 	p->device = opts.device;
 	p->layout.group = group;
+	p->changed = changed;
 	SLP_COUNT(plans);
 	double start = now();
 	sl_mode mode;
@@ -320,7 +324,8 @@ sl_plan *slp_plan_new_grouped(const char *at, const char *what, sl_graph *graph,
 	enum sl_status s = compile(p, at, what, &opts);
 	slp_trace_resume(trace);
 	sl_mode_leave(&mode);
-	p->layout.group = NULL; /* belongs to the caller */
+	p->layout.group = NULL; /* both belong to the caller */
+	p->changed = NULL;
 	p->info.seconds = now() - start;
 	if (s == SL_OK) return p;
 	sl_plan_free(p);

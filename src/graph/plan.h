@@ -37,6 +37,8 @@ struct sl_plan {
 	int parts;                   /* under a limit of memory, a unit of several operations takes one of so many */
 	bool gpus;                   /* it is on `auto`, and all of it runs on GPUs */
 	bool changes;                /* it writes tensors that are bound: parameters, statistics */
+	/* Of each output, while the plan is made: the tensor that the use of its group changes in main memory; NULL: none. */
+	sl_tensor *const *changed;
 	struct slp_hoisted *hoisted; /* NULL: nothing is */
 	struct slp_plan_offload *offload; /* its copies under a limit of memory; NULL: there is none */
 	struct slp_grouping *grouping;    /* of its outputs (plan_groups.h); NULL: none */
@@ -60,6 +62,14 @@ void slp_plan_offload_free(struct slp_plan_offload *offload);
 enum sl_status slp_plan_offload_begin(sl_plan *plan, const char *at, struct slp_storage *const *storages,
                                       sl_tensor *const *in);
 enum sl_status slp_plan_offload_before(sl_plan *plan, int unit);
+/* The unit before which a value leaves, after unit `after`, which uses it last; the last unit if it does not; `after` if it is
+ * small. */
+int slp_plan_offload_left(const sl_plan *plan, struct slp_location location, int after);
+
+/* plan_groups.c, while the plan is made.  Whether the use of a group changes the storage in main memory, from where it comes in
+ * each run; whether storage i of a run has results of groups alone, which are used in main memory. */
+bool slp_plan_changes(const sl_plan *plan, const struct slp_storage *storage);
+bool slp_plan_sends(const sl_plan *plan, int i);
 
 /* plan_code.c: makes the code of the units that the graph is partitioned into. */
 enum sl_status slp_plan_code(sl_plan *plan, const char *at, const char *what);
@@ -73,9 +83,10 @@ enum sl_status slp_plan_set_levels(sl_plan *plan); /* of its units' tasks, by th
 enum sl_status slp_plan_no_memory(void);
 /* Compiles the graph, which it takes over, for the types of its inputs. what: names it in messages. */
 sl_plan *slp_plan_new(const char *at, const char *what, sl_graph *graph, struct sl_compile_opts opts);
-/* The same, with groups of outputs (struct slp_layout). */
+/* The same, with groups of outputs (struct slp_layout); changed: NULL, or of each output the tensor that the use of its group
+ * changes, or NULL (plan_groups.h). */
 sl_plan *slp_plan_new_grouped(const char *at, const char *what, sl_graph *graph, struct sl_compile_opts opts,
-                              const int *group);
+                              const int *group, sl_tensor *const *changed);
 
 /* plan_run.c */
 /* Another value for all attributes of a name, in one run. */

@@ -2,7 +2,8 @@
  *
  * The gradients of a step whose optimiser works in main memory leave the GPU group by group.  A group's memory is taken
  * again by the next but one: StarPU makes its writer wait for the readers of the previous contents, so two groups of
- * similar size take the memory of all. */
+ * similar size take the memory of all.  Under a limit of memory the plan of copies gives gradients their places instead, and
+ * has them and the parameters leave; a group is used when they have left. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,13 +31,22 @@ static int last_user(const sl_plan *p, struct slp_location l)
 	return -1;
 }
 
-/* The last unit that reads the tensor's own memory. */
-static int last_reader(const sl_plan *p, const sl_tensor *t)
+/* The last unit before a value may be used outside of the program. */
+static int last_of(const sl_plan *p, struct slp_location l)
 {
-	int unit = -1;
-	for (int i = 0; t && i < p->graph->count; i++)
-		if (p->graph->nodes[i].tensor == t)
-			unit = higher(unit, last_user(p, (struct slp_location){SLP_LOCATION_TENSOR, i, 0}));
+	int unit = last_user(p, l);
+	return p->offload && unit >= 0 ? slp_plan_offload_left(p, l, unit) : unit;
+}
+
+/* The same for a tensor's own memory; *node reads it, -1: none does. */
+static int last_of_tensor(const sl_plan *p, const sl_tensor *t, int *node)
+{
+	int unit = *node = -1;
+	for (int i = 0; t && i < p->graph->count; i++) {
+		if (p->graph->nodes[i].tensor != t) continue;
+		unit = higher(unit, last_of(p, (struct slp_location){SLP_LOCATION_TENSOR, i, 0}));
+		*node = i;
+	}
 	return unit;
 }
 
@@ -49,8 +59,10 @@ static struct slp_location location_of(const sl_plan *p, int output)
 static void find_last(const sl_plan *p, struct slp_grouping *g, sl_tensor *const *changed)
 {
 	int n = p->graph->noutputs;
-	for (int i = 0; i < n; i++)
-		g->last[i] = higher(0, higher(last_user(p, location_of(p, i)), last_reader(p, changed[i])));
+	for (int i = 0; i < n; i++) {
+		int last = last_of_tensor(p, changed[i], &g->param[i]);
+		g->last[i] = higher(0, higher(last_of(p, location_of(p, i)), last));
+	}
 	for (int i = 0; i < n; i++)
 		for (int k = 0; k < n; k++)
 			if (g->group[i] >= 0 && g->group[k] == g->group[i]) g->last[i] = higher(g->last[i], g->last[k]);
@@ -75,14 +87,34 @@ static void find_storages(const sl_plan *p, struct slp_grouping *g)
 				g->first[p->units[unit].locations[k].index] = unit;
 }
 
+bool slp_plan_changes(const sl_plan *p, const struct slp_storage *storage)
+{
+	for (int i = 0; p->changed && i < p->graph->noutputs; i++)
+		if (p->changed[i] && p->changed[i]->storage == storage) return true;
+	return false;
+}
+
+bool slp_plan_sends(const sl_plan *p, int storage)
+{
+	bool grouped = false;
+	for (int i = 0; p->changed && i < p->graph->noutputs; i++) {
+		struct slp_location l = location_of(p, i);
+		if (l.kind != SLP_LOCATION_STORAGE || l.index != storage) continue;
+		if (p->layout.group[i] < 0) return false;
+		grouped = true;
+	}
+	return grouped;
+}
+
 bool slp_plan_group(sl_plan *p, const int *group, sl_tensor *const *changed)
 {
 	size_t outputs = (size_t)p->graph->noutputs, storages = (size_t)p->layout.nstorages;
-	struct slp_grouping *g = slp_calloc(1, sizeof *g + (2 * outputs + 2 * storages) * sizeof(int));
+	struct slp_grouping *g = slp_calloc(1, sizeof *g + (3 * outputs + 2 * storages) * sizeof(int));
 	if (!g) return false;
 	g->group = (int *)(g + 1);
 	g->last = g->group + outputs;
-	g->inside = g->last + outputs;
+	g->param = g->last + outputs;
+	g->inside = g->param + outputs;
 	g->first = g->inside + storages;
 	memcpy(g->group, group, outputs * sizeof *group);
 	find_last(p, g, changed);

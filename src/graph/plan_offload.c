@@ -20,6 +20,7 @@
 #include "runtime/memory/arena.h"
 #include "runtime/memory/memory_limit.h"
 #include "runtime/memory/place.h"
+#include "runtime/memory/pool.h"
 #include "runtime/memory/runahead.h"
 #include "runtime/observe/stats.h"
 #include "runtime/task/buffer.h"
@@ -82,8 +83,9 @@ static size_t bytes_of(const sl_plan *p, struct slp_location l)
 
 static enum slp_offload_kind kind_of(const sl_plan *p, struct slp_location l)
 {
-	if (l.kind == SLP_LOCATION_TENSOR) return SLP_OFFLOAD_KEPT;
+	if (l.kind == SLP_LOCATION_TENSOR) return slp_plan_changes(p, storage_of(p, l)) ? SLP_OFFLOAD_INPUT : SLP_OFFLOAD_KEPT;
 	if (l.kind == SLP_LOCATION_INPUT) return SLP_OFFLOAD_INPUT;
+	if (slp_plan_sends(p, l.index)) return SLP_OFFLOAD_SENT;
 	return p->last_unit[l.index] < 0 ? SLP_OFFLOAD_RESULT : SLP_OFFLOAD_LOCAL;
 }
 
@@ -397,6 +399,25 @@ enum sl_status slp_plan_offload(sl_plan *p, const char *at, size_t limit)
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
+static bool lies_at(const sl_plan *p, struct slp_location value, struct slp_location l)
+{
+	if (value.kind != l.kind) return false;
+	return l.kind == SLP_LOCATION_TENSOR ? storage_of(p, value) == storage_of(p, l) : value.index == l.index;
+}
+
+/* Small values do not leave. */
+int slp_plan_offload_left(const sl_plan *p, struct slp_location l, int after)
+{
+	const struct slp_plan_offload *o = p->offload;
+	int v = 0, n = p->layout.nunits;
+	while (v < o->nvalues && !lies_at(p, o->where[v], l)) v++;
+	if (v == o->nvalues || !o->bytes[v]) return after;
+	for (int unit = after + 1; unit < n; unit++)
+		for (int i = o->plan.first[unit]; i < o->plan.first[unit + 1]; i++)
+			if (o->plan.steps[i].what == SLP_OFFLOAD_DROP && o->plan.steps[i].value == v) return unit;
+	return n - 1;
+}
+
 /* Another program may have made the arena smaller since: then the copies are planned again. */
 static enum sl_status plan_again(sl_plan *p, const char *at)
 {
@@ -419,6 +440,12 @@ static enum sl_status plan_again(sl_plan *p, const char *at)
 	return SL_OK;
 }
 
+static double copy_seconds(const struct slp_plan_offload *o)
+{
+	const struct slp_offload_problem *p = &o->problem;
+	return (double)o->plan.out_bytes / p->out_bytes + (double)o->plan.in_bytes / p->in_bytes;
+}
+
 enum sl_status slp_plan_offload_begin(sl_plan *p, const char *at, struct slp_storage *const *storages,
                                       sl_tensor *const *in)
 {
@@ -428,6 +455,9 @@ enum sl_status slp_plan_offload_begin(sl_plan *p, const char *at, struct slp_sto
 	slp_flush();
 	atomic_fetch_add(&slp_counters.planned_out, o->plan.out_bytes);
 	atomic_fetch_add(&slp_counters.planned_in, o->plan.in_bytes);
+	double exposed = slp_offload_exposed(&o->problem, &o->plan);
+	atomic_fetch_add(&slp_counters.planned_us, (uint64_t)(1e6 * copy_seconds(o)));
+	atomic_fetch_add(&slp_counters.exposed_us, exposed > 0 ? (uint64_t)(1e6 * exposed) : 0);
 	for (int v = 0; v < o->nvalues; v++) {
 		struct slp_location l = o->where[v];
 		o->now[v] = l.kind == SLP_LOCATION_STORAGE  ? storages[l.index]
@@ -445,6 +475,12 @@ static void wait_for(const sl_plan *p, int unit)
 	while (slp_code_in_flight(code) && slp_runahead_wait_progress()) continue;
 }
 
+/* A parameter that a task in main memory still changes is sent when that has ended (slp_buffer_send). */
+static void fetch(const struct slp_plan_offload *o, const struct slp_buffer *b)
+{
+	if (!atomic_load(&b->readers) || !slp_pool_tasks(b)) starpu_data_prefetch_on_node(b->handle, o->node, 1);
+}
+
 static bool carry_out(const sl_plan *p, struct slp_offload_step s)
 {
 	const struct slp_plan_offload *o = p->offload;
@@ -455,7 +491,7 @@ static bool carry_out(const sl_plan *p, struct slp_offload_step s)
 	case SLP_OFFLOAD_COPY: starpu_data_prefetch_on_node(b->handle, STARPU_MAIN_RAM, 1); break;
 	case SLP_OFFLOAD_DROP: return slp_place_leave(b);
 	case SLP_OFFLOAD_PLACE: return slp_place_take(b, o->node, s.offset);
-	case SLP_OFFLOAD_FETCH: starpu_data_prefetch_on_node(b->handle, o->node, 1); break;
+	case SLP_OFFLOAD_FETCH: fetch(o, b); break;
 	}
 	return true;
 }

@@ -12,6 +12,9 @@
 #include "runtime/engine.h"
 #include "runtime/fault.h"
 #include "runtime/memory/admission.h"
+#include "runtime/memory/place.h"
+#include "runtime/memory/pool.h"
+#include "runtime/memory/runahead.h"
 #include "runtime/random.h"
 #include "runtime/task/buffer.h"
 #include "runtime/task/code.h"
@@ -169,7 +172,7 @@ static enum sl_status submit_unit(const struct run *r, const struct slp_unit *u)
 /* Whether storage i gets its memory when its group is computed. */
 static bool is_late(const struct run *r, int i)
 {
-	return r->groups && r->plan->grouping->inside[i] >= 0;
+	return r->groups && !r->plan->offload && r->plan->grouping->inside[i] >= 0;
 }
 
 /* All operands of a unit must be valid before its first call changes anything; small units may share a task with
@@ -227,6 +230,29 @@ static enum sl_status find_late_memory(const struct run *r, int unit)
 	return SL_OK;
 }
 
+/* A task that has not begun needs the place, though nothing is there yet. */
+static bool leaves(const struct slp_storage *s)
+{
+	struct slp_buffer *b = s ? s->buffer : NULL;
+	if (!b || b->lost || !b->place.memory) return true;
+	while (slp_pool_tasks(b) && slp_runahead_wait_progress()) continue;
+	return slp_place_leave(b);
+}
+
+/* Under a limit of memory, results of a group and what its use changes leave their places first. */
+static enum sl_status leave(const struct run *r, int group)
+{
+	const sl_plan *p = r->plan;
+	const struct slp_grouping *g = p->grouping;
+	for (int i = 0; p->offload && i < p->graph->noutputs; i++) {
+		if (g->group[i] != group) continue;
+		struct slp_location l = p->layout.location[p->layout.root[slp_value_id(p->graph->outputs[i])]];
+		if (l.kind == SLP_LOCATION_STORAGE && !leaves(r->storages[l.index])) return sl_error();
+		if (g->param[i] >= 0 && !leaves(p->graph->nodes[g->param[i]].tensor->storage)) return sl_error();
+	}
+	return SL_OK;
+}
+
 /* Has a group used; the engine is unlocked meanwhile. */
 static enum sl_status use_group(const struct run *r, int group)
 {
@@ -251,10 +277,11 @@ static enum sl_status use_groups(const struct run *r, int unit)
 	for (int i = 0; s == SL_OK && r->groups && i < r->plan->graph->noutputs; i++) {
 		bool first = g->group[i] >= 0 && g->last[i] == unit;
 		for (int k = 0; first && k < i; k++) first = g->group[k] != g->group[i];
-		if (!first) continue;
+		if (!first || (s = leave(r, g->group[i])) != SL_OK) continue;
 		slp_unlock();
 		s = use_group(r, g->group[i]);
 		slp_lock();
+		if (r->plan->offload) slp_flush(); /* before the program waits for something */
 		slp_group_memory_used(r->groups->memory, g->group[i]);
 	}
 	return s;

@@ -247,6 +247,9 @@ struct sl_stats {
 	uint64_t graph_refusals; /* tasks that cannot become graphs, or whose graphs had to be made too often */
 	uint64_t plans;          /* programs compiled */
 	double loss_scale;       /* of the trainer that made the last step with loss scaling; 0: none did */
+	uint64_t spill_written;  /* bytes to the spill file (sl_spill), since the engine started */
+	uint64_t spill_read;     /* ... and from it */
+	double spill_waited;     /* seconds that tasks and the program have waited for these values */
 	int nodes;               /* memory nodes; 0 is main memory */
 	size_t node_peak[SL_MAX_NODES];                  /* bytes, as StarPU allocated them */
 	uint64_t link_bytes[SL_MAX_NODES][SL_MAX_NODES]; /* [from][to] */

@@ -26,7 +26,8 @@ enum { MAX_PLANS = 64 };
  * An error of that step discards the sum.  With .buckets, batches of many sizes share a few programs; losses of padding
  * do not count (doc/hybrid.md).  With .memory = n, a step uses at most n bytes of its GPU: values that do not fit leave to
  * main memory and come back in time, by a plan that is made once, with the same results bit by bit (doc/memory.md); such a
- * call returns when all but the last tasks have ended.  Free it with sl_step_free.
+ * call returns when all but the last tasks have ended.  If the trainer's states are in main memory (.state_on), the same plan
+ * brings parameters and takes gradients away (doc/memory-state.md).  Free it with sl_step_free.
  *
  * For networks with several inputs or results (sl_also), any number of targets, and any loss, pass NULL as loss and set
  * .loss_of_all, a function that is called with .context, all results of the network and all targets of a batch, when
@@ -283,27 +284,31 @@ static bool check_padding(const struct slp_step_run *r, int shard, struct slp_co
 	return ok;
 }
 
-/* When each bucket of gradients may be used: after the last reader of its parameters. */
-static bool find_groups(const sl_step *step, const struct slp_compiled *c, const int *bucket)
+/* The tensor that the update changes elsewhere, of each result of the program; *of NULL: it is not elsewhere.  False without
+ * memory. */
+static bool find_changed(const sl_step *step, const struct slp_compiled *c, sl_tensor ***of)
 {
-	if (!slp_trainer_is_apart(step->trainer)) return true;
+	*of = NULL;
+	if (c->whole || !slp_trainer_is_apart(step->trainer)) return true;
 	int count, n = 1 + c->nresults;
 	sl_param *const *params = slp_trainer_params(NULL, step->trainer, &count);
-	sl_tensor **changed = slp_calloc((size_t)(count + n), sizeof *changed);
-	for (int i = 0; changed && i < count; i++)
-		if (!slp_param_is_frozen(params[i])) changed[n++] = params[i]->data;
-	bool ok = changed && slp_plan_group(c->plan, bucket, changed);
-	free(changed);
-	return ok;
+	*of = slp_calloc((size_t)(count + n), sizeof **of);
+	for (int i = 0; *of && i < count; i++)
+		if (!slp_param_is_frozen(params[i])) (*of)[n++] = params[i]->data;
+	return *of != NULL;
 }
 
-/* The plan of copies under a limit does not know when groups of gradients leave. */
-static bool check_limit(const struct slp_step_run *r)
+/* The plan; each bucket of gradients may be used after the last reader of its parameters. */
+static bool make_plan(const struct slp_step_run *r, struct slp_compiled *c, sl_graph *g, const int *bucket)
 {
-	if (!r->step->opts.memory || !slp_trainer_is_apart(r->step->trainer)) return true;
-	slp_call_fail(r->at, r->function, SL_EUNSUPPORTED,
-	              "the step has .memory and its trainer .state_on: use one of them");
-	return false;
+	const struct sl_step_opts *o = &r->step->opts;
+	struct sl_compile_opts opts = {.off = o->passes_off, .device = c->signature->device, .memory = o->memory};
+	sl_tensor **changed;
+	if (!find_changed(r->step, c, &changed)) return sl_graph_free(g), false;
+	c->plan = slp_plan_new_grouped(r->at, "step", g, opts, c->whole ? NULL : bucket, changed);
+	bool ok = c->plan && (!changed || slp_plan_group(c->plan, bucket, changed));
+	free(changed);
+	return ok;
 }
 
 static struct slp_compiled *compile(const struct slp_step_run *r, int shard, bool whole)
@@ -315,16 +320,11 @@ static struct slp_compiled *compile(const struct slp_step_run *r, int shard, boo
 	int *bucket = slp_calloc((size_t)slp_step_params(r->step) + 1 + SL_MAX_RESULTS, sizeof *bucket);
 	SLP_FORWARD_SCOPE();
 	slp_forward.sizes_vary = c && c->filled;
-	bool ok = c && c->signature && bucket && check_limit(r) && check_padding(r, shard, c);
+	bool ok = c && c->signature && bucket && check_padding(r, shard, c);
 	slp_admission_limit = r->step->opts.memory / 2; /* the update's parts are small beside it */
 	sl_graph *g = ok ? trace_graph(r->at, r->step, c, bucket) : NULL;
 	slp_admission_limit = 0;
-	struct sl_compile_opts opts = {.off = r->step->opts.passes_off, .memory = r->step->opts.memory};
-	if (g) {
-		opts.device = c->signature->device;
-		c->plan = slp_plan_new_grouped(r->at, "step", g, opts, whole ? NULL : bucket);
-	}
-	ok = c && c->plan && (whole || find_groups(r->step, c, bucket));
+	ok = g && make_plan(r, c, g, bucket);
 	free(bucket);
 	if (ok) return c;
 	if (sl_error() == SL_OK) slp_error_set(SL_ENOMEM, "%s: no memory", r->function);

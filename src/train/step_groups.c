@@ -44,11 +44,14 @@ static bool find_group(const struct use *u, sl_tensor *const *out)
 	return true;
 }
 
-/* Copies, because the next group takes the memory of this one. */
+/* Copies, because the next group takes the memory of this one; under a limit of memory gradients have their own. */
 static bool keep_group(const struct use *u)
 {
-	for (int i = 0; i < u->trainer->count; i++)
-		if (u->grads[i] && !(u->kept[i] = sl_retain(sl_clone_at(u->run->at, u->grads[i])))) return false;
+	bool own = u->run->step->opts.memory != 0;
+	for (int i = 0; i < u->trainer->count; i++) {
+		sl_tensor *g = u->grads[i];
+		if (g && !(u->kept[i] = sl_retain(own ? g : sl_clone_at(u->run->at, g)))) return false;
+	}
 	return true;
 }
 

@@ -7,6 +7,7 @@
 #include "optimizer.h"
 #include "runtime/fault.h"
 #include "runtime/memory/admission.h"
+#include "runtime/memory/spill.h"
 #include "runtime/observe/fxt.h"
 #include "runtime/observe/stats.h"
 #include "runtime/task/priority.h"
@@ -22,7 +23,8 @@ struct update {
 	int count;
 	sl_tensor **halves, **masters; /* parameters in a half type, and the masters updated in their place */
 	int nhalves;
-	double clip_norm; /* the optimiser's; 0: done already */
+	double clip_norm;  /* the optimiser's; 0: not in this operation */
+	sl_tensor *factor; /* that clips the gradients by the norm of more than these; NULL: none */
 };
 
 /* ---- one operation ----------------------------------------------------------------------------------------------- */
@@ -168,6 +170,14 @@ static bool together(const sl_trainer *t, const struct update *u, bool symbols, 
 	return symbols || (same_bucket && sl_device_equal(t->owners[a], t->owners[b]));
 }
 
+/* Just before their update, so that few clipped gradients exist at a time. */
+static bool clip(const char *at, const struct update *u)
+{
+	for (int i = 0; u->factor && i < u->count; i++)
+		if (!(u->grads[i] = sl_mul_at(at, u->grads[i], u->factor))) return false;
+	return true;
+}
+
 /* Puts the last one's bucket into mine, where its owner is, or as many of the owner's as go together.  The rest stays
  * in u. */
 static bool take_share(const char *at, const sl_trainer *t, struct update *u, struct update *mine)
@@ -182,7 +192,7 @@ static bool take_share(const char *at, const sl_trainer *t, struct update *u, st
 		if (is_mine) bytes += sl_tensor_bytes(u->params[i]);
 		append(is_mine ? mine : u, u, i);
 	}
-	bool ok = true;
+	bool ok = clip(at, mine);
 	for (int i = 0; ok && i < mine->count; i++) {
 		ok = place(at, &mine->params[i], owner) && place(at, &mine->grads[i], owner);
 		for (int s = 0; ok && s < SLP_TRAINER_SUM; s++) ok = place(at, &mine->states[s][i], owner);
@@ -216,11 +226,9 @@ static sl_tensor *clip_factor(const char *at, const struct update *u, double res
 static bool clip_before(const char *at, const sl_trainer *t, struct update *u, double rescale)
 {
 	if (u->clip_norm == 0 || !is_grouped(t, u)) return true;
-	sl_tensor *factor = clip_factor(at, u, rescale);
-	for (int i = 0; i < u->count; i++)
-		if (!(u->grads[i] = sl_mul_at(at, u->grads[i], factor))) return false;
+	u->factor = clip_factor(at, u, rescale);
 	u->clip_norm = 0;
-	return true;
+	return u->factor != NULL;
 }
 
 /* All gradients, as they are used: not only those of parameters that are updated here. */
@@ -248,25 +256,22 @@ static bool is_too_large(const sl_trainer *t, const struct update *u)
 	return room && bytes > room / 2;
 }
 
-/* If other processes update the rest, or one operation on all would not fit under a limit of memory or into a GPU, the norm is
- * still that of all gradients, summed in the same order. */
+/* If other processes update the rest, or one operation on all would not fit under a limit of memory, beside a spill file or
+ * into a GPU, the norm is still that of all gradients, summed in the same order. */
 static bool clip_mine(const char *at, const sl_trainer *t, struct update *u, sl_tensor *const *grads,
                       struct slp_hyper *h)
 {
 	struct update all;
-	bool parts = slp_trainer_shards_state(t) || slp_admission_limit || is_too_large(t, u);
+	bool parts = slp_trainer_shards_state(t) || slp_admission_limit || slp_spill_room() || is_too_large(t, u);
 	if (!parts || u->clip_norm == 0 || !u->count) return true;
 	bool ok = list_all(at, t, grads, &all), apart = ok && is_grouped(t, &all);
-	sl_tensor *factor = NULL;
 	if (ok)
-		factor = apart ? clip_factor(at, &all, h->rescale)
-		               : slp_clip_scale(at, all.grads, all.count, h->rescale, u->clip_norm);
+		u->factor = apart ? clip_factor(at, &all, h->rescale)
+		                  : slp_clip_scale(at, all.grads, all.count, h->rescale, u->clip_norm);
 	free(all.params);
-	ok = factor != NULL;
-	for (int i = 0; ok && i < u->count; i++) ok = (u->grads[i] = sl_mul_at(at, u->grads[i], factor)) != NULL;
 	u->clip_norm = 0;
 	if (!apart) h->rescale = 1;
-	return ok;
+	return u->factor != NULL;
 }
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
@@ -288,6 +293,7 @@ static enum sl_status update_each(const char *at, sl_trainer *t, struct update *
 	if (!clip_before(at, t, u, h.rescale)) return sl_error();
 	if (!update_new(&mine, t->count)) return slp_error_set(SL_ENOMEM, "sl_trainer: no memory for the update");
 	mine.clip_norm = u->clip_norm;
+	mine.factor = u->factor;
 	enum sl_status s = SL_OK;
 	SL_PAUSE
 		SL_SCOPE

@@ -3,5 +3,6 @@
 set -eu
 . "$srcdir/tests/emu/common.sh"
 not_sanitized
+tests/emu/test_gpt
 tests/emu/test_larger
 STARPU_NCPU=0 tests/emu/test_limit

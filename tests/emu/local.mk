@@ -46,6 +46,7 @@ emu_programs = \
 	tests/emu/test_energy \
 	tests/emu/test_explain \
 	tests/emu/test_gather \
+	tests/emu/test_gpt \
 	tests/emu/test_graphs \
 	tests/emu/test_halves \
 	tests/emu/test_heads \
@@ -80,7 +81,7 @@ tests/emu/drivers.$(log): tests/emu/hybrid tests/emu/parallel
 tests/emu/explain.$(log): tests/emu/sl-info tests/emu/test_explain
 tests/emu/gpu-check.$(log): tests/emu/gpu_probe tests/emu/test_ops
 tests/emu/graphs.$(log): tests/emu/test_graphs
-tests/emu/larger.$(log): tests/emu/test_larger tests/emu/test_limit
+tests/emu/larger.$(log): tests/emu/test_gpt tests/emu/test_larger tests/emu/test_limit
 tests/emu/lenet-long.$(log): tests/emu/lenet
 tests/emu/lenet.$(log): tests/emu/lenet
 tests/emu/memory.$(log): tests/emu/lenet
@@ -311,6 +312,12 @@ tests_emu_test_last_SOURCES = models/driver/networks.c models/driver/networks.h 
 tests_emu_test_last_LDFLAGS = $(emu_ldflags)
 tests_emu_test_last_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
 EXTRA_tests_emu_test_last_DEPENDENCIES = $(emu_stubs)
+
+tests_emu_test_gpt_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/models -I$(top_srcdir)/tests
+tests_emu_test_gpt_SOURCES = models/driver/networks.c models/driver/networks.h tests/emu/test_gpt.c
+tests_emu_test_gpt_LDFLAGS = $(emu_ldflags)
+tests_emu_test_gpt_LDADD = tests/libharness.la $(CUNIT_LIBS) $(emu_ldadd)
+EXTRA_tests_emu_test_gpt_DEPENDENCIES = $(emu_stubs)
 
 tests_emu_test_limit_CPPFLAGS = $(emu_cppflags) -I$(top_srcdir)/tests
 tests_emu_test_limit_SOURCES = tests/emu/test_limit.c

@@ -262,6 +262,12 @@ bool bench_gpt2_setup(const struct bench_case *c);
 bool bench_gpt2_long_setup(const struct bench_case *c);
 double bench_gpt_run(const struct bench_case *c, int64_t times); /* a training step */
 void bench_gpt_teardown(void);
+#define BENCH_ADAM_SIZE (16 << 20)
+bool bench_adam_setup(const struct bench_case *c);
+double bench_adam_run(const struct bench_case *c, int64_t times);
+void bench_adam_teardown(void);
+extern double bench_spill_megabytes;
+double bench_spill_run(const struct bench_case *c, int64_t times);
 bool bench_generate_setup(const struct bench_case *c);
 double bench_generate_run(const struct bench_case *c, int64_t times); /* words one after the other */
 void bench_generate_teardown(void);

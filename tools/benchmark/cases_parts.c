@@ -32,6 +32,31 @@ static sl_tensor *batch_norm(sl_tensor *const *in)
 }
 
 const struct bench_case bench_parts[] = {
+        /* Beside short memory. */
+        {.name = "adamw-update",
+         .doc = "a step of AdamW for 16 million parameters, in 16 tensors",
+         MILLISECONDS(""),
+         .no_peer = true,
+         .work = {.read = 16.0 * BENCH_ADAM_SIZE, .written = 12.0 * BENCH_ADAM_SIZE},
+         RATE("GB/s", 28e-9 * BENCH_ADAM_SIZE),
+         .setup = bench_adam_setup,
+         .run = bench_adam_run,
+         .teardown = bench_adam_teardown,
+         .goal = {BENCH_OF_FLOOR, 0.7}},
+        {.name = "gpt-spill",
+         .doc = "how near to the file's rate steps of a GPT are in half of their memory (sl_spill), beside a loop of reads "
+                "and writes",
+         RATIO(""),
+         .rate_unit = "MB",
+         .rate_value = &bench_spill_megabytes,
+         .no_engine = true,
+         .cpu_only = true,
+         .no_peer = true,
+         .times = 1,
+         .runs = 3,
+         .run = bench_spill_run,
+         .goal = {BENCH_AT_LEAST, 0.5}},
+
         /* In bfloat16: tensors, or whole steps under autocast. */
         {.name = "gemm-bf16",
          .doc = "dot(2048 x 2048) in bfloat16",

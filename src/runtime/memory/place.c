@@ -171,6 +171,12 @@ void slp_place_forget(struct slp_buffer *b)
 	if (b->place.memory) unlist(b);
 }
 
+bool slp_place_is_away(const struct slp_buffer *b, unsigned node)
+{
+	if (b->bytes <= SLP_PLACE_SMALL || !slp_arena_bytes(node)) return false;
+	return !atomic_load(&b->place.memory) || b->place.node != node;
+}
+
 uintptr_t slp_place_get(struct slp_buffer *b, unsigned node)
 {
 	uintptr_t memory = b ? atomic_load(&b->place.memory) : 0;

@@ -61,8 +61,8 @@ static struct {
 	size_t room, resident, held; /* bytes: the most in memory, in memory, held there */
 	uint64_t submitted, started; /* tasks */
 	uint64_t progress;           /* accesses that have ended */
-	uint64_t written, read;      /* bytes */
-	double patience;             /* seconds that one access may take */
+	struct slp_spill_counts counts;
+	double patience; /* seconds that one access may take */
 } spill = {.lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER, .news = PTHREAD_COND_INITIALIZER};
 SLP_FORK_MUTEX(spill.lock);
 
@@ -140,6 +140,7 @@ static void drop(struct slp_spilled *s)
 static bool move_value(struct slp_spilled *s, void *memory, bool out)
 {
 	char why[MESSAGE];
+	double start = sl_time();
 	s->busy = true;
 	pthread_mutex_unlock(&spill.lock);
 	bool ok = out ? slp_spill_file_write(memory, s->bytes, s->place, why, sizeof why)
@@ -147,7 +148,8 @@ static bool move_value(struct slp_spilled *s, void *memory, bool out)
 	pthread_mutex_lock(&spill.lock);
 	s->busy = false;
 	spill.progress++;
-	*(out ? &spill.written : &spill.read) += s->bytes;
+	*(out ? &spill.counts.written : &spill.counts.read) += s->bytes;
+	*(out ? &spill.counts.write_seconds : &spill.counts.read_seconds) += sl_time() - start;
 	if (!ok) breaks(why);
 	pthread_cond_broadcast(&spill.news);
 	return ok;
@@ -220,6 +222,7 @@ static void *reads_and_writes(void *unused)
 	while (!spill.ends)
 		if (!work_once()) pthread_cond_wait(&spill.work, &spill.lock);
 	spill.runs = spill.stuck = false;
+	pthread_cond_broadcast(&spill.news);
 	pthread_mutex_unlock(&spill.lock);
 	return NULL;
 }
@@ -238,7 +241,8 @@ static void wait_for_news(void)
 	if (error != ETIMEDOUT || spill.progress != before || spill.broken) return;
 	spill.stuck = true;
 	char why[MESSAGE];
-	snprintf(why, sizeof why, "the spill file has not answered for %g s (SL_SPILL_TIMEOUT)", spill.patience);
+	snprintf(why, sizeof why, "the spill file %s has not answered for %g s (SL_SPILL_TIMEOUT)",
+	         slp_spill_file_path(), spill.patience);
 	breaks(why);
 }
 
@@ -270,6 +274,7 @@ static bool fits(const struct set *set, char *why, size_t size)
 /* Brings the set into memory and holds it. */
 static bool hold_set(const struct set *set, char *why, size_t size)
 {
+	double start = is_there(set) ? 0 : sl_time();
 	for (int i = 0; i < set->count; i++) {
 		set->list[i]->held++;
 		set->list[i]->asked = true;
@@ -279,6 +284,7 @@ static bool hold_set(const struct set *set, char *why, size_t size)
 		wait_for_news();
 	}
 	bool ok = is_there(set);
+	if (start > 0) spill.counts.waited += sl_time() - start;
 	for (int i = 0; i < set->count; i++) set->list[i]->asked = false;
 	if (!ok) snprintf(why, size, "%s", spill.why);
 	return ok;
@@ -427,7 +433,7 @@ void slp_spill_discharge(struct slp_buffer *b)
 	struct slp_spilled *s = b->spilled;
 	if (!s) return;
 	pthread_mutex_lock(&spill.lock);
-	while (s->busy && !spill.stuck) pthread_cond_wait(&spill.news, &spill.lock);
+	while (s->busy && !spill.stuck) wait_for_news();
 	b->spilled = NULL;
 	if (s->busy) { /* an access that does not end: it stays */
 		pthread_mutex_unlock(&spill.lock);
@@ -450,12 +456,12 @@ void slp_spill_dead(struct slp_buffer *b)
 	pthread_mutex_unlock(&spill.lock);
 }
 
-void slp_spill_counts(uint64_t *written, uint64_t *read)
+struct slp_spill_counts slp_spill_counts(void)
 {
 	pthread_mutex_lock(&spill.lock);
-	*written = spill.written;
-	*read = spill.read;
+	struct slp_spill_counts counts = spill.counts;
 	pthread_mutex_unlock(&spill.lock);
+	return counts;
 }
 
 /* ---- start and stop ------------------------------------------------------------------------------------------------ */
@@ -497,7 +503,7 @@ enum sl_status slp_spill_start(const char *at, bool alone)
 {
 	const char *path;
 	char why[MESSAGE];
-	spill.written = spill.read = 0;
+	spill.counts = (struct slp_spill_counts){0};
 	if (!read_settings(at, &path)) return SL_EINVAL;
 	if (!path || !*path) return SL_OK;
 	const char *refused = why_not(alone);
@@ -519,8 +525,9 @@ void slp_spill_stop(void)
 	if (!spill.on) return;
 	pthread_mutex_lock(&spill.lock);
 	spill.ends = true;
-	bool stuck = spill.stuck;
 	pthread_cond_signal(&spill.work);
+	while (spill.runs && !spill.stuck) wait_for_news();
+	bool stuck = spill.stuck;
 	pthread_mutex_unlock(&spill.lock);
 	if (stuck) pthread_detach(spill.thread);
 	else pthread_join(spill.thread, NULL);

@@ -35,7 +35,12 @@ void *slp_spill_hold(struct slp_buffer *buffer, char *why, size_t size);
 void slp_spill_release(struct slp_buffer *buffer, bool written);
 void *slp_spill_memory(const struct slp_buffer *buffer); /* of one that is held */
 
-/* Bytes written to the file and read from it so far. */
-void slp_spill_counts(uint64_t *written, uint64_t *read);
+/* Since the engine started. */
+struct slp_spill_counts {
+	uint64_t written, read;              /* bytes to the file, and from it */
+	double write_seconds, read_seconds;  /* in accesses */
+	double waited;                       /* seconds that tasks and the program have waited for values */
+};
+struct slp_spill_counts slp_spill_counts(void);
 
 #endif

@@ -80,6 +80,11 @@ void slp_spill_file_close(void)
 	file.nfree = file.most = 0;
 }
 
+const char *slp_spill_file_path(void)
+{
+	return file.path ? file.path : "";
+}
+
 int slp_spill_file_descriptor(void)
 {
 	return file.fd;
@@ -110,13 +115,12 @@ void slp_spill_file_give(int64_t at, size_t bytes)
 
 static void wait_for_test(void)
 {
-	int ms = slp_spill_file_delay;
-	if (ms > 0) nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000L}, NULL);
+	for (int ms = 0; ms < slp_spill_file_delay; ms++) nanosleep(&(struct timespec){0, 1000000L}, NULL);
 }
 
 static bool failed(const char *what, size_t bytes, int64_t at, const char *reason, char *why, size_t size)
 {
-	snprintf(why, size, "the spill file %s: %s %zu bytes at %lld: %s", file.path ? file.path : "", what, bytes,
+	snprintf(why, size, "the spill file %s: %s %zu bytes at %lld: %s", slp_spill_file_path(), what, bytes,
 	         (long long)at, reason);
 	return false;
 }

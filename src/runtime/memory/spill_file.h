@@ -11,6 +11,7 @@ enum { SLP_SPILL_PAGE = 4096 }; /* places, sizes and memory are multiples of it,
 /* Opens the file, which nobody else sees; false: `why` has the reason. */
 bool slp_spill_file_open(const char *path, char *why, size_t size);
 void slp_spill_file_close(void);
+const char *slp_spill_file_path(void); /* as it was given, for messages from any thread */
 /* A place for so many bytes; -1 without memory to remember it by.  A free one of the same size is used again. */
 int64_t slp_spill_file_place(size_t bytes);
 void slp_spill_file_give(int64_t place, size_t bytes);

@@ -7,6 +7,7 @@
 #include "runtime/forked.h"
 #include "runtime/memory/arena.h"
 #include "runtime/memory/runahead.h"
+#include "runtime/memory/spill.h"
 #include "runtime/observe/energy.h"
 #include "runtime/observe/stats.h"
 #include "starling/base.h"
@@ -80,6 +81,10 @@ void sl_stats_get(struct sl_stats *stats)
 	stats->peak_bytes = atomic_load(&slp_counters.peak_bytes);
 	stats->scratch_bytes = atomic_load(&slp_counters.scratch);
 	stats->loss_scale = atomic_load(&slp_counters.loss_scale);
+	struct slp_spill_counts spill = slp_spill_counts();
+	stats->spill_written = spill.written;
+	stats->spill_read = spill.read;
+	stats->spill_waited = spill.waited;
 	if (!sl_is_initialized()) return;
 	slp_stats_sample();
 	pthread_mutex_lock(&seen.lock);
@@ -101,6 +106,8 @@ void sl_stats_reset(void)
 	atomic_store(&slp_counters.peak_tasks, 0);
 	atomic_store(&slp_counters.planned_out, 0);
 	atomic_store(&slp_counters.planned_in, 0);
+	atomic_store(&slp_counters.planned_us, 0);
+	atomic_store(&slp_counters.exposed_us, 0);
 	pthread_mutex_lock(&seen.lock);
 	if (sl_is_initialized()) read_links(nodes());
 	memset(seen.node_peak, 0, sizeof seen.node_peak);
@@ -122,6 +129,29 @@ static void print_energy(FILE *file)
 	if (!(e.seconds > 0)) return;
 	print_joules(file, "processors", e.cpu, e.no_cpu);
 	print_joules(file, "GPUs", e.gpu, e.no_gpu);
+}
+
+/* If there were limits of memory. */
+static void print_planned(FILE *file)
+{
+	uint64_t out = atomic_load(&slp_counters.planned_out), in = atomic_load(&slp_counters.planned_in);
+	if (!out && !in) return;
+	slp_fprintf(file,
+	            "copies planned for limits of memory: %.1f MiB to main memory, %.1f MiB to GPUs; %lu allocations "
+	            "there\n",
+	            (double)out / 1048576, (double)in / 1048576, slp_arena_allocations());
+	slp_fprintf(file, "these copies take %.3f s, as planned; operations wait for them %.3f s\n",
+	            1e-6 * (double)atomic_load(&slp_counters.planned_us),
+	            1e-6 * (double)atomic_load(&slp_counters.exposed_us));
+}
+
+/* If values were spilled. */
+static void print_spill(FILE *file)
+{
+	struct slp_spill_counts c = slp_spill_counts();
+	if (!c.written && !c.read) return;
+	slp_fprintf(file, "spill file: %.1f MiB written in %.3f s, %.1f MiB read in %.3f s; tasks waited %.3f s for values\n",
+	            (double)c.written / 1048576, c.write_seconds, (double)c.read / 1048576, c.read_seconds, c.waited);
 }
 
 /* Prints the statistics, one on each line; sizes in MiB.  No effect if file is NULL. */
@@ -149,12 +179,8 @@ void sl_stats_print(FILE *file)
 		            "without\n",
 		            (unsigned long long)s.graphs, (unsigned long long)s.graph_launches,
 		            (unsigned long long)s.graph_changes, (unsigned long long)s.graph_refusals);
-	uint64_t out = atomic_load(&slp_counters.planned_out), in = atomic_load(&slp_counters.planned_in);
-	if (out || in)
-		slp_fprintf(file,
-		            "copies planned for limits of memory: %.1f MiB to main memory, %.1f MiB to GPUs; "
-		            "%lu allocations there\n",
-		            (double)out / 1048576, (double)in / 1048576, slp_arena_allocations());
+	print_planned(file);
+	print_spill(file);
 	for (int i = 0; i < s.nodes; i++) {
 		slp_fprintf(file, "memory node %d: at most %.1f MiB", i, (double)s.node_peak[i] / 1048576);
 		for (int j = 0; j < s.nodes; j++)

@@ -407,7 +407,8 @@ uint32_t slp_buffer_use(struct slp_buffer *b, bool write)
 	return version;
 }
 
-/* Where memory is short StarPU may leave it at that; then they fetch the values when they need them. */
+/* Where memory is short StarPU may leave it at that; then they fetch the values when they need them.  Programs with a limit
+ * of memory fetch what has no place when they give it one. */
 void slp_buffer_send(struct slp_buffer *b, uint32_t version, int priority)
 {
 	uint64_t nodes = atomic_load_explicit(&b->readers, memory_order_relaxed);
@@ -415,7 +416,8 @@ void slp_buffer_send(struct slp_buffer *b, uint32_t version, int priority)
 	bool asked = atomic_load_explicit(&b->asked, memory_order_relaxed) >> version % 64 & 1;
 	if (!asked && version != atomic_load_explicit(&b->version, memory_order_relaxed)) return;
 	for (unsigned node = 0; nodes; node++, nodes >>= 1)
-		if (nodes & 1) starpu_data_prefetch_on_node_prio(b->handle, node, 1, priority);
+		if (nodes & 1 && !slp_place_is_away(b, node))
+			starpu_data_prefetch_on_node_prio(b->handle, node, 1, priority);
 }
 
 void slp_buffer_written(struct slp_buffer *b)
