@@ -71,6 +71,9 @@ enum sl_status slp_average_update(const char *at, sl_tensor *const *averages, sl
 /* rescale · min(1, clip_norm / norm of the rescaled gradients), a scalar of their type: the factor that an optimiser's
  * step applies to the same gradients.  count and clip_norm above 0; nothing is recorded. */
 sl_tensor *slp_clip_scale(const char *at, sl_tensor *const *grads, int count, double rescale, double clip_norm);
+/* The same without all gradients in memory at once, in parts of at most so many bytes; on GPUs, the same bits. */
+sl_tensor *slp_clip_scale_in_parts(const char *at, sl_tensor *const *grads, int count, double rescale, double clip_norm,
+                                   size_t most);
 
 /* ---- expressions of elementwise functions (codelets/elementwise/fused.c) ----------------------------------------- */
 

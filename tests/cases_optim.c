@@ -9,6 +9,7 @@
 #define R(...) OF(SL_FLOAT32, -3, 3, __VA_ARGS__)
 #define P(...) OF(SL_FLOAT32, 0, 3, __VA_ARGS__) /* squares */
 #define I(...) OF(SL_INT32, 0, 3, __VA_ARGS__)
+#define D(...) OF(SL_FLOAT64, 0, 3, __VA_ARGS__) /* sums of squares */
 
 #define SGD(...) (&(const struct slp_sgd_attrs){.lr = .1, .weight_decay = .01, .rescale = .5, .momentum = .9, __VA_ARGS__})
 #define ADAM_AT(number, small, ...) (&(const struct slp_adam_attrs){.lr = .1, .weight_decay = .01, .rescale = .5, .step = number, .eps = small, __VA_ARGS__})
@@ -75,6 +76,14 @@ const struct slp_case slp_cases_optim[] = {
 	WRONG(clip_scale, "integers", SL_EDTYPE, CLIP(1), 1, I(3)),
 	WRONG(clip_scale, "data types differ", SL_EDTYPE, CLIP(1), 2, R(3), I(3)),
 	WRONG(clip_scale, "negative clip_norm", SL_EINVAL, CLIP(-1), 1, R(3)),
+	{CASE(clip_squares, "large and small", CLIP(0), 4, R(70001), R(1), R(0), R(301, 307))},
+	{CASE(clip_squares, "nothing", CLIP(0), 1, R(0))},
+	WRONG(clip_squares, "integers", SL_EDTYPE, CLIP(0), 1, I(3)),
+	WRONG(clip_squares, "data types differ", SL_EDTYPE, CLIP(0), 2, R(3), I(3)),
+	{CASE(clip_factor, "clipped", CLIP(2), 3, D(9), D(0), D(2000))},
+	{CASE(clip_factor, "below the limit", CLIP(1e4), 1, D(100))},
+	WRONG(clip_factor, "float32", SL_EDTYPE, CLIP(1), 1, R(3)),
+	WRONG(clip_factor, "no limit", SL_EINVAL, CLIP(0), 1, D(3)),
 	{CASE(sgd_momentum, "nesterov", SGD(.nesterov = true), 6, PARAM_sgd_momentum(3), PARAM_sgd_momentum(5, 7))},
 	{CASE(sgd_momentum, "velocity", SGD(.velocity = true), 6, PARAM_sgd_momentum(3), PARAM_sgd_momentum(5, 7))},
 	{CASE(sgd_momentum, "velocity, nesterov", SGD(.velocity = true, .nesterov = true), 3, PARAM_sgd_momentum(50, 70))},

@@ -675,7 +675,7 @@ static void check_recompute(int line, const char *text, int expected)
 	const double fast = 1e18;
 	sl_graph *g = slp_program(text), *h = slp_graph_copy(g);
 	int repeated = -1;
-	CHECK_OK(slp_offload_recompute(h, fast, fast, 1, &repeated));
+	CHECK_OK(slp_offload_recompute(h, fast, (struct slp_offload_again){fast, fast, 1}, 1, &repeated));
 	CHECK_SAYING(repeated == expected, "line %d: %d operations", line, repeated);
 	CHECK_OK(slp_graph_verify(h));
 	CHECK_SAYING(slp_graph_compare("recompute", g, h, 0) == SL_OK, "line %d: %s", line, sl_error_message());
@@ -705,6 +705,119 @@ static void test_recompute(void)
 	slp_end_well();
 }
 
+/* Shares of the values that are made early (a) and late (c and d); a second c then needs a second b. */
+static void test_shares(void)
+{
+	static const struct slp_offload_again none = {0, 0, 1}, early = {1e18, 0, 0.5}, late = {0, 1e18, 0.5},
+	                                      both = {1e18, 1e18, 0.5};
+	const struct {
+		struct slp_offload_again which;
+		int expected;
+	} of[] = {{none, 0}, {early, 1}, {late, 2}, {both, 4}};
+	slp_begin((struct sl_config){.teams = 1, .seed = 1});
+	for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+		sl_graph *g =
+		        slp_program("input x: float32 (64, 64)\na = exp(x)\nb = tanh(a)\nc = sigmoid(b)\nd = exp(c)\n"
+		                    "e = tanh(d)\nf = mul(e, c)\nh = sigmoid(f)\ny = mul(h, a)\nreturn y");
+		int repeated = -1;
+		CHECK_OK(slp_offload_recompute(g, 1e18, of[i].which, 1, &repeated));
+		CHECK_SAYING(repeated == of[i].expected, "share %zu: %d operations", i, repeated);
+		CHECK_OK(slp_graph_verify(g));
+		sl_graph_free(g);
+	}
+	slp_end_well();
+}
+
+/* ---- sums come early --------------------------------------------------------------------------------------------- */
+
+static int find_op(const sl_graph *g, const char *name)
+{
+	for (int i = 0; i < g->count; i++)
+		if (g->nodes[i].kind == SLP_NODE_OP && !strcmp(g->nodes[i].op->name, name)) return i;
+	return -1;
+}
+
+/* The sum comes so many nodes before the sigmoid, or after it; the bits stay. */
+static void check_early(int line, const char *text, int before)
+{
+	sl_graph *g = slp_program(text), *h = slp_graph_copy(g);
+	CHECK_OK(slp_offload_early(h));
+	CHECK_OK(slp_graph_verify(h));
+	int distance = find_op(h, "sigmoid") - find_op(h, "sum");
+	CHECK_SAYING(distance == before, "line %d: %d", line, distance);
+	CHECK_SAYING(slp_graph_compare("early", g, h, 0) == SL_OK, "line %d: %s", line, sl_error_message());
+	sl_graph_free(g);
+	sl_graph_free(h);
+}
+
+static void test_early(void)
+{
+	slp_begin((struct sl_config){.teams = 1, .seed = 1});
+	check_early(__LINE__,
+	            "input x: float32 (8, 8)\na = exp(x)\nb = tanh(a)\nc = sigmoid(b)\ns = sum(a)\nreturn c, s", 2);
+	/* The parameter is another one before. */
+	check_early(__LINE__,
+	            "input x: float32 (8, 8)\nparam w: float32 (8, 8)\na = exp(x)\nc = sigmoid(a)\n"
+	            "sgd(w, c, lr=0.5)\ns = sum(w)\nreturn c, s",
+	            -2);
+	/* It is not small beside its argument. */
+	check_early(__LINE__,
+	            "input x: float32 (2, 3)\na = exp(x)\nb = tanh(a)\nc = sigmoid(b)\ns = sum(a)\nreturn c, s", -1);
+	slp_end_well();
+}
+
+/* ---- what is written at the end of a run ------------------------------------------------------------------------- */
+
+/* Forward, backward, and an update of each layer's parameter, with a state that nothing else uses. */
+static void make_training(struct problem *q, int layers)
+{
+	int param[MAX_UNITS], state[MAX_UNITS], act[MAX_UNITS], grad[MAX_UNITS];
+	begin(q, 3 * layers);
+	for (int i = 0; i < layers; i++) {
+		param[i] = add_value(q, 40, SLP_OFFLOAD_KEPT);
+		state[i] = add_value(q, 80, SLP_OFFLOAD_KEPT);
+		act[i] = add_value(q, 60, SLP_OFFLOAD_LOCAL);
+		grad[i] = add_value(q, 40, SLP_OFFLOAD_LOCAL);
+	}
+	for (int i = 0; i < layers; i++) {
+		int back = 2 * layers - 1 - i, update = 3 * layers - 1 - i;
+		use(q, i, param[i], false);
+		use(q, i, act[i], true);
+		if (i) use(q, i, act[i - 1], false);
+		use(q, back, param[i], false);
+		use(q, back, act[i], false);
+		use(q, back, grad[i], true);
+		use(q, update, grad[i], false);
+		use(q, update, param[i], true);
+		use(q, update, state[i], true);
+	}
+	for (int i = 0; i < layers; i++) q->units[i].seconds = 0.1;
+	for (int i = layers; i < 2 * layers; i++) q->units[i].seconds = 0.2;
+	for (int i = 2 * layers; i < 3 * layers; i++) q->units[i].seconds = 0.01;
+}
+
+/* Half of the memory: all copies are hidden, but those of what does not fit when the updates begin. */
+static void test_training(void)
+{
+	static struct problem q;
+	for (int layers = 32; layers <= 128; layers *= 2) {
+		struct slp_offload o = {0};
+		int unit;
+		size_t bytes;
+		make_training(&q, layers);
+		size_t room = q.p.room = (size_t)layers * 220 / 2, updated = (size_t)layers * 160;
+		if (!CHECK(slp_offload_plan(&q.p, &o, &unit, &bytes))) return;
+		q.p.room = room;
+		CHECK(o.height <= room);
+		is_possible(&q, &o);
+		double least = o.busy + (double)(updated - room) / q.p.in_bytes - 0.01 * layers;
+		CHECK_SAYING(o.seconds >= least && o.seconds <= 1.1 * least, "%d layers: %.2f s, at least %.2f", layers,
+		             o.seconds, least);
+		printf(" %.3f", o.seconds / least);
+		slp_offload_clear(&o);
+	}
+}
+
 static const struct slp_test tests[] = {
         {"exhaustive search", test_exhaustive},
         {"bound", test_bound},
@@ -718,6 +831,9 @@ static const struct slp_test tests[] = {
         {"rewritten", test_rewritten},
         {"repeatable", test_repeatable},
         {"computed again", test_recompute},
+        {"shares computed again", test_shares},
+        {"sums", test_early},
+        {"training", test_training},
         {0},
 };
 

@@ -402,6 +402,7 @@ const struct sl_op slp_op_batch_norm_grad = {
         .nin_min = VECTORS,
         .nin_max = VECTORS + 1,
         .nout = 3,
+        .inplace = 1,
         .attr_table = norm_grad_attr_table,
         .attrs_size = sizeof(struct slp_norm_grad_attrs),
         .rows = ROWS(ref_grad, batch_norm_grad),

@@ -182,7 +182,11 @@ SLP_INLINE void backward_run_by(const struct work *w, int64_t c, int64_t at, int
 	float center = w->center[c], k0 = w->k0[c], k1 = w->k1[c], k2 = w->k2[c];
 	const float *restrict x = w->x + at, *restrict dy = w->dy + at, *restrict y = relu ? w->y + at : NULL;
 	float *restrict out = w->out + at;
-	for (int64_t i = 0; i < n; i++) out[i] = dy_at(dy, y, i, relu) * k0 + (x[i] - center) * k1 + k2;
+#define RUN(dy)                                                                                                        \
+	for (int64_t i = 0; i < n; i++) out[i] = dy_at(dy, y, i, relu) * k0 + (x[i] - center) * k1 + k2
+	if (out == dy) RUN(out); /* in place: another restricted pointer must not be used */
+	else RUN(dy);
+#undef RUN
 }
 
 BY_RELU(backward_run, (const struct work *w, int64_t c, int64_t at, int64_t n), w, c, at, n)
@@ -300,8 +304,11 @@ SLP_INLINE void backward_columns_by(const struct work *w, int64_t c, int64_t cha
 		int64_t at = n * pitch + c * w->size.s;
 		const float *restrict x = w->x + at, *restrict dy = w->dy + at, *restrict y = relu ? w->y + at : NULL;
 		float *restrict out = w->out + at;
-		for (int64_t i = 0; i < width; i++)
-			out[i] = dy_at(dy, y, i, relu) * k0[i] + (x[i] - center[i]) * k1[i] + k2[i];
+#define RUN(dy)                                                                                                        \
+	for (int64_t i = 0; i < width; i++) out[i] = dy_at(dy, y, i, relu) * k0[i] + (x[i] - center[i]) * k1[i] + k2[i]
+		if (out == dy) RUN(out);
+		else RUN(dy);
+#undef RUN
 	}
 }
 

@@ -256,6 +256,36 @@ extern "C" sl_status slp_cuda_clip_scale(const slp_kernel *k)
 	return slp_launched(k);
 }
 
+/* In parts (clip_parts.c): the chunks are those of scale_of. */
+extern "C" sl_status slp_cuda_clip_squares(const slp_kernel *k)
+{
+	double *part = (double *)k->out[0].ptr;
+	slp_with_float(k->in[0].type.dtype, [&](auto zero) {
+		each_launch<decltype(zero)>(k, [&](const parameters<decltype(zero)> &p, unsigned blocks) {
+			SLP_LAUNCH(squares<decltype(zero)>, blocks, SLP_BLOCK, 0, k->stream, p, part);
+			part += blocks;
+		});
+	});
+	return slp_launched(k);
+}
+
+extern "C" sl_status slp_cuda_clip_factor(const slp_kernel *k)
+{
+	const slp_optim_attrs *a = (const slp_optim_attrs *)k->attrs;
+	double *part = (double *)k->scratch;
+	int64_t parts = 0;
+	for (const slp_view *in = k->in; in < k->in + k->nin; in++) {
+		int64_t n = slp_size(in);
+		if (n)
+			cudaMemcpyAsync(part + parts, in->ptr, (size_t)n * sizeof *part, cudaMemcpyDeviceToDevice,
+			                (cudaStream_t)k->stream);
+		parts += n;
+	}
+	SLP_LAUNCH(find_scale, 1, SLP_BLOCK, 0, k->stream, (double *)k->out[0].ptr, part, parts, a->rescale,
+	           a->clip_norm);
+	return slp_launched(k);
+}
+
 extern "C" sl_status slp_cuda_average(const slp_kernel *k)
 {
 	return dispatch<average_rule>(k);

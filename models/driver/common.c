@@ -114,6 +114,14 @@ size_t drv_size(struct argp_state *state, const char *option, const char *text)
 	return (size_t)n << shift;
 }
 
+/* StarPU would keep up to four pieces of 32 MiB for tensors made before the step is compiled. */
+size_t drv_limit(struct argp_state *state, const char *text)
+{
+	size_t bytes = drv_size(state, "--memory", text);
+	if (setenv("STARPU_SUBALLOCATOR", "0", 0)) argp_failure(state, DRV_ERROR, errno, "the environment");
+	return bytes;
+}
+
 double drv_real(struct argp_state *state, const char *option, const char *text, double low, double high)
 {
 	char *end;

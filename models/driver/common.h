@@ -53,6 +53,8 @@ void drv_parse(const struct argp *argp, int argc, char **argv, void *input);
 int64_t drv_int(struct argp_state *state, const char *option, const char *text, int64_t low, int64_t high);
 /* Bytes: "8G", "512M", "65536"; units are powers of 1024. */
 size_t drv_size(struct argp_state *state, const char *option, const char *text);
+/* Bytes of a limit of a GPU's memory, --memory. */
+size_t drv_limit(struct argp_state *state, const char *text);
 #define DRV_MEMORY_HELP                                                                                                \
 	"Memory of the GPU that a step may use, such as 8G or 512M; copies to main memory are planned for it "         \
 	"(default: what there is)"

@@ -70,7 +70,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_DTYPE: drv_precision_parse(state, arg, &o->precision); return 0;
 	case KEY_DISTRIBUTED: o->distributed = true; return 0;
-	case KEY_MEMORY: o->memory = drv_size(state, "--memory", arg); return 0;
+	case KEY_MEMORY: o->memory = drv_limit(state, arg); return 0;
 	case KEY_STATE_ON: o->state_on = drv_device(state, "--state-on", arg); return 0;
 	case KEY_EVERY: o->every = drv_int(state, "--every", arg, 1, INT32_MAX); return 0;
 	case KEY_GENERATE: o->generate = drv_int(state, "--generate", arg, 0, INT32_MAX); return 0;

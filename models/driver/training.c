@@ -73,7 +73,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_STATE_ON: o->state_on = drv_device(state, "--state-on", arg); return 0;
 	case KEY_DATA: o->data = arg; return 0;
 	case KEY_AUGMENT: o->augment = true; return 0;
-	case KEY_MEMORY: o->memory = drv_size(state, "--memory", arg); return 0;
+	case KEY_MEMORY: o->memory = drv_limit(state, arg); return 0;
 	case KEY_LIMIT: o->limit = drv_int(state, "--limit", arg, 1, INT64_MAX); return 0;
 	case KEY_PLOT:
 		if (!drv_plot_path(arg)) argp_error(state, "--plot: \"%s\" must be " DRV_PLOT_PATHS, arg);

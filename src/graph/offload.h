@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "graph/graph.h"
 #include "runtime/memory/place.h"
@@ -44,6 +45,7 @@ struct slp_offload_problem {
 	int nvalues;
 	size_t room;     /* bytes on the device, for the choice of gaps */
 	size_t places;   /* the same for places, which may waste some; 0: as many as they take */
+	size_t most;     /* all that the device has, for values that leave later and come back earlier; 0: the same */
 	bool farthest;   /* the value whose next use is farthest away leaves, even if others would save copies */
 	bool one_by_one; /* copies get time one after the other, beside places; else all at once, by bytes first */
 	double together; /* part of the room that two neighbours may take; 0: all of it */
@@ -78,6 +80,7 @@ struct slp_offload_stay {
 	int value, begin, end;
 	int after, before; /* the chosen gaps around it; -1: none, or it is cut short */
 	size_t offset;
+	uint64_t parts; /* of 64 parts of the run, in which of them it is there: others need not be looked at */
 };
 struct slp_offload_range {
 	size_t begin, end;
@@ -114,9 +117,23 @@ void slp_offload_sink(const struct slp_offload_problem *p, struct slp_offload *o
 double slp_offload_exposed(const struct slp_offload_problem *p, const struct slp_offload *o);
 void slp_offload_clear(struct slp_offload *o);
 
-/* offload_recompute.c: values of at least `least` bytes that lie unused for longer than their copy over the link takes, at
- * `link` bytes a second, are computed again if that takes at most `ratio` times as long.  *repeated: the number of
- * operations that the program has more. */
-enum sl_status slp_offload_recompute(sl_graph *g, double link, double ratio, size_t least, int *repeated);
+/* offload_ways.c: both, with places for all values; p->room becomes what is left beside gaps between places.  False: *unit
+ * needs *need bytes; or *unit is -1, and the values need them in one piece, or there is no memory if *need is 0. */
+bool slp_offload_fit(struct slp_offload_problem *p, struct slp_offload *o, int *unit, size_t *need);
+/* The same in several ways; the plan that should run fastest. */
+bool slp_offload_plan(struct slp_offload_problem *p, struct slp_offload *o, int *unit, size_t *need);
+
+/* offload_early.c: sums come as soon as they can. */
+enum sl_status slp_offload_early(sl_graph *g);
+
+/* Which values are computed again: those for which that takes at most so many times as long as their copy over the link, if
+ * they are made in the first part `until` of the time to the moment at which most bytes are of use, and if later. */
+struct slp_offload_again {
+	double early, late, until;
+};
+/* offload_recompute.c: of values of at least `least` bytes that lie unused for longer than their copy takes, at `link` bytes
+ * a second.  *repeated: the number of operations that the program has more. */
+enum sl_status slp_offload_recompute(sl_graph *g, double link, struct slp_offload_again which, size_t least,
+                                     int *repeated);
 
 #endif

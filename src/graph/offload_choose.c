@@ -19,8 +19,9 @@ struct choice {
 	int *shared;       /* its first gap since it was written; -1: none */
 	int *seen;
 	int max_gaps;
-	int *taken;  /* by gap that begins such a row: chosen ones */
-	bool *best;  /* by gap */
+	int *taken; /* by gap that begins such a row: chosen ones */
+	bool *best; /* by gap */
+	bool *needed;
 	long budget; /* of positions to look at, for exchanges */
 };
 
@@ -191,27 +192,25 @@ static double relief(struct choice *c, const struct slp_offload_gap *g)
 
 enum rule { FARTHEST, FARTHEST_A_COPY, RELIEF, RULES };
 
-static double worth(struct choice *c, enum rule rule, const struct slp_offload_gap *g, int distance)
+/* Whether gap a is to be chosen rather than b, if they are worth as much: that with fewer copies, then the larger. */
+static bool is_better(const struct choice *c, int a, int b)
 {
-	int n = copies(c, g);
-	if (rule == RELIEF) return relief(c, g);
-	return rule == FARTHEST || !n ? distance : (double)distance / n;
+	const struct slp_offload_gap *x = &c->o->gaps[a], *y = &c->o->gaps[b];
+	int fewer = copies(c, y) - copies(c, x);
+	size_t more = c->p->bytes[x->value], less = c->p->bytes[y->value];
+	return fewer ? fewer > 0 : more != less ? more > less : a < b;
 }
 
-/* The best gap around a position; of equal ones, that with fewer copies, then the larger; -1: none. */
-static int best_gap(struct choice *c, enum rule rule, int i, int without)
+/* The gap around a position that relieves most; -1: none. */
+static int best_relief(struct choice *c, int i, int without)
 {
 	int best = -1;
 	double most = 0;
 	for (int k = 0; k < c->o->ngaps; k++) {
-		const struct slp_offload_gap *g = &c->o->gaps[k], *b = best < 0 ? NULL : &c->o->gaps[best];
-		int d = g->chosen || k == without ? 0 : distance(c, g, i);
-		double w = d ? worth(c, rule, g, d) : 0;
-		if (!d || !c->p->bytes[g->value] || (b && w < most)) continue;
-		if (b && w == most) {
-			int fewer = copies(c, b) - copies(c, g);
-			if (fewer < 0 || (!fewer && c->p->bytes[g->value] <= c->p->bytes[b->value])) continue;
-		}
+		const struct slp_offload_gap *g = &c->o->gaps[k];
+		if (g->chosen || k == without || !distance(c, g, i) || !c->p->bytes[g->value]) continue;
+		double w = relief(c, g);
+		if (best >= 0 && (w < most || (w == most && !is_better(c, k, best)))) continue;
 		best = k;
 		most = w;
 	}
@@ -219,16 +218,138 @@ static int best_gap(struct choice *c, enum rule rule, int i, int without)
 }
 
 /* Chooses gaps until all fits.  Values of no neighbouring unit can always leave, so one is found. */
-static bool cover(struct choice *c, enum rule rule, int without)
+static bool cover_by_relief(struct choice *c, int without)
 {
 	for (int i = 0; i < c->p->nunits; i++)
 		while (c->o->used[i] > c->p->room) {
-			int k = best_gap(c, rule, i, without);
+			int k = best_relief(c, i, without);
 			if (k < 0) return false;
 			set(c, &c->o->gaps[k], true);
 		}
 	return true;
 }
+
+/* ---- the farthest next use --------------------------------------------------------------------------------------- */
+
+/* Gaps around the present position, by the number of copies that they cost: a heap for each number, the gap whose value is
+ * used last on top.  A gap may be in a heap where it does not belong any more. */
+enum { COSTS = 3 };
+struct entry {
+	int before, gap; /* in this run */
+};
+struct heap {
+	struct entry *list;
+	int n;
+};
+struct farthest {
+	struct heap of[COSTS];
+	int *first,
+	        *next; /* entries that begin at a position, by twice the gap's number, and 1 for the next run's part */
+};
+
+static bool is_above(const struct choice *c, struct entry a, struct entry b)
+{
+	size_t more = c->p->bytes[c->o->gaps[a.gap].value], less = c->p->bytes[c->o->gaps[b.gap].value];
+	return a.before != b.before ? a.before > b.before : more != less ? more > less : a.gap < b.gap;
+}
+
+static void push(const struct choice *c, struct heap *h, struct entry e)
+{
+	int at = h->n++;
+	for (; at > 0 && is_above(c, e, h->list[(at - 1) / 2]); at = (at - 1) / 2) h->list[at] = h->list[(at - 1) / 2];
+	h->list[at] = e;
+}
+
+static void pop(const struct choice *c, struct heap *h)
+{
+	struct entry e = h->list[--h->n];
+	int at = 0;
+	for (int child; (child = 2 * at + 1) < h->n; at = child) {
+		if (child + 1 < h->n && is_above(c, h->list[child + 1], h->list[child])) child++;
+		if (!is_above(c, h->list[child], e)) break;
+		h->list[at] = h->list[child];
+	}
+	h->list[at] = e;
+}
+
+/* The top that may be chosen at position i; NULL: none. */
+static const struct entry *top_of(const struct choice *c, struct farthest *f, int cost, int i)
+{
+	struct heap *h = &f->of[cost];
+	while (h->n > 0) {
+		struct entry e = h->list[0];
+		const struct slp_offload_gap *g = &c->o->gaps[e.gap];
+		int now = copies(c, g);
+		if (!g->chosen && e.before > i && now == cost) return h->list;
+		pop(c, h);
+		if (!g->chosen && e.before > i) push(c, &f->of[now], e);
+	}
+	return NULL;
+}
+
+static int best_farthest(const struct choice *c, enum rule rule, struct farthest *f, int i)
+{
+	int best = -1;
+	double most = 0;
+	for (int cost = COSTS; cost-- > 0;) { /* costs only fall while gaps are chosen */
+		const struct entry *e = top_of(c, f, cost, i);
+		double w = !e ? 0 : (double)(e->before - i) / (rule == FARTHEST || !cost ? 1 : cost);
+		if (!e || (best >= 0 && (w < most || (w == most && !is_better(c, e->gap, best))))) continue;
+		best = e->gap;
+		most = w;
+	}
+	return best;
+}
+
+static void begin_at(struct farthest *f, int position, int entry)
+{
+	f->next[entry] = f->first[position];
+	f->first[position] = entry;
+}
+
+/* A gap is around positions of this run, and, if it lasts until the next one, of its beginning. */
+static bool make_farthest(const struct choice *c, struct farthest *f)
+{
+	int n = c->p->nunits, gaps = c->o->ngaps;
+	struct entry *list = slp_malloc(((size_t)gaps * 2 * COSTS + 1) * sizeof *list);
+	f->first = slp_malloc(((size_t)n + 2 * (size_t)gaps + 1) * sizeof *f->first);
+	f->of[0].list = list;
+	if (!list || !f->first) return false;
+	for (int k = 1; k < COSTS; k++) f->of[k].list = list + (size_t)k * 2 * (size_t)gaps;
+	f->next = f->first + n;
+	for (int i = 0; i < n; i++) f->first[i] = -1;
+	for (int k = 0; k < gaps; k++) {
+		const struct slp_offload_gap *g = &c->o->gaps[k];
+		if (!c->p->bytes[g->value]) continue;
+		if (g->from < n) begin_at(f, g->from, 2 * k);
+		int again = g->from > n ? g->from - n : 0;
+		if (g->before > n && again < n) begin_at(f, again, 2 * k + 1);
+	}
+	return true;
+}
+
+/* The same by the next use, or by its distance for each copy. */
+static bool cover_by_distance(struct choice *c, enum rule rule)
+{
+	struct farthest f = {0};
+	bool ok = make_farthest(c, &f);
+	for (int i = 0; ok && i < c->p->nunits; i++) {
+		for (int k = f.first[i]; k >= 0; k = f.next[k]) {
+			const struct slp_offload_gap *g = &c->o->gaps[k / 2];
+			push(c, &f.of[copies(c, g)], (struct entry){g->before - k % 2 * c->p->nunits, k / 2});
+		}
+		while (ok && c->o->used[i] > c->p->room) {
+			int k = best_farthest(c, rule, &f, i);
+			ok = k >= 0;
+			if (ok) set(c, &c->o->gaps[k], true);
+		}
+	}
+	free(f.of[0].list);
+	free(f.first);
+	return ok;
+}
+
+/* ---- less -------------------------------------------------------------------------------------------------------- */
 
 static bool is_needed(const struct choice *c, const struct slp_offload_gap *g)
 {
@@ -238,9 +359,10 @@ static bool is_needed(const struct choice *c, const struct slp_offload_gap *g)
 	return false;
 }
 
-/* Takes back what is not needed, the dearest first. */
+/* Takes back what is not needed, the dearest first.  What is needed once stays so: memory only becomes fuller. */
 static void reduce(struct choice *c)
 {
+	memset(c->needed, 0, (size_t)c->o->ngaps * sizeof *c->needed);
 	for (;;) {
 		struct slp_offload_gap *worst = NULL;
 		size_t most = 0;
@@ -248,7 +370,7 @@ static void reduce(struct choice *c)
 		for (int i = 0; i < c->o->ngaps; i++) {
 			struct slp_offload_gap *g = &c->o->gaps[i];
 			size_t saved = g->chosen ? c->p->bytes[g->value] * (size_t)copies(c, g) : 0;
-			if (saved <= most || is_needed(c, g)) continue;
+			if (saved <= most || c->needed[i] || (c->needed[i] = is_needed(c, g))) continue;
 			worst = g;
 			most = saved;
 		}
@@ -290,14 +412,14 @@ static void exchange(struct choice *c, size_t *least)
 			if (g->always) continue;
 			c->budget -= (long)c->o->ngaps * 4;
 			set(c, g, !g->chosen);
-			better |= improves(c, least, cover(c, RELIEF, i));
+			better |= improves(c, least, cover_by_relief(c, i));
 		}
 	}
 }
 
 static bool choose(struct choice *c)
 {
-	const long small = 200000, looks = 20000000; /* a fraction of a second */
+	const long small = 50000, looks = 20000000; /* a fraction of a second */
 	size_t least = (size_t)-1;
 	bool is_small = (long)c->o->ngaps * c->p->nunits < small;
 	save(c);
@@ -305,7 +427,7 @@ static bool choose(struct choice *c)
 		if (c->p->farthest ? rule != FARTHEST : rule == RELIEF && !is_small) continue;
 		for (int i = 0; i < c->o->ngaps; i++)
 			if (c->o->gaps[i].chosen && !c->o->gaps[i].always) set(c, &c->o->gaps[i], false);
-		if (!cover(c, rule, -1)) return false;
+		if (!(rule == RELIEF ? cover_by_relief(c, -1) : cover_by_distance(c, rule))) return false;
 		reduce(c);
 		if (cost(c) >= least) continue;
 		least = cost(c);
@@ -366,7 +488,8 @@ static bool allocate_gaps(struct choice *c)
 {
 	size_t n = (size_t)c->o->ngaps + 1;
 	c->taken = slp_calloc(n, sizeof *c->taken);
-	c->best = slp_calloc(n, sizeof *c->best);
+	c->best = slp_calloc(2 * n, sizeof *c->best);
+	c->needed = c->best ? c->best + n : NULL;
 	return c->taken && c->best;
 }
 

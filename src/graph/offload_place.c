@@ -23,6 +23,17 @@ struct place {
 
 /* ---- stays ------------------------------------------------------------------------------------------------------- */
 
+/* The parts of a run of n positions from `begin`, which is at least -n, to before `end`. */
+static uint64_t parts_of(int begin, int end, int n)
+{
+	enum { PARTS = 64 };
+	int first = (begin + n) % n * PARTS / n, count = (end - 1 + n) % n * PARTS / n - first;
+	if (count < 0 || (count == 0 && end - begin > n / PARTS + 1)) count += PARTS;
+	if (count + 1 >= PARTS) return UINT64_MAX;
+	uint64_t bits = ((uint64_t)1 << (count + 1)) - 1;
+	return first ? bits << first | bits >> (PARTS - first) : bits;
+}
+
 /* after, before: the gaps around it; -1: none. */
 static bool add(struct place *w, int value, int begin, int end, int after, int before)
 {
@@ -32,8 +43,8 @@ static bool add(struct place *w, int value, int begin, int end, int after, int b
 	if (!slp_grow((void **)&o->stays, &w->max_stays, o->nstays + 1, sizeof *o->stays)) return false;
 	for (; begin >= n; begin -= n) end -= n;
 	if (end > begin + n) before = -1;
-	o->stays[o->nstays++] =
-	        (struct slp_offload_stay){value, begin, end < begin + n ? end : begin + n, after, before, 0};
+	end = end < begin + n ? end : begin + n;
+	o->stays[o->nstays++] = (struct slp_offload_stay){value, begin, end, after, before, 0, parts_of(begin, end, n)};
 	return true;
 }
 
@@ -56,38 +67,57 @@ static bool add_stays(struct place *w, int v, const int *gaps, int ngaps, int be
 	return true;
 }
 
-static int by_time(const void *a, const void *b)
+/* Uses of values, and their chosen gaps in order of time: those of value v from first[v] to before first[v + 1]. */
+struct lives {
+	int *begin, *last; /* the first and the last unit that uses it; begin -1: none */
+	int *first, *gaps;
+};
+
+static void list_gaps(const struct place *w, const struct lives *l)
 {
-	return (*(const int *)a > *(const int *)b) - (*(const int *)a < *(const int *)b);
+	const struct slp_offload *o = w->o;
+	int values = w->p->nvalues;
+	for (int i = 0; i < o->ngaps; i++)
+		if (o->gaps[i].chosen) l->first[o->gaps[i].value + 2]++;
+	for (int v = 1; v <= values; v++) l->first[v + 1] += l->first[v];
+	for (int i = 0; i < o->ngaps; i++)
+		if (o->gaps[i].chosen) l->gaps[l->first[o->gaps[i].value + 1]++] = i;
 }
 
-/* Gaps of one value are listed in order of time. */
-static bool find_stays(struct place *w)
+static bool find_lives(const struct place *w, struct lives *l)
 {
 	const struct slp_offload_problem *p = w->p;
-	const struct slp_offload *o = w->o;
-	int *begin = slp_malloc(((size_t)p->nvalues * 2 + (size_t)o->ngaps + 1) * sizeof *begin);
-	if (!begin) return false;
-	int *last = begin + p->nvalues, *gaps = last + p->nvalues;
-	bool ok = true;
-	for (int v = 0; v < p->nvalues; v++) begin[v] = -1;
+	size_t values = (size_t)p->nvalues;
+	l->begin = slp_calloc(3 * values + 2 + (size_t)w->o->ngaps + 1, sizeof *l->begin);
+	if (!l->begin) return false;
+	l->last = l->begin + values;
+	l->first = l->last + values;
+	l->gaps = l->first + values + 2;
+	for (int v = 0; v < p->nvalues; v++) l->begin[v] = -1;
 	for (int i = 0; i < p->nunits; i++)
 		for (int k = 0; k < p->units[i].nuses; k++) {
 			int v = p->units[i].uses[k].value;
-			if (begin[v] < 0) begin[v] = i;
-			last[v] = i;
+			if (l->begin[v] < 0) l->begin[v] = i;
+			l->last[v] = i;
 		}
+	list_gaps(w, l);
+	return true;
+}
+
+static bool find_stays(struct place *w)
+{
+	const struct slp_offload_problem *p = w->p;
+	struct lives l;
+	bool ok = find_lives(w, &l);
 	for (int v = 0; ok && v < p->nvalues; v++) {
-		int n = 0, after = begin[v] < 0 ? 0 : last[v] + 1;
-		if (begin[v] < 0) continue;
-		for (int i = 0; i < o->ngaps; i++)
-			if (o->gaps[i].value == v && o->gaps[i].chosen) gaps[n++] = i;
-		qsort(gaps, (size_t)n, sizeof *gaps, by_time);
-		if (after < p->nunits && !o->alone[after]) after++;
+		int after = l.last[v] + 1;
+		if (l.begin[v] < 0) continue;
+		if (after < p->nunits && !w->o->alone[after]) after++;
 		bool result = slp_offload_is_result(p->kind[v]);
-		ok = add_stays(w, v, gaps, n, begin[v], result || after > p->nunits ? p->nunits : after);
+		ok = add_stays(w, v, l.gaps + l.first[v], l.first[v + 1] - l.first[v], l.begin[v],
+		               result || after > p->nunits ? p->nunits : after);
 	}
-	free(begin);
+	free(l.begin);
 	return ok;
 }
 
@@ -95,6 +125,7 @@ static bool find_stays(struct place *w)
 
 static bool overlap(const struct slp_offload_stay *a, const struct slp_offload_stay *b, int n)
 {
+	if (!(a->parts & b->parts)) return false;
 	for (int shift = -n; shift <= n; shift += n)
 		if (a->begin < b->end + shift && b->begin + shift < a->end) return true;
 	return false;
@@ -221,27 +252,34 @@ static void keep_if_lower(struct place *w)
 	memcpy(w->best, w->order, (size_t)n * sizeof *w->best);
 }
 
+/* The offsets are those of the last order. */
+static void use_best(struct place *w)
+{
+	size_t bytes = (size_t)w->o->nstays * sizeof *w->order;
+	if (memcmp(w->order, w->best, bytes) == 0) return;
+	memcpy(w->order, w->best, bytes);
+	assign(w);
+}
+
 static void find_offsets(struct place *w, bool thorough)
 {
-	const long looks = thorough ? 8000000 : 0; /* a fraction of a second */
+	const long looks = thorough ? 2000000 : 0; /* a fraction of a second */
 	int n = w->o->nstays;
 	w->o->height = (size_t)-1;
 	w->o->largest = 0;
 	for (int i = 0; i < n; i++)
 		if (bytes_of(w, &w->o->stays[i]) > w->o->largest) w->o->largest = bytes_of(w, &w->o->stays[i]);
-	for (enum order order = 0; order < ORDERS; order++) {
+	for (enum order order = 0; order < ORDERS && w->o->height > w->p->room; order++) {
 		for (int i = 0; i < n; i++) w->order[i] = i;
 		sort(w, order, w->order, w->from, n);
 		keep_if_lower(w);
 	}
-	memcpy(w->order, w->best, (size_t)n * sizeof *w->order);
-	assign(w);
+	use_best(w);
 	for (long i = 0; w->o->height > w->p->room && i < looks / ((long)n * n + 1); i++) {
 		promote_highest(w);
 		keep_if_lower(w);
 	}
-	memcpy(w->order, w->best, (size_t)n * sizeof *w->order);
-	assign(w);
+	use_best(w);
 }
 
 bool slp_offload_place(const struct slp_offload_problem *p, struct slp_offload *o, bool thorough)
@@ -280,9 +318,11 @@ bool slp_offload_stretch(const struct slp_offload_problem *p, struct slp_offload
 {
 	struct slp_offload_stay *s = &o->stays[stay], longer = *s;
 	size_t bytes = p->bytes[s->value], room = p->places > o->height ? p->places : o->height;
+	if (p->most > room) room = p->most;
 	int n = 0;
 	longer.begin -= earlier;
 	longer.end += later;
+	longer.parts = parts_of(longer.begin, longer.end, p->nunits);
 	if (longer.end - longer.begin > p->nunits) return false;
 	for (int i = 0; i < o->nstays; i++) {
 		const struct slp_offload_stay *other = &o->stays[i];

@@ -34,6 +34,8 @@ struct recompute {
 	int *mark;
 	int *uses, nuses; /* nodes that read the present value, in order */
 	double link;      /* bytes a second */
+	double peak;      /* the moment at which most bytes are of use: the end of the forward pass */
+	struct slp_offload_again which;
 	enum sl_status status;
 };
 
@@ -202,7 +204,13 @@ static int longest_gap(const struct recompute *r, int node, double *seconds)
 	return before;
 }
 
-static void look_at(struct recompute *r, struct slp_value v, double ratio, size_t least)
+/* How many times as long as its copy a value's second computation may take. */
+static double ratio_of(const struct recompute *r, int node)
+{
+	return r->begin[node] < r->which.until * r->peak ? r->which.early : r->which.late;
+}
+
+static void look_at(struct recompute *r, struct slp_value v, size_t least)
 {
 	int id = slp_value_id(v);
 	size_t bytes = bytes_of(r, v);
@@ -215,7 +223,7 @@ static void look_at(struct recompute *r, struct slp_value v, double ratio, size_
 	int place = longest_gap(r, v.node, &gap);
 	if (bytes < least || place < 0 || r->written[id] || gap < copy) return;
 	r->cone++;
-	if (cone_seconds(r, v.node, place, bytes) > ratio * copy) return;
+	if (cone_seconds(r, v.node, place, bytes) > ratio_of(r, v.node) * copy) return;
 	int again = repeat(r, v.node, place, bytes);
 	if (again < 0) return;
 	r->again[id] = (struct slp_value){again, v.out};
@@ -238,6 +246,29 @@ static void find_times(struct recompute *r)
 	}
 }
 
+/* bytes: by node, by how many they change there. */
+static void find_peak(struct recompute *r, double *bytes)
+{
+	double sum = 0, most = 0;
+	for (int i = 0; i < r->count; i++)
+		for (int k = 0; k < r->g->nodes[i].nin; k++)
+			r->last[slp_value_id(root_of(r->g, r->g->nodes[i].in[k]))] = i;
+	for (int i = 0; i < r->count; i++)
+		for (int k = 0; k < r->g->nodes[i].nout; k++) {
+			struct slp_value v = {i, k};
+			int last = r->last[slp_value_id(v)];
+			if (r->g->nodes[i].kind != SLP_NODE_OP || is_view(&r->g->nodes[i]) || last <= i) continue;
+			bytes[i] += (double)bytes_of(r, v);
+			bytes[last] -= (double)bytes_of(r, v);
+		}
+	for (int i = 0; i < r->count; i++) {
+		sum += bytes[i];
+		if (sum <= most) continue;
+		most = sum;
+		r->peak = r->begin[i];
+	}
+}
+
 static bool find_written(struct recompute *r)
 {
 	int *memory = slp_graph_memories(r->g);
@@ -250,7 +281,7 @@ static bool begin(struct recompute *r)
 {
 	size_t nodes = (size_t)r->count + 1, values = nodes * SLP_MAX_OUTPUTS;
 	if (!slp_users_find(&r->users, r->g) || !find_written(r)) return false;
-	r->seconds = slp_calloc(2 * nodes, sizeof *r->seconds);
+	r->seconds = slp_calloc(3 * nodes, sizeof *r->seconds);
 	r->last = slp_calloc(2 * values + 2 * nodes + (size_t)r->users.count + 1, sizeof *r->last);
 	r->again = slp_calloc(values, sizeof *r->again);
 	if (!r->seconds || !r->last || !r->again) return false;
@@ -261,17 +292,19 @@ static bool begin(struct recompute *r)
 	r->uses = r->mark + nodes;
 	for (size_t i = 0; i < values; i++) r->late[i] = -1;
 	find_times(r);
+	find_peak(r, r->begin + nodes);
 	return true;
 }
 
-enum sl_status slp_offload_recompute(sl_graph *g, double link, double ratio, size_t least, int *repeated)
+enum sl_status slp_offload_recompute(sl_graph *g, double link, struct slp_offload_again which, size_t least,
+                                     int *repeated)
 {
-	struct recompute r = {.g = g, .count = g->count, .link = link};
+	struct recompute r = {.g = g, .count = g->count, .link = link, .which = which};
 	bool ok = begin(&r);
 	for (int i = 0; ok && i < r.count && r.status == SL_OK; i++)
 		for (int k = 0; k < g->nodes[i].nout && r.status == SL_OK; k++)
 			if (g->nodes[i].kind == SLP_NODE_OP && !is_view(&g->nodes[i]))
-				look_at(&r, (struct slp_value){i, k}, ratio, least);
+				look_at(&r, (struct slp_value){i, k}, least);
 	*repeated = 0;
 	for (int i = r.count; i < g->count; i++) *repeated += g->nodes[i].kind == SLP_NODE_OP && !g->nodes[i].op->view;
 	slp_users_free(&r.users);

@@ -6,6 +6,7 @@
  * free so early, it begins as soon as it is. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "alloc.h"
 #include "graph/offload.h"
@@ -18,6 +19,7 @@ struct when {
 	double *done;       /* by gap: the end of the copy that it shares */
 	bool placed;        /* stays have offsets */
 	int *ends, *begins; /* by gap: the stay that ends and the one that begins with it; -1: none */
+	int *last; /* by stay: the last unit of this run that lets go of memory at its place; negative: none does */
 };
 
 /* The time at which the thread that submits is at a position, which may be in another run. */
@@ -43,6 +45,28 @@ static double in_seconds(const struct when *w, int value)
 	return w->p->in_latency + (double)w->p->bytes[value] / w->p->in_bytes;
 }
 
+/* Lists gaps by their numbers from 0 to `most`, equal ones in their order; those with negative numbers are left out.  Their
+ * count; -1 without memory. */
+static int list_gaps(const struct when *w, int (*number)(const struct when *w, const struct slp_offload_gap *g),
+                     int most, int *list)
+{
+	const struct slp_offload *o = w->o;
+	int *place = slp_calloc((size_t)most + 2, sizeof *place);
+	if (!place) return -1;
+	for (int i = 0; i < o->ngaps; i++) {
+		int k = number(w, &o->gaps[i]);
+		if (k >= 0) place[k + 1]++;
+	}
+	for (int k = 0; k <= most; k++) place[k + 1] += place[k];
+	for (int i = 0; i < o->ngaps; i++) {
+		int k = number(w, &o->gaps[i]);
+		if (k >= 0) list[place[k]++] = i;
+	}
+	int count = place[most];
+	free(place);
+	return count;
+}
+
 /* ---- to main memory ---------------------------------------------------------------------------------------------- */
 
 static int position_after(const struct when *w, int unit)
@@ -52,7 +76,7 @@ static int position_after(const struct when *w, int unit)
 
 static bool fits(const struct when *w, int position, int value)
 {
-	size_t room = w->p->places ? w->p->places : w->p->room;
+	size_t room = w->placed && w->p->most ? w->p->most : w->p->places ? w->p->places : w->p->room;
 	return w->o->used[folded(w, position)] + w->p->bytes[value] <= room;
 }
 
@@ -65,24 +89,40 @@ static bool stretch(struct when *w, int stay, int position, int value, bool earl
 	return true;
 }
 
-/* The beginning and the end of each value's copy, one after the other. */
-static void plan_copies(struct when *w)
+static int copy_position(const struct when *w, const struct slp_offload_gap *g)
+{
+	return g->chosen && g->copy >= 0 ? position_after(w, g->written) : -1;
+}
+
+/* The end of each value's copy, one after the other from a moment on; returns that of the last one. */
+static double time_copies(struct when *w, const int *list, int count, double free_at)
 {
 	struct slp_offload *o = w->o;
-	double free_at = 0;
-	for (int i = 0; i < o->ngaps; i++) w->done[i] = -INFINITY;
-	for (int position = 0; position <= w->p->nunits; position++)
-		for (int i = 0; i < o->ngaps; i++) {
-			struct slp_offload_gap *g = &o->gaps[i];
-			if (!g->chosen || g->copy < 0 || position_after(w, g->written) != position) continue;
-			free_at = fmax(free_at, time_at(w, position)) + out_seconds(w, g->value);
-			g->copy = position;
-			w->done[g->copies] = free_at;
-		}
-	for (int i = 0; i < o->ngaps; i++) {
-		o->gaps[i].drop = o->gaps[i].from;
-		o->gaps[i].fetch = o->gaps[i].before;
+	for (int i = 0; i < count; i++) {
+		struct slp_offload_gap *g = &o->gaps[list[i]];
+		int position = position_after(w, g->written);
+		free_at = fmax(free_at, time_at(w, position)) + out_seconds(w, g->value);
+		w->done[g->copies] = free_at;
 	}
+	return free_at;
+}
+
+/* The beginning and the end of each value's copy; false without memory.  What is written at the end of a run, such as the
+ * state of an optimiser, leaves at the beginning of the next one. */
+static bool plan_copies(struct when *w)
+{
+	struct slp_offload *o = w->o;
+	int count = list_gaps(w, copy_position, w->p->nunits, w->ends);
+	for (int i = 0; i < o->ngaps; i++) w->done[i] = -INFINITY;
+	double late = time_copies(w, w->ends, count, 0) - w->begin[w->p->nunits];
+	if (late > 0) time_copies(w, w->ends, count, late);
+	for (int i = 0; i < o->ngaps; i++) {
+		struct slp_offload_gap *g = &o->gaps[i];
+		if (g->chosen && g->copy >= 0) g->copy = position_after(w, g->written);
+		g->drop = g->from;
+		g->fetch = g->before;
+	}
+	return count >= 0;
 }
 
 /* Values leave when their copies are complete. */
@@ -110,10 +150,22 @@ static bool is_new(const struct when *w, const struct slp_offload_gap *g)
 	return w->p->kind[g->value] == SLP_OFFLOAD_INPUT && g->before >= w->p->nunits;
 }
 
+/* The moment at which the last copy of a run ends, as those of the next one's first units begin in this run. */
+static double end_of_copies(const struct when *w)
+{
+	const struct slp_offload *o = w->o;
+	double link = INFINITY;
+	for (int k = o->ngaps - 1; k >= 0; k--) {
+		const struct slp_offload_gap *g = &o->gaps[w->order[k]];
+		if (g->chosen && g->returns) link = fmin(w->begin[user_of(w, g)], link) - in_seconds(w, g->value);
+	}
+	return link < 0 ? w->begin[w->p->nunits] + link : INFINITY;
+}
+
 static void plan_fetches(struct when *w)
 {
 	struct slp_offload *o = w->o;
-	double link = INFINITY; /* the beginning of the copies that follow */
+	double link = end_of_copies(w); /* the beginning of the copies that follow */
 	for (int k = o->ngaps - 1; k >= 0; k--) {
 		struct slp_offload_gap *g = &o->gaps[w->order[k]];
 		if (!g->chosen || !g->returns) continue;
@@ -128,6 +180,104 @@ static void plan_fetches(struct when *w)
 	}
 }
 
+/* ---- what was at a place before ---------------------------------------------------------------------------------- */
+
+/* Memory between two neighbouring ends of places. */
+struct cells {
+	size_t *begin;
+	int count;
+	int *last; /* of each cell: the stay that ended there last in this run; -1: none */
+};
+
+static int by_address(const void *a, const void *b)
+{
+	return (*(const size_t *)a > *(const size_t *)b) - (*(const size_t *)a < *(const size_t *)b);
+}
+
+/* The number of cells below an address. */
+static int cell_at(const struct cells *c, size_t address)
+{
+	int low = 0, high = c->count;
+	while (low < high) {
+		int middle = low + (high - low) / 2;
+		if (c->begin[middle] < address) low = middle + 1;
+		else high = middle;
+	}
+	return low;
+}
+
+/* The position at which the stay ends, in this run, even if it began in the previous one. */
+static int end_of(const struct when *w, int stay)
+{
+	int end = w->o->stays[stay].end;
+	return end > w->p->nunits ? end - w->p->nunits : end;
+}
+
+/* Stays by their end, or by their beginning. */
+static bool list_stays(const struct when *w, bool by_end, int *list)
+{
+	int n = w->p->nunits, *place = slp_calloc((size_t)n + 2, sizeof *place);
+	if (!place) return false;
+	for (int i = 0; i < w->o->nstays; i++) place[(by_end ? end_of(w, i) : w->o->stays[i].begin) + 1]++;
+	for (int k = 0; k <= n; k++) place[k + 1] += place[k];
+	for (int i = 0; i < w->o->nstays; i++) list[place[by_end ? end_of(w, i) : w->o->stays[i].begin]++] = i;
+	free(place);
+	return true;
+}
+
+/* The last unit of this run that has let go of memory at the place of a stay; negative: none has. */
+static int last_there(const struct when *w, const struct cells *c, int stay)
+{
+	const struct slp_offload_stay *s = &w->o->stays[stay];
+	int last = -1;
+	for (int k = cell_at(c, s->offset); k < c->count && c->begin[k] < s->offset + w->p->bytes[s->value]; k++) {
+		if (c->last[k] < 0 || c->last[k] == stay) continue;
+		int end = end_of(w, c->last[k]), unit = end - (w->o->alone[end % w->p->nunits] ? 1 : 2);
+		if (unit > last) last = unit;
+	}
+	return last;
+}
+
+/* That of each stay, in order of time. */
+static void walk_stays(const struct when *w, struct cells *c, const int *by_begin, const int *by_end)
+{
+	struct slp_offload *o = w->o;
+	for (int i = 0, ended = 0; i < o->nstays; i++) {
+		int begin = o->stays[by_begin[i]].begin;
+		for (; ended < o->nstays && end_of(w, by_end[ended]) <= begin; ended++) {
+			const struct slp_offload_stay *t = &o->stays[by_end[ended]];
+			size_t top = t->offset + w->p->bytes[t->value];
+			for (int k = cell_at(c, t->offset); k < c->count && c->begin[k] < top; k++)
+				c->last[k] = by_end[ended];
+		}
+		w->last[by_begin[i]] = last_there(w, c, by_begin[i]);
+	}
+}
+
+/* Of each stay, w->last; false without memory. */
+static bool find_last(struct when *w)
+{
+	const struct slp_offload *o = w->o;
+	size_t n = (size_t)o->nstays + 1;
+	struct cells c = {.begin = slp_malloc(2 * n * sizeof *c.begin)};
+	w->last = slp_malloc(5 * n * sizeof *w->last);
+	bool ok = c.begin && w->last;
+	for (int i = 0; ok && i < o->nstays; i++) {
+		c.begin[c.count++] = o->stays[i].offset;
+		c.begin[c.count++] = o->stays[i].offset + w->p->bytes[o->stays[i].value];
+	}
+	if (ok) {
+		int *by_begin = w->last + n, *by_end = by_begin + n;
+		c.last = by_end + n;
+		memset(c.last, 0xff, 2 * n * sizeof *c.last);
+		qsort(c.begin, (size_t)c.count, sizeof *c.begin, by_address);
+		ok = list_stays(w, false, by_begin) && list_stays(w, true, by_end);
+		if (ok) walk_stays(w, &c, by_begin, by_end);
+	}
+	free(c.begin);
+	return ok;
+}
+
 /* ---- the steps --------------------------------------------------------------------------------------------------- */
 
 static int position_of(const struct when *w, const struct slp_offload_gap *g, int what)
@@ -138,22 +288,6 @@ static int position_of(const struct when *w, const struct slp_offload_gap *g, in
 	if (what == SLP_OFFLOAD_DROP && is_new(w, g) && g->drop >= w->p->nunits) is = false; /* it is gone by then */
 	if (!is) return -1;
 	return folded(w, what == SLP_OFFLOAD_COPY ? g->copy : what == SLP_OFFLOAD_DROP ? g->drop : g->fetch);
-}
-
-/* The last unit of this run that lets go of memory at the place of a stay; negative: none does. */
-static int last_there(const struct when *w, const struct slp_offload_stay *s)
-{
-	int last = -1;
-	for (int i = 0; i < w->o->nstays; i++) {
-		const struct slp_offload_stay *t = &w->o->stays[i];
-		bool apart = t->offset >= s->offset + w->p->bytes[s->value] ||
-		             s->offset >= t->offset + w->p->bytes[t->value];
-		int end = t->end > w->p->nunits ? t->end - w->p->nunits : t->end;
-		if (t == s || apart || end > s->begin || end == 0) continue;
-		int unit = end - (w->o->alone[end % w->p->nunits] ? 1 : 2);
-		if (unit > last) last = unit;
-	}
-	return last;
 }
 
 /* The unit that has written the value before its copy, or used it before it leaves. */
@@ -174,7 +308,7 @@ static void each_step(const struct when *w, void (*step)(const struct when *w, i
 		int what = order[k];
 		for (int i = 0; i < o->nstays && what == SLP_OFFLOAD_PLACE; i++) {
 			const struct slp_offload_stay *s = &o->stays[i];
-			step(w, s->begin, (struct slp_offload_step){what, s->value, s->offset, last_there(w, s)});
+			step(w, s->begin, (struct slp_offload_step){what, s->value, s->offset, w->last[i]});
 			if (s->end > w->p->nunits) step(w, 0, (struct slp_offload_step){what, s->value, s->offset, -1});
 		}
 		for (int i = 0; i < o->ngaps && what != SLP_OFFLOAD_PLACE; i++) {
@@ -203,7 +337,7 @@ static bool list_steps(struct when *w)
 	struct slp_offload *o = w->o;
 	int n = w->p->nunits, sum = 0;
 	o->first = slp_calloc((size_t)n + 2, sizeof *o->first);
-	if (!o->first) return false;
+	if (!o->first || !find_last(w)) return false;
 	each_step(w, count_step);
 	for (int i = 1; i <= n; i++) {
 		int count = o->first[i];
@@ -288,7 +422,7 @@ double slp_offload_exposed(const struct slp_offload_problem *p, const struct slp
 
 static bool sort(struct when *w)
 {
-	int n = w->p->nunits, k = 0;
+	int n = w->p->nunits;
 	size_t gaps = (size_t)w->o->ngaps + 1;
 	w->begin = slp_malloc(((size_t)n + 1 + gaps) * sizeof *w->begin);
 	w->order = slp_malloc(3 * gaps * sizeof *w->order);
@@ -298,10 +432,7 @@ static bool sort(struct when *w)
 	w->begins = w->ends + gaps;
 	w->begin[0] = 0;
 	for (int i = 0; i < n; i++) w->begin[i + 1] = w->begin[i] + w->p->units[i].seconds;
-	for (int unit = 0; unit < n; unit++)
-		for (int i = 0; i < w->o->ngaps; i++)
-			if (user_of(w, &w->o->gaps[i]) == unit) w->order[k++] = i;
-	return true;
+	return list_gaps(w, user_of, n, w->order) >= 0;
 }
 
 /* Of each gap. */
@@ -359,7 +490,7 @@ static bool give_time(struct when *w)
 	if (!ok) return false;
 	w->placed = true;
 	find_stays(w);
-	if (o->height <= w->p->places) {
+	if (o->height <= (w->p->places ? w->p->places : w->p->most)) {
 		plan_drops(w);
 		plan_fetches(w);
 	}
@@ -373,9 +504,9 @@ bool slp_offload_when(const struct slp_offload_problem *p, struct slp_offload *o
 {
 	struct when w = {.p = p, .o = o};
 	bool ok = sort(&w);
-	if (ok) plan_copies(&w);
-	ok = ok && give_time(&w) && list_steps(&w) && predict(&w);
+	ok = ok && plan_copies(&w) && give_time(&w) && list_steps(&w) && predict(&w);
 	free(w.begin);
 	free(w.order);
+	free(w.last);
 	return ok;
 }

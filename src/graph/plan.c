@@ -161,13 +161,22 @@ static enum sl_status arrange(sl_plan *p, const char *at, const char *what, cons
 	return s;
 }
 
-/* The same program under a limit, with values that are computed again if that takes less than `ratio` times as long as
- * their copy over the link; NULL with an error, or if there are none. */
-static sl_plan *arranged(const sl_plan *p, const char *at, const char *what, const struct sl_compile_opts *opts,
-                         double ratio)
+/* What all plans under a limit are made of. */
+struct limited {
+	sl_plan *p; /* not arranged */
+	const char *at, *what;
+	const struct sl_compile_opts *opts;
+	sl_plan *best;                  /* so far; NULL: none fits */
+	struct slp_offload_again which; /* the best one's */
+	double least;                   /* seconds of the operations that the program has */
+};
+
+/* The same program under the limit, with values that are computed again; NULL with an error, or if there are none. */
+static sl_plan *arranged(const struct limited *l, struct slp_offload_again which)
 {
 	enum { PARTS = 256 }; /* a smaller value is not worth a call */
-	sl_plan *q = slp_calloc(1, sizeof *q);
+	bool again = which.early > 0 || which.late > 0;
+	sl_plan *p = l->p, *q = slp_calloc(1, sizeof *q);
 	sl_graph *g = q ? slp_graph_copy(p->graph) : NULL;
 	if (!g) return free(q), slp_plan_no_memory(), NULL;
 	q->graph = g;
@@ -177,12 +186,13 @@ static sl_plan *arranged(const sl_plan *p, const char *at, const char *what, con
 	q->layout.group = p->layout.group;
 	q->changed = p->changed;
 	choose_devices(q);
-	enum sl_status s = SL_OK;
-	if (ratio > 0) s = slp_offload_recompute(g, slp_plan_link(q), ratio, opts->memory / PARTS, &q->info.repeated);
-	if (s == SL_OK && (ratio <= 0 || q->info.repeated)) s = arrange(q, at, what, opts);
+	enum sl_status s = slp_offload_early(g);
+	if (again && s == SL_OK)
+		s = slp_offload_recompute(g, slp_plan_link(q), which, l->opts->memory / PARTS, &q->info.repeated);
+	if (s == SL_OK && (!again || q->info.repeated)) s = arrange(q, l->at, l->what, l->opts);
 	q->layout.group = NULL;
 	q->changed = NULL;
-	if (s == SL_OK && (ratio <= 0 || q->info.repeated)) return q;
+	if (s == SL_OK && (!again || q->info.repeated)) return q;
 	sl_plan_free(q);
 	return NULL;
 }
@@ -200,46 +210,82 @@ static void become(sl_plan *p, sl_plan *q)
 	free(q);
 }
 
-/* The plan that should run faster; the other one is gone. */
-static sl_plan *faster(sl_plan *a, sl_plan *b)
+/* Makes a plan and keeps the one that should run faster: whether it is this one. */
+static bool try(struct limited *l, struct slp_offload_again which, bool may_grow)
 {
-	bool first = a && (!b || a->info.run_seconds <= b->info.run_seconds);
-	sl_plan_free(first ? b : a);
-	return first ? a : b;
+	sl_plan *more = arranged(l, which);
+	sl_error_clear();
+	if (more && l->least <= 0) l->least = more->info.busy_seconds;
+	bool better = more && (may_grow || !slp_plan_offload_grows(more)) &&
+	              (!l->best || more->info.run_seconds < l->best->info.run_seconds);
+	sl_plan_free(better ? l->best : more);
+	if (!better) return false;
+	l->best = more;
+	l->which = which;
+	return true;
 }
 
-enum { PARTS = 16, SMALL_PARTS = 64, LARGE_PARTS = 4 };
+enum { PARTS = 16, SMALL_PARTS = 64 };
+static const double ratios[] = {0, 0.25, 0.6, 1.2, 2.5};
+enum { RATIOS = sizeof ratios / sizeof *ratios };
+
+/* Several shares of copies and second computations; returns the best one's number. */
+static int try_ratios(struct limited *l)
+{
+	const double hidden = 0.002;
+	int best = 0;
+	for (int i = 1; i < RATIOS; i++) {
+		if (l->best && slp_plan_offload_exposed(l->best) <= hidden * l->best->info.busy_seconds) break;
+		if (try(l, (struct slp_offload_again){ratios[i], ratios[i], 1}, true)) best = i;
+	}
+	return best;
+}
+
+/* Whether the best plan takes more time than the operations alone, by a part. */
+static bool is_dear(const struct limited *l, double part)
+{
+	return l->best && l->best->info.run_seconds > (1 + part) * l->least;
+}
+
+/* Values of the forward pass that are made early are away for longer than later ones, and are often larger: another share of
+ * these, or of those; then the moment between them. */
+static void try_halves(struct limited *l, int both)
+{
+	double r = ratios[both], less = ratios[both ? both - 1 : 0], more = ratios[both + 1 < RATIOS ? both + 1 : both];
+	const struct slp_offload_again ways[] = {{more, r, 0.5}, {r, more, 0.5}, {less, r, 0.5}, {r, less, 0.5}};
+	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+		if (ways[i].early != ways[i].late && is_dear(l, 0.01)) try(l, ways[i], true);
+	for (double step = 0.25; step > 0.05; step /= 2) {
+		struct slp_offload_again earlier = l->which, later = l->which;
+		if (l->which.early == l->which.late || !is_dear(l, 0.01)) return;
+		earlier.until -= step;
+		later.until += step;
+		if (!try(l, earlier, true)) try(l, later, true);
+	}
+}
 
 /* Larger units are fewer tasks, and take more memory to work in. */
-static sl_plan *try_large(sl_plan *p, const char *at, const char *what, const struct sl_compile_opts *opts,
-                          sl_plan *best)
+static void try_large(struct limited *l)
 {
-	static const double ratios[] = {0, 0.25};
-	p->parts = LARGE_PARTS;
-	for (size_t i = 0; i < sizeof ratios / sizeof *ratios; i++) {
-		sl_plan *more = arranged(p, at, what, opts, ratios[i]);
-		if (more && slp_plan_offload_grows(more)) {
-			sl_plan_free(more);
-			more = NULL;
-		}
-		best = faster(best, more);
-		sl_error_clear();
+	static const int parts[] = {8, 4};
+	const struct slp_offload_again which = l->which;
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+		l->p->parts = parts[i];
+		try(l, which, false);
+		if (which.early != ratios[1] || which.late != ratios[1])
+			try(l, (struct slp_offload_again){ratios[1], ratios[1], 1}, false);
 	}
-	return best;
 }
 
-/* Several shares of copies and second computations. */
-static sl_plan *try_repeated(sl_plan *p, const char *at, const char *what, const struct sl_compile_opts *opts,
-                             sl_plan *best)
+/* Copies alone; false: what units work in does not fit beside other programs'. */
+static bool try_copies(struct limited *l)
 {
-	static const double ratios[] = {0.25, 0.5, 1, 2};
-	const double hidden = 0.002;
-	for (size_t i = 0; i < sizeof ratios / sizeof *ratios; i++) {
-		if (best && slp_plan_offload_exposed(best) <= hidden * best->info.busy_seconds) break;
-		best = faster(best, arranged(p, at, what, opts, ratios[i]));
-		sl_error_clear();
-	}
-	return best;
+	l->best = arranged(l, (struct slp_offload_again){0});
+	if (l->best) l->least = l->best->info.busy_seconds;
+	if (!l->best || !slp_plan_offload_grows(l->best)) return true;
+	sl_plan_free(l->best);
+	l->best = NULL;
+	return false;
 }
 
 /* Under a limit of memory several plans are tried: the one counts that should run fastest.  If none fits, the error is that
@@ -247,24 +293,21 @@ static sl_plan *try_repeated(sl_plan *p, const char *at, const char *what, const
 static enum sl_status arrange_limited(sl_plan *p, const char *at, const char *what, const struct sl_compile_opts *opts)
 {
 	struct slp_pending before, error;
+	struct limited l = {.p = p, .at = at, .what = what, .opts = opts};
 	slp_error_set_aside(&before);
 	p->parts = PARTS;
-	sl_plan *best = arranged(p, at, what, opts, 0);
-	if (best && slp_plan_offload_grows(best)) {
-		sl_plan_free(best);
+	if (!try_copies(&l)) {
 		p->parts = SMALL_PARTS;
-		best = arranged(p, at, what, opts, 0);
+		l.best = arranged(&l, (struct slp_offload_again){0});
 	}
 	slp_error_set_aside(&error);
-	best = try_repeated(p, at, what, opts, best);
+	int both = try_ratios(&l);
+	try_halves(&l, both);
 	enum { MOST = 256 }; /* units: more plans of such programs take too long */
-	const double dear = 1.01;
-	if (best && p->parts == PARTS && best->layout.nunits <= MOST &&
-	    best->info.run_seconds > dear * best->info.busy_seconds)
-		best = try_large(p, at, what, opts, best);
+	if (p->parts == PARTS && l.best && l.best->layout.nunits <= MOST && is_dear(&l, 0.01)) try_large(&l);
 	enum sl_status s = error.status;
-	if (best) {
-		become(p, best);
+	if (l.best) {
+		become(p, l.best);
 		s = slp_plan_offload_commit(p, at);
 	} else {
 		slp_error_rejoin(&error);

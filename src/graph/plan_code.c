@@ -54,6 +54,11 @@ static bool add_fill(struct slp_unit *u, struct slp_plan_fill fill)
 /* Names of attributes that sl_step_run sets at each run. */
 static const char *const settings[] = {"lr", "step", "rescale"};
 
+static bool finds_scale(const struct slp_gnode *n)
+{
+	return n->op == &slp_op_clip_scale || n->op == &slp_op_clip_factor;
+}
+
 /* Nodes whose values depend on the factor that clips gradients, which has the optimiser's factor in it. */
 static bool *find_clipped(const sl_graph *g)
 {
@@ -61,7 +66,7 @@ static bool *find_clipped(const sl_graph *g)
 	for (int i = 0; clipped && i < g->count; i++)
 		for (int k = 0; k < g->nodes[i].nin; k++) {
 			int from = g->nodes[i].in[k].node;
-			clipped[i] |= clipped[from] || g->nodes[from].op == &slp_op_clip_scale;
+			clipped[i] |= clipped[from] || finds_scale(&g->nodes[from]);
 		}
 	return clipped;
 }
@@ -69,7 +74,7 @@ static bool *find_clipped(const sl_graph *g)
 /* Whether runs set this attribute of the node. */
 static bool is_set(const struct slp_gnode *n, const char *name, bool clipped)
 {
-	if (!strcmp(name, "rescale")) return n->op == &slp_op_clip_scale || (n->op->mutates && !clipped);
+	if (!strcmp(name, "rescale")) return finds_scale(n) || (n->op->mutates && !clipped);
 	return n->op->mutates;
 }
 

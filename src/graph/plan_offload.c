@@ -38,6 +38,8 @@ struct slp_plan_offload {
 	struct slp_location *where; /* of each value */
 	struct slp_storage **now;   /* in the present run */
 	int nvalues, max_values, nuses, max_uses;
+	int *table; /* to find values while the problem is made */
+	size_t mask;
 	unsigned node;      /* of the GPU's memory */
 	double exposed;     /* seconds of a run in which operations wait for copies */
 	size_t most;        /* bytes for places that the limit allows */
@@ -65,11 +67,11 @@ static const struct slp_storage *storage_of(const sl_plan *p, struct slp_locatio
 	return l.kind == SLP_LOCATION_TENSOR ? p->graph->nodes[l.index].tensor->storage : NULL;
 }
 
-/* Parameters that are views of one storage are one value. */
-static bool same_value(const sl_plan *p, struct slp_location a, struct slp_location b)
+/* Of a value: parameters that are views of one storage are one.  Storages are aligned. */
+static uintptr_t key_of(const sl_plan *p, struct slp_location l)
 {
-	if (a.kind != b.kind) return false;
-	return a.kind == SLP_LOCATION_TENSOR ? storage_of(p, a) == storage_of(p, b) : a.index == b.index;
+	if (l.kind == SLP_LOCATION_TENSOR) return (uintptr_t)storage_of(p, l);
+	return (uintptr_t)l.index << 2 | (l.kind == SLP_LOCATION_STORAGE ? 1 : 2);
 }
 
 static size_t bytes_of(const sl_plan *p, struct slp_location l)
@@ -89,11 +91,30 @@ static enum slp_offload_kind kind_of(const sl_plan *p, struct slp_location l)
 	return p->last_unit[l.index] < 0 ? SLP_OFFLOAD_RESULT : SLP_OFFLOAD_LOCAL;
 }
 
+/* A table with as many places as a power of 2, half of them free. */
+static bool make_table(const sl_plan *p, struct slp_plan_offload *o)
+{
+	size_t values = (size_t)p->layout.nstorages + (size_t)p->graph->ninputs + (size_t)p->graph->count, n = 1;
+	while (n < 2 * values + 2) n *= 2;
+	o->mask = n - 1;
+	o->table = slp_malloc(n * sizeof *o->table);
+	if (o->table) memset(o->table, 0xff, n * sizeof *o->table);
+	return o->table != NULL;
+}
+
+/* The place of a value in the table: its own, or the free one that it gets. */
+static int *find_value(const sl_plan *p, const struct slp_plan_offload *o, struct slp_location l)
+{
+	uintptr_t key = key_of(p, l);
+	size_t i = (size_t)((uint64_t)key * 0x9e3779b97f4a7c15u >> 32) & o->mask;
+	while (o->table[i] >= 0 && key_of(p, o->where[o->table[i]]) != key) i = (i + 1) & o->mask;
+	return &o->table[i];
+}
+
 static int value_of(const sl_plan *p, struct slp_plan_offload *o, struct slp_location l)
 {
-	for (int v = 0; v < o->nvalues; v++)
-		if (same_value(p, o->where[v], l)) return v;
-	int max = o->max_values;
+	int *place = find_value(p, o, l), max = o->max_values;
+	if (*place >= 0) return *place;
 	if (!slp_grow((void **)&o->where, &o->max_values, o->nvalues + 1, sizeof *o->where)) return -1;
 	if (max < o->max_values) {
 		size_t n = (size_t)o->max_values;
@@ -108,7 +129,7 @@ static int value_of(const sl_plan *p, struct slp_plan_offload *o, struct slp_loc
 	o->bytes[o->nvalues] = bytes > SLP_OFFLOAD_SMALL ? bytes : 0;
 	if (bytes <= SLP_OFFLOAD_SMALL) o->small += bytes;
 	o->kinds[o->nvalues] = kind_of(p, l);
-	return o->nvalues++;
+	return *place = o->nvalues++;
 }
 
 /* first: the place of the unit's uses. */
@@ -157,8 +178,10 @@ static bool make_problem(const sl_plan *p, struct slp_plan_offload *o)
 {
 	int n = p->layout.nunits;
 	o->units = slp_calloc((size_t)n + 1, sizeof *o->units);
-	bool ok = o->units != NULL;
+	bool ok = o->units && make_table(p, o);
 	for (int i = 0; ok && i < n; i++) ok = add_unit(p, o, i);
+	free(o->table);
+	o->table = NULL;
 	o->now = ok ? slp_calloc((size_t)o->nvalues + 1, sizeof *o->now) : NULL;
 	if (!o->now) return false;
 	for (int i = 0, first = 0; i < n; first += o->units[i++].nuses) o->units[i].uses = o->uses + first;
@@ -209,39 +232,6 @@ static size_t find_room(struct slp_plan_offload *o, int gpu, size_t limit, size_
 	return o->most;
 }
 
-/* Then each way to plan takes seconds: fewer are tried, and copies get time by bytes alone. */
-static bool is_large(const struct slp_plan_offload *o)
-{
-	return (long)o->problem.nunits * o->problem.nvalues >= 60000;
-}
-
-/* The choice, with addresses.  If gaps between values waste memory, so much less is left for values.  False: *unit needs
- * *need bytes; or *unit is -1, and the values need them in one piece, or there is no memory if *need is 0. */
-static bool choose(struct slp_plan_offload *o, int *unit, size_t *need)
-{
-	enum { TRIES = 40, LEAST = 64 };
-	size_t room = o->problem.room, height = 0;
-	o->problem.places = is_large(o) ? 0 : room;
-	for (int i = 0; i < TRIES; i++) {
-		slp_offload_clear(&o->plan);
-		*unit = -1;
-		*need = 0;
-		if (!slp_offload_choose(&o->problem, &o->plan, unit, need)) {
-			if (!height || *unit < 0) return false;
-			break;
-		}
-		if (!slp_offload_when(&o->problem, &o->plan)) return false;
-		height = o->plan.height;
-		if (height <= room) return true;
-		size_t less = (height - room) / 2, least = o->problem.room / LEAST;
-		o->problem.room -= less > least && less < o->problem.room ? less : least;
-	}
-	o->problem.room = room;
-	*unit = -1;
-	*need = height;
-	return false;
-}
-
 double slp_plan_offload_exposed(const sl_plan *p)
 {
 	return p->offload ? p->offload->exposed : 0;
@@ -250,50 +240,6 @@ double slp_plan_offload_exposed(const sl_plan *p)
 bool slp_plan_offload_grows(const sl_plan *p)
 {
 	return p->offload && p->offload->grows;
-}
-
-/* One way to plan: a part of the memory that two neighbours may take together, and the rule of the choice. */
-struct way {
-	double together;
-	bool farthest, one_by_one;
-};
-
-/* Whether the plan by another way should run faster; it is kept then. */
-static bool improves(struct slp_plan_offload *o, struct way way, size_t room, bool any)
-{
-	struct slp_offload_problem before = o->problem;
-	struct slp_offload best = o->plan;
-	int unit;
-	size_t need;
-	o->plan = (struct slp_offload){0};
-	o->problem.room = room;
-	o->problem.together = way.together;
-	o->problem.farthest = way.farthest;
-	o->problem.one_by_one = way.one_by_one;
-	bool better = choose(o, &unit, &need) && (!any || o->plan.seconds < best.seconds);
-	slp_offload_clear(better ? &best : &o->plan);
-	if (better) return true;
-	o->plan = best;
-	o->problem = before;
-	return false;
-}
-
-/* The fewest copies need not take the shortest time.  Two neighbours on the GPU together leave less room for values that are
- * copied meanwhile; and a value whose next use is farthest away has the most time for its copies.  If copies take time,
- * several ways are tried. */
-static bool choose_faster(struct slp_plan_offload *o, int *unit, size_t *need)
-{
-	enum { WAYS = 4 };
-	static const struct way ways[WAYS] = {
-	        {0.2, false, false}, {0.2, false, true}, {0.2, true, false}, {0, true, false}};
-	int first = is_large(o) ? 0 : 1, end = is_large(o) ? 1 : WAYS;
-	size_t room = o->problem.room;
-	bool ok = choose(o, unit, need);
-	for (int i = first; i < end; i++) {
-		if (ok && slp_offload_exposed(&o->problem, &o->plan) <= 0.01 * o->plan.busy) break;
-		ok |= improves(o, ways[i], room, ok);
-	}
-	return ok;
 }
 
 /* The arena of the plan, which other programs on the GPU share: it becomes larger if this one needs more, and smaller if
@@ -384,7 +330,7 @@ enum sl_status slp_plan_offload(sl_plan *p, const char *at, size_t limit)
 	size_t scratch = share_scratch(p);
 	if (!make_problem(p, o)) return slp_plan_no_memory();
 	o->problem.room = find_room(o, gpu, limit, scratch);
-	if (!choose_faster(o, &unit, &need))
+	if (!slp_offload_plan(&o->problem, &o->plan, &unit, &need))
 		return unit >= 0 ? too_small(p, at, limit, unit, need, scratch)
 		       : need    ? no_place(p, at, limit, need, scratch)
 		                 : slp_plan_no_memory();
@@ -426,7 +372,7 @@ static enum sl_status plan_again(sl_plan *p, const char *at)
 	int unit;
 	if (o->plan.height <= places) return SL_OK;
 	o->problem.room = places;
-	if (!choose(o, &unit, &need)) {
+	if (!slp_offload_fit(&o->problem, &o->plan, &unit, &need)) {
 		slp_call_fail(
 		        at, "sl_plan_run", SL_ENOMEM,
 		        "the program needs %.1f MiB in one piece, and another one with a limit of memory has left "

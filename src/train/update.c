@@ -135,13 +135,15 @@ static bool update_add(const char *at, sl_trainer *t, struct update *u, int i, s
 /* ---- shares ------------------------------------------------------------------------------------------------------ */
 
 /* So many bytes of parameters in one operation where they are in no bucket: with gradients and states, it has to fit
- * into a device's memory.  In a program all are in one if that has room.  Clipping by the norm needs all. */
+ * into a device's memory.  In a program all are in one if that has room; under a limit of memory, one operation's values are
+ * copied while the next one runs.  Clipping by the norm needs all. */
 static size_t share_of(const sl_trainer *t, const struct update *u, int last)
 {
-	enum { BYTES = 4 << 20, PART = 16 };
+	enum { BYTES = 4 << 20, PART = 16, SMALL_PART = 64 };
 	bool symbols = sl_is_symbol(u->params[0]);
 	if (u->clip_norm > 0 || (!symbols && t->buckets[last] >= 0)) return SIZE_MAX;
-	size_t part = slp_admission_room(u->params[u->count - 1]->device) / PART;
+	size_t room = slp_admission_room(u->params[u->count - 1]->device);
+	size_t part = room / (slp_admission_limit ? SMALL_PART : PART);
 	if (!part || (!symbols && part > BYTES)) return symbols ? SIZE_MAX : BYTES;
 	return part;
 }
@@ -256,6 +258,14 @@ static bool is_too_large(const sl_trainer *t, const struct update *u)
 	return room && bytes > room / 2;
 }
 
+/* Under a limit of memory, from some gradients at a time: each may leave then. */
+static sl_tensor *clip_scale(const char *at, const struct update *all, double rescale)
+{
+	enum { PART = 16 };
+	if (!slp_admission_limit) return slp_clip_scale(at, all->grads, all->count, rescale, all->clip_norm);
+	return slp_clip_scale_in_parts(at, all->grads, all->count, rescale, all->clip_norm, slp_admission_limit / PART);
+}
+
 /* If other processes update the rest, or one operation on all would not fit under a limit of memory, beside a spill file or
  * into a GPU, the norm is still that of all gradients, summed in the same order. */
 static bool clip_mine(const char *at, const sl_trainer *t, struct update *u, sl_tensor *const *grads,
@@ -265,9 +275,7 @@ static bool clip_mine(const char *at, const sl_trainer *t, struct update *u, sl_
 	bool parts = slp_trainer_shards_state(t) || slp_admission_limit || slp_spill_room() || is_too_large(t, u);
 	if (!parts || u->clip_norm == 0 || !u->count) return true;
 	bool ok = list_all(at, t, grads, &all), apart = ok && is_grouped(t, &all);
-	if (ok)
-		u->factor = apart ? clip_factor(at, &all, h->rescale)
-		                  : slp_clip_scale(at, all.grads, all.count, h->rescale, u->clip_norm);
+	if (ok) u->factor = apart ? clip_factor(at, &all, h->rescale) : clip_scale(at, &all, h->rescale);
 	free(all.params);
 	u->clip_norm = 0;
 	if (!apart) h->rescale = 1;
