@@ -97,6 +97,7 @@ class Shapes(unittest.TestCase):
         self.assertEqual(net.infer_type_partial()[0], [None, np.float32, np.float32, np.float32])
         self.assertEqual(sym.sin(sym.var("x")).infer_type(), (None, None, None))
         self.assertEqual(sym.take(sym.var("a"), sym.var("i")).infer_type(a=np.float64, i=np.int32)[1], [np.float64])
+        self.assertEqual(sym.take(sym.var("a"), sym.var("i")).infer_type_partial(i=np.int32)[:2], ([None, np.int32], [None]))
         run = sym.cast(sym.var("x", dtype="int32"), dtype="float16").simple_bind(mx.cpu(), x=(2,))
         self.assertEqual((run.arg_arrays[0].dtype, run.outputs[0].dtype), (np.int32, np.float16))
 
@@ -313,6 +314,10 @@ class Programs(unittest.TestCase):
         self.assertEqual((whole.list_outputs(), whole.infer_shape(data=(2, 4))[1]), (["whole_output"], [(2, 2)]))
         self.assertEqual(later.list_outputs(), ["g_output"])
         self.assertRaises(TypeError, later, f_data=nd.ones((2, 3)))
+        x, y = sym.var("x"), sym.var("y")
+        for net in (sym.hypot(x, 4), sym.hypot(4, x), sym.hypot(x, y)):
+            given = {"x": nd.array([3.0]), "y": nd.array([4.0])}
+            self.assertEqual(net.eval(**{n: given[n] for n in net.list_arguments()})[0].asscalar(), 5)
         self.assertRegex(sym.softmax(axis=1).list_arguments()[0], "^softmax[0-9]+_data$")
 
     def test_names(self):
