@@ -59,6 +59,7 @@ class Shapes(unittest.TestCase):
             (sym.dot(x, y), {"x": (0, 3, 4), "y": (4, 5)}, (0, 3, 5)), (sym.batch_dot(x, y), {"x": (0, 3, 4), "y": (0, 4, 5)}, (0, 3, 5)),
             (sym.batch_dot(x, y), {"x": (0, 3, 4), "y": (0, 0, 5)}, ()), (sym.transpose(x, axes=[0, 3, 2, 1]), {"x": (0, 3, 224, 7)}, (0, 7, 224, 3)),
             (sym.pick(x, y, axis=1), {"x": (0, 3, 3), "y": (0, 3)}, (0, 3)), (sym.where(x, y, y), {"x": (0, 2), "y": (0, 2)}, ()),
+            (sym.slice(x, begin=(2, 3), end=(7, 10)), {"x": (0, 20)}, (0, 7)), (sym.slice_axis(x, axis=1, begin=0, end=5), {"x": (10, 0)}, (10, 0)),
             (sym.sin(x), {}, ()), (sym.sum(x, axis=1), {"x": (0, 3, 5)}, (0, 5)), (sym.reshape(x, shape=(0, -1)), {"x": (0, 3, 5)}, (0, 15)),
         ):  # fmt: skip
             self.assertEqual(shapes_of(symbol, **shapes)[1], [wanted], symbol.name)
@@ -417,6 +418,15 @@ class Programs(unittest.TestCase):
             self.assertEqual((nd.zeros((0, 3)).shape, nd.ones(shape=()).shape), ((0, 3), ()))
         y = nd.LeakyReLU(nd.array([[[[-1.0]], [[2]], [[-3]]]]), nd.array([[1.0, 2, 3]]), act_type="prelu")  # weights of samples and channels
         np.testing.assert_array_equal(y.asnumpy().ravel(), [-1, 2, -9])
+
+    def test_pairs_of_sparse(self):
+        """Functions that are 0 at (0, 0), of two sparse arrays, are sparse."""
+        a, b = np.array([[0.0, 0], [3, -4], [1, 0]]), np.array([[0.0, 0], [4, 3], [0, 0]])
+        for name, wanted in (("_maximum", np.maximum(a, b)), ("_minimum", np.minimum(a, b)), ("_hypot", np.hypot(a, b))):
+            for stype in ("row_sparse", "csr"):
+                y = getattr(nd._internal, name)(nd.array(a).tostype(stype), nd.array(b).tostype(stype))
+                self.assertEqual(y.stype, stype)
+                np.testing.assert_allclose(y.asnumpy(), wanted, rtol=1e-6)
 
     def test_texts_of_initialisers(self):
         self.assertEqual(mx.init.Constant(1).dumps(), '["constant", {"value": 1}]')
