@@ -59,6 +59,7 @@ class Shapes(unittest.TestCase):
             (sym.dot(x, y), {"x": (0, 3, 4), "y": (4, 5)}, (0, 3, 5)), (sym.batch_dot(x, y), {"x": (0, 3, 4), "y": (0, 4, 5)}, (0, 3, 5)),
             (sym.batch_dot(x, y), {"x": (0, 3, 4), "y": (0, 0, 5)}, ()), (sym.transpose(x, axes=[0, 3, 2, 1]), {"x": (0, 3, 224, 7)}, (0, 7, 224, 3)),
             (sym.pick(x, y, axis=1), {"x": (0, 3, 3), "y": (0, 3)}, (0, 3)), (sym.where(x, y, y), {"x": (0, 2), "y": (0, 2)}, ()),
+            (sym.slice(x, begin=(2, 3), end=(7, 10)), {"x": (0, 20)}, (0, 7)), (sym.slice_axis(x, axis=1, begin=0, end=5), {"x": (10, 0)}, (10, 0)),
             (sym.sin(x), {}, ()), (sym.sum(x, axis=1), {"x": (0, 3, 5)}, (0, 5)), (sym.reshape(x, shape=(0, -1)), {"x": (0, 3, 5)}, (0, 15)),
         ):  # fmt: skip
             self.assertEqual(shapes_of(symbol, **shapes)[1], [wanted], symbol.name)
@@ -97,6 +98,7 @@ class Shapes(unittest.TestCase):
         self.assertEqual(net.infer_type_partial()[0], [None, np.float32, np.float32, np.float32])
         self.assertEqual(sym.sin(sym.var("x")).infer_type(), (None, None, None))
         self.assertEqual(sym.take(sym.var("a"), sym.var("i")).infer_type(a=np.float64, i=np.int32)[1], [np.float64])
+        self.assertEqual(sym.take(sym.var("a"), sym.var("i")).infer_type_partial(i=np.int32)[:2], ([None, np.int32], [None]))
         run = sym.cast(sym.var("x", dtype="int32"), dtype="float16").simple_bind(mx.cpu(), x=(2,))
         self.assertEqual((run.arg_arrays[0].dtype, run.outputs[0].dtype), (np.int32, np.float16))
 
@@ -313,6 +315,10 @@ class Programs(unittest.TestCase):
         self.assertEqual((whole.list_outputs(), whole.infer_shape(data=(2, 4))[1]), (["whole_output"], [(2, 2)]))
         self.assertEqual(later.list_outputs(), ["g_output"])
         self.assertRaises(TypeError, later, f_data=nd.ones((2, 3)))
+        x, y = sym.var("x"), sym.var("y")
+        for net in (sym.hypot(x, 4), sym.hypot(4, x), sym.hypot(x, y)):
+            given = {"x": nd.array([3.0]), "y": nd.array([4.0])}
+            self.assertEqual(net.eval(**{n: given[n] for n in net.list_arguments()})[0].asscalar(), 5)
         self.assertRegex(sym.softmax(axis=1).list_arguments()[0], "^softmax[0-9]+_data$")
 
     def test_names(self):
@@ -380,6 +386,12 @@ class Programs(unittest.TestCase):
     def test_gamma(self):
         """gamma at 0, and the slope of the cube root there, are infinite."""
         np.testing.assert_array_equal(nd.gamma(nd.array([0.0, 1, 4])).asnumpy(), [np.inf, 1, 6])
+        x = nd.array([0.0, -1, 2])
+        x.attach_grad()
+        with mx.autograd.record():
+            y = nd.gammaln(x)
+        y.backward()  # MXNet's at the poles
+        np.testing.assert_allclose(x.grad.asnumpy(), [np.inf, np.inf, 1 - 0.5772156649], rtol=1e-5)
         x = nd.array([0.0, 8, -27])
         x.attach_grad()
         for function, values, slopes in ((nd.cbrt, [0, 2, -3], [np.inf, 1 / 12, 1 / 27]), (nd.rcbrt, [np.inf, 1 / 2, -1 / 3], [None, -1 / 48, -1 / 243])):
@@ -412,6 +424,15 @@ class Programs(unittest.TestCase):
             self.assertEqual((nd.zeros((0, 3)).shape, nd.ones(shape=()).shape), ((0, 3), ()))
         y = nd.LeakyReLU(nd.array([[[[-1.0]], [[2]], [[-3]]]]), nd.array([[1.0, 2, 3]]), act_type="prelu")  # weights of samples and channels
         np.testing.assert_array_equal(y.asnumpy().ravel(), [-1, 2, -9])
+
+    def test_pairs_of_sparse(self):
+        """Functions that are 0 at (0, 0), of two sparse arrays, are sparse."""
+        a, b = np.array([[0.0, 0], [3, -4], [1, 0]]), np.array([[0.0, 0], [4, 3], [0, 0]])
+        for name, wanted in (("_maximum", np.maximum(a, b)), ("_minimum", np.minimum(a, b)), ("_hypot", np.hypot(a, b))):
+            for stype in ("row_sparse", "csr"):
+                y = getattr(nd._internal, name)(nd.array(a).tostype(stype), nd.array(b).tostype(stype))
+                self.assertEqual(y.stype, stype)
+                np.testing.assert_allclose(y.asnumpy(), wanted, rtol=1e-6)
 
     def test_texts_of_initialisers(self):
         self.assertEqual(mx.init.Constant(1).dumps(), '["constant", {"value": 1}]')

@@ -49,8 +49,8 @@ def _scatter_elemwise_div(lhs, rhs):
     return mapped(lhs, lambda x: x / dense_of(rhs)[lhs.indices])
 
 
-def _extreme(name):
-    """The larger, or smaller, of elements of one shape; of sparse arrays of one kind it is sparse."""
+def _of_pairs(name):
+    """A function of two arrays of one shape that is 0 at (0, 0): of sparse arrays of one kind it is sparse."""
 
     def call(lhs, rhs):
         from . import nd
@@ -74,7 +74,7 @@ class _Internal(types.ModuleType):
 
     _square_sum, _identity_with_attr_like_rhs = staticmethod(_square_sum), staticmethod(_identity_with_attr_like_rhs)
     _scatter_plus_scalar, _scatter_minus_scalar = (staticmethod(_of_stored(_OPERATORS[n])) for n in ("plus", "minus"))
-    _maximum, _minimum = staticmethod(_extreme("maximum")), staticmethod(_extreme("minimum"))
+    _maximum, _minimum, _hypot = map(staticmethod, (_of_pairs("maximum"), _of_pairs("minimum"), _of_pairs("broadcast_hypot")))
     _scatter_elemwise_div = staticmethod(_scatter_elemwise_div)
     _crop_assign, _crop_assign_scalar = staticmethod(_crop_assign), staticmethod(_crop_assign_scalar)
     _slice_assign, _slice_assign_scalar = _crop_assign, _crop_assign_scalar

@@ -10,6 +10,7 @@ from .base import MXNetError
 
 _TRIALS = 24, 48  # lengths in the place of unknown ones: lengths of results that are the same for both do not depend on them
 _WHOLE_ONLY = ("where",)  # as in MXNet, of known arguments alone
+_CUTTING = ("slice", "slice_axis")  # the part of an axis of unknown length has an unknown length
 parameters_of: dict = {}  # by a function's name: its own variables, as _automatic.py has them
 
 
@@ -340,7 +341,10 @@ class Inference:
     def _partly(self, node, ins, outs):
         if node.of_arrays or not ins:
             return outs
-        return _tried(lambda *shapes: _called_with(node.call, shapes), ins, outs)
+        found = _tried(lambda *shapes: _called_with(node.call, shapes), ins, outs)
+        if node.name in _CUTTING and found[0] is not None:  # a short axis may have fewer elements than the part
+            found = [tuple(-1 if d < 0 else n for d, n in zip(ins[0], found[0]))]
+        return found
 
 
 def _tried(function, ins, outs):

@@ -291,20 +291,27 @@ def batch_take(a, indices):
 def gather_nd(data, indices):
     """The elements at positions, given by their coordinates along the first axis of indices."""
     m, rest = indices.shape[0], data.shape[indices.shape[0] :]
-    flat = _ravel(indices, data.shape[:m])
+    flat = _places(indices, data.shape[:m])
     return classify(ops.gather(data.reshape((-1,) + rest), _whole(flat)))
 
 
 def _ravel(indices, shape):
+    flat = indices[0] * 0
+    for i, n in enumerate(shape):
+        flat = flat * n + indices[i]
+    return flat
+
+
+def _places(indices, shape):
     """The numbers of elements by their coordinates; negative ones count from the end, and what is outside of an axis is -1, which
     the engine refuses."""
     whole = _whole(indices)
-    flat, outside = whole[0] * 0, whole[0] * 0
+    flat = outside = ops.mul_scalar(whole[0], 0)
     for i, n in enumerate(shape):
-        at = whole[i] + (whole[i] < 0) * n
-        outside = outside + (at < 0) + (at >= n)
-        flat = flat * n + at
-    return classify(ops.where(outside > 0, outside * 0 - 1, flat), flat)
+        at = ops.add(whole[i], ops.mul_scalar(ops.lt_scalar(whole[i], 0), n))
+        outside = ops.add(outside, ops.add(ops.lt_scalar(at, 0), ops.ge_scalar(at, n)))
+        flat = ops.add(ops.mul_scalar(flat, n), at)
+    return classify(ops.where(ops.gt_scalar(outside, 0), ops.sub_scalar(ops.mul_scalar(flat, 0), 1), flat), indices)
 
 
 @_public
@@ -313,7 +320,7 @@ def scatter_nd(data, indices, shape):
     m, rest = indices.shape[0], tuple(shape[indices.shape[0] :])
     rows = int(numpy.prod(shape[:m]))
     empty = _array(numpy.zeros((rows, *rest), "float32"), device=data.device, like=type(data)).astype(data.dtype)
-    flat, data = _last_of_each(_whole(_ravel(indices, shape[:m])).reshape((-1,)), data.reshape((-1, *rest)))
+    flat, data = _last_of_each(_places(indices, shape[:m]).reshape((-1,)), data.reshape((-1, *rest)))
     return classify(ops.index_add(empty, flat, data.reshape((-1,) + rest))).reshape(shape)
 
 

@@ -24,7 +24,7 @@ _GAMMA, _GAMMALN, _ERF = _each(math.gamma), _each(math.lgamma), _each(math.erf)
 
 
 def _digamma(x):
-    """The derivative of gammaln: the asymptotic series, after steps up to 10; reflection below 0."""
+    """The derivative of gammaln: the asymptotic series, after steps up to 10; reflection below 0; infinite at poles, as MXNet has it."""
     x = numpy.asarray(x, numpy.float64)
     with numpy.errstate(all="ignore"):
         low = x <= 0
@@ -36,7 +36,8 @@ def _digamma(x):
         inverse = 1 / at**2
         series = inverse * (1 / 12 - inverse * (1 / 120 - inverse * (1 / 252 - inverse * (1 / 240 - inverse / 132))))
         found += numpy.log(at) - 0.5 / at - series
-        return numpy.where(low, found - numpy.pi / numpy.tan(numpy.pi * x), found)
+        reflected = numpy.where(x == numpy.floor(x), numpy.inf, found - numpy.pi / numpy.tan(numpy.pi * x))
+        return numpy.where(low, reflected, found)
 
 
 def _erfinv(y):

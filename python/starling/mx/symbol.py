@@ -1,7 +1,9 @@
 """mx.sym: the functions of mx.nd for symbols."""
 from .. import _engine
+from .._tensor import Tensor as _Tensor
 from . import _attributes, _automatic, _later, _types, contrib, linalg, random
 from .elementwise import *  # noqa: F403
+from .elementwise import broadcast_hypot as _hypotenuse
 from .functions import *  # noqa: F403
 from .layers import *  # noqa: F403
 from .ctc import CTCLoss, ctc_loss
@@ -41,12 +43,18 @@ def var(name, shape=None, dtype=None, stype=None, attr=None, lr_mult=None, wd_mu
     return _attributes.keep(symbol, _attributes.given(attr, attributes))
 
 
+def _hypot(left, right):
+    """The root of left² + right², of symbols or of one and a number."""
+    return _hypotenuse(left, right) if isinstance(left, _Tensor) else _hypotenuse(right, left)
+
+
 Variable = var
 _as_mxnet("sym", globals())
 for _name, _function in list(globals().items()):
     if callable(_function) and not isinstance(_function, type) and not _name.startswith("_") and _name not in ("var", "load", "load_json", "missing"):
         globals()[_name] = _automatic.with_data(_later.kept(_function, _name), var)
-pow, hypot = power, broadcast_hypot  # noqa: F405
+pow = power  # noqa: F405
+hypot = _later.kept(_hypot, "hypot")
 Softmax = SoftmaxOutput  # noqa: F405, MXNet's older name
 Custom = custom_of_symbols
 contrib, linalg, random = _later.Kept(contrib), _later.Kept(linalg), _later.Kept(random, Symbol)
