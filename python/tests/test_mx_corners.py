@@ -87,6 +87,12 @@ class Shapes(unittest.TestCase):
             for y in (x % 2, 2 % x, x**2, x / 2, x < 2, mnp.mod(x, 2), mnp.maximum(x, 1)):
                 self.assertEqual(y.shape, x.shape)
 
+    def test_whole_steps(self):
+        for dtype in ("int32", "int64", "float32"):
+            np.testing.assert_allclose(mnp.linspace(-2, 4, 30, dtype=dtype).asnumpy(), np.linspace(-2, 4, 30, dtype=dtype), rtol=1e-6)
+        for num in (-1, 2.5):
+            self.assertRaises(mx.MXNetError, mnp.linspace, 0, 1, num)
+
     def test_text(self):
         lines = ["1 2.5", "3 4"]
         found = mnp.genfromtxt(lines)
