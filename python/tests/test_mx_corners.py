@@ -87,6 +87,12 @@ class Shapes(unittest.TestCase):
             for y in (x % 2, 2 % x, x**2, x / 2, x < 2, mnp.mod(x, 2), mnp.maximum(x, 1)):
                 self.assertEqual(y.shape, x.shape)
 
+    def test_whole_steps(self):
+        for dtype in ("int32", "int64", "float32"):
+            np.testing.assert_allclose(mnp.linspace(-2, 4, 30, dtype=dtype).asnumpy(), np.linspace(-2, 4, 30, dtype=dtype), rtol=1e-6)
+        for num in (-1, 2.5):
+            self.assertRaises(mx.MXNetError, mnp.linspace, 0, 1, num)
+
     def test_text(self):
         lines = ["1 2.5", "3 4"]
         found = mnp.genfromtxt(lines)
@@ -333,6 +339,12 @@ class Blocks(unittest.TestCase):
             trainer.step(1)
         np.testing.assert_allclose(net.weight.data().asnumpy(), [[-(1 / 2 + 1 / 3 + 1 / 4)]], rtol=1e-6)
 
+    def test_parts_of_sparse(self):
+        rows = mx.nd.sparse.csr_matrix(([2.0, 1.0], [1, 2], [0, 1, 1, 2, 2]), shape=(4, 5))
+        parts = gluon.utils.split_and_load(rows, (mx.cpu(0), mx.cpu(0)))
+        self.assertEqual([p.stype for p in parts], ["csr"] * 2)
+        np.testing.assert_array_equal(np.concatenate([p.asnumpy() for p in parts]), rows.asnumpy())
+
     def test_shared(self):
         """params= of a network: layers with the same names are the same ones."""
         class Net(gluon.Block):
@@ -370,7 +382,7 @@ class Blocks(unittest.TestCase):
         guess.initialize()
         with autograd.record():
             whole = mnp.sum(mnp.ones((2,)), dtype="int32")
-        for refused in (lambda: nn.Dense(0), lambda: net(mx.sym.var("x")), lambda: trainer._kvstore, lambda: copy.deepcopy(net), lambda: guess(nd.ones((2, 2))),
+        for refused in (lambda: nn.Dense(0), lambda: gluon.Parameter("w", shape=(2,), dtype="int8"), lambda: net(mx.sym.var("x")), lambda: trainer._kvstore, lambda: copy.deepcopy(net), lambda: guess(nd.ones((2, 2))),
                         lambda: nd.ones((2,))._fresh_grad, lambda: nd.ones((2,)).__setstate__({}), lambda: net._cached_graph, whole.backward,
                         lambda: nd.ones((2,), dtype="bool").attach_grad(), lambda: mnp.shares_memory(mnp.ones(2), mnp.ones(2)),
                         lambda: mx.contrib.text.embedding.get_pretrained_file_names("fasttext")):  # fmt: skip

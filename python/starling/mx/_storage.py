@@ -46,6 +46,11 @@ def _fallback(function, given):
     return function(**{k: _dense(v) for k, v in given.items()})
 
 
+def _as_given(function, given):
+    """A function that takes sparse arrays as they are."""
+    return function._unsigned(**given)
+
+
 def _of_elements(function, given):
     """A function that is 0 at 0."""
     given = dict(given)
@@ -284,5 +289,6 @@ _RULES = {
     "take": _take,
     "quadratic": _quadratic,
     "FullyConnected": _linear,
+    **dict.fromkeys(("split_data", "split_and_load"), _as_given),
 }
 _OF_SEVERAL = frozenset(("add_n", "ElementWiseSum", "concat", "Concat"))

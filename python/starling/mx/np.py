@@ -299,7 +299,11 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
     """num numbers from start to stop; with retstep also their distance."""
     if axis != 0:
         raise not_here(f"np.linspace(axis={axis})", "axis 0")
+    if not isinstance(num, (builtins.int, numpy.integer)) or num < 0:
+        raise InvalidArgument(f"linspace: num is {num!r}, a whole number from 0 on is needed")
     numbers, step = numpy.linspace(start, stop, num, endpoint, retstep=True)
+    if dtype is not None and numpy.dtype(dtype).kind in "iu":
+        numbers = numpy.floor(numbers)  # as NumPy does
     made = array(numbers, dtype, ctx, device)
     return (made, float(step)) if retstep else made
 

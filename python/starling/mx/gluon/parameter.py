@@ -53,12 +53,19 @@ def _check_storage(stype, grad_stype):
         raise not_here(f"a parameter with stype={stype!r}, grad_stype={grad_stype!r}", "one of row_sparse")
 
 
+def _check_type(dtype, trained):
+    """Parameters with gradients are floats."""
+    if trained and dtype is not None and str(dtype) != "bfloat16" and numpy.dtype(dtype).kind in "iub":
+        raise not_here(f"a gradient of a parameter of {numpy.dtype(dtype)}", "grad_req='null'")
+
+
 class Parameter:
     """A parameter on the contexts that its block was initialised on; gluon.Parameter(name, shape=…) makes one without a block."""
 
     def __init__(self, name="weight", grad_req="write", shape=None, dtype=numpy.float32, lr_mult=1.0, wd_mult=1.0, init=None,
                  allow_deferred_init=False, differentiable=True, stype="default", grad_stype="default"):
         _check_storage(stype, grad_stype)
+        _check_type(dtype, grad_req != "null" and differentiable)
         if shape is None:
             raise not_here("Parameter(shape=None)", "a shape, with 0 for lengths that are not known")
         host = _Host()
@@ -432,6 +439,7 @@ class ParameterDict:
         """A parameter of the block itself, by the last part of its name; created if shape is given and it does not exist."""
         _check_storage(stype, grad_stype)
         grad_req = grad_req if differentiable else "null"
+        _check_type(dtype, grad_req != "null")
         if self._block is None:
             if self._prefix + name not in self._made:
                 self._made[self._prefix + name] = Parameter(self._prefix + name, grad_req, shape, dtype or "float32", lr_mult, wd_mult, init,
