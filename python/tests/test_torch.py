@@ -468,6 +468,12 @@ class Steps(Case):
                 self.close(a, b)
                 self.same(model, other, gradients=False)
 
+    def train_beside(self, model, ours, other, theirs):
+        """Three steps of model, compiled, and of its copy in PyTorch: the same losses."""
+        step = starling.torch.compile_step(model, F.mse_loss, ours)
+        for _ in range(3):
+            self.beside(step, torch.randn(6, 4), torch.randn(6, 4), other, F.mse_loss, theirs)
+
     def test_constants_and_unused_parameters(self):
         class Net(nn.Module):
             def __init__(self):
@@ -483,9 +489,7 @@ class Steps(Case):
         model = Net()
         other = copy.deepcopy(model)
         ours, theirs = (torch.optim.AdamW(m.parameters(), lr=1e-2, eps=1e-3) for m in (model, other))
-        step = starling.torch.compile_step(model, F.mse_loss, ours)
-        for _ in range(3):
-            self.beside(step, torch.randn(6, 4), torch.randn(6, 4), other, F.mse_loss, theirs)
+        self.train_beside(model, ours, other, theirs)
         self.same(model, other, gradients=False)
         self.assertEqual(ours.state_dict()["state"].keys(), theirs.state_dict()["state"].keys())
 
@@ -505,9 +509,7 @@ class Steps(Case):
         model = Net()
         other = copy.deepcopy(model)
         ours, theirs = (torch.optim.SGD(m.parameters(), lr=0.1) for m in (model, other))
-        step = starling.torch.compile_step(model, F.mse_loss, ours)
-        for _ in range(3):
-            self.beside(step, torch.randn(6, 4), torch.randn(6, 4), other, F.mse_loss, theirs)
+        self.train_beside(model, ours, other, theirs)
         self.same(model, other, gradients=False)
 
     def test_tracing_computes_nothing(self):

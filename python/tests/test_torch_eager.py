@@ -49,8 +49,30 @@ class Tensors(Case):
         for other in (torch.ones(2, 3, device=d0), torch.ones(2, 3)):
             with self.assertRaisesRegex(RuntimeError, "same device"):
                 x + other
-        with self.assertRaises(TypeError):
-            torch.ones(2, dtype=torch.complex64).to(d1)
+
+    def test_types_that_the_engine_lacks(self):
+        """They stay in main memory, whose functions PyTorch computes; gradients of floats go through them."""
+        device = starling.torch.device(1)
+        x, y = torch.randn(4, 2), torch.randn(2, 4, 2)
+        for f in (
+            lambda x, y: torch.view_as_complex(x) * 2, lambda x, y: torch.complex(x, y[0]).abs() + x, lambda x, y: torch.view_as_real(torch.view_as_complex(x).conj().resolve_conj()),
+            lambda x, y: torch.fft.rfft(x, dim=0).abs().sum() + torch.cov(x).sum() + torch.corrcoef(x).sum(),
+            lambda x, y: torch.linalg.eigvals(x[:2]), lambda x, y: torch.polar(x.abs(), y[1])[:, 1].t().clone().imag,
+        ):  # fmt: skip
+            ours, theirs = [[t.clone().to(d).requires_grad_() for t in (x, y)] for d in (device, "cpu")]
+            a, b = f(*ours), f(*theirs)
+            self.assertEqual(a.device, device)
+            torch.testing.assert_close(a.detach().cpu(), b.detach())
+            a.abs().sum().backward(), b.abs().sum().backward()
+            torch.testing.assert_close(ours[0].grad.cpu(), theirs[0].grad)
+        z = torch.ones(3, dtype=torch.complex64).to(device)
+        z[1:] += 1j
+        z.mul_(2)
+        self.assertEqual(z.tolist(), [2, 2 + 2j, 2 + 2j])
+        self.assertEqual(z.to(starling.torch.device(0)).tolist(), z.tolist())
+        a = x.to(device)
+        self.assertTrue(torch.equal(a, a.clone()) and torch.allclose(a, a + 1e-9) and not torch.equal(a, a + 1))
+        self.assertEqual(torch.nonzero(a > 0).tolist(), torch.nonzero(x > 0).tolist())
 
     def test_views_and_changes(self):
         def program(t):
