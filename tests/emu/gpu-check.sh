@@ -94,7 +94,7 @@ contains "$tmp/results/gpu.md" '^. kernels-operations . FAILED .exit status 1. .
 for table in lenet-bf16 operation-attention operation-softmax operation-conv1-back; do
   contains "$tmp/results/gpu.md" "^### Kernels of $table: 2 launches, 11 µs"
 done
-contains "$tmp/results/gpu.md" '^. 8.0 . 72.7 % . 1 . 9.0 . 2930 . 1.0 . 0.11 . sum<float> (8, 1, 1) × (256, 1, 1) .'
+contains "$tmp/results/gpu.md" '^. 8.0 . 72.7 % . 1 . 9.0 . 2930 . 1.0 . 0.11 . sum<float> .8, 1, 1. × .256, 1, 1. .'
 
 echo "--- it is interrupted"
 "$bundle/gpu-check" run --stage operations --only '^elementwise$' --results "$tmp/stopped" >"$tmp/out" 2>"$tmp/err" &

@@ -207,6 +207,12 @@ static sl_tensor *product_of_rows(sl_tensor *x, sl_tensor *y)
 	return sl_prod(sl_tanh(sl_add(x, y)), SL_AXES(1));
 }
 
+/* Over the first and the last of three axes. */
+static sl_tensor *sum_around(sl_tensor *x, sl_tensor *y)
+{
+	return sl_sum(sl_mul(sl_gelu(sl_reshape(x, SL_SHAPE(3, 40, 32))), y), SL_AXES(0, 2));
+}
+
 static sl_tensor *sum_of_columns(sl_tensor *x, sl_tensor *y)
 {
 	return sl_sum(sl_mul(sl_gelu(x), y), SL_AXES(0));
@@ -315,6 +321,7 @@ static void test_reductions(void)
 	check_reduced(&(struct reduced){SL_FLOAT64, 37, 64, 37, row, norm_of_squares}, true);
 	check_reduced(&(struct reduced){SL_FLOAT32, 37, 64, 37, row, product_of_rows}, true);
 	check_reduced(&(struct reduced){SL_FLOAT32, 300, 32, 300, SL_SHAPE(32), sum_of_rows}, true);
+	check_reduced(&(struct reduced){SL_FLOAT32, 120, 32, 40, SL_SHAPE(32), sum_around}, true);
 }
 
 /* Outputs of several parts, which a second kernel joins. */
