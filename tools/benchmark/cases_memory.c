@@ -1,5 +1,4 @@
 /* Cases of training beside short memory: an update on the CPU, and whole steps whose values are in a file. */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
