@@ -230,10 +230,10 @@ static bool held_out_batch(struct drv_language *l, sl_loader *loader, sl_tensor 
 		sl_tensor *in[] = {b.x, states[0], states[1]}, *out[3];
 		if (sl_forward_all(l->net, in, 3, out, 3) != SL_OK) break;
 		ok = set_states(l->model, states, out + 1, 0) &&
-		     sl_metric_add(mean,
-		                   drv_language_loss(SL_HERE, drv_language_aside(l, out[0]),
-		                                     drv_language_aside(l, b.y)),
-		                   NULL) == SL_OK;
+		     sl_metric_add(
+		             mean,
+		             drv_language_loss(SL_HERE, drv_language_aside(l, out[0]), drv_language_aside(l, b.y)),
+		             NULL) == SL_OK;
 	}
 	return ok;
 }

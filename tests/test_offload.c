@@ -582,7 +582,8 @@ static void test_sent(void)
 	for (int enough = 0; enough < 2; enough++) {
 		struct slp_offload o;
 		make_chain(&q, 20, &state);
-		int n = q.p.nunits, sent = add_value(&q, 40, SLP_OFFLOAD_SENT), param = add_value(&q, 40, SLP_OFFLOAD_INPUT);
+		int n = q.p.nunits, sent = add_value(&q, 40, SLP_OFFLOAD_SENT),
+		    param = add_value(&q, 40, SLP_OFFLOAD_INPUT);
 		use(&q, n / 2, sent, true);
 		use(&q, n / 2 + 1, sent, false);
 		use(&q, 3, param, false);
@@ -590,7 +591,8 @@ static void test_sent(void)
 		q.p.room = enough ? (size_t)1 << 40 : 3 * need(&q, 2);
 		if (!plan(&q, &o)) continue;
 		is_possible(&q, &o);
-		CHECK(has_step(&o, SLP_OFFLOAD_COPY, sent, n / 2 + 1) && has_step(&o, SLP_OFFLOAD_DROP, sent, n / 2 + 2));
+		CHECK(has_step(&o, SLP_OFFLOAD_COPY, sent, n / 2 + 1) &&
+		      has_step(&o, SLP_OFFLOAD_DROP, sent, n / 2 + 2));
 		CHECK(has_step(&o, SLP_OFFLOAD_DROP, param, n / 2 + 1) && has_step(&o, SLP_OFFLOAD_FETCH, param, 0));
 		if (enough) CHECK(o.out_bytes == 40 && o.in_bytes == 40);
 		slp_offload_clear(&o);

@@ -72,7 +72,8 @@ static const struct argp_option argp_options[] = {
         {"repeat", KEY_REPEAT, "N", 0, "Run the network N times and print how long a run takes", 2},
         {"imperative", KEY_IMPERATIVE, NULL, 0, "Run node by node instead of compiling the network", 2},
         {"memory", KEY_MEMORY, "SIZE", 0,
-         "Memory of the GPU that the network may use, such as 8G or 512M; weights come from main memory in time for the "
+         "Memory of the GPU that the network may use, such as 8G or 512M; weights come from main memory in time for "
+         "the "
          "operations that read them (default: what there is)",
          2},
         {"profile", KEY_PROFILE, NULL, 0, "Print the time of each operation of the network", 2},

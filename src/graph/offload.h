@@ -56,11 +56,11 @@ struct slp_offload_problem {
 /* A value is away from the device between two uses. */
 struct slp_offload_gap {
 	int value;
-	int after, before; /* units that use it; before is at least nunits if that is in the next run */
-	int from;          /* away from position `from` to position before - 1; positions count like units */
-	int written;       /* the unit that wrote it last, perhaps in the previous run; -1: main memory has it */
-	int copies;        /* gaps since it was written share one copy to main memory: the number of the first */
-	bool returns;      /* false: a result that is not used again in the program */
+	int after, before;   /* units that use it; before is at least nunits if that is in the next run */
+	int from;            /* away from position `from` to position before - 1; positions count like units */
+	int written;         /* the unit that wrote it last, perhaps in the previous run; -1: main memory has it */
+	int copies;          /* gaps since it was written share one copy to main memory: the number of the first */
+	bool returns;        /* false: a result that is not used again in the program */
 	bool chosen, always; /* always: in any case */
 	int copy, drop,
 	        fetch; /* positions: its copy to main memory begins (only of the first that is chosen since it was

@@ -34,12 +34,12 @@ struct sl_plan {
 	bool *is_result;           /* by storage */
 	int *last_unit;            /* by storage: that uses it; -1: none, or a result lies there */
 	int max_slots, max_fills;
-	int parts;                   /* under a limit of memory, a unit of several operations takes one of so many */
-	bool gpus;                   /* it is on `auto`, and all of it runs on GPUs */
-	bool changes;                /* it writes tensors that are bound: parameters, statistics */
+	int parts;    /* under a limit of memory, a unit of several operations takes one of so many */
+	bool gpus;    /* it is on `auto`, and all of it runs on GPUs */
+	bool changes; /* it writes tensors that are bound: parameters, statistics */
 	/* Of each output, while the plan is made: the tensor that the use of its group changes in main memory; NULL: none. */
 	sl_tensor *const *changed;
-	struct slp_hoisted *hoisted; /* NULL: nothing is */
+	struct slp_hoisted *hoisted;      /* NULL: nothing is */
 	struct slp_plan_offload *offload; /* its copies under a limit of memory; NULL: there is none */
 	struct slp_grouping *grouping;    /* of its outputs (plan_groups.h); NULL: none */
 	struct sl_plan_info info;

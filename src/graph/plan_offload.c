@@ -85,7 +85,8 @@ static size_t bytes_of(const sl_plan *p, struct slp_location l)
 
 static enum slp_offload_kind kind_of(const sl_plan *p, struct slp_location l)
 {
-	if (l.kind == SLP_LOCATION_TENSOR) return slp_plan_changes(p, storage_of(p, l)) ? SLP_OFFLOAD_INPUT : SLP_OFFLOAD_KEPT;
+	if (l.kind == SLP_LOCATION_TENSOR)
+		return slp_plan_changes(p, storage_of(p, l)) ? SLP_OFFLOAD_INPUT : SLP_OFFLOAD_KEPT;
 	if (l.kind == SLP_LOCATION_INPUT) return SLP_OFFLOAD_INPUT;
 	if (slp_plan_sends(p, l.index)) return SLP_OFFLOAD_SENT;
 	return p->last_unit[l.index] < 0 ? SLP_OFFLOAD_RESULT : SLP_OFFLOAD_LOCAL;

@@ -130,7 +130,8 @@ static void compare(const char *name, struct sl_optimizer o, int accumulate, dou
 	                     (double)small.out <= 1.1 * planned_out + 0.4 * (double)small.params,
 	             "%s: %.2f MB in (%.2f planned), %.2f out (%.2f)", name, 1e-6 * (double)small.in, 1e-6 * planned_in,
 	             1e-6 * (double)small.out, 1e-6 * planned_out);
-	printf("\n    %s: parameters %.2f MB; on the GPU %.2f MB, with .state_on %.2f, with .memory %.2f: %.2f of it; a "
+	printf("\n    %s: parameters %.2f MB; on the GPU %.2f MB, with .state_on %.2f, with .memory %.2f: %.2f of it; "
+	       "a "
 	       "step: %.2f MB in (%.2f planned), %.2f out (%.2f), %d tasks",
 	       name, 1e-6 * (double)small.params, 1e-6 * (double)plain.peak, 1e-6 * (double)away.peak,
 	       1e-6 * (double)small.peak, (double)small.peak / (double)plain.peak, 1e-6 * (double)small.in,
@@ -235,8 +236,9 @@ static void test_writing(void)
 		       1e-6 * (double)s->peak, 1e-6 * (double)limit, 1e-6 * (double)ample.peak, 1e-6 * (double)s->in,
 		       1e-6 * (double)s->out);
 	}
-	CHECK_SAYING((double)small[REQUESTS].in <= 1.2 * (double)small[1].in, "%.2f MB come for one request, %.2f for %d",
-	             1e-6 * (double)small[1].in, 1e-6 * (double)small[REQUESTS].in, REQUESTS);
+	CHECK_SAYING((double)small[REQUESTS].in <= 1.2 * (double)small[1].in,
+	             "%.2f MB come for one request, %.2f for %d", 1e-6 * (double)small[1].in,
+	             1e-6 * (double)small[REQUESTS].in, REQUESTS);
 }
 
 static const struct slp_test tests[] = {

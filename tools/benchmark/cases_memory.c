@@ -1,7 +1,4 @@
 /* Cases of training beside short memory: an update on the CPU, and whole steps whose values are in a file. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>

@@ -44,7 +44,8 @@ const struct bench_case bench_parts[] = {
          .teardown = bench_adam_teardown,
          .goal = {BENCH_OF_FLOOR, 0.7}},
         {.name = "gpt-spill",
-         .doc = "how near to the file's rate steps of a GPT are in half of their memory (sl_spill), beside a loop of reads "
+         .doc = "how near to the file's rate steps of a GPT are in half of their memory (sl_spill), beside a loop of "
+                "reads "
                 "and writes",
          RATIO(""),
          .rate_unit = "MB",

@@ -37,9 +37,9 @@ void *slp_spill_memory(const struct slp_buffer *buffer); /* of one that is held 
 
 /* Since the engine started. */
 struct slp_spill_counts {
-	uint64_t written, read;              /* bytes to the file, and from it */
-	double write_seconds, read_seconds;  /* in accesses */
-	double waited;                       /* seconds that tasks and the program have waited for values */
+	uint64_t written, read;             /* bytes to the file, and from it */
+	double write_seconds, read_seconds; /* in accesses */
+	double waited;                      /* seconds that tasks and the program have waited for values */
 };
 struct slp_spill_counts slp_spill_counts(void);
 

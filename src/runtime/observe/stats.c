@@ -150,7 +150,8 @@ static void print_spill(FILE *file)
 {
 	struct slp_spill_counts c = slp_spill_counts();
 	if (!c.written && !c.read) return;
-	slp_fprintf(file, "spill file: %.1f MiB written in %.3f s, %.1f MiB read in %.3f s; tasks waited %.3f s for values\n",
+	slp_fprintf(file,
+	            "spill file: %.1f MiB written in %.3f s, %.1f MiB read in %.3f s; tasks waited %.3f s for values\n",
 	            (double)c.written / 1048576, c.write_seconds, (double)c.read / 1048576, c.read_seconds, c.waited);
 }
 
