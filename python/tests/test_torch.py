@@ -474,6 +474,18 @@ class Steps(Case):
                 self.close(a, b)
                 self.same(model, other, gradients=False)
 
+    def train_beside(self, model, ours, other, theirs):
+        """Three steps of model, compiled, and of its copy in PyTorch: the same losses."""
+        step = starling.torch.compile_step(model, F.mse_loss, ours)
+        for _ in range(3):
+            x, y = torch.randn(6, 4), torch.randn(6, 4)
+            a = step(x, y)
+            theirs.zero_grad()
+            b = F.mse_loss(other(x), y)
+            b.backward()
+            theirs.step()
+            self.close(a, b)
+
     def test_constants_and_unused_parameters(self):
         class Net(nn.Module):
             def __init__(self):
@@ -489,17 +501,28 @@ class Steps(Case):
         model = Net()
         other = copy.deepcopy(model)
         ours, theirs = (torch.optim.AdamW(m.parameters(), lr=1e-2, eps=1e-3) for m in (model, other))
-        step = starling.torch.compile_step(model, F.mse_loss, ours)
-        for _ in range(3):
-            x, y = torch.randn(6, 4), torch.randn(6, 4)
-            a = step(x, y)
-            theirs.zero_grad()
-            b = F.mse_loss(other(x), y)
-            b.backward()
-            theirs.step()
-            self.close(a, b)
+        self.train_beside(model, ours, other, theirs)
         self.same(model, other, gradients=False)
         self.assertEqual(ours.state_dict()["state"].keys(), theirs.state_dict()["state"].keys())
+
+    def test_a_tied_name_without_use(self):
+        """A parameter of two names, of which the loss uses one (BERT's bias of the vocabulary)."""
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.bias = nn.Parameter(torch.ones(4))
+                self.a, self.b = nn.Linear(4, 4), nn.Linear(4, 4)
+                self.b.bias, self.b.weight = self.bias, self.a.weight
+
+            def forward(self, x):
+                return self.b(self.a(x))
+
+        model = Net()
+        other = copy.deepcopy(model)
+        ours, theirs = (torch.optim.SGD(m.parameters(), lr=0.1) for m in (model, other))
+        self.train_beside(model, ours, other, theirs)
+        self.same(model, other, gradients=False)
 
     def test_tracing_computes_nothing(self):
         """Tracing draws no random numbers and changes no buffer; nothing keeps the parameters."""

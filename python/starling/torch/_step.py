@@ -43,13 +43,17 @@ class _Whole(torch.nn.Module):
 def _without_values(whole, inputs):
     """({name: parameter or buffer}, inputs) without values: PyTorch would compute a step of those that have some while it traces."""
     fake = FakeTensorMode(allow_non_fake_inputs=True)
-    named = [*whole.named_parameters(remove_duplicate=False), *whole.named_buffers(remove_duplicate=False)]
-    return {name: fake.from_tensor(t) for name, t in named}, tuple(fake.from_tensor(t, static_shapes=True) for t in inputs)
+    named = {name: fake.from_tensor(t) for name, t in whole.named_buffers(remove_duplicate=False)}
+    first = dict(whole.named_parameters())
+    for name, t in whole.named_parameters(remove_duplicate=False):
+        with fake:  # each name of a tied parameter has a gradient of its own
+            named[name] = fake.from_tensor(t) if name in first else torch.nn.Parameter(torch.empty_like(t), t.requires_grad)
+    return named, tuple(fake.from_tensor(t, static_shapes=True) for t in inputs)
 
 
 def _freeze_unused(whole, named, inputs):
-    """Parameters that the loss does not depend on want no gradient: PyTorch refuses to trace them."""
-    wanted = list({id(t): t for t in named.values() if t.requires_grad}.values())
+    """Names of parameters that the loss does not use want no gradient: PyTorch refuses to trace them."""
+    wanted = [t for t in named.values() if t.requires_grad]
     with wanted[0].fake_mode:
         gradients = torch.autograd.grad(whole(*inputs)[0], wanted, allow_unused=True)
     for t, g in zip(wanted, gradients):
