@@ -252,7 +252,8 @@ static bool is_dear(const struct limited *l, double part)
 static void try_halves(struct limited *l, int both)
 {
 	double r = ratios[both], less = ratios[both ? both - 1 : 0], more = ratios[both + 1 < RATIOS ? both + 1 : both];
-	const struct slp_offload_again ways[] = {{more, r, 0.5}, {r, more, 0.5}, {less, r, 0.5}, {r, less, 0.5}};
+	const struct slp_offload_again ways[] = {{more, r, 0.5}, {r, more, 0.5},   {less, r, 0.5},
+	                                         {r, less, 0.5}, {more, r, 0.125}, {r, more, 0.875}};
 	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
 		if (ways[i].early != ways[i].late && is_dear(l, 0.01)) try(l, ways[i], true);
 	for (double step = 0.25; step > 0.05; step /= 2) {
@@ -260,7 +261,8 @@ static void try_halves(struct limited *l, int both)
 		if (l->which.early == l->which.late || !is_dear(l, 0.01)) return;
 		earlier.until -= step;
 		later.until += step;
-		if (!try(l, earlier, true)) try(l, later, true);
+		if (earlier.until > 0 && try(l, earlier, true)) continue;
+		if (later.until < 1) try(l, later, true);
 	}
 }
 
