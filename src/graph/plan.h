@@ -62,9 +62,8 @@ void slp_plan_offload_free(struct slp_plan_offload *offload);
 enum sl_status slp_plan_offload_begin(sl_plan *plan, const char *at, struct slp_storage *const *storages,
                                       sl_tensor *const *in);
 enum sl_status slp_plan_offload_before(sl_plan *plan, int unit);
-/* The unit before which a value leaves, after unit `after`, which uses it last; the last unit if it does not; `after` if it is
- * small. */
-int slp_plan_offload_left(const sl_plan *plan, struct slp_location location, int after);
+/* The last unit before which a value leaves; the last one of all if it does not leave, 0 if it is small. */
+int slp_plan_offload_left(const sl_plan *plan, struct slp_location location);
 
 /* plan_groups.c, while the plan is made.  Whether the use of a group changes the storage in main memory, from where it comes in
  * each run; whether storage i of a run has results of groups alone, which are used in main memory. */

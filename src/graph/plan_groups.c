@@ -31,20 +31,13 @@ static int last_user(const sl_plan *p, struct slp_location l)
 	return -1;
 }
 
-/* The last unit before a value may be used outside of the program. */
-static int last_of(const sl_plan *p, struct slp_location l)
-{
-	int unit = last_user(p, l);
-	return p->offload && unit >= 0 ? slp_plan_offload_left(p, l, unit) : unit;
-}
-
-/* The same for a tensor's own memory; *node reads it, -1: none does. */
-static int last_of_tensor(const sl_plan *p, const sl_tensor *t, int *node)
+/* The last unit that reads the tensor's own memory; *node: as which, -1: none does. */
+static int last_reader(const sl_plan *p, const sl_tensor *t, int *node)
 {
 	int unit = *node = -1;
 	for (int i = 0; t && i < p->graph->count; i++) {
 		if (p->graph->nodes[i].tensor != t) continue;
-		unit = higher(unit, last_of(p, (struct slp_location){SLP_LOCATION_TENSOR, i, 0}));
+		unit = higher(unit, last_user(p, (struct slp_location){SLP_LOCATION_TENSOR, i, 0}));
 		*node = i;
 	}
 	return unit;
@@ -60,8 +53,8 @@ static void find_last(const sl_plan *p, struct slp_grouping *g, sl_tensor *const
 {
 	int n = p->graph->noutputs;
 	for (int i = 0; i < n; i++) {
-		int last = last_of_tensor(p, changed[i], &g->param[i]);
-		g->last[i] = higher(0, higher(last_of(p, location_of(p, i)), last));
+		int last = last_reader(p, changed[i], &g->param[i]);
+		g->last[i] = higher(0, higher(last_user(p, location_of(p, i)), last));
 	}
 	for (int i = 0; i < n; i++)
 		for (int k = 0; k < n; k++)
@@ -109,15 +102,17 @@ bool slp_plan_sends(const sl_plan *p, int storage)
 bool slp_plan_group(sl_plan *p, const int *group, sl_tensor *const *changed)
 {
 	size_t outputs = (size_t)p->graph->noutputs, storages = (size_t)p->layout.nstorages;
-	struct slp_grouping *g = slp_calloc(1, sizeof *g + (3 * outputs + 2 * storages) * sizeof(int));
+	struct slp_grouping *g = slp_calloc(1, sizeof *g + (4 * outputs + 2 * storages) * sizeof(int));
 	if (!g) return false;
 	g->group = (int *)(g + 1);
 	g->last = g->group + outputs;
 	g->param = g->last + outputs;
-	g->inside = g->param + outputs;
+	g->when = g->param + outputs;
+	g->inside = g->when + outputs;
 	g->first = g->inside + storages;
 	memcpy(g->group, group, outputs * sizeof *group);
 	find_last(p, g, changed);
+	memcpy(g->when, g->last, outputs * sizeof *g->when);
 	find_storages(p, g);
 	p->grouping = g;
 	return true;

@@ -10,6 +10,7 @@
 struct slp_grouping {
 	int *group;  /* of each output; -1: none */
 	int *last;   /* of each output: the last unit before its group may be used */
+	int *when;   /* of each output: the unit after which its group is used, not before `last` */
 	int *param;  /* of each output: the node of the tensor that the use of its group changes; -1: none */
 	int *inside; /* of each storage of a run: its group; -1: none */
 	int *first;  /* of each storage: the first unit that uses it */

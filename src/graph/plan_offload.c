@@ -353,13 +353,13 @@ static bool lies_at(const sl_plan *p, struct slp_location value, struct slp_loca
 }
 
 /* Small values do not leave. */
-int slp_plan_offload_left(const sl_plan *p, struct slp_location l, int after)
+int slp_plan_offload_left(const sl_plan *p, struct slp_location l)
 {
 	const struct slp_plan_offload *o = p->offload;
 	int v = 0, n = p->layout.nunits;
 	while (v < o->nvalues && !lies_at(p, o->where[v], l)) v++;
-	if (v == o->nvalues || !o->bytes[v]) return after;
-	for (int unit = after + 1; unit < n; unit++)
+	if (v == o->nvalues || !o->bytes[v]) return 0;
+	for (int unit = n - 1; unit >= 0; unit--)
 		for (int i = o->plan.first[unit]; i < o->plan.first[unit + 1]; i++)
 			if (o->plan.steps[i].what == SLP_OFFLOAD_DROP && o->plan.steps[i].value == v) return unit;
 	return n - 1;

@@ -230,6 +230,26 @@ static enum sl_status find_late_memory(const struct run *r, int unit)
 	return SL_OK;
 }
 
+/* Under a limit of memory, a group is used when the plan has all of its values leave. */
+static void find_when(const struct run *r)
+{
+	const sl_plan *p = r->plan;
+	const struct slp_grouping *g = p->grouping;
+	int n = p->graph->noutputs;
+	for (int i = 0; i < n; i++) {
+		int last = g->last[i];
+		struct slp_location l = p->layout.location[p->layout.root[slp_value_id(p->graph->outputs[i])]];
+		int left = slp_plan_offload_left(p, l);
+		if (left > last) last = left;
+		if (g->param[i] >= 0)
+			left = slp_plan_offload_left(p, (struct slp_location){SLP_LOCATION_TENSOR, g->param[i], 0});
+		g->when[i] = left > last ? left : last;
+	}
+	for (int i = 0; i < n; i++)
+		for (int k = 0; k < n; k++)
+			if (g->group[k] == g->group[i] && g->when[k] > g->when[i]) g->when[i] = g->when[k];
+}
+
 /* A task that has not begun needs the place, though nothing is there yet. */
 static bool leaves(const struct slp_storage *s)
 {
@@ -275,7 +295,7 @@ static enum sl_status use_groups(const struct run *r, int unit)
 	const struct slp_grouping *g = r->plan->grouping;
 	enum sl_status s = SL_OK;
 	for (int i = 0; s == SL_OK && r->groups && i < r->plan->graph->noutputs; i++) {
-		bool first = g->group[i] >= 0 && g->last[i] == unit;
+		bool first = g->group[i] >= 0 && g->when[i] == unit;
 		for (int k = 0; first && k < i; k++) first = g->group[k] != g->group[i];
 		if (!first || (s = leave(r, g->group[i])) != SL_OK) continue;
 		slp_unlock();
@@ -297,6 +317,7 @@ static enum sl_status submit(const struct run *r)
 	enum sl_status s = find_memory(r);
 	bool planned = slp_admission_planned = r->plan->offload && s == SL_OK;
 	if (planned) s = slp_plan_offload_begin(r->plan, r->at, r->storages, r->in);
+	if (planned && r->groups) find_when(r);
 	for (int i = 0; i < l->nunits && s == SL_OK; i++) {
 		if (planned) s = slp_plan_offload_before(r->plan, i);
 		if (r->groups && s == SL_OK) s = find_late_memory(r, i);
