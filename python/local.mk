@@ -58,6 +58,7 @@ EXTRA_DIST += \
 	python/starling/torch/_backend.py \
 	python/starling/torch/_device.py \
 	python/starling/torch/_eager.py \
+	python/starling/torch/_failures.py \
 	python/starling/torch/_graph.py \
 	python/starling/torch/_indices.py \
 	python/starling/torch/_labels.py \

@@ -4,6 +4,7 @@ import gc
 import logging
 import unittest
 import warnings
+from unittest import mock
 
 try:
     import torch
@@ -98,6 +99,40 @@ class Tensors(Case):
         x = torch.randn(3, 4)
         for a, b in zip(program(x.clone().to(self.devices[1])), program(x.clone())):
             self.close(a, b)
+
+    def test_gradients_that_pytorch_makes_indices_for(self):
+        """Views that overlap, on the last device: PyTorch's formulas make index tensors without a device."""
+        where = starling.torch.device(starling.torch.device_count() - 1)
+        window = torch.hann_window(16)
+        for function in (
+            lambda x, device: torch.as_strided(x, (5, 4), (2, 1)) ** 2,
+            lambda x, device: torch.stft(x, 16, 4, window=window.to(device), return_complex=True).abs(),
+        ):
+            a = torch.randn(64, requires_grad=True)
+            b = a.detach().to(where).requires_grad_()
+            function(a, "cpu").sum().backward()
+            function(b, where).sum().backward()
+            torch.testing.assert_close(b.grad.cpu(), a.grad, rtol=1e-4, atol=1e-5)
+
+    def test_an_error_in_a_backward_pass(self):
+        """backward() raises the error of the operation, and the next one works."""
+        dispatch, failing = _eager.dispatch, {torch.ops.aten.mul.Tensor, torch.ops.aten.native_layer_norm_backward.default}
+
+        def fail(func, args, kwargs):
+            if func in failing:
+                raise ValueError(str(func))
+            return dispatch(func, args, kwargs)
+
+        for function in (lambda x: x * x, lambda x: F.layer_norm(x, (3,))):  # operations of one result and of several
+            for k in range(starling.torch.device_count()):
+                x = torch.ones(2, 3).to(starling.torch.device(k)).requires_grad_()
+                y = function(x).sum()
+                with mock.patch.object(_eager, "dispatch", fail):
+                    self.assertRaisesRegex(ValueError, "aten", y.backward)
+                y = function(x).sum()
+                x.grad = None
+                y.backward()
+                self.assertEqual(x.grad.cpu().shape, (2, 3))
 
     def test_views_that_the_table_lacks(self):
         views = (

@@ -93,7 +93,7 @@ def _register():
         raise RuntimeError(f"PyTorch has room for one further kind of devices, and {name} has it")
     torch.utils.backend_registration._setup_privateuseone_for_python_backend("starling", _Module(), device_guard=_guard)
     from ._eager import assign, constant, from_host
-    from ._parallel import patch
+    from . import _failures, _parallel
 
     def made(op):
         def function(*args, device=None, **kwargs):
@@ -117,7 +117,8 @@ def _register():
     for name in MADE:
         packet, _, overload = name.partition(".")
         _library.impl(name, made(getattr(getattr(torch.ops.aten, packet), overload or "default")), "PrivateUse1")
-    patch()
+    _parallel.patch()
+    _failures.patch()
     _check_autograd()
 
 

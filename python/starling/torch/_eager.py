@@ -14,6 +14,7 @@ from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 from .._core import Error
 from . import _attention, _indices, _layers, _moving, _order, _whole, _windows  # noqa: F401 - fill the table
 from ._backend import decompositions
+from ._failures import in_node, result_of
 from ._graph import RANDOM, Plan, counts, left_to_torch
 from ._labels import check_labels
 from ._memory import contiguous, generation
@@ -82,7 +83,12 @@ class StarlingTensor(torch.Tensor):
 
     @classmethod
     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
-        return dispatch(func, args, kwargs or {})
+        try:
+            return dispatch(func, args, kwargs or {})
+        except Exception as error:
+            if not in_node():
+                raise
+            return result_of(func, error)
 
     __torch_function__ = torch._C._disabled_torch_function_impl
 
@@ -269,8 +275,10 @@ def _reason(func, flat, form, where):
 
 
 def _where(tensors):
-    """The device of all arguments."""
+    """The device of all arguments; formulas of gradients make further ones on device 0."""
     places = {t._where for t in tensors if t.ndim} or {t._where for t in tensors[:1]}
+    if len(places) == 2 and in_node():
+        places.discard(0)
     if len(places) > 1:
         raise RuntimeError(
             "Expected all tensors to be on the same device, but found at least two devices, "
