@@ -334,7 +334,7 @@ enum { GPU_ROWS = 0 };
 #endif
 
 /* Each row has a kernel, for types that none before it takes on that device; float32 is always taken, or no float
- * is. */
+ * is, or float64 alone (sums). */
 static void check_rows(const struct sl_op *op)
 {
 	unsigned all = 0, cpu = 0, cuda = 0;
@@ -348,8 +348,8 @@ static void check_rows(const struct sl_op *op)
 		if (row->cuda) cuda |= row->types;
 		all |= row->types;
 	}
-	CHECK_SAYING((all & SLP_F32) || !(all & (SLP_FLOATS | SLP_HALVES)), "%s takes floats, but not float32",
-	             op->name);
+	CHECK_SAYING((all & SLP_F32) || !(all & (SLP_FLOATS | SLP_HALVES)) || all == SLP_F64,
+	             "%s takes floats, but not float32", op->name);
 }
 
 static void check_consistent(const struct sl_op *op)
