@@ -312,7 +312,7 @@ class Blocks(unittest.TestCase):
 
     def test_fixed_parameters(self):
         """center=False and scale=False: parameters without gradients, which a trainer leaves alone."""
-        x = nd.array(np.random.RandomState(2).rand(3, 4, 2))
+        x = nd.array(np.random.RandomState(2).rand(3, 4, 5))
         for kind in (nn.BatchNorm, nn.LayerNorm, nn.InstanceNorm, nn.GroupNorm):
             for center, scale in ((True, False), (False, True), (True, True)):
                 layer = kind(center=center, scale=scale)

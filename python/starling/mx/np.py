@@ -261,18 +261,16 @@ def array(object, dtype=None, ctx=None, device=None):
     return _as(_f.array(object, _place(ctx, device), dtype), ndarray)
 
 
-def _maker(name):
-    make = getattr(_f, name)
-
+def _maker(name, make):
     def call(shape, dtype=None, order="C", ctx=None, device=None):
         _rows_first(name, order)
-        return _as(make(shape, _place(ctx, device), dtype or "float32"), ndarray)
+        return _as(make(shape, dtype=dtype or "float32", device=_known(_place(ctx, device)).device), ndarray)
 
     call.__name__, call.__doc__ = name, make.__doc__
     return call
 
 
-zeros, ones, empty = _maker("zeros"), _maker("ones"), _maker("empty")
+zeros, ones, empty = _maker("zeros", ops.zeros), _maker("ones", ops.ones), _maker("empty", ops.zeros)
 
 
 def full(shape, fill_value, dtype=None, order="C", ctx=None, device=None, out=None):
