@@ -284,7 +284,7 @@ struct sl_op {
 };
 
 /* All operations, in the order of codelets/ops.def, followed by those that programs registered; ends with NULL. */
-enum { SLP_MAX_OPS = 255 };
+enum { SLP_MAX_OPS = 511 };
 extern const struct sl_op *slp_ops[SLP_MAX_OPS + 1];
 int slp_op_count(void);
 int slp_op_number(const struct sl_op *op);   /* its place among them */

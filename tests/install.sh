@@ -131,7 +131,7 @@ if [ -n "$(find "$dest" -name libstarling.a)" ]; then
   echo "the static library links"
 fi
 
-# The library is small: 9 MB of code for CPUs, debugging information beside it, and for each architecture of GPUs as
+# The library is small: 9.5 MB of code for CPUs, debugging information beside it, and for each architecture of GPUs as
 # much as compressed code takes.
 library=$(readlink -f "$libdir/libstarling.so")
 sections=$(size -A "$library" 2>/dev/null | awk '$1 == ".nv_fatbin" { gpu = $2 } /^\.debug/ { debug += $2 }
@@ -139,7 +139,7 @@ sections=$(size -A "$library" 2>/dev/null | awk '$1 == ".nv_fatbin" { gpu = $2 }
 bytes=$(stat -c %s "$library") gpu=${sections% *} debug=${sections#* }
 echo "libstarling.so: $bytes bytes, of them $gpu for GPUs and $debug for debuggers"
 if [ -z "$sanitize" ]; then
-  [ $((bytes - gpu - debug)) -le 9000000 ] || { echo "more than 9 MB for CPUs"; exit 1; }
+  [ $((bytes - gpu - debug)) -le 9500000 ] || { echo "more than 9.5 MB for CPUs"; exit 1; }
   [ "$gpu" -le 12000000 ] || { echo "more than 12 MB for GPUs: not compressed?"; exit 1; }
 fi
 

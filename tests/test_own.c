@@ -121,7 +121,7 @@ static void test_register_later(void)
 	}
 	char name[32];
 	const sl_op *op = axpb;
-	for (int i = 0; i < 256 && op; i++) {
+	for (int i = 0; i < 512 && op; i++) {
 		snprintf(name, sizeof name, "own_many_%d", i);
 		op = sl_op_register(.name = name, .nin = 1, .cpu = plus_one_cpu);
 	}

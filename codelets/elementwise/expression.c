@@ -162,7 +162,9 @@ static struct slp_fused_step step_of(struct slp_fused_attrs *f, const struct sl_
 	if (op->nin_max == 1) b = a;
 	if (code) return (struct slp_fused_step){code, a, b, 0};
 	int n = numbers_of(f);
-	return op->by_parts && pack(f, n, op, attrs) ? (struct slp_fused_step){slp_op_number(op), a, b, n + 1} : none;
+	int number = slp_op_number(op); /* which a step has eight bits for */
+	if (!op->by_parts || number > UINT8_MAX || !pack(f, n, op, attrs)) return none;
+	return (struct slp_fused_step){number, a, b, n + 1};
 }
 
 int slp_fused_add(struct slp_fused_attrs *f, const struct sl_op *op, const void *attrs, int a, int b)

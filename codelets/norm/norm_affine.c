@@ -24,8 +24,11 @@ static enum sl_status infer(struct slp_infer *c)
 	if (!slp_is_float(c->in[GAMMA].dtype) || shape.ndim != 1)
 		return slp_reject(c, SL_EDTYPE, "gamma must be a floating vector");
 	for (int i = 1; i < c->nin; i++)
-		if (!slp_type_equal(&c->in[i], &c->in[GAMMA]))
-			return slp_reject(c, SL_ESHAPE, "input %d must have gamma's type", i);
+		if (c->in[i].dtype != c->in[GAMMA].dtype)
+			return slp_reject(c, SL_EDTYPE, "input %d must have gamma's data type", i);
+	for (int i = 1; i < c->nin; i++)
+		if (!sl_shape_equal(c->in[i].shape, shape))
+			return slp_reject(c, SL_ESHAPE, "input %d must have gamma's shape", i);
 	for (int i = 0; i < a->behind; i++) shape.dim[shape.ndim++] = 1;
 	for (int i = 0; i < c->nout; i++) c->out[i] = (struct slp_type){c->in[GAMMA].dtype, shape};
 	return SL_OK;
