@@ -10,8 +10,9 @@ import shutil
 import subprocess
 
 _SYSTEM = r"(ld-linux|libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+|libgomp|libgfortran|libquadmath|linux-vdso|libz)(?=[.-])"
-_LARGE = r"(libdnnl|libopenblas|libcu|libnv|libOpenCL)"
-_EVERYWHERE = r"(ld-linux|libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+|linux-vdso|libcuda|libcudart|libcu|libnv)(?=[A-Za-z]*[.-])"
+_CUDA = r"lib(cuda|cublas|cudnn|cufft|cupti|curand|cusolver|cusparse|nv)"
+_LARGE = rf"(libdnnl|libopenblas|libOpenCL|{_CUDA})"
+_EVERYWHERE = rf"(ld-linux|libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+|linux-vdso)(?=[.-])|{_CUDA}"
 
 
 def _needed(library):
