@@ -153,6 +153,7 @@ static bool trace_update(const char *at, const sl_step *step, const struct slp_t
 	sl_tensor **symbols = slp_malloc((size_t)(2 * count + 1) * sizeof *symbols);
 	if (!symbols) return slp_error_set(SL_ENOMEM, "no memory for a step") == SL_OK;
 	bool ok = list_params(at, trace, params, count, symbols, symbols + count);
+	SLP_GUARD_PATIENTLY(&step->trainer->guard); /* its states are made here */
 	struct slp_hyper h = slp_trainer_coming(step->trainer, slp_step_divisor(step, rows));
 	if (ok) ok = slp_trainer_update(at, step->trainer, symbols, symbols + count, h) == SL_OK;
 	free(symbols);
