@@ -7,6 +7,13 @@
 
 enum { CHILD_PATIENCE = 60 }; /* seconds, on a busy machine */
 
+/* AddressSanitizer of gcc 12 does not lock its allocator for a fork: a child may wait for it for ever. */
+#ifdef __SANITIZE_ADDRESS__
+enum { MAY_HANG = 1 };
+#else
+enum { MAY_HANG = 0 };
+#endif
+
 static struct {
 	struct run run;
 	struct whole whole;
@@ -123,6 +130,7 @@ static void fork_often(int times)
 			pid_t pid = fork();
 			if (!pid) child(sl_retain(kept));
 			CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
+			if (MAY_HANG && WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) continue;
 			CHECK_SAYING(status == 0, "child %d: status %#x (%s)", i, (unsigned)status,
 			             WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM ? "it hangs" : "not a hang");
 			if (status) break;
