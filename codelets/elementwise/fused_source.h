@@ -23,7 +23,7 @@ enum slp_fused_reading {
 /* The operands: axes of the result, merged where all inputs allow it, and the inputs' steps along them. */
 struct slp_fused_plan {
 	enum sl_dtype dtype;
-	int width; /* elements that a thread computes at once: those of 16 bytes, or 1 */
+	int width; /* elements that a thread computes at once: as many as 16 bytes hold, or 1 */
 	int nin, ndim;
 	bool aligned; /* the result, for all elements of a thread at once */
 	enum slp_fused_reading how[SLP_FUSED_INPUTS];

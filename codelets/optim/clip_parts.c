@@ -1,6 +1,6 @@
 /* The factor of gradients that are clipped by their norm, in two steps, for those who do not have all gradients in memory at
- * once: sums of squares of some, then the factor from the sums of all.  On GPUs it is that of the optimisers' own steps, to
- * the last bit: the sums are those of the same chunks, and are added in the same order. */
+ * once: sums of squares of some, then the factor from the sums of all.  On GPUs it has the bits of the optimisers' own steps,
+ * which add sums of the same chunks in the same order. */
 #include <stdlib.h>
 
 #include "op_inner.h"
@@ -78,7 +78,7 @@ static enum sl_status infer_factor(struct slp_infer *c)
 	return slp_optim_infer(c);
 }
 
-/* All sums one after the other, behind the factor. */
+/* All sums one after the other; room for one if all gradients are empty. */
 static size_t scratch(const struct slp_infer *c)
 {
 	int64_t n = 1;

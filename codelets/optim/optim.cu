@@ -256,7 +256,7 @@ extern "C" sl_status slp_cuda_clip_scale(const slp_kernel *k)
 	return slp_launched(k);
 }
 
-/* In parts (clip_parts.c): the chunks are those of scale_of. */
+/* In parts (clip_parts.c), of the same chunks as in scale_of. */
 extern "C" sl_status slp_cuda_clip_squares(const slp_kernel *k)
 {
 	double *part = (double *)k->out[0].ptr;

@@ -2,8 +2,8 @@
  * a softmax is taken along the last axis.
  *
  * On a GPU one kernel computes both, and the result of the expression is never stored: compiled where NVRTC is
- * (elementwise/fused_source.h), else interpreted (fused_reduce.cu).  A CPU stores it in the worker's memory.  The bits are
- * those of the two operations. */
+ * (elementwise/fused_source.h), else interpreted (fused_reduce.cu).  A CPU stores it in the worker's memory.  The two
+ * operations, one by one, give the same bits. */
 #include "fused_reduce.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@
 
 /* Bits of the last operation. */
 enum { AXES = 8, KEEP = 24 };
-/* Elements of a row from which a group of threads takes a softmax; those that the largest group holds. */
+/* A group of threads takes the softmax of a row of at least LEAST_ROW elements; the largest group holds LONGEST_ROW. */
 enum { LEAST_ROW = 32, LONGEST_ROW = 256 * SLP_SOFTMAX_HELD };
 
 static const struct sl_op *const last_ops[SLP_FUSED_LAST_OPS] = {

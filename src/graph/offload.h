@@ -126,8 +126,8 @@ bool slp_offload_plan(struct slp_offload_problem *p, struct slp_offload *o, int 
 /* offload_early.c: sums come as soon as they can. */
 enum sl_status slp_offload_early(sl_graph *g);
 
-/* Which values are computed again: those for which that takes at most so many times as long as their copy over the link, if
- * they are made in the first part `until` of the time to the moment at which most bytes are of use, and if later. */
+/* A value is computed again if that takes at most so many times as long as its copy over the link: `early` times if it is made
+ * in the first part `until` of the time to the moment at which most bytes are of use, `late` times if later. */
 struct slp_offload_again {
 	double early, late, until;
 };

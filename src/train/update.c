@@ -272,8 +272,9 @@ static bool clip_mine(const char *at, const sl_trainer *t, struct update *u, sl_
                       struct slp_hyper *h)
 {
 	struct update all;
-	bool parts = slp_trainer_shards_state(t) || slp_admission_limit || slp_spill_room() || is_too_large(t, u);
-	if (!parts || u->clip_norm == 0 || !u->count) return true;
+	if (u->clip_norm == 0 || !u->count) return true;
+	if (!slp_trainer_shards_state(t) && !slp_admission_limit && !slp_spill_room() && !is_too_large(t, u))
+		return true;
 	bool ok = list_all(at, t, grads, &all), apart = ok && is_grouped(t, &all);
 	if (ok) u->factor = apart ? clip_factor(at, &all, h->rescale) : clip_scale(at, &all, h->rescale);
 	free(all.params);
