@@ -36,12 +36,11 @@
 enum { SMALLEST = 65536, MESSAGE = 320 };
 
 struct slp_spilled {
-	struct slp_buffer *buffer;
 	void *memory;        /* NULL: its values are in the file, or there are none */
 	size_t bytes;        /* of the memory: pages */
 	int64_t place;       /* in the file; -1: none yet */
 	bool in_file, dirty; /* the file has values; those in memory are newer */
-	bool busy;           /* being read or written */
+	bool busy;           /* being read or written, or room is made for it: it stays */
 	bool asked;          /* a task waits for it */
 	int held;            /* by tasks that run, and the program */
 	uint64_t *uses;      /* numbers of the submitted tasks that will use it, a ring */
@@ -182,7 +181,10 @@ static bool make_room(size_t bytes, uint64_t when)
 
 static bool bring_in(struct slp_spilled *s, uint64_t when)
 {
-	if (!make_room(s->bytes, when)) return false;
+	s->busy = true;
+	bool room = make_room(s->bytes, when);
+	s->busy = false;
+	if (!room) return false;
 	void *memory = slp_try_aligned_alloc(SLP_SPILL_PAGE, s->bytes);
 	if (!memory) return breaks("no memory for spilled values: allow them less of it"), false;
 	spill.resident += s->bytes;
@@ -215,12 +217,25 @@ static bool work_once(void)
 	return bring_in(s, next_use(s));
 }
 
+static void forget(struct slp_spilled *s)
+{
+	*(s->before ? &s->before->next : &spill.all) = s->next;
+	if (s->next) s->next->before = s->before;
+	if (s->memory) drop(s);
+	if (s->place >= 0) slp_spill_file_give(s->place, s->bytes);
+	free(s->uses);
+	free(s);
+}
+
+/* Buffers that were freed during an access that did not end have left their values behind. */
 static void *reads_and_writes(void *unused)
 {
 	(void)unused;
 	pthread_mutex_lock(&spill.lock);
 	while (!spill.ends)
 		if (!work_once()) pthread_cond_wait(&spill.work, &spill.lock);
+	while (spill.all) forget(spill.all);
+	slp_spill_file_close();
 	spill.runs = spill.stuck = false;
 	pthread_cond_broadcast(&spill.news);
 	pthread_mutex_unlock(&spill.lock);
@@ -416,7 +431,6 @@ bool slp_spill_enlist(struct slp_buffer *b)
 {
 	struct slp_spilled *s = slp_try_calloc(1, sizeof *s);
 	if (!s) return false;
-	s->buffer = b;
 	s->bytes = (b->bytes + SLP_SPILL_PAGE - 1) / SLP_SPILL_PAGE * SLP_SPILL_PAGE;
 	s->place = -1;
 	b->spilled = s;
@@ -439,13 +453,8 @@ void slp_spill_discharge(struct slp_buffer *b)
 		pthread_mutex_unlock(&spill.lock);
 		return;
 	}
-	*(s->before ? &s->before->next : &spill.all) = s->next;
-	if (s->next) s->next->before = s->before;
-	if (s->memory) drop(s);
-	if (s->place >= 0) slp_spill_file_give(s->place, s->bytes);
+	forget(s);
 	pthread_mutex_unlock(&spill.lock);
-	free(s->uses);
-	free(s);
 }
 
 void slp_spill_dead(struct slp_buffer *b)
@@ -484,16 +493,26 @@ static bool read_settings(const char *at, const char **path)
 		return slp_call_fail(at, "sl_init", SL_EINVAL,
 		                     "SL_SPILL_MEMORY must be a number of bytes from 1 on, "
 		                     "SL_SPILL_TIMEOUT one of seconds above 0") != NULL;
+	pthread_mutex_lock(&spill.lock);
 	spill.room = asked.memory ? asked.memory : bytes ? (size_t)bytes : default_room();
 	spill.patience = seconds > 0 ? seconds : 30;
+	pthread_mutex_unlock(&spill.lock);
 	return true;
+}
+
+static bool still_runs(void)
+{
+	pthread_mutex_lock(&spill.lock);
+	bool runs = spill.runs;
+	pthread_mutex_unlock(&spill.lock);
+	return runs;
 }
 
 /* There is one memory, which the engine allocates itself. */
 static const char *why_not(bool alone)
 {
 	if (!alone) return "values of several processes are not spilled";
-	if (spill.runs) return "the previous spill file has still not answered";
+	if (still_runs()) return "the previous spill file has still not answered";
 	if (slp_engine.ngpus || slp_engine.nslaves) return "values are spilled without GPUs and slave processes only";
 	if (sl_is_simulated()) return "a simulation spills nothing";
 	return NULL;
@@ -519,7 +538,7 @@ enum sl_status slp_spill_start(const char *at, bool alone)
 	return SL_OK;
 }
 
-/* All buffers have been freed.  A thread whose access does not end is left alone, with the file. */
+/* All buffers have been freed.  A thread whose access does not end is left alone; it closes the file when it does. */
 void slp_spill_stop(void)
 {
 	if (!spill.on) return;
@@ -531,7 +550,6 @@ void slp_spill_stop(void)
 	pthread_mutex_unlock(&spill.lock);
 	if (stuck) pthread_detach(spill.thread);
 	else pthread_join(spill.thread, NULL);
-	if (!stuck) slp_spill_file_close();
 	spill.on = false;
 }
 
