@@ -191,17 +191,34 @@ def run_cells():
 # ---- MXNet's tests
 
 
+class Ended(Exception):
+    """A test ended its process, or was ended because it took too long."""
+
+
+def name_of(item):
+    return item.nodeid.split("::", 1)[-1]
+
+
 class Report:
-    """A plugin of pytest that prints the results."""
+    """A plugin of pytest that prints the results, and notes in a file which tests have begun."""
+
+    def __init__(self, begun):
+        self.begun = begun
+
+    def pytest_collection_modifyitems(self, items):
+        before = set(self.begun.read_text().split("\n"))
+        items[:] = [item for item in items if name_of(item) not in before]
 
     def pytest_runtest_setup(self, item):
+        with self.begun.open("a") as file:
+            print(name_of(item), file=file)
         signal.signal(signal.SIGPROF, too_long)
         signal.setitimer(signal.ITIMER_PROF, SECONDS)
 
     def pytest_runtest_makereport(self, item, call):
         if call.when == "call" or call.excinfo:
             signal.setitimer(signal.ITIMER_PROF, 0)
-            row(item.nodeid.split("::", 1)[-1], call.excinfo.value if call.excinfo else None)
+            row(name_of(item), call.excinfo.value if call.excinfo else None)
 
     def pytest_collectreport(self, report):
         if report.failed:
@@ -259,17 +276,17 @@ def stand_in_for_insides():
         importlib.import_module("mxnet.base")._LIB = object.__new__(refused("_LIB"))
 
 
-def run_tests():
+def run_tests(begun):
     import pytest
 
     stand_in_for_nose()
     stand_in_for_insides()
 
     sys.path[:0] = [str(FILE.parent), str(FILE.parent.parent / "common"), str(FILE.parents[2])]
-    pytest.main(["-q", "-p", "no:cacheprovider", str(FILE)], plugins=[Report()])
+    pytest.main(["-q", "-p", "no:cacheprovider", str(FILE)], plugins=[Report(begun)])
 
 
-def child(path):
+def child(path, begun):
     """Runs a file in a new folder."""
     global FILE
     FILE = path
@@ -278,7 +295,39 @@ def child(path):
         os.makedirs("book/data"), os.makedirs("data"), os.makedirs("img")
         os.chdir("book")
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what cells print is no result
-        run_tests() if TESTS else run_cells()
+        run_tests(begun) if TESTS else run_cells()
+
+
+def reason_of_end(number, begun):
+    """Waits for a child; returns "" if it came to its end, else how it ended."""
+    limit, started = SECONDS * (20 if TESTS else 1000), time.time()  # for what hangs; beside other programs all takes longer
+    while not (ended := os.waitpid(number, os.WNOHANG))[0]:
+        if time.time() - max(started, begun.stat().st_mtime) > limit:
+            os.kill(number, signal.SIGKILL)
+            os.waitpid(number, 0)
+            return f"no end within {limit} s"
+        time.sleep(0.05)
+    return f"its process ended with status {ended[1]}" if ended[1] else ""
+
+
+def whole(path, begun):
+    """Runs a file, or of MXNet's tests those that have not begun; returns whether it came to its end."""
+    global FILE
+    FILE, before = path, begun.read_text()
+    number = os.fork()
+    if not number:
+        try:
+            child(path, begun)
+        except Exception:
+            traceback.print_exc()
+        finally:
+            out.flush()
+            os._exit(0)
+    reason = reason_of_end(number, begun)
+    if not reason or not TESTS or begun.read_text() == before:
+        return True
+    row(begun.read_text().split("\n")[-2], Ended(reason))
+    return False
 
 
 def main():
@@ -290,22 +339,9 @@ def main():
             pass
     importlib.import_module("mxnet")
     for path in FILES:
-        number = os.fork()
-        if not number:
-            try:
-                child(path)
-            except Exception:
-                traceback.print_exc()
-            finally:
-                out.flush()
-                os._exit(0)
-        limit, started = SECONDS * 1000, time.monotonic()  # for what hangs; beside other programs all takes longer
-        while not os.waitpid(number, os.WNOHANG)[0]:
-            if time.monotonic() - started > limit:
-                os.kill(number, signal.SIGKILL)
-                os.waitpid(number, 0)
-                break
-            time.sleep(0.05)
+        with tempfile.NamedTemporaryFile() as file:
+            while not whole(path, pathlib.Path(file.name)):
+                pass
 
 
 if __name__ == "__main__":

@@ -30,6 +30,8 @@ SPACES = [
 ]  # fmt: skip
 MODULES = {"nd.linalg": "_linalg_", "nd.contrib": "_contrib_", "npx": "_npx_"}
 
+UNTOLD = {"potrf": ["lower=True"], "potri": ["lower=True"]}  # options of operators that MXNet does not list
+
 
 def default_of(kind):
     """The default that an operator's documentation names, as Python's text; None if there is none."""
@@ -129,6 +131,7 @@ def line(space, name, thing):
         words.append("**")
     if operator and "out" not in given:
         words += ["out=None", "name=None"]
+    words[1:1] = UNTOLD.get(re.sub("^linalg_", "", name), []) if operator else []
     return " ".join([f"{space}.{name}", *words])
 
 

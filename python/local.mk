@@ -214,6 +214,7 @@ EXTRA_DIST += \
 	python/tests/test_iterators.py \
 	python/tests/test_kills.py \
 	python/tests/test_mx_corners.py \
+	python/tests/test_places.py \
 	python/tests/test_recurrent.py \
 	python/tests/test_life.py \
 	python/tests/test_native.py \

@@ -3,6 +3,7 @@
 #define STARLING_H
 
 #include <starling/base.h>
+#include <starling/device.h>
 #include <starling/tensor.h>
 #include <starling/options.h>
 #include <starling/ops.h>

@@ -28,7 +28,7 @@ modules="
   test_gluon test_gluon_more test_gluon_values test_answers test_recurrent test_cells test_dist
   test_life test_sharing test_programs test_kills test_second test_symbols test_symbol_programs test_module test_numpy
   test_option_pairs test_edge_table test_formats test_sparse test_updates test_estimator test_iterators
-  test_mx_corners"
+  test_mx_corners test_places"
 for name in $modules; do
   echo "--- $name"
   (cd "$srcdir/python/tests" && "$python" -m unittest "$name")

@@ -270,6 +270,38 @@ static void test_mixed(void)
 	slp_end();
 }
 
+/* CPU devices of any number: their names are their own, their workers those of the teams. */
+static void test_named(void)
+{
+	for (int teams = 1; teams <= 2; teams++) {
+		start(teams);
+		char name[SL_DEVICE_NAME_MAX], used[64], wanted[64];
+		sl_device seventh = sl_cpu_named(7);
+		CHECK(!strcmp(sl_device_name(seventh, name), "cpu:7") && sl_device_number(seventh) == 7);
+		CHECK(sl_device_number(sl_cpu(1)) == 1 && sl_device_number(sl_auto()) == -1);
+		CHECK(sl_device_equal(sl_cpu_named(-1), sl_cpu(-1)));
+		worker_of(seventh, used);
+		worker_of(sl_cpu(7 % teams), wanted);
+		CHECK(!strcmp(used, wanted));
+		SL_SCOPE {
+			sl_tensor *a = sl_ones(SL_SHAPE(3), .device = seventh),
+			          *b = sl_ones(SL_SHAPE(3), .device = sl_cpu(0));
+			sl_attach_grad(a);
+			sl_tensor *y = NULL;
+			SL_RECORD
+				y = sl_mul(a, sl_add(a, sl_copy_to(b, seventh)));
+			CHECK(sl_device_equal(sl_tensor_device(y), seventh));
+			CHECK_OK(sl_backward(y));
+			CHECK_ALL(sl_grad(a), 3);
+			CHECK(sl_device_equal(sl_tensor_device(sl_grad(a)), seventh));
+			CHECK_NULL(sl_add(a, b), SL_EDEVICE, "cpu:0", "cpu:7");
+			CHECK_NULL(sl_ones(SL_SHAPE(3), .device = sl_cpu(7)), SL_EDEVICE, "cpu:7 does not exist");
+			CHECK_ALL(sl_copy_to(y, sl_cpu(0)), 2);
+		}
+		slp_end();
+	}
+}
+
 static void test_copy_to(void)
 {
 	start(2);
@@ -427,6 +459,7 @@ static const struct slp_test team_tests[] = {
         {"memory side by side", test_memory_side_by_side},
         {"constants side by side", test_constants_side_by_side},
         {"mixed", test_mixed},
+        {"named", test_named},
         {"copy_to", test_copy_to},
         {0},
 };

@@ -50,12 +50,22 @@ class Device:
             raise _core.DeviceError(f"{kind!r} is not a device; devices are auto, cpu:N and gpu:N")
         self.kind, self.index = kind, -1 if index is None else int(index)
 
+    @classmethod
+    def named(cls, number):
+        """CPU device `number`, which runs on that team modulo the number of teams."""
+        return cls("cpu", lib.sl_cpu_named(number).index)
+
+    @property
+    def number(self):
+        """The number in the name; -1: the name has none."""
+        return lib.sl_device_number(self._c)
+
     @property
     def _c(self):
         return ({"auto": lib.SL_DEVICE_AUTO, "cpu": lib.SL_DEVICE_CPU, "gpu": lib.SL_DEVICE_GPU}[self.kind], self.index)
 
     def __str__(self):
-        return self.kind if self.index < 0 or self.kind == "auto" else f"{self.kind}:{self.index}"
+        return self.kind if self.index < 0 or self.kind == "auto" else f"{self.kind}:{self.number}"
 
     def __repr__(self):
         return f"device({str(self)!r})"

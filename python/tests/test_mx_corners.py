@@ -1,6 +1,7 @@
 """MXNet's face at its corners: arrays without elements or without axes, numbers in the place of arrays, gradients of random
 numbers, memory of NumPy, NumPy's functions; and what is refused, by name."""
 import copy
+import tempfile
 import unittest
 
 import numpy as np
@@ -141,6 +142,49 @@ class Shapes(unittest.TestCase):
         chain.add(nn.Dense(2, in_units=2))
         self.assertRaises(RuntimeError, chain[1].weight.list_ctx)
 
+    def test_arrays_without_elements(self):
+        """Files of such arrays have the meaning of shapes that they were written with; a mask without true elements is differentiable."""
+        with tempfile.TemporaryDirectory() as folder:
+            for written in (False, True):
+                with mx.np_shape(True):
+                    arrays = [nd.zeros((2, 0, 3)), nd.ones((2, 2))]
+                with mx.np_shape(written):
+                    nd.save(f"{folder}/a", arrays)
+                for read in (False, True):
+                    with mx.np_shape(read):
+                        if read == written:
+                            self.assertEqual([a.shape for a in nd.load(f"{folder}/a")], [(2, 0, 3), (2, 2)])
+                        else:
+                            self.assertRaisesRegex(mx.MXNetError, "np_shape", nd.load, f"{folder}/a")
+        with mx.np_shape(True):
+            x = nd.ones((2, 3))
+            x.attach_grad()
+            with autograd.record():
+                y = nd.contrib.boolean_mask(x, nd.zeros((2,)))
+            y.backward()
+        self.assertEqual((y.shape, x.grad.asnumpy().tolist()), ((0, 3), np.zeros((2, 3)).tolist()))
+        self.assertEqual(nd.zeros(np.array([2, 3])).shape, (2, 3))
+
+    def test_upper_triangles(self):
+        a = np.array([[4.0, 1], [1, 3]])
+        for function, numbers in ((nd.linalg.potrf, np.linalg.cholesky(a).T), (nd.linalg.potri, np.linalg.inv(np.triu(a).T @ np.triu(a)))):
+            np.testing.assert_allclose(function(nd.array(a), lower=False).asnumpy(), numbers, rtol=1e-5)
+        x = nd.array(a, dtype="float64")
+        x.attach_grad()
+        found = []
+        for lower in (False, True):
+            with autograd.record():
+                y = (nd.linalg.potrf(x, lower=lower) * nd.array([[1.0, 2], [2, 4]], dtype="float64")).sum()
+            y.backward()
+            found.append(x.grad.asnumpy())
+        np.testing.assert_allclose(*found)
+
+    def test_sparse_norms(self):
+        sparse = nd.ones((2, 3)).tostype("row_sparse")
+        args = [nd.ones((3,)) for _ in range(4)]
+        self.assertRaisesRegex(mx.MXNetError, "fix_gamma", nd.BatchNorm, sparse, *args)
+        self.assertEqual(nd.BatchNorm(sparse, *args, fix_gamma=False).shape, (2, 3))
+
     def test_einsum(self):
         numbers = np.random.RandomState(1)
         for text, *shapes in (("ij, ij -> i", (1, 4), (2, 4)), ("ij,jk", (3, 1), (4, 2)), ("i,i->", (1,), (5,)), ("ij->j", (1, 3)), ("ab,b->ab", (2, 3), (1,))):
@@ -260,8 +304,11 @@ class Blocks(unittest.TestCase):
         net = Sum()
         net.hybridize()
         np.testing.assert_array_equal(net(x, None).asnumpy(), net(x).asnumpy())
+        self.assertRaisesRegex(ValueError, "argument structure", net, x, x)
+        net.hybridize()
         np.testing.assert_array_equal(net(x, x).asnumpy(), [2, 2, 2])
         self.assertRaises(ValueError, net, x, 1)
+        self.assertRaisesRegex(ValueError, "on cpu.2, those before it on cpu.1", net, nd.ones((3,), mx.cpu(1)), nd.ones((3,), mx.cpu(2)))
         self.assertRaises(ValueError, net, None, None)
 
     def test_classes_of_results(self):

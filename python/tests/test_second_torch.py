@@ -1,4 +1,5 @@
-"""Second derivatives of operations, against PyTorch's, in float64: call by call and in hybridised blocks; needs PyTorch."""
+"""Second derivatives of operations, against PyTorch's, in float64: call by call, in hybridised blocks, and of blocks whose traced forward
+computes the first ones itself; needs PyTorch."""
 import unittest
 
 import numpy as np
@@ -89,15 +90,20 @@ class Function(sl.Block):
         return self.function(*inputs)
 
 
-def ours(function, given, compiled):
+def of_slopes(function, x):
+    """A sum of the first derivatives, each with its own factors."""
+    y = function(*x)
+    slopes = sl.grad((y * sl.array(factors(y.shape, 1), "float64")).sum(), x, create_graph=True)
+    return sum((s * sl.array(factors(s.shape, 2 + i), "float64")).sum() for i, s in enumerate(slopes))
+
+
+def ours(function, given, way):
     x = [sl.array(a, "float64").attach_grad() for a in given]
-    if compiled:
-        function = Function(function)
-        function.hybridize()
+    block = Function((lambda *inputs: of_slopes(function, list(inputs))) if way == "traced" else function)
+    if way != "call by call":
+        block.hybridize()
     with sl.record():
-        y = function(*x)
-        slopes = sl.grad((y * sl.array(factors(y.shape, 1), "float64")).sum(), x, create_graph=True)
-        whole = sum((s * sl.array(factors(s.shape, 2 + i), "float64")).sum() for i, s in enumerate(slopes))
+        whole = block(*x) if way == "traced" else of_slopes(block, x)
         try:
             found = sl.grad(whole, x)
         except sl.StateError as error:  # a first derivative that is constant
@@ -107,18 +113,21 @@ def ours(function, given, compiled):
 
 
 class Second(unittest.TestCase):
-    def check(self, compiled):
+    def check(self, way):
         for name, (mine, other, shapes, within) in CASES.items():
-            with self.subTest(name, compiled=compiled):
+            with self.subTest(name, way=way):
                 given = numbers(shapes, within)
-                for got, wanted in zip(ours(mine, given, compiled), theirs(other, given)):
+                for got, wanted in zip(ours(mine, given, way), theirs(other, given)):
                     np.testing.assert_allclose(got, wanted, rtol=TOLERANCE, atol=TOLERANCE)
 
     def test_call_by_call(self):
-        self.check(False)
+        self.check("call by call")
 
     def test_hybridised(self):
-        self.check(True)
+        self.check("hybridised")
+
+    def test_traced(self):
+        self.check("traced")
 
 
 if __name__ == "__main__":

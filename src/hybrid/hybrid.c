@@ -177,7 +177,7 @@ static struct entry *entry_for(const char *at, sl_block *block, struct hybrid *h
 	SLP_GUARD_PATIENTLY(&h->guard);
 	if (atomic_exchange(&h->stale, false)) drop_all(h);
 	struct entry *e = known(h, f->which, in, nin);
-	if (!e && shape_allowed(at, block, h, in, nin)) {
+	if (!e && slp_inputs_together(at, sl_block_name(block), nin, in) && shape_allowed(at, block, h, in, nin)) {
 		e = entry_new(at, block, h, f, in, nin);
 		if (e) insert(h, e);
 	}

@@ -23,6 +23,25 @@ static sl_device device_of(int nin, sl_tensor *const *in)
 	return slp_auto_program(sl_auto());
 }
 
+static bool fits(sl_device program, sl_device input)
+{
+	return input.kind == SL_DEVICE_AUTO || sl_device_equal(input, program);
+}
+
+bool slp_inputs_together(const char *at, const char *name, int nin, sl_tensor *const *in)
+{
+	sl_device first = device_of(nin, in);
+	for (int i = 0; i < nin; i++) {
+		if (fits(first, in[i]->device)) continue;
+		char a[SL_DEVICE_NAME_MAX], b[SL_DEVICE_NAME_MAX];
+		slp_call_fail(at, name, SL_EDEVICE,
+		              "input %d is on %s, those before it on %s; bring them together with sl_copy_to", i,
+		              sl_device_name(in[i]->device, a), sl_device_name(first, b));
+		return false;
+	}
+	return true;
+}
+
 struct slp_signature *slp_signature_new(int nin, sl_tensor *const *in)
 {
 	struct slp_signature *s = slp_calloc(1, sizeof *s + (size_t)nin * sizeof *s->in);
@@ -56,6 +75,7 @@ bool slp_signature_matches(const struct slp_signature *s, int nin, sl_tensor *co
 		return false;
 	if (!sl_device_equal(s->device, device_of(nin, in))) return false;
 	for (int i = 0; i < nin; i++) {
+		if (!fits(s->device, in[i]->device)) return false;
 		if (s->in[i].type.dtype != in[i]->type.dtype || s->in[i].wanted != wanted(in[i])) return false;
 		if (!sl_shape_equal(s->in[i].type.shape, in[i]->type.shape)) return false;
 	}

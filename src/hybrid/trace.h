@@ -23,6 +23,8 @@ struct slp_signature {
 		bool wanted; /* gradients flow to it */
 	} in[];
 };
+/* Whether all inputs are on one device, or on auto; else an error. */
+bool slp_inputs_together(const char *at, const char *name, int nin, sl_tensor *const *in);
 struct slp_signature *slp_signature_new(int nin, sl_tensor *const *in);
 /* The same where some inputs, bits of `which`, have an element less along an axis.  malloc'd. */
 struct slp_signature *slp_signature_shorter(const struct slp_signature *s, unsigned which, int axis);

@@ -166,8 +166,8 @@ nd.linalg_gemm2 A B transpose_a=False transpose_b=False alpha=1.0 axis=-2 out=No
 nd.linalg_inverse A out=None name=None
 nd.linalg_makediag A offset=0 out=None name=None
 nd.linalg_maketrian A offset=0 lower=True out=None name=None
-nd.linalg_potrf A out=None name=None
-nd.linalg_potri A out=None name=None
+nd.linalg_potrf A lower=True out=None name=None
+nd.linalg_potri A lower=True out=None name=None
 nd.linalg_slogdet A out=None name=None
 nd.linalg_sumlogdiag A out=None name=None
 nd.linalg_syrk A transpose=False alpha=1.0 out=None name=None
@@ -346,8 +346,8 @@ nd.linalg.gemm2 A B transpose_a=False transpose_b=False alpha=1.0 axis=-2 out=No
 nd.linalg.inverse A out=None name=None
 nd.linalg.makediag A offset=0 out=None name=None
 nd.linalg.maketrian A offset=0 lower=True out=None name=None
-nd.linalg.potrf A out=None name=None
-nd.linalg.potri A out=None name=None
+nd.linalg.potrf A lower=True out=None name=None
+nd.linalg.potri A lower=True out=None name=None
 nd.linalg.slogdet A out=None name=None
 nd.linalg.sumlogdiag A out=None name=None
 nd.linalg.syevd A out=None name=None
@@ -589,8 +589,8 @@ sym.linalg_gemm2 A B transpose_a=False transpose_b=False alpha=1.0 axis=-2 name=
 sym.linalg_inverse A name=None attr=None out=None
 sym.linalg_makediag A offset=0 name=None attr=None out=None
 sym.linalg_maketrian A offset=0 lower=True name=None attr=None out=None
-sym.linalg_potrf A name=None attr=None out=None
-sym.linalg_potri A name=None attr=None out=None
+sym.linalg_potrf A lower=True name=None attr=None out=None
+sym.linalg_potri A lower=True name=None attr=None out=None
 sym.linalg_slogdet A name=None attr=None out=None
 sym.linalg_sumlogdiag A name=None attr=None out=None
 sym.linalg_syrk A transpose=False alpha=1.0 name=None attr=None out=None

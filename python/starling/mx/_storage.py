@@ -268,6 +268,12 @@ def _linear(function, given):
     return _fallback(function, given if bias is None else {**given, "bias": dense_of(bias).reshape((-1,))})
 
 
+def _batch_norm(function, given):
+    if given.get("fix_gamma", True):
+        raise MXNetError("BatchNorm: fix_gamma=True is not supported for sparse arrays, as in MXNet; use fix_gamma=False")
+    return _fallback(function, given)
+
+
 def _quadratic(function, given):
     result = _fallback(function, given)
     return labelled(result, "csr") if stype_of(given["data"]) == "csr" and not given.get("c") else result
@@ -289,6 +295,7 @@ _RULES = {
     "take": _take,
     "quadratic": _quadratic,
     "FullyConnected": _linear,
+    "BatchNorm": _batch_norm,
     **dict.fromkeys(("split_data", "split_and_load"), _as_given),
 }
 _OF_SEVERAL = frozenset(("add_n", "ElementWiseSum", "concat", "Concat"))

@@ -8,6 +8,7 @@ from .._core import FormatError, InvalidArgument, text_of, wrong
 from .._tensor import Tensor
 from .context import cpu
 from ._array import NDArray
+from ._mode import is_np_shape
 
 _LIST, _V2, _DENSE = 0x112, 0xF993FAC9, 0
 _STORED = {1: ("row_sparse", 1), 2: ("csr", 2)}  # by MXNet's number: the storage type, how many arrays of places there are
@@ -32,7 +33,8 @@ def _array_bytes(a):
     if a.stype != "default":
         return _sparse_bytes(a)
     values = numpy.asarray(a.asnumpy(), order="C")
-    version = _V2 if values.size and values.ndim else _V2 + 1  # the one with NumPy's shapes
+    of_numpy = not values.ndim or not values.size and is_np_shape()  # in shapes of version 2, 0 is an unknown length
+    version = _V2 + 1 if of_numpy else _V2
     head = struct.pack("<Iii", version, _DENSE, values.ndim) + struct.pack(f"<{values.ndim}q", *values.shape)
     if values.dtype.name not in _TYPES:
         raise TypeError(f"save: {values.dtype} has no place in MXNet's files")
@@ -77,6 +79,9 @@ class _Reader:
             if stored in _STORED:
                 return self.sparse(*_STORED[stored])
             shape = self.shape(stored)
+            if 0 in shape and (magic > _V2) != is_np_shape():
+                raise FormatError(f"nd.load: the array of shape {shape} was saved {'with' if magic > _V2 else 'without'} mx.np_shape, where 0 has another "
+                                  f"meaning; load it {'with' if magic > _V2 else 'without'} it")  # fmt: skip
         else:
             raise FormatError(f"nd.load: an array begins with 0x{magic:08x}, which is not a version of the format")
         _, _, kind = self.numbers("iii")

@@ -1,7 +1,7 @@
-"""Contexts: mx.cpu(i) is CPU team i if there are several, mx.gpu(i) a GPU."""
+"""Contexts: mx.cpu(i) is CPU team i, or of that name on another team if there are fewer; mx.gpu(i) a GPU."""
 import threading
 
-from .._core import DeviceError, wrong
+from .._core import wrong
 from .._tensor import Device, device_count
 
 
@@ -42,13 +42,10 @@ class Context(metaclass=_Contexts):
 
     @property
     def device(self):
-        """The engine's device: without several teams, all cores are one device, whatever the number."""
-        index = self.device_id
-        if self.device_type == "cpu" and index and index >= (teams := device_count("cpu")):
-            if teams > 1:
-                raise DeviceError(f"{self} is not there: the CPU has {teams} teams of cores, cpu(0) to cpu({teams - 1})")
-            index = 0
-        return Device(self.device_type, index)
+        """The engine's device: every number is a CPU, as in MXNet, also where there are fewer teams of cores."""
+        if self.device_type == "cpu" and self.device_id and self.device_id >= device_count("cpu"):
+            return Device.named(self.device_id)
+        return Device(self.device_type, self.device_id)
 
     def __eq__(self, other):
         return isinstance(other, Context) and (self.device_type, self.device_id) == (other.device_type, other.device_id)
@@ -106,4 +103,4 @@ def num_gpus():
 
 def context_of(device):
     """The context of an engine's device."""
-    return Context("gpu" if device.kind == "gpu" else "cpu", max(device.index, 0))
+    return Context("gpu" if device.kind == "gpu" else "cpu", max(device.number, 0))

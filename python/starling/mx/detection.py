@@ -270,7 +270,7 @@ def boolean_mask(data, index, axis=0):
         raise InvalidArgument(f"boolean_mask: an index of shape {mask.shape} for an axis of length {data.shape[axis]}")
     chosen = numpy.flatnonzero(mask).astype("int32")
     if not chosen.size:
-        return made(numpy.zeros((*data.shape[:axis], 0, *data.shape[axis + 1 :]), str(data.asnumpy().dtype)), data)
+        return data.slice_axis(axis, 0, 0)
     return take(data, made(chosen, data, "int32"), axis=axis)
 
 

@@ -40,7 +40,8 @@ def _made(t):
 
 def _all_known(name, shape):
     """As in MXNet, a length of 0 is unknown, and so is a shape without axes, unless shapes have NumPy's meaning."""
-    if not is_np_shape() and not is_np_array() and (shape == 0 or not numpy.ndim(shape) == 0 and (len(shape) == 0 or 0 in shape)):
+    lengths = list(shape) if numpy.ndim(shape) else [shape]
+    if not is_np_shape() and not is_np_array() and (not lengths or 0 in lengths):
         raise ShapeError(f"{name}: the shape {shape} has an unknown length; npx.set_np() or mx.np_shape() allows arrays without elements")
 
 

@@ -68,15 +68,18 @@ def _cholesky_gradient(given, low, dlow):
     return _t(inverse) @ _lower_symmetric(_t(low) @ dlow) @ inverse / 2
 
 
-def potrf(A):
-    """The lower triangular L with A = L·Lᵀ of symmetric positive definite matrices."""
+def potrf(A, lower=True):
+    """The lower triangular L with A = L·Lᵀ of symmetric positive definite matrices, or Lᵀ."""
     _square("linalg.potrf", A)
-    return on_host(_cholesky, _cholesky_gradient, A)
+    low = on_host(_cholesky, _cholesky_gradient, A)
+    return low if lower else low.swapaxes(-1, -2)
 
 
-def potri(A):
-    """The inverse of L·Lᵀ for a lower triangular L."""
+def potri(A, lower=True):
+    """The inverse of L·Lᵀ for a lower triangular L, or its transpose."""
     _square("linalg.potri", A)
+    if not lower:
+        return potri(A.swapaxes(-1, -2))
 
     def compute(low):
         inverse = numpy.linalg.inv(numpy.tril(low))

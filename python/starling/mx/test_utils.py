@@ -22,8 +22,10 @@ from .util import is_np_shape, use_np
 
 array = nd.array
 np = numpy  # MXNet's module has these names, and tests use them
-_RTOL = {"float16": 1e-2, "float32": 1e-4, "float64": 1e-5}
-_ATOL = {"float16": 1e-1, "float32": 1e-3, "float64": 1e-20}
+_EXACT = dict.fromkeys("bool int8 uint8 int32 uint32 int64 uint64".split(), 0)
+_RTOL = {"float16": 1e-2, "float32": 1e-4, "float64": 1e-5, **_EXACT}
+_ATOL = {"float16": 1e-1, "float32": 1e-3, "float64": 1e-20, **_EXACT}
+_EPS = {"float16": 2.0**-6, "float32": 2.0**-9, "float64": 2.0**-14}
 _rng = numpy.random.RandomState(1234)
 
 
@@ -48,8 +50,22 @@ def default_dtype():
 
 
 def default_numeric_eps():
-    """The usual step of finite differences."""
-    return {"float16": 1e-1, "float32": 1e-3, "float64": 1e-4}
+    """The usual steps of finite differences, by data types."""
+    return _by_types(_EPS)
+
+
+def default_rtols():
+    """The usual relative tolerances, by data types."""
+    return _by_types(_RTOL)
+
+
+def default_atols():
+    """The usual absolute tolerances, by data types."""
+    return _by_types(_ATOL)
+
+
+def _by_types(table):
+    return {numpy.dtype(name): number for name, number in table.items()}
 
 
 def effective_dtype(dat):
@@ -463,7 +479,7 @@ def numeric_grad(function, location, eps=1e-4):
 def check_numeric_gradient(sym, location, aux_states=None, numeric_eps=None, rtol=None, atol=None, grad_nodes=None, use_forward_train=True, ctx=None,
                            grad_stype_dict=None, dtype=numpy.float32):
     """AssertionError where a symbol's gradients differ from finite differences."""
-    ctx, eps = ctx or default_context(), numeric_eps or {"float32": 2.0**-9, "float64": 2.0**-14}.get(numpy.dtype(dtype).name, 2.0**-6)
+    ctx, eps = ctx or default_context(), numeric_eps or _EPS.get(numpy.dtype(dtype).name, _EPS["float16"])
     args = _named(location, sym, ctx, dtype)
     nodes = list(args) if grad_nodes is None else [k for k in grad_nodes if not isinstance(grad_nodes, dict) or grad_nodes[k] != "null"]
     aux_states = aux_states and _arrays(aux_states, ctx)

@@ -6,6 +6,7 @@
 #include "op.h"
 #include "runtime/device/device.h"
 #include "runtime/engine.h"
+#include "starling/device.h"
 
 /* The device `auto`: the scheduler chooses a device for each call. */
 sl_device sl_auto(void)
@@ -17,6 +18,40 @@ sl_device sl_auto(void)
 sl_device sl_cpu(int index)
 {
 	return (sl_device){SL_DEVICE_CPU, index};
+}
+
+enum { NAMED = 1 << 16 }; /* added to the number of a device of sl_cpu_named */
+
+/* A CPU device of any number from 0, whether there is such a team or not: the name "cpu:NUMBER" is its own, calls run on team
+ * `number` modulo the number of teams.  For programs that name CPUs without knowing the teams.
+ *
+ *     sl_tensor *x = sl_zeros(SL_SHAPE(2), .device = sl_cpu_named(7)); // operations between it and cpu:0 are refused */
+sl_device sl_cpu_named(int number)
+{
+	return (sl_device){SL_DEVICE_CPU, number < 0 ? -1 : NAMED + number % NAMED};
+}
+
+/* The number in the device's name; -1: the name has none. */
+int sl_device_number(sl_device device)
+{
+	if (device.kind < SL_DEVICE_CPU || device.index < 0) return -1;
+	return device.kind == SL_DEVICE_CPU ? device.index % NAMED : device.index;
+}
+
+static bool is_named(sl_device device)
+{
+	return device.kind == SL_DEVICE_CPU && device.index >= NAMED;
+}
+
+int slp_device_team(sl_device device)
+{
+	return is_named(device) ? sl_device_number(device) % slp_engine.nteams : device.index;
+}
+
+int slp_device_worker(sl_device device)
+{
+	return device.kind == SL_DEVICE_CPU ? slp_engine.team_worker[slp_device_team(device)]
+	                                    : slp_engine.gpu_worker[device.index];
 }
 
 /* CUDA device `index`, from 0; -1: any. Calls that use it check that it exists. */
@@ -46,7 +81,7 @@ const char *sl_device_name(sl_device device, char name[SL_DEVICE_NAME_MAX])
 	if (!name) return "";
 	const char *kind = (unsigned)device.kind < 4 ? kinds[device.kind] : "?";
 	if (device.kind < SL_DEVICE_CPU || device.index < 0) snprintf(name, SL_DEVICE_NAME_MAX, "%s", kind);
-	else snprintf(name, SL_DEVICE_NAME_MAX, "%s:%d", kind, device.index);
+	else snprintf(name, SL_DEVICE_NAME_MAX, "%s:%d", kind, sl_device_number(device));
 	return name;
 }
 
@@ -129,12 +164,12 @@ enum sl_status slp_device_resolve(const char *at, sl_device *device)
 	if (device->kind == SL_DEVICE_DEFAULT) *device = sl_auto(); /* the engine has not run yet */
 	if (device->kind == SL_DEVICE_AUTO) return SL_OK;
 	int count = device->kind == SL_DEVICE_CPU ? slp_engine.nteams : slp_engine.ngpus;
-	return device->index < count && count > 0 ? SL_OK : absent(at, *device);
+	return (device->index < count || is_named(*device)) && count > 0 ? SL_OK : absent(at, *device);
 }
 
 int slp_device_pool(sl_device device)
 {
-	if (device.kind == SL_DEVICE_CPU) return device.index < 0 ? 1 : 3 + device.index;
+	if (device.kind == SL_DEVICE_CPU) return device.index < 0 ? 1 : 3 + slp_device_team(device);
 	if (device.kind == SL_DEVICE_GPU) return device.index < 0 ? 2 : 3 + SLP_MAX_TEAMS + device.index;
 	return 0;
 }
@@ -149,9 +184,7 @@ uint64_t slp_device_nodes(const sl_device *devices, int n)
 	uint64_t nodes = 0;
 	for (int i = 0; i < n; i++) {
 		if (devices[i].kind < SL_DEVICE_CPU || devices[i].index < 0) continue;
-		int worker = devices[i].kind == SL_DEVICE_CPU ? slp_engine.team_worker[devices[i].index]
-		                                              : slp_engine.gpu_worker[devices[i].index];
-		nodes |= (uint64_t)1 << starpu_worker_get_memory_node((unsigned)worker);
+		nodes |= (uint64_t)1 << starpu_worker_get_memory_node((unsigned)slp_device_worker(devices[i]));
 	}
 	return nodes;
 }
@@ -164,6 +197,5 @@ void slp_device_place(struct starpu_task *task, sl_device device, bool cuda)
 	if (device.kind < SL_DEVICE_CPU || device.index < 0) return;
 	if (device.kind == SL_DEVICE_CPU && slp_engine.nteams == 1) return; /* let the policy queue it as usual */
 	task->execute_on_a_specific_worker = 1;
-	task->workerid = (unsigned)(device.kind == SL_DEVICE_CPU ? slp_engine.team_worker[device.index]
-	                                                         : slp_engine.gpu_worker[device.index]);
+	task->workerid = (unsigned)slp_device_worker(device);
 }

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "runtime/compat.h"
+#include "runtime/device/device.h"
 #include "runtime/device/idle.h"
 #include "runtime/device/team.h"
 #include "runtime/device/throttle.h"
@@ -99,8 +100,7 @@ static int worker_of(sl_device device)
 {
 	if (slp_engine.nworkers == 1) return slp_engine.nteams ? slp_engine.team_worker[0] : slp_engine.gpu_worker[0];
 	if (device.kind < SL_DEVICE_CPU || device.index < 0) return -1;
-	return device.kind == SL_DEVICE_CPU ? slp_engine.team_worker[device.index]
-	                                    : slp_engine.gpu_worker[device.index];
+	return slp_device_worker(device);
 }
 
 static atomic_int *tasks_of(int worker)

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "runtime/compat.h"
+#include "runtime/device/device.h"
 #include "runtime/engine.h"
 #include "runtime/forked.h"
 #include "runtime/observe/utilisation.h"
@@ -61,7 +62,7 @@ struct slp_utilisation slp_utilisation_of(sl_device device)
 {
 	struct slp_utilisation sum = {0, 0};
 	pthread_mutex_lock(&busy.lock);
-	int index = device.kind < SL_DEVICE_CPU ? -1 : device.index;
+	int index = device.kind < SL_DEVICE_CPU ? -1 : slp_device_team(device);
 	if (device.kind != SL_DEVICE_GPU) add(&sum, slp_engine.team_worker, slp_engine.nteams, index);
 	if (device.kind != SL_DEVICE_CPU) add(&sum, slp_engine.gpu_worker, slp_engine.ngpus, index);
 	pthread_mutex_unlock(&busy.lock);

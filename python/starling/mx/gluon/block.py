@@ -110,6 +110,14 @@ class _Hook:
         self.detach()
 
 
+def _form_of(args):
+    """The number of arguments if all are arrays; else their structure, without None at the end."""
+    form = ["" if isinstance(a, Tensor) else _form_of(a) if isinstance(a, (list, tuple)) else str(type(a).__name__) for a in args]
+    while form and form[-1] == "NoneType":
+        form.pop()
+    return len(form) if not any(form) else tuple(form)
+
+
 class _Children(dict):
     """The inner blocks by name; adding one makes it a child of the block."""
 
@@ -196,7 +204,7 @@ class Block(_blocks.Block):
         object.__setattr__(self, "_children", _Children(self))
         for name, value in (("_contexts", []), ("_own_parameters", {}), ("_before", []), ("_after", []), ("_prefix", None),
                             ("_compiled", False), ("_late", False), ("_kept", {}), ("_cast_to", None), ("_init_given", None),
-                            ("_empty_prefix", False), ("_result_class", None)):  # fmt: skip
+                            ("_empty_prefix", False), ("_result_class", None), ("_form", None)):  # fmt: skip
             object.__setattr__(self, name, value)  # _compiled: True after hybridize(), "ran" after a call since
         if params is not None and not isinstance(params, ParameterDict):
             raise _core.wrong("params", params, "the params of another block")
@@ -290,7 +298,16 @@ class Block(_blocks.Block):
                 warnings.warn(f'"{type(self).__name__}.{name}" is an unregistered container with Blocks. Note that Blocks inside the list, '
                               "tuple or dict will not be registered automatically. Make sure to register them using register_child() or "
                               "switching to nn.Sequential/nn.HybridSequential instead.", stacklevel=2)  # fmt: skip
-        return ParameterDict(self, select=select)
+        return ParameterDict(self, select=select).with_others(self._borrowed())
+
+    def _borrowed(self):
+        """Parameters of other blocks that params= has given to this one or blocks inside, by name."""
+        found = (p for b in _blocks_in(self) for p in b._own_parameters.values() if not p._standalone and p._block is not b)
+        return {p.name: p for p in found}
+
+    def _refuse_borrowed(self, method):
+        for name in self._borrowed():
+            raise not_here(f"{type(self).__name__}.{method} with {name}, which params= has given to it,", f"{method} of the block that has the parameter")
 
     def initialize(self, init=None, ctx=None, verbose=False, force_reinit=False):
         """Gives the parameters their first values, on one context or several."""
@@ -301,9 +318,12 @@ class Block(_blocks.Block):
         _blocks.Block.initialize(self, engines, devices=devices, dtype=self._cast_to, force=force_reinit, gather=gather)
         object.__setattr__(self, "_init_given", engines)
         self._set_contexts(contexts)
-        parameters = self.collect_params().values()
+        parameters = ParameterDict(self).values()
         for p in parameters:
             p._begin(own)
+        for p in self._borrowed().values():
+            if not p._block._contexts:
+                p._block.initialize(init, ctx)
         object.__setattr__(self, "_late", any(p.waits for p in parameters))
 
     def _finish(self, args):
@@ -353,8 +373,12 @@ class Block(_blocks.Block):
                 return self._of_symbols(given, args, kwargs)
             if not self._compiled:
                 return self.forward(*args, **kwargs)
+            form = len(args)
             if any(not isinstance(x, Tensor) for x in args):
                 self._check_arrays(args)
+                form = _form_of(args)
+            if form != self._form:
+                self._check_form(form)
         try:
             y = self._as_traced(_blocks.Block.__call__(self, *args, **kwargs))
         except (_core.StateError, _core.Unsupported) as error:
@@ -383,6 +407,13 @@ class Block(_blocks.Block):
             raise InvalidArgument(f"When hybridized, the input of HybridBlock {self.name} must be (nested) list of Symbol or NDArray: {error}") from None
         if not leaves:
             raise InvalidArgument(f"{self.name}: there must be one NDArray or one Symbol in the input")
+
+    def _check_form(self, form):
+        """A compiled block is called with None, and with lists, in the same places each time, as in MXNet."""
+        if self._form is not None:
+            raise ValueError(f"The argument structure of HybridBlock {self.name} does not match the cached version. Stored format = {self._form}, "
+                             f"input format = {form}; hybridize() again for another one")  # fmt: skip
+        object.__setattr__(self, "_form", form)
 
     def _call_by_call(self, error, args, kwargs):
         """Runs a block whose program needs values while it is made, as functions of NumPy do, without compiling it, from now on."""
@@ -473,11 +504,13 @@ class Block(_blocks.Block):
 
     def save_parameters(self, filename, deduplicate=False):
         """Writes the parameters to a file."""
+        self._refuse_borrowed("save_parameters")
         files.write(self.save_params, filename)
 
     def load_parameters(self, filename, ctx=None, allow_missing=False, ignore_extra=False, cast_dtype=False, dtype_source="current"):
         """Reads parameters from a file to the contexts."""
         _as_stored(cast_dtype, dtype_source)
+        self._refuse_borrowed("load_parameters")
         if not self._contexts or ctx is not None and _contexts(ctx) != self._contexts:
             self.initialize(ctx=ctx, force_reinit=bool(self._contexts))
         files.read(lambda path: self.load_params(path, lenient=allow_missing or ignore_extra), filename)
@@ -557,6 +590,7 @@ class HybridBlock(Block):
 
     def _mark_compiled(self, active):
         object.__setattr__(self, "_compiled", bool(active))
+        object.__setattr__(self, "_form", None)
         for child in self._children.values():
             if isinstance(child, HybridBlock):
                 child._mark_compiled(active)

@@ -211,11 +211,8 @@ class Parameter:
             ctx = known[0] if len(known) == 1 else current_context()
         if not isinstance(ctx, Context):
             raise _core.wrong("ctx", ctx, "a context such as mx.cpu()")
-        # Without several teams, results of operations are on cpu(0), whatever the number of the parameter's context.
-        if ctx not in known and (ctx.device_id or ctx.device not in [c.device for c in known]):
-            raise RuntimeError(
-                f"Parameter '{self.name}' was not initialized on context {ctx}. It was only initialized on {known}."
-            )
+        if ctx not in known:
+            raise RuntimeError(f"Parameter '{self.name}' was not initialized on context {ctx}. It was only initialized on {known}.")
         return ctx.device
 
     def data(self, ctx=None):
@@ -448,8 +445,8 @@ class ParameterDict:
         found = self.find(name)
         if found:
             return found
-        if self._block._shared and self._block._shared[1] + name in ParameterDict(self._block._shared[0]):
-            raise not_here(f"params= with {name!r}, a parameter of the block itself", "the same block in both places")
+        if self._block._shared and self._block._shared[1] + name in (lent := ParameterDict(self._block._shared[0])):
+            return lent[self._block._shared[1] + name]
         if shape is None:
             raise KeyError(f"{self._block.name} has no parameter {name!r}")
         dims = [shape] if isinstance(shape, int) else [d or -1 for d in shape]

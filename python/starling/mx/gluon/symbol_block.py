@@ -24,6 +24,8 @@ class SymbolBlock(HybridBlock):
         if unknown := [n for n in self._inputs_given if n not in program.inputs()]:
             raise ValueError(f"SymbolBlock: the input {unknown[0]} is no variable of the program; these are {', '.join(program.inputs())}")
         self._shared = {n: p for n, p in dict(params or {}).items() if n in program.inputs()}
+        inside = {n for head in self._heads for n in head.list_inputs()}  # also parameters of blocks that made the symbols
+        self._lent = {n: p for n, p in dict(params or {}).items() if n in inside}
         self._one = not isinstance(outputs, (list, tuple))
         states = program.states()
         found = _shapes.Inference(self._heads, _Engine, {n: p.shape for n, p in self._shared.items() if p.shape})
@@ -39,7 +41,7 @@ class SymbolBlock(HybridBlock):
         if shape is None:
             raise not_here(f"SymbolBlock with the parameter {name}, whose number of axes does not follow from the program", "sym.var(name, shape=…)")
         init = _attributes.initialisers.get(name)
-        usual = "ones" if name.endswith(("gamma", "var")) else "zeros" if name.endswith(("beta", "bias", "mean")) else None
+        usual = ("ones" if name.endswith("var") else "zeros") if state else None  # others begin as initialize() says, whatever their names
         setattr(self, name, self.params.get(name, [max(d, 0) for d in shape], init=init or usual, grad_req="null" if state else "write"))
 
     def forward(self, *args):
@@ -63,7 +65,7 @@ class SymbolBlock(HybridBlock):
     def collect_params(self, select=None):
         """The parameters, and those of other blocks that it uses."""
         found = super().collect_params(select)
-        return found.with_others(self._shared) if self.__dict__.get("_shared") else found
+        return found.with_others(self._lent) if self.__dict__.get("_lent") else found
 
     @staticmethod
     def imports(symbol_file, input_names, param_file=None, ctx=None):
