@@ -182,16 +182,35 @@ void slp_conv_defaults(struct sl_conv2d_opts *o);
 struct slp_blocks_attrs {
 	int block;    /* channels in a block: 8 or 16 */
 	int channels; /* of the images; the last block may have more */
+	int depth;    /* from_blocks: of volumes; 0: images */
 };
 
 /* The block size of channels for fast kernels on this machine; 0: none. */
 int slp_block_size(void);
 
+/* What a convolution of volumes has beside that of images; all 0: images. */
+struct slp_conv_depth {
+	int kernel, stride, pad, dilation;
+};
+
+struct slp_conv3d_attrs {
+	struct sl_conv2d_opts conv;
+	struct slp_conv_depth depth; /* kernel: that of w, or 0 */
+	int activation;
+};
+
+/* conv3d: the convolution of volumes x (n, channels, depth, height, width), without a gradient, of float32 on CPUs
+ * (codelets/conv/conv3d.c). */
+sl_tensor *slp_conv3d(const char *at, sl_tensor *x, sl_tensor *w, sl_tensor *b, struct sl_conv2d_opts opts,
+                      struct slp_conv_depth depth);
+
 struct slp_conv2d_blocked_attrs {
 	struct sl_conv2d_opts conv;
+	struct slp_conv_depth depth;
 	int kernel[2];
 	int channels[2]; /* of x, of y */
 	int size[2];     /* of x, for conv2d_pack: height and width */
+	int layers;      /* of x, of volumes: their depth */
 	int images;      /* of x, for conv2d_pack */
 	int block;       /* channels in a block */
 	int64_t packed;  /* floats of w packed by conv2d_pack; 0: w is in the plain order */

@@ -17,10 +17,13 @@
 #define LIST(...) {__VA_ARGS__}
 #define CASE(op_name, what, n, inputs, ...) {.op = #op_name, .label = what, .nin = n, .in = LIST inputs, OWN, __VA_ARGS__}
 
-#define BLOCKS(b, c) .attrs = &(const struct slp_blocks_attrs){b, c}
+#define BLOCKS(b, ...) .attrs = &(const struct slp_blocks_attrs){b, __VA_ARGS__}
 /* images, channels of x and y, size, kernel, and what is special. */
 #define CONV(n, ic, oc, h, w, kh, kw, b, ...) .attrs = &(const struct slp_conv2d_blocked_attrs){.images = n, .channels = {ic, oc}, .size = {h, w}, .kernel = {kh, kw}, .block = b, __VA_ARGS__}
 #define HOW(s, p, d, g) .conv = {{s, s}, {p, p}, {d, d}, g}
+/* Layers of x and of the kernel, stride, padding and dilation from layer to layer. */
+#define DEEP(n, k, s, p, d) .layers = n, .depth = {k, s, p, d}
+#define CONV3(s, p, d, ...) .attrs = &(const struct slp_conv3d_attrs){.depth = {0, s, p, d}, __VA_ARGS__}
 #define POOL(...) .attrs = &(const struct slp_pool2d_attrs){.pool = {__VA_ARGS__}}
 
 const struct slp_case slp_cases_blocked[] = {
@@ -29,6 +32,9 @@ const struct slp_case slp_cases_blocked[] = {
 	CASE(to_blocks, "large", 1, (REAL(2, 40, 33, 35)), BLOCKS(16, 40)),
 	CASE(to_blocks, "large, of 8", 1, (REAL(2, 20, 33, 35)), BLOCKS(8, 20)),
 	CASE(to_blocks, "no images", 1, (REAL(0, 20, 3, 3)), BLOCKS(8, 20)),
+	CASE(to_blocks, "volumes", 1, (REAL(2, 21, 3, 5, 7)), BLOCKS(16, 21)),
+	CASE(from_blocks, "volumes", 1, (REAL(2, 2, 15, 7, 16)), BLOCKS(16, 21, 3)),
+	CASE(from_blocks, "layers that are not whole", 1, (REAL(2, 2, 15, 7, 16)), BLOCKS(16, 21, 2), .reject = SL_ESHAPE),
 	CASE(to_blocks, "other channels", 1, (REAL(1, 20, 3, 3)), BLOCKS(8, 21), .reject = SL_ESHAPE),
 	CASE(to_blocks, "blocks of 5", 1, (REAL(1, 20, 3, 3)), BLOCKS(5, 20), .reject = SL_EINVAL),
 	CASE(from_blocks, "two channels of eight", 1, (COUNTING(1, 1, 1, 2, 8)), BLOCKS(8, 2), EXPECT(1, 1, 2, 2)),
@@ -45,13 +51,30 @@ const struct slp_case slp_cases_blocked[] = {
 	CASE(conv2d_blocked, "groups that share a block", 3, (REAL(1, 2, 6, 6, 16), REAL(24, 8, 3, 3), REAL(24)), CONV(1, 24, 24, 6, 6, 3, 3, 16, HOW(1, 1, 1, 3))),
 	CASE(conv2d_blocked, "blocks of 8", 3, (REAL(1, 3, 6, 6, 8), REAL(16, 20, 3, 3), REAL(16)), CONV(1, 20, 16, 6, 6, 3, 3, 8, HOW(1, 0, 1, 1))),
 	CASE(conv2d_blocked, "Winograd", 3, (REAL(1, 4, 10, 11, 16), REAL(64, 64, 3, 3), REAL(64)), CONV(1, 64, 64, 10, 11, 3, 3, 16, HOW(1, 1, 1, 1), .winograd = true), .tolerance = 5e-5),
+	CASE(conv2d_blocked, "volumes", 3, (REAL(2, 2, 20, 6, 16), REAL(24, 20, 3, 3, 3), REAL(24)), CONV(2, 20, 24, 5, 6, 3, 3, 16, HOW(1, 1, 1, 1), DEEP(4, 3, 1, 1, 1))),
+	CASE(conv2d_blocked, "volumes, plain x, strides", 3, (REAL(1, 3, 6, 9, 7), REAL(16, 3, 3, 3, 3), REAL(16)), CONV(1, 3, 16, 9, 7, 3, 3, 16, HOW(2, 1, 1, 1), DEEP(6, 3, 2, 1, 1), .x_plain = true, .relu = true)),
+	CASE(conv2d_blocked, "volumes, along the layers, dilation", 3, (REAL(1, 1, 42, 5, 16), REAL(16, 16, 3, 1, 1), REAL(16)), CONV(1, 16, 16, 6, 5, 1, 1, 16, HOW(1, 0, 1, 1), DEEP(7, 3, 1, 2, 2))),
+	CASE(conv2d_blocked, "volumes, a channel a group", 3, (REAL(1, 2, 12, 5, 16), REAL(24, 1, 3, 3, 3), REAL(24)), CONV(1, 24, 24, 4, 5, 3, 3, 16, HOW(1, 1, 1, 24), DEEP(3, 3, 1, 1, 1))),
+	CASE(conv2d_blocked, "a kernel deeper than the volume", 3, (REAL(1, 1, 8, 4, 16), REAL(16, 16, 3, 1, 1), REAL(16)), CONV(1, 16, 16, 4, 4, 1, 1, 16, HOW(1, 0, 1, 1), DEEP(2, 3, 1, 0, 1)), .reject = SL_ESHAPE),
 	CASE(conv2d_blocked, "no images", 3, (REAL(0, 1, 5, 5, 16), REAL(16, 16, 1, 1), REAL(16)), CONV(0, 16, 16, 5, 5, 1, 1, 16, HOW(1, 0, 1, 1))),
 	CASE(conv2d_blocked, "other weights", 3, (REAL(1, 1, 5, 5, 16), REAL(16, 15, 1, 1), REAL(16)), CONV(1, 16, 16, 5, 5, 1, 1, 16, HOW(1, 0, 1, 1)), .reject = SL_ESHAPE),
 	CASE(conv2d_blocked, "a kernel larger than the image", 3, (REAL(1, 1, 2, 2, 16), REAL(16, 16, 3, 3), REAL(16)), CONV(1, 16, 16, 2, 2, 3, 3, 16, HOW(1, 0, 1, 1)), .reject = SL_ESHAPE),
 	CASE(conv2d_blocked_add, "relu", 4, (REAL(1, 2, 5, 5, 16), REAL(1, 1, 7, 7, 16), REAL(32, 16, 3, 3), REAL(32)), CONV(1, 16, 32, 7, 7, 3, 3, 16, HOW(1, 0, 1, 1), .relu = true)),
 	CASE(conv2d_blocked_add, "another shape", 4, (REAL(1, 1, 5, 5, 16), REAL(1, 1, 7, 7, 16), REAL(32, 16, 3, 3), REAL(32)), CONV(1, 16, 32, 7, 7, 3, 3, 16, HOW(1, 0, 1, 1)), .reject = SL_ESHAPE),
+	CASE(conv2d_blocked_add, "volumes", 4, (REAL(1, 2, 12, 5, 16), REAL(1, 1, 28, 7, 16), REAL(32, 16, 2, 3, 3), REAL(32)), CONV(1, 16, 32, 7, 7, 3, 3, 16, HOW(1, 0, 1, 1), DEEP(4, 2, 1, 0, 1), .bounded = true, .low = -1, .high = 2), .reject = SL_ESHAPE),
+	CASE(conv2d_blocked_add, "volumes that fit", 4, (REAL(1, 2, 15, 5, 16), REAL(1, 1, 28, 7, 16), REAL(32, 16, 2, 3, 3), REAL(32)), CONV(1, 16, 32, 7, 7, 3, 3, 16, HOW(1, 0, 1, 1), DEEP(4, 2, 1, 0, 1), .bounded = true, .low = -1, .high = 2)),
 	CASE(conv2d_pack, "equal weights look alike in any order", 1, ({SL_FLOAT32, DIMS(16, 16, 1, 1), 0, 0, {2}, 1}), CONV(1, 16, 16, 5, 5, 1, 1, 16, HOW(1, 0, 1, 1), .packed = 256), EXPECT(2, 2, 2)),
 	CASE(conv2d_pack, "without a size", 1, (REAL(16, 16, 1, 1)), CONV(1, 16, 16, 5, 5, 1, 1, 16, HOW(1, 0, 1, 1)), .reject = SL_EINVAL),
+
+	CASE(conv3d, "by hand", 3, (COUNTING(1, 1, 2, 2, 2), COUNTING(1, 1, 2, 1, 1), COUNTING(1)), CONV3(1, 0, 1), EXPECT(12, 15, 18, 21)),
+	CASE(conv3d, "strides, padding", 3, (REAL(2, 3, 5, 9, 7), REAL(4, 3, 3, 2, 3), REAL(4)), CONV3(2, 1, 1, .conv = {{1, 2}, {1, 1}, {1, 1}, 1})),
+	CASE(conv3d, "groups, dilation, no bias, relu", 2, (REAL(1, 16, 6, 8, 8), REAL(32, 8, 2, 3, 3)), CONV3(1, 0, 2, .conv = {{1, 1}, {2, 2}, {2, 2}, 2}, .activation = SL_RELU)),
+	CASE(conv3d, "many channels", 3, (REAL(2, 32, 4, 7, 7), REAL(48, 32, 3, 3, 3), REAL(48)), CONV3(1, 1, 1, .conv = {{1, 1}, {1, 1}, {1, 1}, 1}), .tolerance = 5e-5),
+	CASE(conv3d, "no volumes", 3, (REAL(0, 3, 5, 5, 5), REAL(4, 3, 1, 1, 1), REAL(4)), CONV3(1, 0, 1)),
+	CASE(conv3d, "other channels", 3, (REAL(1, 3, 5, 5, 5), REAL(4, 2, 1, 1, 1), REAL(4)), CONV3(1, 0, 1), .reject = SL_ESHAPE),
+	CASE(conv3d, "images", 3, (REAL(1, 3, 5, 5), REAL(4, 3, 1, 1), REAL(4)), CONV3(1, 0, 1), .reject = SL_ESHAPE),
+	CASE(conv3d, "too deep a kernel", 3, (REAL(1, 3, 2, 5, 5), REAL(4, 3, 4, 1, 1), REAL(4)), CONV3(1, 0, 1), .reject = SL_ESHAPE),
+	CASE(conv3d, "a step back", 3, (REAL(1, 3, 2, 5, 5), REAL(4, 3, 1, 1, 1), REAL(4)), CONV3(-1, 0, 1), .reject = SL_EINVAL),
 
 	CASE(pool2d_blocked, "largest", 1, (REAL(2, 2, 9, 8, 16)), POOL(.type = SL_POOL_MAX, .kernel = {3}, .stride = {2}, .pad = {1, 1})),
 	CASE(pool2d_blocked, "mean", 1, (REAL(2, 2, 9, 8, 8)), POOL(.type = SL_POOL_AVG, .kernel = {3, 2}, .stride = {2}, .pad = {1, 1})),

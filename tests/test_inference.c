@@ -67,6 +67,9 @@ static void test_norm(void)
 	        {"input x: float32 (3, 4, 5, 5)\nparam w: float32 (6, 2, 3, 3)\n" NORMED
 	         "h = conv2d(x, w, groups=2)\nreturn relu(batch_norm_infer(h, a, c, m, v, eps=0.1))",
 	         0},
+	        {"input x: float32 (2, 4, 3, 5, 5)\nparam w: float32 (6, 4, 2, 3, 3)\n" NORMED
+	         "h = conv3d(x, w)\nreturn relu(batch_norm_infer(h, a, c, m, v, eps=0.1))",
+	         0},
 	        {DENSE "h = linear(x, w, b, tw=true)\nreturn batch_norm_infer(h, a, c, m, v)", 0},
 	        {DENSE "h = linear(x, w, b, tw=true)\nreturn batch_norm_infer(h, a, c, m, v), h",
 	         1}, /* others need it */
@@ -135,6 +138,23 @@ static void test_block(void)
 	        2, 0, 2);
 }
 
+/* Volumes: layers are further rows; a residual, a norm by itself, a concatenation, results in blocks. */
+static void test_block_volumes(void)
+{
+	check_blocks("input x: float32 (2, 3, 5, 9, 7)\nparam w: float32 (16, 3, 3, 3, 3)\n"
+	             "param u: float32 (16, 16, 3, 1, 1)\n" NORM_PARAMS(
+	                     "n", "16") "r = relu(conv3d(x, w, pad=(1, 1), stride=(2, 2), depth_pad=1))\n"
+	                                "d = conv3d(r, u, depth_pad=1)\ns = relu(add(d, r))\n"
+	                                "return relu(" NORM("s", "n") ")",
+	             1, 1, 1);
+	check_blocks("input x: float32 (1, 32, 4, 6, 6)\ninput z: float32 (1, 32, 4, 6, 6)\n"
+	             "param w: float32 (32, 32, 1, 3, 3)\nparam u: float32 (16, 32, 3, 1, 1)\n"
+	             "c = conv3d(x, w, pad=(1, 1))\nd = conv3d(mul(c, z), u, depth_pad=1, depth_stride=2)\n"
+	             "e = conv3d(c, u, depth_pad=1, depth_stride=2)\nf = concat(d, e, axis=1)\n"
+	             "return maximum_scalar(minimum_scalar(f, value=6), value=0), sum(c, axes=(2, 3, 4))",
+	             3, 0, 4);
+}
+
 static void test_block_not(void)
 {
 	/* Few channels; what must be in the plain order; a program that learns. */
@@ -178,6 +198,7 @@ static void test_written(void)
 }
 
 static const struct slp_test tests[] = {
+        {"volumes in blocks", test_norm}, {"block", test_block}, {"not blocks", test_block_volumes}, {"written", test_written}, {0},
         {"norm", test_norm}, {"block", test_block}, {"not blocks", test_block_not}, {"written", test_written}, {0},
 };
 

@@ -256,6 +256,95 @@ static void test_lrn(void)
 	}
 }
 
+static void ints(struct slp_model *m, const char *name, const int64_t *v, size_t count)
+{
+	SlpOnnx__AttributeProto *a = slp_model_attribute(m, &m->nodes[m->graph.n_node - 1], name, 7);
+	a->n_ints = count, a->ints = (int64_t *)v;
+}
+
+/* Sums of blocks along the depth: the middle layer is in two of them. */
+static void test_col2im(void)
+{
+	static const int64_t image[] = {3, 1, 1}, block[] = {2, 1, 1};
+	struct slp_model m;
+	slp_model_begin(&m, 18);
+	slp_model_raw(slp_model_tensor(&m, "image", 7, SLP_DIMS(3)), image, sizeof image);
+	slp_model_raw(slp_model_tensor(&m, "block", 7, SLP_DIMS(3)), block, sizeof block);
+	slp_model_node(&m, "Col2Im x image block -> y");
+	SL_SCOPE {
+		sl_block *b = slp_model_built(&m, (struct sl_import_onnx_opts){0});
+		CHECK_MODEL(b, sl_from(((float[]){1, 2, 10, 20}), SL_SHAPE(1, 2, 2)), 1, 12, 20);
+		sl_block_free(b);
+	}
+}
+
+/* Places in column-major order. */
+static void test_places(void)
+{
+	static const int64_t windows[] = {1, 1};
+	struct slp_model m;
+	slp_model_begin(&m, 17);
+	slp_model_int(&m, slp_model_node(&m, "MaxPool x -> p y"), "storage_order", 1);
+	ints(&m, "kernel_shape", windows, 2);
+	SL_SCOPE {
+		sl_block *b = slp_model_built(&m, (struct sl_import_onnx_opts){0});
+		CHECK_MODEL(b, sl_from(((float[]){1, 5, 2, 6, 3, 4}), SL_SHAPE(1, 1, 2, 3)), 0, 2, 4, 1, 3, 5);
+		sl_block_free(b);
+	}
+}
+
+/* All results of a model, of x = 1, 3 in two rows. */
+static void run_rows(const struct slp_model *m, sl_tensor **out, int nout)
+{
+	sl_block *b = slp_model_built(m, (struct sl_import_onnx_opts){0});
+	sl_tensor *x = sl_from(((float[]){1, 3}), SL_SHAPE(2, 1));
+	if (CHECK_SAYING(b != NULL, "%s", sl_error_message())) CHECK_OK(sl_forward_all(b, &x, 1, out, nout));
+	sl_block_free(b);
+}
+
+/* Of a batch, and running ones that follow it. */
+static void test_statistics(void)
+{
+	static const struct {
+		const char *name;
+		float value;
+	} given[] = {{"s", 1}, {"b", 0}, {"m", 4}, {"v", 3}};
+	struct slp_model m;
+	slp_model_begin(&m, 17);
+	slp_model_ends(&m, "x", "y rm rv");
+	for (int i = 0; i < 4; i++)
+		slp_model_raw(slp_model_tensor(&m, given[i].name, 1, SLP_DIMS(1)), &given[i].value, sizeof(float));
+	SlpOnnx__NodeProto *n = slp_model_node(&m, "BatchNormalization x s b m v -> y rm rv");
+	slp_model_int(&m, n, "training_mode", 1);
+	SlpOnnx__AttributeProto *momentum = slp_model_attribute(&m, n, "momentum", 1);
+	momentum->has_f = true, momentum->f = 0.25F;
+	SL_SCOPE {
+		sl_tensor *out[3] = {NULL};
+		run_rows(&m, out, 3);
+		CHECK_VALUES(out[0], -0.999995, 0.999995);
+		CHECK_VALUES(out[1], 2.5);
+		CHECK_VALUES(out[2], 1.5);
+	}
+}
+
+static void test_mask(void)
+{
+	static const float ratio[] = {0};
+	static const unsigned char yes[] = {1};
+	struct slp_model m;
+	slp_model_begin(&m, 17);
+	slp_model_ends(&m, "x", "y mask");
+	slp_model_raw(slp_model_tensor(&m, "r", 1, NULL, 0), ratio, sizeof ratio);
+	slp_model_raw(slp_model_tensor(&m, "t", 9, NULL, 0), yes, sizeof yes);
+	slp_model_node(&m, "Dropout x r t -> y mask");
+	SL_SCOPE {
+		sl_tensor *out[2] = {NULL};
+		run_rows(&m, out, 2);
+		CHECK_VALUES(out[0], 1, 3);
+		CHECK_VALUES(out[1], 1, 1);
+	}
+}
+
 /* Whole numbers are converted, and what is wanted of several results. */
 static void test_ends(void)
 {
@@ -441,6 +530,10 @@ static const struct slp_test tests[] = {
         {"typed fields", test_fields},
         {"shapes", test_shapes},
         {"normalisation over channels", test_lrn},
+        {"columns of volumes", test_col2im},
+        {"places in columns", test_places},
+        {"statistics of a batch", test_statistics},
+        {"masks", test_mask},
         {"inputs and results", test_ends},
         {"files beside the model", test_external},
         {"broken models", test_broken},

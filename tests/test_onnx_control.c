@@ -7,6 +7,7 @@
 #include "check.h"
 #include "folder.h"
 #include "onnx_builder.h"
+#include "onnx/model/run.h"
 
 enum { FLOAT = 1, INT64 = 7, BOOL = 9 };
 static const int64_t zero[] = {0}, one[] = {1}, two[] = {2};
@@ -510,6 +511,72 @@ static void test_functions(void)
 	}
 }
 
+/* ---- the nodes before the first one that reads a value ----------------------------------------------------------- */
+
+/* The places of the elements of w x² above 0, times the size of x, w x² again. */
+static sl_block *places_of_large(void)
+{
+	static const float w[] = {1, -1, 1};
+	slp_model_begin(&model, 17);
+	slp_model_ends(&model, "x", "y b");
+	slp_model_raw(slp_model_tensor(&model, "w", FLOAT, SLP_DIMS(3)), w, sizeof w);
+	slp_model_node(&model, "Size x -> n");
+	slp_model_node(&model, "Mul x x -> a");
+	slp_model_node(&model, "Mul a w -> b");
+	slp_model_node(&model, "Relu b -> r");
+	slp_model_node(&model, "NonZero r -> z");
+	slp_model_node(&model, "Mul z n -> m");
+	slp_model_int(&model, slp_model_node(&model, "Cast m -> y"), "to", FLOAT);
+	return built();
+}
+
+static void check_places(sl_block *b, sl_tensor *x, int count, const double *y, const double *squares)
+{
+	sl_tensor *out[2] = {NULL};
+	CHECK_OK(sl_forward_all(b, &x, 1, out, 2));
+	sl_shape s = out[0] ? sl_tensor_shape(out[0]) : SL_SCALAR;
+	CHECK(s.ndim == 2 && s.dim[1] == count);
+	for (int i = 0; i < 2 * count && out[0]; i++) CHECK(sl_item(sl_slice(sl_reshape(out[0], SL_SHAPE(-1)), 0, i, i + 1, 1)) == y[i]);
+	for (int i = 0; i < 3 && out[1]; i++) CHECK(sl_item(sl_slice(sl_reshape(out[1], SL_SHAPE(-1)), 0, i, i + 1, 1)) == squares[i]);
+}
+
+/* Several shapes in turn, so that each finds its own program and its own numbers. */
+static void test_head(void)
+{
+	SL_SCOPE {
+		sl_block *b = places_of_large();
+		sl_tensor *x = sl_from(((float[]){2, 3, 0}), SL_SHAPE(1, 3));
+		sl_tensor *z = sl_from(((float[]){0, 0, 0, 1, 5, 2}), SL_SHAPE(2, 3));
+		CHECK(b != NULL);
+		if (b) CHECK_OK(sl_hybridize(b, .fallback = true));
+		for (int i = 0; i < 3 && b; i++) {
+			check_places(b, x, 1, (const double[]){0, 0}, (const double[]){4, -9, 0});
+			check_places(b, z, 2, (const double[]){6, 6, 0, 12}, (const double[]){0, 0, 0});
+			CHECK(slp_onnx_head_of(b) && sl_block_plan(slp_onnx_head_of(b), 1 - !i));
+		}
+		SL_RECORD check_places(b, x, 1, (const double[]){0, 0}, (const double[]){4, -9, 0});
+		sl_block_free(b);
+	}
+}
+
+/* A parameter with other values, and another tensor. */
+static void test_head_changed(void)
+{
+	SL_SCOPE {
+		sl_block *b = places_of_large();
+		sl_tensor *x = sl_from(((float[]){2, 3, 0}), SL_SHAPE(1, 3));
+		CHECK(b != NULL);
+		if (b) CHECK_OK(sl_hybridize(b, .fallback = true));
+		if (b) check_places(b, x, 1, (const double[]){0, 0}, (const double[]){4, -9, 0});
+		sl_param *w = b ? sl_block_find(b, "w") : NULL;
+		CHECK(w != NULL);
+		if (w) CHECK_OK(sl_param_set(w, sl_from(((float[]){-1, 1, 1}), SL_SHAPE(3))));
+		if (w) check_places(b, x, 1, (const double[]){0, 3}, (const double[]){-4, 9, 0});
+		sl_block_free(b);
+	}
+}
+
+
 static const struct slp_test tests[] = {
         {"branches by shapes", test_if_shape},
         {"branches that are known", test_if_constant},
@@ -525,6 +592,8 @@ static const struct slp_test tests[] = {
         {"map", test_map},
         {"broken graphs", test_broken},
         {"deep graphs", test_deep},
+        {"programs before values that are read", test_head},
+        {"programs that have changed", test_head_changed},
         {"functions", test_functions},
         {NULL, NULL},
 };

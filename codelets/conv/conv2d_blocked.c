@@ -1,5 +1,5 @@
-/* conv2d_blocked, conv2d_blocked_add, conv2d_pack: convolution of images in blocks of channels, the same added to
- * another tensor, and its weights packed for the kernel. Graph passes make them (src/graph/pass/block.c). */
+/* conv2d_blocked, conv2d_blocked_add, conv2d_pack: convolution of images or volumes in blocks of channels, the same added
+ * to another tensor, and its weights packed for the kernel. Graph passes make them (src/graph/pass/block.c). */
 #include <string.h>
 
 #include "common/blocks.h"
@@ -12,6 +12,8 @@ static const struct slp_attr attr_table[] = {
         SLP_ATTR(struct slp_conv2d_blocked_attrs, conv.pad, SLP_INT, 2, "zeros around the image"),
         SLP_ATTR(struct slp_conv2d_blocked_attrs, conv.dilation, SLP_INT, 2, "steps between kernel elements"),
         SLP_ATTR(struct slp_conv2d_blocked_attrs, conv.groups, SLP_INT, 1, "independent groups of channels"),
+        SLP_CONV_DEPTH_ATTRS(struct slp_conv2d_blocked_attrs),
+        SLP_ATTR(struct slp_conv2d_blocked_attrs, layers, SLP_INT, 1, "depth of x; 0: images"),
         SLP_ATTR(struct slp_conv2d_blocked_attrs, kernel, SLP_INT, 2, "height and width of the window"),
         SLP_ATTR(struct slp_conv2d_blocked_attrs, channels, SLP_INT, 2, "of x, of y"),
         SLP_ATTR(struct slp_conv2d_blocked_attrs, size, SLP_INT, 2, "height and width of x"),
@@ -50,6 +52,7 @@ static struct slp_conv conv_of(const struct slp_conv2d_blocked_attrs *a)
 	                     .dw = o->dilation[1]};
 	c.oh = (c.ih + 2 * c.ph - (c.kh - 1) * c.dh - 1) / c.sh + 1;
 	c.ow = (c.iw + 2 * c.pw - (c.kw - 1) * c.dw - 1) / c.sw + 1;
+	if (a->depth.kernel) slp_conv_set_depth(&c, &a->depth, a->layers);
 	return c;
 }
 
@@ -62,6 +65,9 @@ static enum sl_status check_attrs(const struct slp_infer *c, const struct slp_co
 		if (o->stride[i] < 1 || o->dilation[i] < 1 || o->pad[i] < 0 || a->kernel[i] < 1 || a->channels[i] < 1)
 			return slp_reject(c, SL_EINVAL,
 			                  "sizes, stride and dilation must be positive, pad not negative");
+	const struct slp_conv_depth *d = &a->depth;
+	if (d->kernel < 0 || (d->kernel && (d->stride < 1 || d->dilation < 1 || d->pad < 0 || a->layers < 1)))
+		return slp_reject(c, SL_EINVAL, "of depth, sizes, stride and dilation must be positive, pad not negative");
 	if (a->block != 8 && a->block != 16)
 		return slp_reject(c, SL_EINVAL, "blocks have 8 or 16 channels, not %d", a->block);
 	if (o->groups < 1 || a->channels[0] % o->groups || a->channels[1] % o->groups)
@@ -71,15 +77,23 @@ static enum sl_status check_attrs(const struct slp_infer *c, const struct slp_co
 
 static sl_shape plain_weights(const struct slp_conv2d_blocked_attrs *a)
 {
-	return SL_SHAPE(a->channels[1], a->channels[0] / a->conv.groups, a->kernel[0], a->kernel[1]);
+	int64_t out = a->channels[1], in = a->channels[0] / a->conv.groups;
+	return a->depth.kernel ? SL_SHAPE(out, in, a->depth.kernel, a->kernel[0], a->kernel[1])
+	                       : SL_SHAPE(out, in, a->kernel[0], a->kernel[1]);
+}
+
+/* The same with all layers of a volume side by side, as blocks have them. */
+static sl_shape plain_images(const struct slp_conv2d_blocked_attrs *a)
+{
+	return a->depth.kernel ? SL_SHAPE(a->images, a->channels[0], a->layers, a->size[0], a->size[1])
+	                       : SL_SHAPE(a->images, a->channels[0], a->size[0], a->size[1]);
 }
 
 /* Checks x and the inputs after it: w, b. */
 static enum sl_status check_inputs(const struct slp_infer *c, const struct slp_conv2d_blocked_attrs *a,
                                    const struct slp_type *in)
 {
-	sl_shape w = a->packed ? SL_SHAPE(a->packed) : plain_weights(a),
-	         x = SL_SHAPE(a->images, a->channels[0], a->size[0], a->size[1]);
+	sl_shape w = a->packed ? SL_SHAPE(a->packed) : plain_weights(a), x = plain_images(a);
 	char text[128];
 	if (!a->x_plain) x = slp_blocked_shape(x, a->block);
 	if (!sl_shape_equal(in[0].shape, x))
@@ -99,8 +113,9 @@ static enum sl_status blocked_infer(struct slp_infer *c)
 	if (s == SL_OK) s = check_inputs(c, a, c->in + add);
 	if (s != SL_OK) return s;
 	struct slp_conv v = conv_of(a);
-	if (v.oh < 1 || v.ow < 1) return slp_reject(c, SL_ESHAPE, "the kernel is larger than the padded image");
-	sl_shape y = slp_blocked_shape(SL_SHAPE(v.n, v.oc, v.oh, v.ow), a->block);
+	if (v.oh < 1 || v.ow < 1 || (v.kd && v.od < 1))
+		return slp_reject(c, SL_ESHAPE, "the kernel is larger than the padded image");
+	sl_shape y = slp_blocked_shape(SL_SHAPE(v.n, v.oc, v.kd ? v.od * v.oh : v.oh, v.ow), a->block);
 	if (add && !sl_shape_equal(c->in[0].shape, y))
 		return slp_reject(c, SL_ESHAPE, "the tensor that it is added to differs in shape");
 	c->out[0] = (struct slp_type){SL_FLOAT32, y};
@@ -122,7 +137,8 @@ static enum sl_status pack_infer(struct slp_infer *c)
 static double blocked_flops(const struct slp_infer *c)
 {
 	struct slp_conv v = conv_of(c->attrs);
-	return 2.0 * (double)(v.n * v.oc * v.oh * v.ow) * (double)(v.ic / v.groups * v.kh * v.kw);
+	double deep = v.kd ? (double)(v.od * v.kd) : 1;
+	return 2.0 * deep * (double)(v.n * v.oc * v.oh * v.ow) * (double)(v.ic / v.groups * v.kh * v.kw);
 }
 
 static double no_flops(const struct slp_infer *c)
@@ -133,21 +149,21 @@ static double no_flops(const struct slp_infer *c)
 
 /* ---- reference: weights in the plain order ----------------------------------------------------------------------- */
 
-/* The products of a window with the weights of channel o. */
+/* The products of a window, the one at place `at` of the result, with the weights of channel o. */
 static double window(const struct slp_kernel *k, const struct slp_view *in, const struct slp_conv *c, int64_t n,
-                     int64_t o, int64_t i, int64_t j)
+                     int64_t o, int64_t at)
 {
 	const struct slp_conv2d_blocked_attrs *a = k->attrs;
-	int64_t each = c->ic / c->groups, first = o / (c->oc / c->groups) * each, plane = c->ih * c->iw;
+	int64_t each = c->ic / c->groups, first = o / (c->oc / c->groups) * each;
+	int64_t plane = (c->kd ? c->id : 1) * c->ih * c->iw, taps = slp_conv_taps(c);
 	int64_t blocks = (c->ic + a->block - 1) / a->block;
 	double sum = slp_get(&in[2], o);
-	for (int64_t e = 0; e < each * c->kh * c->kw; e++) {
-		int64_t ch = first + e / (c->kh * c->kw);
-		int64_t h = i * c->sh - c->ph + e / c->kw % c->kh * c->dh, w = j * c->sw - c->pw + e % c->kw * c->dw;
-		if (h < 0 || h >= c->ih || w < 0 || w >= c->iw) continue;
-		int64_t at = a->x_plain ? (n * c->ic + ch) * plane + h * c->iw + w
-		                        : slp_block_index(blocks, plane, a->block, n, ch, h * c->iw + w);
-		sum += slp_get(&in[0], at) * slp_get(&in[1], o * each * c->kh * c->kw + e);
+	for (int64_t e = 0; e < each * taps; e++) {
+		int64_t ch = first + e / taps, place = slp_conv_place(c, at, e % taps);
+		if (place < 0) continue;
+		int64_t i = a->x_plain ? (n * c->ic + ch) * plane + place
+		                       : slp_block_index(blocks, plane, a->block, n, ch, place);
+		sum += slp_get(&in[0], i) * slp_get(&in[1], o * each * taps + e);
 	}
 	return sum;
 }
@@ -164,12 +180,12 @@ static enum sl_status blocked_ref(const struct slp_kernel *k)
 	const struct slp_conv2d_blocked_attrs *a = k->attrs;
 	bool add = k->op == &slp_op_conv2d_blocked_add;
 	struct slp_conv c = conv_of(a);
-	int64_t plane = c.oh * c.ow, blocks = (c.oc + a->block - 1) / a->block;
+	int64_t plane = (c.kd ? c.od : 1) * c.oh * c.ow, blocks = (c.oc + a->block - 1) / a->block;
 	if (a->packed) return slp_kernel_fail(k, SL_EUNSUPPORTED, "the plain kernel takes no packed weights");
 	for (int64_t i = 0; i < slp_size(&k->out[0]); i++) {
 		int64_t lane = i % a->block, at = i / a->block % plane, block = i / a->block / plane;
 		int64_t o = block % blocks * a->block + lane;
-		double v = o < c.oc ? window(k, k->in + add, &c, block / blocks, o, at / c.ow, at % c.ow) : 0;
+		double v = o < c.oc ? window(k, k->in + add, &c, block / blocks, o, at) : 0;
 		if (o < c.oc && add) v += slp_get(&k->in[0], i);
 		slp_set(&k->out[0], i, o < c.oc ? finish(a, v) : 0);
 	}

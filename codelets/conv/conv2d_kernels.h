@@ -23,15 +23,17 @@ struct slp_conv2d_attrs {
 	int64_t size[2];        /* of the gradients, where inputs do not tell: of x (conv2d_grad_data), of the kernel */
 };
 
-/* x (n, ic, ih, iw), w (oc, ic / groups, kh, kw), y (n, oc, oh, ow). */
+/* x (n, ic, ih, iw), w (oc, ic / groups, kh, kw), y (n, oc, oh, ow).  Of volumes, x (n, ic, id, ih, iw) and so on; images
+ * have no depth: all of it is 0.  conv2d_onednn.c alone takes volumes. */
 struct slp_conv {
 	int64_t n, ic, ih, iw, oc, oh, ow, kh, kw, groups;
 	int64_t sh, sw, ph, pw, dh, dw; /* stride, padding, dilation */
+	int64_t id, od, kd, sd, pd, dd;
 };
 
 static inline struct slp_conv slp_conv_make(const struct sl_conv2d_opts *o, sl_shape x, sl_shape w, sl_shape y)
 {
-	struct slp_conv c;
+	struct slp_conv c = {0};
 	c.n = x.dim[0];
 	c.ic = x.dim[1];
 	c.ih = x.dim[2];
@@ -49,6 +51,40 @@ static inline struct slp_conv slp_conv_make(const struct sl_conv2d_opts *o, sl_s
 	c.dh = o->dilation[0];
 	c.dw = o->dilation[1];
 	return c;
+}
+
+#define SLP_CONV_DEPTH_ATTR(type, field, doc) {"depth_" #field, SLP_INT, offsetof(type, depth.field), 1, doc, false, false}
+#define SLP_CONV_DEPTH_ATTRS(type)                                                                                     \
+	SLP_CONV_DEPTH_ATTR(type, kernel, "layers of the window; 0: images"),                                          \
+	        SLP_CONV_DEPTH_ATTR(type, stride, "steps of the window from layer to layer"),                          \
+	        SLP_CONV_DEPTH_ATTR(type, pad, "layers of zeros before and behind"),                                   \
+	        SLP_CONV_DEPTH_ATTR(type, dilation, "steps between layers of the window")
+
+/* Makes it a convolution of volumes of so many layers. */
+static inline void slp_conv_set_depth(struct slp_conv *c, const struct slp_conv_depth *d, int64_t layers)
+{
+	c->id = layers;
+	c->kd = d->kernel;
+	c->sd = d->stride;
+	c->pd = d->pad;
+	c->dd = d->dilation;
+	c->od = (c->id + 2 * c->pd - (c->kd - 1) * c->dd - 1) / c->sd + 1;
+}
+
+/* Weights of a channel. */
+static inline int64_t slp_conv_taps(const struct slp_conv *c)
+{
+	return (c->kd ? c->kd : 1) * c->kh * c->kw;
+}
+
+/* The place within x, of one channel, that this weight meets for place `at` of y; -1: outside. */
+static inline int64_t slp_conv_place(const struct slp_conv *c, int64_t at, int64_t tap)
+{
+	int64_t h = at / c->ow % c->oh * c->sh - c->ph + tap / c->kw % c->kh * c->dh;
+	int64_t w = at % c->ow * c->sw - c->pw + tap % c->kw * c->dw;
+	int64_t d = c->kd ? at / (c->oh * c->ow) * c->sd - c->pd + tap / (c->kh * c->kw) * c->dd : 0;
+	bool outside = h < 0 || h >= c->ih || w < 0 || w >= c->iw || d < 0 || (c->kd && d >= c->id);
+	return outside ? -1 : (d * c->ih + h) * c->iw + w;
 }
 
 static inline const struct slp_conv2d_attrs *slp_conv_attrs(const struct slp_kernel *k)

@@ -110,7 +110,8 @@ static bool winograd_pays(const struct slp_conv *c)
 {
 	const char *wish = getenv("SL_WINOGRAD");
 	bool plain = c->sh == 1 && c->sw == 1 && c->dh == 1 && c->dw == 1 && c->groups == 1;
-	return plain && c->kh == 3 && c->kw == 3 && c->ic >= 64 && c->oc >= 64 && !(wish && !strcmp(wish, "0"));
+	plain = plain && !c->kd && c->kh == 3 && c->kw == 3;
+	return plain && c->ic >= 64 && c->oc >= 64 && !(wish && !strcmp(wish, "0"));
 }
 
 /* With a single channel, the forward pass through matrix products in the plain layout beats blocks of 16 channels. */
@@ -122,9 +123,11 @@ static bool stays_plain(const struct key *key)
 /* The layout of x and y: the caller's, or oneDNN's choice. */
 static dnnl_format_tag_t image_tag(const struct key *key, bool plain, bool outside, bool is_x)
 {
+	bool volume = key->c.kd != 0;
 	if (outside && (is_x ? key->x_nc16 : key->y_nc16)) return dnnl_nChw16c;
-	if (key->block && !(is_x && key->x_plain)) return key->block == 16 ? dnnl_nChw16c : dnnl_nChw8c;
-	return plain || key->block ? dnnl_nchw : dnnl_format_tag_any;
+	if (key->block && !(is_x && key->x_plain))
+		return key->block == 16 ? volume ? dnnl_nCdhw16c : dnnl_nChw16c : volume ? dnnl_nCdhw8c : dnnl_nChw8c;
+	return !plain && !key->block ? dnnl_format_tag_any : volume ? dnnl_ncdhw : dnnl_nchw;
 }
 
 /* The type of an operand, in the caller's memory or in the computation: gradients of parameters are never rounded
@@ -136,21 +139,33 @@ static dnnl_data_type_t type_of(const struct key *key, enum operand o, bool outs
 	return key->half && (outside || key->inner) && !sums && !wide ? dnnl_bf16 : dnnl_f32;
 }
 
+/* Sizes after the first `first`, of images or volumes; returns their number. */
+static int set_dims(dnnl_dims_t dims, int first, int64_t depth, int64_t height, int64_t width)
+{
+	if (depth) dims[first++] = depth;
+	dims[first++] = height;
+	dims[first++] = width;
+	return first;
+}
+
 /* The three or four tensors, in the caller's layout or in oneDNN's choice. */
 static bool describe_tensors(const struct key *key, bool plain, bool plain_w, struct slp_dnn_conv *d)
 {
 	const struct slp_conv *c = &key->c;
 	bool grouped = c->groups > 1;
-	dnnl_dims_t x = {c->n, c->ic, c->ih, c->iw}, y = {c->n, c->oc, c->oh, c->ow}, b = {c->oc};
-	dnnl_dims_t w = {c->oc, c->ic, c->kh, c->kw};
-	dnnl_dims_t wg = {c->groups, c->oc / c->groups, c->ic / c->groups, c->kh, c->kw};
-	dnnl_format_tag_t any = dnnl_format_tag_any, oihw = grouped ? dnnl_goihw : dnnl_oihw;
+	dnnl_dims_t x = {c->n, c->ic}, y = {c->n, c->oc}, b = {c->oc}, w = {c->oc, c->ic};
+	dnnl_dims_t wg = {c->groups, c->oc / c->groups, c->ic / c->groups};
+	dnnl_format_tag_t oihw = c->kd ? dnnl_oidhw : dnnl_oihw, goihw = c->kd ? dnnl_goidhw : dnnl_goihw;
+	dnnl_format_tag_t w_tag = !plain_w ? dnnl_format_tag_any : grouped ? goihw : oihw;
+	int axes = set_dims(x, 2, c->id, c->ih, c->iw);
+	set_dims(y, 2, c->od, c->oh, c->ow);
+	set_dims(w, 2, c->kd, c->kh, c->kw);
+	set_dims(wg, 3, c->kd, c->kh, c->kw);
 	d->bias = key->bias;
-	return slp_dnn_md_make(&d->x, 4, x, type_of(key, X, plain_w), image_tag(key, plain, plain_w, true)) &&
-	       slp_dnn_md_make(&d->w, grouped ? 5 : 4, grouped ? wg : w, type_of(key, W, plain_w),
-	                       plain_w ? oihw : any) &&
+	return slp_dnn_md_make(&d->x, axes, x, type_of(key, X, plain_w), image_tag(key, plain, plain_w, true)) &&
+	       slp_dnn_md_make(&d->w, axes + grouped, grouped ? wg : w, type_of(key, W, plain_w), w_tag) &&
 	       slp_dnn_md_make(&d->b, 1, b, type_of(key, B, plain_w), dnnl_x) &&
-	       slp_dnn_md_make(&d->y, 4, y, type_of(key, Y, plain_w), image_tag(key, plain, plain_w, false));
+	       slp_dnn_md_make(&d->y, axes, y, type_of(key, Y, plain_w), image_tag(key, plain, plain_w, false));
 }
 
 static void free_tensors(struct slp_dnn_conv *d)
@@ -161,21 +176,33 @@ static void free_tensors(struct slp_dnn_conv *d)
 	slp_dnn_md_free(&d->y);
 }
 
+/* How windows move over images, or over volumes, whose depth comes first. */
+static void set_windows(const struct slp_conv *c, struct slp_dnn_conv *d)
+{
+	int depth = c->kd ? 1 : 0;
+	if (depth) {
+		d->strides[0] = c->sd;
+		d->dilates[0] = c->dd - 1;
+		d->padding[0] = d->padding_after[0] = c->pd;
+	}
+	set_dims(d->strides, depth, 0, c->sh, c->sw);
+	set_dims(d->dilates, depth, 0, c->dh - 1, c->dw - 1);
+	set_dims(d->padding, depth, 0, c->ph, c->pw);
+	set_dims(d->padding_after, depth, 0, c->ph, c->pw);
+}
+
 /* The description of the pass by one algorithm; false if oneDNN has none. */
 static bool describe_by(const struct key *key, dnnl_alg_kind_t algorithm, dnnl_primitive_desc_t *pd)
 {
 	const struct slp_conv *c = &key->c;
 	struct slp_dnn_conv d = {.algorithm = algorithm,
-	                         .strides = {c->sh, c->sw},
-	                         .dilates = {c->dh - 1, c->dw - 1},
-	                         .padding = {c->ph, c->pw},
-	                         .padding_after = {c->ph, c->pw},
 	                         .inference = key->block != 0,
 	                         .after = key->after};
 	dnnl_primitive_desc_t forward = NULL;
 	struct key of_forward = *key;
 	of_forward.pass = SLP_CONV_FORWARD;
 	bool plain = stays_plain(key), ok = true;
+	set_windows(c, &d);
 	if (key->pass != SLP_CONV_FORWARD) {
 		ok = describe_tensors(&of_forward, plain, false, &d) &&
 		     slp_dnn_conv_describe(&forward, engine, &d, SLP_DNN_FORWARD, NULL) == dnnl_success;
@@ -308,7 +335,8 @@ static struct made *find(struct cache *cache, const struct key *key)
 static int threads_for(const struct slp_conv *c, int team)
 {
 	enum { SMALL = 400000 }; /* products, about 15 microseconds; an element of y costs as much as 8 */
-	double products = (double)(c->ic / c->groups * c->kh * c->kw + 8) * (double)(c->n * c->oc * c->oh * c->ow);
+	double places = (double)(c->n * c->oc * c->oh * c->ow) * (double)(c->kd ? c->od : 1);
+	double products = (double)(c->ic / c->groups * slp_conv_taps(c) + 8) * places;
 	return products < SMALL ? 1 : team;
 }
 

@@ -1,4 +1,4 @@
-/* to_blocks, from_blocks: images into blocks of channels (common/blocks.h) and back. Graph passes put them around
+/* to_blocks, from_blocks: images and volumes into blocks of channels (common/blocks.h) and back. Graph passes put them around
  * operations that are faster in blocks. */
 #include "common/blocks.h"
 #include "op_list/move.h"
@@ -8,15 +8,17 @@
 static const struct slp_attr attr_table[] = {
         SLP_ATTR(struct slp_blocks_attrs, block, SLP_INT, 1, "channels in a block"),
         SLP_ATTR(struct slp_blocks_attrs, channels, SLP_INT, 1, "of the images; the last block may have more"),
+        SLP_ATTR(struct slp_blocks_attrs, depth, SLP_INT, 1, "of volumes out of blocks; 0: images"),
         {0},
 };
 
-static enum sl_status check(const struct slp_infer *c, int naxes)
+static enum sl_status check(const struct slp_infer *c, int least)
 {
 	const struct slp_blocks_attrs *a = c->attrs;
 	if (c->in[0].dtype != SL_FLOAT32) return slp_reject(c, SL_EDTYPE, "x must be float32");
-	if (c->in[0].shape.ndim != naxes)
-		return slp_reject(c, SL_ESHAPE, "x has %d axes, %d needed", c->in[0].shape.ndim, naxes);
+	if (c->in[0].shape.ndim < least || c->in[0].shape.ndim > 5)
+		return slp_reject(c, SL_ESHAPE, "x has %d axes, %s needed", c->in[0].shape.ndim,
+		                  least == 5 ? "5" : "4 or 5");
 	if (a->block != 8 && a->block != 16)
 		return slp_reject(c, SL_EINVAL, "blocks have 8 or 16 channels, not %d", a->block);
 	return SL_OK;
@@ -40,6 +42,9 @@ static enum sl_status from_infer(struct slp_infer *c)
 	enum sl_status s = check(c, 5);
 	if (s != SL_OK) return s;
 	sl_shape x = c->in[0].shape, y = SL_SHAPE(x.dim[0], a->channels, x.dim[2], x.dim[3]);
+	if (a->depth < 0 || (a->depth && x.dim[2] % a->depth))
+		return slp_reject(c, SL_ESHAPE, "%lld rows are not of %d layers", (long long)x.dim[2], a->depth);
+	if (a->depth) y = SL_SHAPE(x.dim[0], a->channels, a->depth, x.dim[2] / a->depth, x.dim[3]);
 	if (a->channels < 0 || !sl_shape_equal(slp_blocked_shape(y, a->block), x))
 		return slp_reject(c, SL_ESHAPE, "%d channels do not make these blocks", a->channels);
 	c->out[0] = (struct slp_type){SL_FLOAT32, y};
@@ -69,7 +74,7 @@ static struct job job_of(const struct slp_kernel *k)
 	                    .channels = x.dim[1],
 	                    .block = a->block,
 	                    .blocks = (x.dim[1] + a->block - 1) / a->block,
-	                    .plane = x.dim[2] * x.dim[3],
+	                    .plane = x.dim[2] * x.dim[3] * (x.ndim == 5 ? x.dim[4] : 1),
 	                    .in = in};
 }
 
@@ -146,5 +151,5 @@ static enum sl_status blocks_cpu(const struct slp_kernel *k)
 	        .flops = no_flops,                                                                                     \
 	        .ref = blocks_ref,                                                                                     \
 	}
-BLOCKS(to, "images into blocks of channels", to_infer);
-BLOCKS(from, "images out of blocks of channels", from_infer);
+BLOCKS(to, "images or volumes into blocks of channels", to_infer);
+BLOCKS(from, "images or volumes out of blocks of channels", from_infer);

@@ -157,6 +157,8 @@ sl_graph *slp_export_trace(const char *at, const char *function, sl_block *block
 		free(s);
 		return NULL;
 	}
+	SLP_FORWARD_SCOPE();
+	slp_forward.for_file = true;
 	bool ok = slp_trace_block(at, block, s, &traced);
 	free(s);
 	if (!ok) return NULL;

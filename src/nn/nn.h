@@ -92,6 +92,7 @@ struct slp_forward {
 	bool sizes_vary;     /* programs are compared for several sizes: layers make the same calls for all of them */
 	bool batch_is_whole; /* a whole batch is traced: synchronised layers have nothing to wait for */
 	bool batch_is_local; /* this process's shards are the whole batch, though there are several processes */
+	bool for_file;       /* the program will be written: no operations that only this engine has */
 	bool repeating;      /* a block is computed again, for the backward pass */
 };
 extern _Thread_local struct slp_forward slp_forward;

@@ -26,6 +26,7 @@ struct blocks {
 	sl_graph *g;
 	int block, threads, count; /* values of the original graph */
 	int *channels;             /* by value id: channels of images in blocks; 0: it is plain */
+	int *depth;                /* and their layers, of volumes; 0: images */
 	struct slp_value *other;   /* the value in the other layout, once it exists; node -1 */
 	int *uses;
 	bool winograd;
@@ -58,6 +59,18 @@ static int channels_of(const struct blocks *b, struct slp_value v)
 	return slp_value_id(v) < b->count ? b->channels[slp_value_id(v)] : 0;
 }
 
+static int depth_of(const struct blocks *b, struct slp_value v)
+{
+	return slp_value_id(v) < b->count ? b->depth[slp_value_id(v)] : 0;
+}
+
+/* The node's result is in blocks from now on. */
+static void mark(struct blocks *b, int node, int channels, int depth)
+{
+	b->channels[node * SLP_MAX_OUTPUTS] = channels;
+	b->depth[node * SLP_MAX_OUTPUTS] = depth;
+}
+
 static const struct slp_type *type_of(const struct blocks *b, struct slp_value v)
 {
 	return slp_value_type(b->g, v);
@@ -69,7 +82,7 @@ static struct slp_value reordered(struct blocks *b, int place, struct slp_value 
 	struct slp_value *other = &b->other[slp_value_id(v)];
 	if (other->node >= 0) return *other;
 	int channels = channels_of(b, v);
-	struct slp_blocks_attrs a = {b->block, channels ? channels : (int)type_of(b, v)->shape.dim[1]};
+	struct slp_blocks_attrs a = {b->block, channels ? channels : (int)type_of(b, v)->shape.dim[1], depth_of(b, v)};
 	int node = add(b, place, channels ? &slp_op_from_blocks : &slp_op_to_blocks, &a, 1, &v);
 	return *other = node < 0 ? v : (struct slp_value){node, 0};
 }
@@ -112,7 +125,7 @@ static bool winograd_pays(const struct blocks *b, const struct slp_conv2d_blocke
 	const struct sl_conv2d_opts *o = &a->conv;
 	bool plain =
 	        o->stride[0] == 1 && o->stride[1] == 1 && o->dilation[0] == 1 && o->dilation[1] == 1 && o->groups == 1;
-	return b->winograd && plain && a->kernel[0] == 3 && a->kernel[1] == 3 && a->channels[0] >= 64 &&
+	return b->winograd && plain && !a->depth.kernel && a->kernel[0] == 3 && a->kernel[1] == 3 && a->channels[0] >= 64 &&
 	       a->channels[1] >= 64;
 }
 
@@ -126,10 +139,22 @@ static bool fits(const struct blocks *b, const struct slp_conv2d_blocked_attrs *
 	return out >= b->block && (in >= b->block || a->x_plain);
 }
 
+/* In blocks, the layers of a volume are further rows. */
+static void describe_depth(const struct blocks *b, const struct slp_gnode *n, struct slp_conv2d_blocked_attrs *a)
+{
+	sl_shape x = type_of(b, n->in[0])->shape;
+	a->depth = ((const struct slp_conv3d_attrs *)(const void *)n->attrs.bytes)->depth;
+	a->layers = channels_of(b, n->in[0]) ? depth_of(b, n->in[0]) : (int)x.dim[2];
+	if (channels_of(b, n->in[0])) a->size[0] /= a->layers;
+	else a->size[0] = (int)x.dim[3], a->size[1] = (int)x.dim[4];
+}
+
 static bool describe(const struct blocks *b, const struct slp_gnode *n, struct slp_conv2d_blocked_attrs *a)
 {
 	const struct slp_type *x = type_of(b, n->in[0]);
-	if (n->types[0].dtype != SL_FLOAT32 || n->types[0].shape.ndim != 4 || sl_shape_size(n->types[0].shape) == 0)
+	int volume = n->op == &slp_op_conv3d;
+	if (n->types[0].dtype != SL_FLOAT32 || n->types[0].shape.ndim != 4 + volume ||
+	    sl_shape_size(n->types[0].shape) == 0)
 		return false;
 	sl_shape w = type_of(b, n->in[1])->shape;
 	bool plain = !channels_of(b, n->in[0]);
@@ -141,9 +166,10 @@ static bool describe(const struct blocks *b, const struct slp_gnode *n, struct s
 	a->channels[1] = (int)w.dim[0];
 	a->x_plain = plain && a->channels[0] < 5;
 	for (int i = 0; i < 2; i++) { /* in blocks, height and width are the same axes */
-		a->kernel[i] = (int)w.dim[2 + i];
+		a->kernel[i] = (int)w.dim[2 + volume + i];
 		a->size[i] = (int)x->shape.dim[2 + i];
 	}
+	if (volume) describe_depth(b, n, a);
 	return true;
 }
 
@@ -162,13 +188,14 @@ static bool take_convolution(struct blocks *b, int node)
 	struct slp_conv2d_blocked_attrs a;
 	const struct slp_gnode *n = &b->g->nodes[node];
 	struct slp_value x = n->in[0], w = n->in[1], bias = n->nin == 3 ? n->in[2] : (struct slp_value){-1, 0};
+	int depth = n->op == &slp_op_conv3d ? (int)n->types[0].shape.dim[2] : 0;
 	if (!plan_convolution(b, n, &a)) return false;
 	if (!a.x_plain) x = in_blocks(b, node, x);
 	int packed = b->status == SL_OK ? add(b, node, &slp_op_conv2d_pack, &a, 1, &w) : -1;
 	if (packed >= 0 && bias.node < 0) bias = constant(b, node, a.channels[1], 0);
 	if (b->status != SL_OK) return false;
 	rewrite(b, node, &slp_op_conv2d_blocked, &a, 3, (struct slp_value[]){x, {packed, 0}, bias});
-	b->channels[node * SLP_MAX_OUTPUTS] = a.channels[1];
+	mark(b, node, a.channels[1], depth);
 	return true;
 }
 
@@ -179,9 +206,9 @@ static bool take_pool(struct blocks *b, int node)
 	const struct slp_gnode *n = &b->g->nodes[node];
 	int channels = channels_of(b, n->in[0]);
 	struct slp_value x = n->in[0];
-	if (!channels) return false;
+	if (!channels || depth_of(b, x)) return false;
 	rewrite(b, node, &slp_op_pool2d_blocked, n->attrs.bytes, 1, &x);
-	b->channels[node * SLP_MAX_OUTPUTS] = channels;
+	mark(b, node, channels, 0);
 	return true;
 }
 
@@ -198,7 +225,7 @@ static bool take_norm(struct blocks *b, int node)
 	if (made < 0) return false;
 	struct slp_affine_attrs a = {activation == SL_RELU};
 	rewrite(b, node, &slp_op_affine_blocked, &a, 3, (struct slp_value[]){x, {made, 0}, {made, 1}});
-	b->channels[node * SLP_MAX_OUTPUTS] = channels;
+	mark(b, node, channels, depth_of(b, x));
 	return true;
 }
 
@@ -206,8 +233,8 @@ static bool take_norm(struct blocks *b, int node)
 static bool take_concat(struct blocks *b, int node)
 {
 	struct slp_gnode *n = &b->g->nodes[node];
-	int axis = (int)slp_node_number(n, "axis"), channels = 0;
-	if (n->types[0].shape.ndim != 4 || (axis != 1 && axis != -3)) return false;
+	int axis = (int)slp_node_number(n, "axis"), channels = 0, axes = n->types[0].shape.ndim;
+	if ((axes != 4 && axes != 5) || (axis != 1 && axis != 1 - axes)) return false;
 	for (int i = 0; i < n->nin; i++) {
 		int each = channels_of(b, n->in[i]);
 		if (!each || each % b->block) return false;
@@ -215,7 +242,7 @@ static bool take_concat(struct blocks *b, int node)
 	}
 	slp_node_set_int(n, "axis", 1);
 	b->status = slp_node_infer(b->g, node);
-	b->channels[node * SLP_MAX_OUTPUTS] = channels;
+	mark(b, node, channels, depth_of(b, n->in[0]));
 	return true;
 }
 
@@ -233,7 +260,8 @@ static bool take_elementwise(struct blocks *b, int node)
 	struct slp_gnode *n = &b->g->nodes[node];
 	int channels = 0;
 	sl_shape shape = n->types[0].shape;
-	if (!slp_fused_takes(n->op) || n->types[0].dtype != SL_FLOAT32 || shape.ndim != 4) return false;
+	int depth = shape.ndim == 5 ? (int)shape.dim[2] : 0;
+	if (!slp_fused_takes(n->op) || n->types[0].dtype != SL_FLOAT32 || shape.ndim < 4 || shape.ndim > 5) return false;
 	for (int i = 0; i < n->nin; i++) channels += channels_of(b, n->in[i]) > 0 ? (int)shape.dim[1] : 0;
 	if (!channels || (shape.dim[1] % b->block && !keeps_zero(n))) return false;
 	for (int i = 0; i < n->nin; i++) {
@@ -250,7 +278,7 @@ static bool take_elementwise(struct blocks *b, int node)
 		n->in[i] = v;
 	}
 	if (b->status == SL_OK) b->status = slp_node_infer(b->g, node);
-	b->channels[node * SLP_MAX_OUTPUTS] = (int)shape.dim[1];
+	mark(b, node, (int)shape.dim[1], depth);
 	return true;
 }
 
@@ -273,7 +301,7 @@ static bool become(struct blocks *b, int node, struct slp_value v)
 	const struct slp_gnode *conv = &b->g->nodes[v.node];
 	rewrite(b, node, conv->op, conv->attrs.bytes, conv->nin, conv->in);
 	slp_graph_kill(b->g, v.node);
-	b->channels[node * SLP_MAX_OUTPUTS] = b->channels[slp_value_id(v)];
+	mark(b, node, channels_of(b, v), depth_of(b, v));
 	return true;
 }
 
@@ -309,7 +337,7 @@ static bool take_over_add(struct blocks *b, int node)
 		struct slp_value v = n->in[i], in[] = {n->in[!i], conv->in[0], conv->in[1], conv->in[2]};
 		rewrite(b, node, &slp_op_conv2d_blocked_add, a, 4, in);
 		slp_graph_kill(b->g, v.node);
-		b->channels[node * SLP_MAX_OUTPUTS] = b->channels[slp_value_id(v)];
+		mark(b, node, channels_of(b, v), depth_of(b, v));
 		return true;
 	}
 	return false;
@@ -332,7 +360,7 @@ static bool take_over_norm(struct blocks *b, int node)
 static bool take(struct blocks *b, int node)
 {
 	const struct sl_op *op = b->g->nodes[node].op;
-	if (op == &slp_op_conv2d) return take_convolution(b, node);
+	if (op == &slp_op_conv2d || op == &slp_op_conv3d) return take_convolution(b, node);
 	if (op == &slp_op_max_pool2d || op == &slp_op_avg_pool2d) return take_pool(b, node);
 	if (op == &slp_op_batch_norm_infer) return take_norm(b, node);
 	if (op == &slp_op_concat) return take_concat(b, node);
@@ -356,7 +384,7 @@ static void take_outputs(struct blocks *b)
 	for (int i = 0; i < b->g->noutputs && b->status == SL_OK; i++) {
 		struct slp_value v = b->g->outputs[i];
 		if (!channels_of(b, v)) continue;
-		struct slp_blocks_attrs a = {b->block, channels_of(b, v)};
+		struct slp_blocks_attrs a = {b->block, channels_of(b, v), depth_of(b, v)};
 		int node = b->other[slp_value_id(v)].node;
 		if (node < 0)
 			node = slp_graph_add_op(b->g, b->g->nodes[v.node].at, NULL, &slp_op_from_blocks, &a, 1, &v);
@@ -374,11 +402,12 @@ static bool is_inference(const sl_graph *g)
 		const struct slp_gnode *n = &g->nodes[i];
 		if (n->kind != SLP_NODE_OP || n->dead) continue;
 		if (n->backward || slp_node_has_effect(n)) return false;
-		convolutions += n->op == &slp_op_conv2d;
+		convolutions += n->op == &slp_op_conv2d || n->op == &slp_op_conv3d;
 	}
 	for (int i = 0; i < g->noutputs; i++) {
 		const struct slp_gnode *n = &g->nodes[g->outputs[i].node];
-		images += n->kind == SLP_NODE_OP && n->types[g->outputs[i].out].shape.ndim == 4;
+		int axes = n->types[g->outputs[i].out].shape.ndim;
+		images += n->kind == SLP_NODE_OP && (axes == 4 || axes == 5);
 	}
 	return convolutions > 0 && images <= 1 + convolutions / 4;
 }
@@ -399,10 +428,11 @@ static bool begin(struct blocks *b, sl_graph *g)
 	        .g = g, .block = slp_block_size(), .threads = threads_of_teams(), .count = g->count * SLP_MAX_OUTPUTS};
 	b->winograd = !(wish && !strcmp(wish, "0"));
 	b->channels = slp_calloc((size_t)b->count + 1, sizeof *b->channels);
+	b->depth = slp_calloc((size_t)b->count + 1, sizeof *b->depth);
 	b->other = slp_calloc((size_t)b->count + 1, sizeof *b->other);
 	b->uses = slp_graph_uses(g);
 	for (int i = 0; b->other && i < b->count; i++) b->other[i].node = -1;
-	return b->channels && b->other && b->uses;
+	return b->channels && b->depth && b->other && b->uses;
 }
 
 /* Images in blocks, of a program without gradients. */
@@ -416,6 +446,7 @@ static enum sl_status take_all(sl_graph *g)
 	if (count) take_outputs(&b);
 	if (s == SL_OK) s = b.status;
 	free(b.channels);
+	free(b.depth);
 	free(b.other);
 	free(b.uses);
 	return s == SL_OK ? slp_pass_dead(g) : s;

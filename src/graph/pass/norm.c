@@ -14,7 +14,8 @@
 static const struct slp_gnode *layer_of(const struct slp_walk *w, const struct slp_gnode *norm, const int *uses)
 {
 	const struct slp_gnode *n = &w->g->nodes[norm->in[0].node];
-	bool layer = n->kind == SLP_NODE_OP && (n->op == &slp_op_conv2d || n->op == &slp_op_linear);
+	bool layer = n->kind == SLP_NODE_OP &&
+	             (n->op == &slp_op_conv2d || n->op == &slp_op_conv3d || n->op == &slp_op_linear);
 	if (!layer || uses[slp_value_id(norm->in[0])] != 1 || slp_node_number(n, "activation") != SL_IDENTITY)
 		return NULL;
 	/* Rows of w must be channels, and x's last axis of a dense layer is not always axis 1. */

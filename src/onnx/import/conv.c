@@ -1,6 +1,9 @@
 /* ONNX operators, computed: convolutions of images, of sequences, which are images of one row, and of volumes. */
 #include "onnx/import/window.h"
+#include "op_inner.h"
+#include "runtime/engine.h"
 #include "starling/arithmetic.h"
+#include "starling/autograd.h"
 #include "starling/functions.h"
 
 /* The layers of x under each of the kernel's, (n, channels, kernel's depth, depth, height, width). */
@@ -25,6 +28,29 @@ static sl_tensor *layers_under(struct slp_onnx_call *c, sl_tensor *x, const stru
 	return sl_concat_at(c->at, list, (int)kernel, 2);
 }
 
+/* Whether the operation for volumes takes it: one without a gradient, on CPUs, which no file and no bucket knows. */
+static bool has_volumes(sl_tensor *x, sl_tensor *k)
+{
+	enum sl_device_kind kind = sl_tensor_device(x).kind;
+	bool cpu = kind != SL_DEVICE_GPU && (kind == SL_DEVICE_CPU || !slp_engine.ngpus);
+	if (slp_forward.for_file || slp_forward.sizes_vary) return false;
+	return cpu && !sl_is_recording() && sl_tensor_dtype(x) == SL_FLOAT32 && sl_tensor_dtype(k) == SL_FLOAT32;
+}
+
+static sl_tensor *volumes(struct slp_onnx_call *c, sl_tensor *x, sl_tensor *k, sl_tensor *b, struct slp_onnx_window *w,
+                          struct sl_conv2d_opts o)
+{
+	bool uneven = w->begin[2] != w->end[2];
+	if (uneven) x = sl_pad_at(c->at, x, 2, w->begin[2], w->end[2], (struct sl_pad_opts){0});
+	if (uneven) w->begin[2] = 0;
+	x = x ? slp_onnx_bordered(c, x, w, false, 0) : NULL;
+	if (!x) return NULL;
+	slp_onnx_window_pairs(w, o.stride, o.dilation, o.pad);
+	struct slp_conv_depth d = {
+	        .stride = (int)w->stride[2], .dilation = (int)w->dilation[2], .pad = (int)w->begin[2]};
+	return slp_conv3d(c->at, x, k, b, o, d);
+}
+
 /* Volumes: the layers under the kernel are further channels of images. */
 static sl_tensor *conv3d(struct slp_onnx_call *c, struct slp_onnx_window *w, struct sl_conv2d_opts o)
 {
@@ -32,7 +58,9 @@ static sl_tensor *conv3d(struct slp_onnx_call *c, struct slp_onnx_window *w, str
 	sl_shape ks = slp_onnx_shape(c, 1);
 	sl_tensor *x = slp_onnx_tensor(c, 0), *k = slp_onnx_tensor(c, 1), *b = slp_onnx_tensor(c, 2);
 	if (ks.ndim != 5) slp_onnx_call_fail(c, SL_ESHAPE, "the kernel has %d axes, 5 needed", ks.ndim);
-	x = x && k && !c->failed ? layers_under(c, x, w) : NULL;
+	if (!x || !k || c->failed) return NULL;
+	if (has_volumes(x, k)) return volumes(c, x, k, b, w, o);
+	x = layers_under(c, x, w);
 	if (!x) return NULL;
 	sl_shape s = sl_tensor_shape(x);
 	x = sl_transpose_at(c->at, x, (struct sl_reduce_opts){.axes = depth_first, .naxes = 6});
@@ -135,13 +163,12 @@ static sl_tensor *layers_added(struct slp_onnx_call *c, sl_tensor *y, const stru
 }
 
 /* Volumes: of each layer of x an image with as many layers as the kernel. */
-static sl_tensor *transposed3d(struct slp_onnx_call *c, const struct slp_onnx_window *w, const int64_t more[3],
-                               int groups)
+static sl_tensor *transposed3d(struct slp_onnx_call *c, sl_tensor *x, sl_tensor *k, sl_tensor *b,
+                               const struct slp_onnx_window *w, const int64_t more[3], int groups)
 {
 	static const int layers_first[] = {0, 2, 1, 3, 4}, kernel_first[] = {0, 2, 3, 1, 4, 5};
-	sl_shape s = slp_onnx_shape(c, 0), ks = slp_onnx_shape(c, 1);
-	sl_tensor *x = slp_onnx_tensor(c, 0), *k = slp_onnx_tensor(c, 1), *b = slp_onnx_tensor(c, 2);
 	if (!x || !k) return NULL;
+	sl_shape s = sl_tensor_shape(x), ks = sl_tensor_shape(k);
 	x = sl_transpose_at(c->at, x, (struct sl_reduce_opts){.axes = layers_first, .naxes = 5});
 	x = sl_reshape_at(c->at, x, SL_SHAPE(s.dim[0] * s.dim[2], s.dim[1], s.dim[3], s.dim[4]));
 	k = sl_reshape_at(c->at, k, SL_SHAPE(ks.dim[0], ks.dim[1] * ks.dim[2], ks.dim[3], ks.dim[4]));
@@ -164,7 +191,9 @@ void slp_onnx_import_conv_transpose(struct slp_onnx_call *c)
 	read_output(c, &w, more);
 	if (c->failed) return;
 	if (w.axes == 3 && kernel.ndim == 5) {
-		slp_onnx_set_output(c, 0, transposed3d(c, &w, more, groups));
+		sl_tensor *b = slp_onnx_tensor(c, 2);
+		slp_onnx_set_output(
+		        c, 0, transposed3d(c, slp_onnx_tensor(c, 0), slp_onnx_tensor(c, 1), b, &w, more, groups));
 		return;
 	}
 	sl_tensor *x = slp_onnx_as_image(c, slp_onnx_tensor(c, 0)), *k = slp_onnx_as_image(c, slp_onnx_tensor(c, 1));
@@ -178,19 +207,25 @@ static bool read_columns(struct slp_onnx_call *c, struct slp_onnx_window *w, int
 {
 	int64_t image[SL_MAX_NDIM], block[SL_MAX_NDIM];
 	int n = slp_onnx_ints_in(c, 1, NULL, image, SL_MAX_NDIM), m = slp_onnx_ints_in(c, 2, NULL, block, SL_MAX_NDIM);
-	if (!c->failed && (n != m || n < 1 || n > 2 || slp_onnx_shape(c, 0).ndim != 3))
-		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "images of %d axes; 1 or 2 are supported", n);
+	if (!c->failed && (n != m || n < 1 || n > SLP_ONNX_SPACE || slp_onnx_shape(c, 0).ndim != 3))
+		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "images of %d axes; 1 to 3 are supported", n);
 	if (c->failed) return false;
 	sl_shape of = {.ndim = 2 + n}, kernel = of;
 	for (int i = 0; i < n; i++) of.dim[2 + i] = image[i], kernel.dim[2 + i] = block[i];
 	if (!slp_onnx_window_read(c, of, &kernel, w)) return false;
-	for (int i = 0; i < 2; i++) { /* as many windows as fit, and the rest of the image after them */
+	for (int i = 0; i < SLP_ONNX_SPACE; i++) { /* as many windows as fit, and the rest of the image after them */
 		size[i] = w->size[i];
 		int64_t room = size[i] + w->begin[i] + w->end[i] - (w->kernel[i] - 1) * w->dilation[i] - 1;
 		w->size[i] = room < 0 ? 0 : room / w->stride[i] + 1;
 		size[i] = room < 0 ? 0 : room % w->stride[i];
 	}
 	return true;
+}
+
+/* (n, channels, depth, height, width) of volumes, or without a depth. */
+static sl_shape image_shape(int64_t n, int64_t channels, const struct slp_onnx_window *w, const int64_t *v)
+{
+	return w->axes == 3 ? SL_SHAPE(n, channels, v[2], v[0], v[1]) : SL_SHAPE(n, channels, v[0], v[1]);
 }
 
 /* Sums of overlapping elements: a transposed convolution whose kernels each have one element, 1. */
@@ -200,8 +235,9 @@ void slp_onnx_import_col2im(struct slp_onnx_call *c)
 	int64_t more[SLP_ONNX_SPACE] = {0};
 	sl_shape x = slp_onnx_shape(c, 0);
 	if (c->failed || !read_columns(c, &w, more)) return;
-	int64_t block = w.kernel[0] * w.kernel[1], channels = x.dim[1] / block;
-	if (x.dim[1] % block || x.dim[2] != w.size[0] * w.size[1] || channels > INT32_MAX || block > INT16_MAX) {
+	int64_t block = w.kernel[0] * w.kernel[1] * w.kernel[2], channels = x.dim[1] / block;
+	int64_t places = w.size[0] * w.size[1] * w.size[2];
+	if (x.dim[1] % block || x.dim[2] != places || channels > INT32_MAX || block > INT16_MAX) {
 		slp_onnx_call_fail(c, SL_ESHAPE, "columns that do not fit the image");
 		return;
 	}
@@ -210,8 +246,11 @@ void slp_onnx_import_col2im(struct slp_onnx_call *c)
 	sl_tensor *k = t ? sl_one_hot_at(c->at, sl_arange_at(c->at, 0, (double)block, 1, make), block,
 	                                 (struct sl_make){.dtype = sl_tensor_dtype(t)})
 	                 : NULL;
-	k = k ? sl_tile_at(c->at, sl_reshape_at(c->at, k, SL_SHAPE(block, 1, w.kernel[0], w.kernel[1])), 0, channels)
-	      : NULL;
-	t = k ? sl_reshape_at(c->at, t, SL_SHAPE(x.dim[0], x.dim[1], w.size[0], w.size[1])) : NULL;
-	slp_onnx_set_output_image(c, t ? transposed2d(c, t, k, NULL, &w, more, (int)channels) : NULL, w.axes);
+	k = k ? sl_tile_at(c->at, sl_reshape_at(c->at, k, image_shape(block, 1, &w, w.kernel)), 0, channels) : NULL;
+	t = k ? sl_reshape_at(c->at, t, image_shape(x.dim[0], x.dim[1], &w, w.size)) : NULL;
+	if (!t) c->failed = true; /* and recorded */
+	else if (w.axes == 3)
+		slp_onnx_set_output(c, 0, transposed3d(c, t, k, NULL, &w, more, (int)channels));
+	else
+		slp_onnx_set_output_image(c, transposed2d(c, t, k, NULL, &w, more, (int)channels), w.axes);
 }

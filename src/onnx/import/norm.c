@@ -4,6 +4,7 @@
 
 #include "onnx/model/call.h"
 #include "starling/arithmetic.h"
+#include "starling/autograd.h"
 #include "starling/elementwise.h"
 #include "starling/functions.h"
 
@@ -19,6 +20,38 @@ static sl_tensor *numbers(struct slp_onnx_call *c, sl_tensor *x, int64_t n, doub
 	return sl_full_at(c->at, SL_SHAPE(n), value, (struct sl_make){sl_tensor_dtype(x), sl_tensor_device(x)});
 }
 
+/* The statistics of the batch, as columns: the mean, or with one the biased variance. */
+static sl_tensor *of_batch(struct slp_onnx_call *c, sl_tensor *x, sl_tensor *mean)
+{
+	static const int axes[SL_MAX_NDIM] = {0, 2, 3, 4, 5, 6, 7};
+	struct sl_reduce_opts over = {axes, sl_tensor_shape(x).ndim - 1, true};
+	if (mean) x = sl_square_at(c->at, sl_sub_at(c->at, x, mean));
+	return x ? sl_mean_at(c->at, x, over) : NULL;
+}
+
+/* running momentum + batch (1 - momentum) */
+static sl_tensor *mixed(struct slp_onnx_call *c, sl_tensor *running, sl_tensor *batch, double momentum)
+{
+	sl_tensor *a = sl_mul_scalar_at(c->at, running, momentum);
+	sl_tensor *b = sl_mul_scalar_at(c->at, sl_reshape_at(c->at, batch, SL_SHAPE(-1)), 1 - momentum);
+	return a && b ? sl_add_at(c->at, a, b) : NULL;
+}
+
+/* A node that gives the next statistics, too: outside of training the file's are not changed in place. */
+static void norm_by_batch(struct slp_onnx_call *c, sl_tensor *const *p, struct sl_batch_norm_opts o)
+{
+	sl_tensor *mean = of_batch(c, p[0], NULL), *variance = mean ? of_batch(c, p[0], mean) : NULL;
+	if (!variance) {
+		c->failed = true; /* and recorded */
+		return;
+	}
+	sl_tensor *rows[2] = {sl_reshape_at(c->at, mean, SL_SHAPE(-1)), sl_reshape_at(c->at, variance, SL_SHAPE(-1))};
+	o.use_global_stats = true;
+	slp_onnx_set_output(c, 0, sl_batch_norm_at(c->at, p[0], p[1], p[2], rows[0], rows[1], o));
+	slp_onnx_set_output(c, 1, mixed(c, p[3], mean, o.momentum));
+	if (c->nout > 2) slp_onnx_set_output(c, 2, mixed(c, p[4], variance, o.momentum));
+}
+
 /* With the statistics that the file has, in training too, unless it says otherwise. */
 void slp_onnx_import_batch_norm(struct slp_onnx_call *c)
 {
@@ -30,7 +63,9 @@ void slp_onnx_import_batch_norm(struct slp_onnx_call *c)
 	if (slp_onnx_attr_int(c, "spatial", 1) != 1)
 		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "attribute spatial must be 1");
 	for (int i = 0; i < 5; i++) p[i] = slp_onnx_tensor(c, i);
-	if (!c->failed) slp_onnx_set_output(c, 0, sl_batch_norm_at(c->at, p[0], p[1], p[2], p[3], p[4], o));
+	if (c->failed) return;
+	if (training && c->nout > 1 && !sl_is_training()) norm_by_batch(c, p, o);
+	else slp_onnx_set_output(c, 0, sl_batch_norm_at(c->at, p[0], p[1], p[2], p[3], p[4], o));
 }
 
 void slp_onnx_import_instance_norm(struct slp_onnx_call *c)
@@ -202,12 +237,26 @@ void slp_onnx_import_hardmax(struct slp_onnx_call *c)
 
 /* ---- dropout ----------------------------------------------------------------------------------------------------- */
 
+/* The mask shows where ones are left. */
+static void drop_some(struct slp_onnx_call *c, double p)
+{
+	sl_tensor *x = slp_onnx_tensor(c, 0);
+	if (!x || c->failed) {
+		c->failed = true; /* and recorded */
+	} else if (c->nout < 2) {
+		slp_onnx_set_output(c, 0, sl_dropout_at(c->at, x, p));
+	} else {
+		struct sl_make make = {sl_tensor_dtype(x), sl_tensor_device(x)};
+		sl_tensor *left = sl_dropout_at(c->at, sl_ones_at(c->at, sl_tensor_shape(x), make), p);
+		slp_onnx_set_output(c, 0, left ? sl_mul_at(c->at, x, left) : NULL);
+		slp_onnx_set_output(c, 1, left ? sl_cast_at(c->at, left, SL_BOOL) : NULL);
+	}
+}
+
 void slp_onnx_import_dropout(struct slp_onnx_call *c)
 {
 	if (slp_onnx_has(c, 2) && slp_onnx_number_in(c, 2, NULL, 0) != 0) {
-		double p = slp_onnx_number_in(c, 1, NULL, 0.5);
-		if (c->nout > 1) slp_onnx_call_fail(c, SL_EUNSUPPORTED, "its mask is not supported");
-		if (!c->failed) slp_onnx_set_output(c, 0, sl_dropout_at(c->at, slp_onnx_tensor(c, 0), p));
+		drop_some(c, slp_onnx_number_in(c, 1, NULL, 0.5));
 		return;
 	}
 	slp_onnx_set_output_value(c, 0, c->in[0]);

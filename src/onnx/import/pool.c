@@ -117,15 +117,23 @@ static sl_tensor *fold_mean(struct slp_onnx_call *c, sl_tensor *x, const struct 
 	return sum && share ? sl_mul_at(c->at, sum, share) : NULL;
 }
 
-/* Numbers of elements of x within their planes. */
-static sl_tensor *numbered(struct slp_onnx_call *c, sl_tensor *x)
+/* Numbers of elements of x within their planes, the last axis first or, in column-major order, last. */
+static sl_tensor *numbered(struct slp_onnx_call *c, sl_tensor *x, bool columns)
 {
-	sl_shape s = sl_tensor_shape(x);
+	sl_shape s = sl_tensor_shape(x), turned = s;
+	int axes[SL_MAX_NDIM] = {0, 1};
 	int64_t n = 1;
-	for (int i = 2; i < s.ndim; i++) n *= s.dim[i];
-	s.dim[0] = s.dim[1] = 1;
+	s.dim[0] = s.dim[1] = turned.dim[0] = turned.dim[1] = 1;
+	for (int i = 2; i < s.ndim; i++) {
+		n *= s.dim[i];
+		axes[i] = s.ndim + 1 - i;
+		turned.dim[i] = s.dim[axes[i]];
+	}
 	struct sl_make make = {SL_INT64, sl_tensor_device(x)};
-	return sl_reshape_at(c->at, sl_arange_at(c->at, 0, (double)n, 1, make), s);
+	sl_tensor *all = sl_arange_at(c->at, 0, (double)n, 1, make);
+	if (!columns || !all) return sl_reshape_at(c->at, all, s);
+	return sl_transpose_at(c->at, sl_reshape_at(c->at, all, turned),
+	                       (struct sl_reduce_opts){.axes = axes, .naxes = s.ndim});
 }
 
 /* Places within the planes of x as places in x. */
@@ -145,7 +153,7 @@ static sl_tensor *folded(struct slp_onnx_call *c, sl_tensor *x, const struct slp
                          struct sl_pool2d_opts o, sl_tensor **places)
 {
 	sl_tensor *whole = x;
-	if (places) *places = numbered(c, x);
+	if (places) *places = numbered(c, x, slp_onnx_attr_int(c, "storage_order", 0) != 0);
 	for (int i = w->axes - 1; i >= 0 && x && !c->failed; i--) {
 		int p = slp_onnx_window_place(w->axes, i);
 		int64_t low = o.exclude_pad ? 0 : -w->begin[p], high = w->size[p] + (o.exclude_pad ? 0 : w->end[p]);
@@ -157,12 +165,34 @@ static sl_tensor *folded(struct slp_onnx_call *c, sl_tensor *x, const struct slp
 	return x;
 }
 
+/* Volumes by the operations for images: windows within layers, then along the layers at each place. */
+static sl_tensor *in_layers(struct slp_onnx_call *c, sl_tensor *x, struct slp_onnx_window *w, struct sl_pool2d_opts o)
+{
+	sl_shape s = sl_tensor_shape(x);
+	struct slp_onnx_window deep = {.axes = 2,
+	                               .size = {s.dim[2], 1},
+	                               .kernel = {w->kernel[2], 1},
+	                               .stride = {w->stride[2], 1},
+	                               .dilation = {1, 1},
+	                               .begin = {w->begin[2]},
+	                               .end = {w->end[2]}};
+	x = sl_reshape_at(c->at, x, SL_SHAPE(s.dim[0], s.dim[1] * s.dim[2], s.dim[3], s.dim[4]));
+	x = x ? pooled(c, x, w, o) : NULL;
+	if (!x) return NULL;
+	sl_shape t = sl_tensor_shape(x);
+	x = sl_reshape_at(c->at, x, SL_SHAPE(s.dim[0], s.dim[1], s.dim[2], t.dim[2] * t.dim[3]));
+	x = x ? pooled(c, x, &deep, o) : NULL;
+	return x ? sl_reshape_at(c->at, x, SL_SHAPE(s.dim[0], s.dim[1], sl_tensor_shape(x).dim[2], t.dim[2], t.dim[3]))
+	         : NULL;
+}
+
 /* Whether the operations for images can do it. */
 static bool is_plain(const struct slp_onnx_call *c, sl_tensor *x, const struct slp_onnx_window *w,
                      struct sl_pool2d_opts o)
 {
-	bool even = w->begin[0] == w->end[0] && w->begin[1] == w->end[1];
-	return w->axes < 3 && w->dilation[0] == 1 && w->dilation[1] == 1 && c->nout < 2 && (even || !o.ceil) &&
+	bool even = true, dense = true;
+	for (int i = 0; i < SLP_ONNX_SPACE; i++) even &= w->begin[i] == w->end[i], dense &= w->dilation[i] == 1;
+	return dense && c->nout < 2 && (even || !o.ceil) &&
 	       slp_is_float(sl_tensor_dtype(x));
 }
 
@@ -178,8 +208,6 @@ void slp_onnx_import_pool(struct slp_onnx_call *c)
 	if (!mean && slp_onnx_max_pool_bytes(c)) return;
 	slp_onnx_plain_inputs(c);
 	if (!slp_onnx_window_read(c, slp_onnx_shape(c, 0), NULL, &w)) return;
-	if (slp_onnx_attr_int(c, "storage_order", 0) && c->nout > 1)
-		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "indices in column-major order are not supported");
 	sl_tensor *x = slp_onnx_tensor(c, 0);
 	if (!x || c->failed) {
 		c->failed = true;
@@ -187,7 +215,8 @@ void slp_onnx_import_pool(struct slp_onnx_call *c)
 	}
 	if (is_plain(c, x, &w, o)) {
 		x = slp_onnx_as_image(c, x);
-		slp_onnx_set_output_image(c, x ? pooled(c, x, &w, o) : NULL, w.axes);
+		slp_onnx_set_output_image(c, !x ? NULL : w.axes == 3 ? in_layers(c, x, &w, o) : pooled(c, x, &w, o),
+		                          w.axes);
 	} else {
 		sl_tensor *places = NULL;
 		slp_onnx_set_output(c, 0, folded(c, x, &w, o, c->nout > 1 ? &places : NULL));

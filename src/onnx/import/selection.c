@@ -1,5 +1,5 @@
-/* ONNX operators, computed: selections, whose sizes depend on values.  These are read (onnx/model/reading.c); the
- * selected elements themselves are gathered by operations. */
+/* ONNX operators, computed: selections, whose sizes depend on values, and counts of sequences.  These are read
+ * (onnx/model/reading.c); the selected elements themselves are gathered by operations. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -307,4 +307,112 @@ void slp_onnx_import_nms(struct slp_onnx_call *c)
 	free(s.v);
 	if (!c->failed) give(c, 0, y);
 	if (!c->failed) c->out[0].type = 7; /* int64 */
+}
+
+/* ---- TfIdfVectorizer --------------------------------------------------------------------------------------------- */
+
+/* Sequences of whole numbers that are counted, shorter ones first: those of n numbers begin at first[n - 1] of the pool. */
+struct ngrams {
+	const int64_t *pool, *first, *place; /* place: the column of each sequence */
+	int64_t numbers, lengths, count, columns;
+	int64_t least, most, skip;
+};
+
+static int64_t end_of(const struct ngrams *g, int64_t n)
+{
+	return n < g->lengths ? g->first[n] : g->numbers;
+}
+
+/* Whether lists are as long as they must be, and sizes within them. */
+static bool fit(struct slp_onnx_call *c, struct ngrams *g, int64_t places)
+{
+	bool ok = g->least >= 1 && g->most >= g->least && g->skip >= 0 && g->lengths >= 1;
+	for (int64_t n = 1; n <= g->lengths && ok; n++) {
+		int64_t size = end_of(g, n) - g->first[n - 1];
+		ok = g->first[n - 1] >= 0 && size >= 0 && size % n == 0 && end_of(g, n) <= g->numbers;
+		g->count += ok ? size / n : 0;
+	}
+	ok = ok && g->first[0] == 0 && g->count == places;
+	for (int64_t i = 0; i < places && ok; i++) {
+		ok = g->place[i] >= 0 && g->place[i] < INT32_MAX;
+		if (g->place[i] >= g->columns) g->columns = g->place[i] + 1;
+	}
+	if (!ok) slp_onnx_call_fail(c, SL_EFORMAT, "its lists do not fit each other");
+	return ok;
+}
+
+static bool read_ngrams(struct slp_onnx_call *c, struct ngrams *g)
+{
+	const SlpOnnx__AttributeProto *pool = slp_onnx_attr(c, "pool_int64s"), *first = slp_onnx_attr(c, "ngram_counts"),
+	                              *place = slp_onnx_attr(c, "ngram_indexes");
+	if (!c->failed && (!pool || !first || !place))
+		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "without pool_int64s, ngram_counts and ngram_indexes");
+	if (c->failed) return false;
+	*g = (struct ngrams){.pool = pool->ints,
+	                     .first = first->ints,
+	                     .place = place->ints,
+	                     .numbers = (int64_t)pool->n_ints,
+	                     .lengths = (int64_t)first->n_ints,
+	                     .least = slp_onnx_attr_int(c, "min_gram_length", 1),
+	                     .most = slp_onnx_attr_int(c, "max_gram_length", 1),
+	                     .skip = slp_onnx_attr_int(c, "max_skip_count", 0)};
+	return !c->failed && fit(c, g, (int64_t)place->n_ints);
+}
+
+/* Counts the sequences of n numbers that begin at x, a step apart. */
+static void count_one(const struct ngrams *g, const union slp_onnx_element *x, int64_t step, int64_t n, double *counts)
+{
+	int64_t number = 0;
+	for (int64_t k = 1; k < n; k++) number += (end_of(g, k) - g->first[k - 1]) / k;
+	for (int64_t at = g->first[n - 1]; at < end_of(g, n); at += n, number++) {
+		int64_t same = 0;
+		while (same < n && g->pool[at + same] == x[same * step].i) same++;
+		if (same == n) counts[g->place[number]]++;
+	}
+}
+
+/* Single numbers have no step, so they are counted once. */
+static void count_row(const struct ngrams *g, const union slp_onnx_element *x, int64_t length, double *counts)
+{
+	for (int64_t step = 1; step <= g->skip + 1 && (step - 1) < length; step++)
+		for (int64_t i = 0; i < length; i++)
+			for (int64_t n = g->least; n <= g->most && n <= g->lengths; n++)
+				if ((n > 1 || step == 1) && (n - 1) <= (length - 1 - i) / step)
+					count_one(g, x + i, step, n, counts);
+}
+
+/* The factor of a column: that of the sequence which has it. */
+static double weight_of(const struct ngrams *g, const SlpOnnx__AttributeProto *weights, int64_t column)
+{
+	for (int64_t i = 0; weights && i < g->count && i < (int64_t)weights->n_floats; i++)
+		if (g->place[i] == column) return (double)weights->floats[i];
+	return 1;
+}
+
+void slp_onnx_import_tfidf(struct slp_onnx_call *c)
+{
+	const struct slp_onnx_known *k = slp_onnx_known_in(c, 0);
+	bool tf = slp_onnx_attr_is(c, "mode", "", "TF"), idf = slp_onnx_attr_is(c, "mode", "", "IDF");
+	struct ngrams g;
+	if (!k) return;
+	if (k->shape.ndim < 1 || k->shape.ndim > 2 || slp_is_float(k->dtype))
+		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "only of whole numbers with 1 or 2 axes");
+	if (!tf && !idf && !slp_onnx_attr_is(c, "mode", "", "TFIDF"))
+		slp_onnx_call_fail(c, SL_EFORMAT, "attribute mode is none of TF, IDF, TFIDF");
+	if (!read_ngrams(c, &g)) return;
+	const SlpOnnx__AttributeProto *weights = tf ? NULL : slp_onnx_attr(c, "weights");
+	int64_t length = k->shape.dim[k->shape.ndim - 1], rows = k->shape.ndim == 2 ? k->shape.dim[0] : 1;
+	sl_shape shape = k->shape.ndim == 2 ? SL_SHAPE(rows, g.columns) : SL_SHAPE(g.columns);
+	double work = (double)rows * (double)length * (double)g.numbers * (double)(g.skip < length ? g.skip + 1 : length);
+	struct slp_onnx_known *y = slp_budget_allows(work) ? slp_onnx_known_new(c->made, SL_FLOAT32, shape) : NULL;
+	double *counts = y ? slp_calloc((size_t)g.columns + 1, sizeof *counts) : NULL;
+	for (int64_t r = 0; counts && r < rows; r++) {
+		memset(counts, 0, (size_t)g.columns * sizeof *counts);
+		count_row(&g, k->v + r * length, length, counts);
+		for (int64_t i = 0; i < g.columns; i++)
+			y->v[r * g.columns + i].f = (idf ? counts[i] > 0 : counts[i]) * weight_of(&g, weights, i);
+	}
+	if (!counts) c->failed = true; /* and recorded */
+	else give(c, 0, y);
+	free(counts);
 }

@@ -114,7 +114,8 @@ sl_tensor *slp_onnx_bordered(struct slp_onnx_call *c, sl_tensor *x, struct slp_o
 	for (int i = 0; i < 2 && x; i++) {
 		if (!always && w->begin[i] == w->end[i]) continue;
 		if (w->begin[i] || w->end[i])
-			x = sl_pad_at(c->at, x, 2 + i, w->begin[i], w->end[i], (struct sl_pad_opts){.value = value});
+			x = sl_pad_at(c->at, x, sl_tensor_shape(x).ndim - 2 + i, w->begin[i], w->end[i],
+			              (struct sl_pad_opts){.value = value});
 		w->begin[i] = w->end[i] = 0;
 	}
 	return x;

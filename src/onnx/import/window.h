@@ -27,7 +27,7 @@ void slp_onnx_window_pairs(const struct slp_onnx_window *w, int stride[2], int d
 sl_tensor *slp_onnx_as_image(struct slp_onnx_call *c, sl_tensor *t);
 /* Gives y, which is a sequence again if x was one. */
 void slp_onnx_set_output_image(struct slp_onnx_call *c, sl_tensor *y, int axes);
-/* Operations pad both sides equally: for other padding, x, an image, gets its border before. */
+/* Operations pad both sides equally: for other padding, x, an image, gets its border before; so do layers of volumes. */
 sl_tensor *slp_onnx_bordered(struct slp_onnx_call *c, sl_tensor *x, struct slp_onnx_window *w, bool always,
                              double value);
 

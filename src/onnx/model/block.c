@@ -2,40 +2,22 @@
 #include <stdlib.h>
 
 #include "runtime/budget.h"
-#include "onnx/model/model.h"
+#include "onnx/model/run.h"
 #include "op_inner.h"
 #include "starling/io.h"
 #include "starling/primitives.h"
-
-struct imported {
-	sl_block base;
-	char *file;
-	struct slp_onnx_model model;
-};
+#include "tensor/tensor.h"
 
 /* ---- forward ----------------------------------------------------------------------------------------------------- */
-
-/* Values of a run, by name: held until their last use. */
-struct slp_onnx_run {
-	struct imported *b;
-	sl_tensor *const *given;
-	struct slp_onnx_value *values, *arguments; /* arguments of a node, at each depth */
-	struct slp_onnx_known **copies;            /* by names: of the known values */
-	int *uses;                                 /* that are still to come */
-	int unrolled;                              /* nodes within nodes that were computed */
-	struct slp_onnx_known *made;
-	struct slp_onnx_sequence *sequences;
-};
 
 static void drop(struct slp_onnx_run *r, int name)
 {
 	slp_onnx_drop(&r->values[name]);
 }
 
-/* Each run has its own: derived tensors belong to the run, too. */
-static struct slp_onnx_known *copy_of(struct slp_onnx_run *r, const struct slp_onnx_known *k)
+struct slp_onnx_known *slp_onnx_known_copy(struct slp_onnx_known **list, const struct slp_onnx_known *k)
 {
-	struct slp_onnx_known *y = slp_onnx_known_new(&r->made, k->dtype, k->shape);
+	struct slp_onnx_known *y = slp_onnx_known_new(list, k->dtype, k->shape);
 	size_t n = (size_t)sl_shape_size(k->shape);
 	if (y && n) memcpy(y->v, k->v, n * sizeof *y->v);
 	return y;
@@ -73,7 +55,8 @@ static bool load(struct slp_onnx_run *r, int name)
 	const struct slp_onnx_name *n = &r->b->model.names[name];
 	struct slp_onnx_value *v = &r->values[name];
 	if (slp_onnx_present(*v) || n->node >= 0 || (!n->known && !n->param && n->input < 0)) return true;
-	if (n->known) v->known = r->copies[name] ? r->copies[name] : (r->copies[name] = copy_of(r, n->known));
+	if (n->known && !r->copies[name]) r->copies[name] = slp_onnx_known_copy(&r->made, n->known);
+	if (n->known) v->known = r->copies[name];
 	else if (n->input >= 0) v->t = input_of(r, n->input);
 	else
 		SL_SCOPE
@@ -136,11 +119,16 @@ static bool run_and_release(struct slp_onnx_run *r, const struct slp_onnx_node *
 	return ok;
 }
 
+static void begin_graph(struct slp_onnx_run *r, const struct slp_onnx_graph *g)
+{
+	for (int i = g->first_name; i < g->first_name + g->nnames; i++) r->uses[i] = r->b->model.names[i].uses;
+}
+
 static bool run_graph(struct slp_onnx_run *r, const struct slp_onnx_graph *g)
 {
 	const struct slp_onnx_model *m = &r->b->model;
 	bool ok = true;
-	for (int i = g->first_name; i < g->first_name + g->nnames; i++) r->uses[i] = m->names[i].uses;
+	begin_graph(r, g);
 	for (int i = g->first_node; i < g->first_node + g->nnodes && ok; i++)
 		if (m->nodes[i].needed) ok = run_and_release(r, &m->nodes[i]);
 	return ok;
@@ -264,42 +252,69 @@ static sl_tensor *take_all(struct slp_onnx_run *r)
 	return ok && n == count ? y[0] : NULL;
 }
 
-static sl_tensor *run_all(struct slp_onnx_run *r)
+bool slp_onnx_run_begin(struct slp_onnx_run *r, struct slp_onnx_imported *b, sl_tensor *const *in)
 {
-	const struct slp_onnx_graph *g = r->b->model.graphs;
-	sl_tensor *y = run_graph(r, g) ? take_all(r) : NULL;
-	drop_graph(r, g);
+	const struct slp_onnx_model *m = &b->model;
+	size_t names = (size_t)m->nnames + 1, arguments = (size_t)m->most * (size_t)(m->depth + 1);
+	*r = (struct slp_onnx_run){.b = b,
+	                           .given = in,
+	                           .values = slp_calloc(names + arguments, sizeof *r->values),
+	                           .copies = slp_calloc(names, sizeof *r->copies),
+	                           .uses = slp_calloc(names, sizeof *r->uses)};
+	if (!r->values || !r->copies || !r->uses) return false;
+	r->arguments = r->values + names;
+	begin_graph(r, m->graphs);
+	return true;
+}
+
+void slp_onnx_run_end(struct slp_onnx_run *r)
+{
+	if (r->values) drop_graph(r, r->b->model.graphs);
 	slp_onnx_known_free(r->made);
 	forget_sequences(r->sequences);
-	return slp_scope_add(y);
+	free(r->values);
+	free(r->copies);
+	free(r->uses);
+}
+
+/* Nodes before the first one have had their values already. */
+bool slp_onnx_run_nodes(struct slp_onnx_run *r, int first, int last)
+{
+	const struct slp_onnx_model *m = &r->b->model;
+	bool ok = true;
+	for (int i = 0; i < last && ok; i++) {
+		const struct slp_onnx_node *n = &m->nodes[m->graphs[0].first_node + i];
+		for (int k = 0; i < first && n->needed && k < n->nin; k++) count_down(r, n, n->in[k]);
+		if (i < first || !n->needed) continue;
+		ok = run_and_release(r, n);
+		if (!ok && slp_trace_current() && slp_trace_complaint[0]) slp_onnx_head_note(r->b, i);
+	}
+	return ok;
+}
+
+static sl_tensor *run_all(struct slp_onnx_run *r)
+{
+	int first = slp_onnx_head_run(r);
+	return slp_onnx_run_nodes(r, first, r->b->model.graphs[0].nnodes) ? take_all(r) : NULL;
 }
 
 static sl_tensor *forward(sl_block *self, sl_tensor *const *in, int nin)
 {
-	struct imported *b = (struct imported *)self;
-	const struct slp_onnx_model *m = &b->model;
+	struct slp_onnx_imported *b = (struct slp_onnx_imported *)self;
+	struct slp_onnx_run r;
 	SLP_BUDGET(b->file);
-	if (nin != m->ninputs)
+	if (nin != b->model.ninputs)
 		return slp_call_fail(slp_forward_call_site(), "sl_forward", SL_EINVAL, "%s takes %d inputs, got %d",
-		                     sl_block_name(self), m->ninputs, nin);
-	size_t names = (size_t)m->nnames + 1, arguments = (size_t)m->most * (size_t)(m->depth + 1);
-	struct slp_onnx_run r = {.b = b,
-	                         .given = in,
-	                         .values = slp_calloc(names + arguments, sizeof *r.values),
-	                         .copies = slp_calloc(names, sizeof *r.copies),
-	                         .uses = slp_calloc(names, sizeof *r.uses)};
-	sl_tensor *y = NULL;
-	if (r.values) r.arguments = r.values + names;
-	if (r.values && r.copies && r.uses) y = run_all(&r);
-	free(r.values);
-	free(r.copies);
-	free(r.uses);
-	return y;
+		                     sl_block_name(self), b->model.ninputs, nin);
+	sl_tensor *y = slp_onnx_run_begin(&r, b, in) ? run_all(&r) : NULL;
+	slp_onnx_run_end(&r);
+	return slp_scope_add(y);
 }
 
 static void destroy(sl_block *self)
 {
-	struct imported *b = (struct imported *)self;
+	struct slp_onnx_imported *b = (struct slp_onnx_imported *)self;
+	slp_onnx_head_free(b);
 	slp_onnx_model_free(&b->model);
 	free(b->file);
 	free(b);
@@ -309,7 +324,7 @@ static void destroy(sl_block *self)
 
 struct import {
 	struct slp_file *f;
-	struct imported *b;
+	struct slp_onnx_imported *b;
 };
 
 /* Numbers that shapes may depend on, and that operations may take as such; weights are parameters. */
