@@ -165,6 +165,16 @@ class Shapes(unittest.TestCase):
         self.assertEqual((y.shape, x.grad.asnumpy().tolist()), ((0, 3), np.zeros((2, 3)).tolist()))
         self.assertEqual(nd.zeros(np.array([2, 3])).shape, (2, 3))
 
+    def test_long_windows(self):
+        """A convolution whose window is the whole image rounds as little compiled as call by call."""
+        x = np.random.default_rng(1).uniform(-1, 1, (4, 3, 224, 224)).astype("float32")
+        net = nn.Conv2D(16, 224, in_channels=3)
+        net.initialize(mx.init.Uniform(1))
+        exact = np.einsum("nchw,ochw->no", x.astype("float64"), net.weight.data().asnumpy().astype("float64"))
+        for compiled in (False, True):
+            net.hybridize(compiled)
+            np.testing.assert_allclose(net(nd.array(x)).asnumpy().reshape(4, 16), exact, rtol=0, atol=1e-3)
+
     def test_upper_triangles(self):
         a = np.array([[4.0, 1], [1, 3]])
         for function, numbers in ((nd.linalg.potrf, np.linalg.cholesky(a).T), (nd.linalg.potri, np.linalg.inv(np.triu(a).T @ np.triu(a)))):

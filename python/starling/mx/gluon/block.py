@@ -513,7 +513,14 @@ class Block(_blocks.Block):
         self._refuse_borrowed("load_parameters")
         if not self._contexts or ctx is not None and _contexts(ctx) != self._contexts:
             self.initialize(ctx=ctx, force_reinit=bool(self._contexts))
-        files.read(lambda path: self.load_params(path, lenient=allow_missing or ignore_extra), filename)
+        files.read(lambda path: _blocks.Block.load_params(self, path, lenient=allow_missing or ignore_extra), filename)
+
+    def load_params(self, filename, ctx=None, allow_missing=False, ignore_extra=False, **options):
+        """load_parameters by its older name; with lenient or names, load_params of starling's blocks."""
+        if options:
+            _blocks.Block.load_params(self, filename, **options)
+        else:
+            self.load_parameters(filename, ctx, allow_missing, ignore_extra)
 
     def summary(self, *inputs):
         """Prints the layers."""
