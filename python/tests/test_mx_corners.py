@@ -321,6 +321,35 @@ class Blocks(unittest.TestCase):
         self.assertRaisesRegex(ValueError, "on cpu.2, those before it on cpu.1", net, nd.ones((3,), mx.cpu(1)), nd.ones((3,), mx.cpu(2)))
         self.assertRaises(ValueError, net, None, None)
 
+    def test_older_files(self):
+        """Files of save_params and of collect_params().save, whose names have no dots, are read by load_parameters."""
+        def made(prefix):
+            net = nn.HybridSequential(prefix=prefix)
+            with net.name_scope():
+                net.add(nn.Dense(3, in_units=2), nn.Dense(2, in_units=3))
+            net.initialize(mx.init.Uniform(1))
+            return net
+
+        net, x = made("one_"), nd.ones((1, 2))
+        with tempfile.TemporaryDirectory() as folder:
+            net.save_params(f"{folder}/a.params")
+            net.collect_params().save(f"{folder}/b.params", strip_prefix="one_")
+            self.assertEqual(sorted(nd.load(f"{folder}/a.params")), ["dense0_bias", "dense0_weight", "dense1_bias", "dense1_weight"])
+            for name in "ab":
+                for options in ({}, {"allow_missing": True}, {"ignore_extra": True}):
+                    other = made("two_")
+                    other.load_parameters(f"{folder}/{name}.params", **options)
+                    np.testing.assert_array_equal(other(x).asnumpy(), net(x).asnumpy())
+            nd.save(f"{folder}/c.params", {"dense0_bias": nd.ones((3,))})
+            self.assertRaises(OSError, net.load_parameters, f"{folder}/c.params")
+            net.load_parameters(f"{folder}/c.params", allow_missing=True)
+            self.assertEqual(net[0].bias.data().asnumpy().tolist(), [1, 1, 1])
+            data, net = mx.sym.var("data"), made("")
+            net.save_params(f"{folder}/d.params")
+            block = gluon.SymbolBlock(mx.sym.load_json(net(data).tojson()), data)
+            block.load_params(f"{folder}/d.params", ctx=mx.cpu())
+            np.testing.assert_array_equal(block(x).asnumpy(), net(x).asnumpy())
+
     def test_classes_of_results(self):
         class Both(gluon.HybridBlock):
             def hybrid_forward(self, F, x):
