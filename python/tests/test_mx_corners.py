@@ -165,6 +165,16 @@ class Shapes(unittest.TestCase):
         self.assertEqual((y.shape, x.grad.asnumpy().tolist()), ((0, 3), np.zeros((2, 3)).tolist()))
         self.assertEqual(nd.zeros(np.array([2, 3])).shape, (2, 3))
 
+    def test_long_windows(self):
+        """A convolution whose window is the whole image rounds as little compiled as call by call."""
+        x = np.random.default_rng(1).uniform(-1, 1, (4, 3, 224, 224)).astype("float32")
+        net = nn.Conv2D(16, 224, in_channels=3)
+        net.initialize(mx.init.Uniform(1))
+        exact = np.einsum("nchw,ochw->no", x.astype("float64"), net.weight.data().asnumpy().astype("float64"))
+        for compiled in (False, True):
+            net.hybridize(compiled)
+            np.testing.assert_allclose(net(nd.array(x)).asnumpy().reshape(4, 16), exact, rtol=0, atol=1e-3)
+
     def test_upper_triangles(self):
         a = np.array([[4.0, 1], [1, 3]])
         for function, numbers in ((nd.linalg.potrf, np.linalg.cholesky(a).T), (nd.linalg.potri, np.linalg.inv(np.triu(a).T @ np.triu(a)))):
@@ -310,6 +320,35 @@ class Blocks(unittest.TestCase):
         self.assertRaises(ValueError, net, x, 1)
         self.assertRaisesRegex(ValueError, "on cpu.2, those before it on cpu.1", net, nd.ones((3,), mx.cpu(1)), nd.ones((3,), mx.cpu(2)))
         self.assertRaises(ValueError, net, None, None)
+
+    def test_older_files(self):
+        """Files of save_params and of collect_params().save, whose names have no dots, are read by load_parameters."""
+        def made(prefix):
+            net = nn.HybridSequential(prefix=prefix)
+            with net.name_scope():
+                net.add(nn.Dense(3, in_units=2), nn.Dense(2, in_units=3))
+            net.initialize(mx.init.Uniform(1))
+            return net
+
+        net, x = made("one_"), nd.ones((1, 2))
+        with tempfile.TemporaryDirectory() as folder:
+            net.save_params(f"{folder}/a.params")
+            net.collect_params().save(f"{folder}/b.params", strip_prefix="one_")
+            self.assertEqual(sorted(nd.load(f"{folder}/a.params")), ["dense0_bias", "dense0_weight", "dense1_bias", "dense1_weight"])
+            for name in "ab":
+                for options in ({}, {"allow_missing": True}, {"ignore_extra": True}):
+                    other = made("two_")
+                    other.load_parameters(f"{folder}/{name}.params", **options)
+                    np.testing.assert_array_equal(other(x).asnumpy(), net(x).asnumpy())
+            nd.save(f"{folder}/c.params", {"dense0_bias": nd.ones((3,))})
+            self.assertRaises(OSError, net.load_parameters, f"{folder}/c.params")
+            net.load_parameters(f"{folder}/c.params", allow_missing=True)
+            self.assertEqual(net[0].bias.data().asnumpy().tolist(), [1, 1, 1])
+            data, net = mx.sym.var("data"), made("")
+            net.save_params(f"{folder}/d.params")
+            block = gluon.SymbolBlock(mx.sym.load_json(net(data).tojson()), data)
+            block.load_params(f"{folder}/d.params", ctx=mx.cpu())
+            np.testing.assert_array_equal(block(x).asnumpy(), net(x).asnumpy())
 
     def test_classes_of_results(self):
         class Both(gluon.HybridBlock):

@@ -341,10 +341,10 @@ class Programs(unittest.TestCase):
         net = mx.gluon.SymbolBlock(self.net(), sym.var("data"))
         net.initialize(mx.init.One())
         x = nd.array([[1.0, 2, 3, 4]])
-        np.testing.assert_array_equal(net(x).asnumpy(), [[5 * (1 - 10) + 5 * (1 - 20)] * 3])
+        np.testing.assert_array_equal(net(x).asnumpy(), [[5 * (1 - 11) + 5 * (1 - 22)] * 3])  # the bias is 1, too, as in MXNet
         self.assertEqual(sorted(p.shape for p in net.collect_params().values()), [(3, 10), (5,), (5, 4)])
         net.hybridize()
-        np.testing.assert_array_equal(net(x).asnumpy(), [[-140] * 3])
+        np.testing.assert_array_equal(net(x).asnumpy(), [[-155] * 3])
 
     def test_sync_batch_norm(self):
         """The statistics of a batch on one context are those of the whole batch; several contexts are refused."""

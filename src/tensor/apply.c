@@ -138,7 +138,7 @@ static enum sl_status common_device(const char *at, const struct sl_op *op, int 
 	*device = in[0]->device;
 	for (int i = 1; i < nin; i++) {
 		sl_device d = in[i]->device;
-		if (sl_device_equal(d, *device) || d.kind == SL_DEVICE_AUTO) continue;
+		if (sl_device_equal(d, *device) || d.kind == SL_DEVICE_AUTO || slp_device_mixes(d, *device)) continue;
 		if (device->kind != SL_DEVICE_AUTO) {
 			char a[SL_DEVICE_NAME_MAX], b[SL_DEVICE_NAME_MAX], name[32];
 			argument_name(op, i, name);

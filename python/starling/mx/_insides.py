@@ -6,7 +6,7 @@ _NAMES = {
                "_full_like _prepare_value_nd",
     "Trainer": "_kvstore _updaters _update_on_kvstore _params_to_init _kv_initialized _init_kvstore _contexts _compression_params _distributed "
                "_reset_kvstore _row_sparse_pull",
-    "Block": "_params _reg_params _cached_graph _cached_op _collect_params_with_prefix _active _flags",
+    "Block": "_params _reg_params _cached_graph _cached_op _collect_params_with_prefix _active _flags _unfuse _build_cache",
     "Parameter": "_ctx_list _ctx_map _deferred_init _finish_deferred_init _reduce _init_impl _check_and_get _stype _grad_stype _var",
 }  # fmt: skip
 _OF = {kind: frozenset(names.split()) for kind, names in _NAMES.items()}

@@ -133,7 +133,9 @@ static bool winograd_pays(const struct blocks *b, const struct slp_conv2d_blocke
  * plain. */
 static bool fits(const struct blocks *b, const struct slp_conv2d_blocked_attrs *a)
 {
+	enum { MOST_TERMS = 1 << 15 }; /* of a sum in one accumulator: longer ones round too much */
 	int groups = a->conv.groups, in = a->channels[0] / groups, out = a->channels[1] / groups;
+	if ((int64_t)in * a->kernel[0] * a->kernel[1] > MOST_TERMS) return false;
 	if (groups > 1 && in == 1 && out == 1) return true;
 	if (groups > 1) return in % b->block == 0 && out % b->block == 0;
 	return out >= b->block && (in >= b->block || a->x_plain);

@@ -23,9 +23,10 @@ sl_device sl_cpu(int index)
 enum { NAMED = 1 << 16 }; /* added to the number of a device of sl_cpu_named */
 
 /* A CPU device of any number from 0, whether there is such a team or not: the name "cpu:NUMBER" is its own, calls run on team
- * `number` modulo the number of teams.  For programs that name CPUs without knowing the teams.
+ * `number` modulo the number of teams.  For programs that name CPUs without knowing the teams.  An operation between such a device and
+ * another CPU is on the device of its first input.
  *
- *     sl_tensor *x = sl_zeros(SL_SHAPE(2), .device = sl_cpu_named(7)); // operations between it and cpu:0 are refused */
+ *     sl_tensor *x = sl_zeros(SL_SHAPE(2), .device = sl_cpu_named(7)); */
 sl_device sl_cpu_named(int number)
 {
 	return (sl_device){SL_DEVICE_CPU, number < 0 ? -1 : NAMED + number % NAMED};
@@ -41,6 +42,11 @@ int sl_device_number(sl_device device)
 static bool is_named(sl_device device)
 {
 	return device.kind == SL_DEVICE_CPU && device.index >= NAMED;
+}
+
+bool slp_device_mixes(sl_device a, sl_device b)
+{
+	return a.kind == SL_DEVICE_CPU && b.kind == SL_DEVICE_CPU && (is_named(a) || is_named(b));
 }
 
 int slp_device_team(sl_device device)

@@ -1,4 +1,5 @@
 """Gluon's Block and HybridBlock."""
+import os
 import re
 import threading
 import warnings
@@ -85,6 +86,15 @@ def _of_no_values(error, args):
 def _as_stored(cast_dtype, dtype_source):
     if cast_dtype or dtype_source != "current":
         raise not_here("loading with cast_dtype or dtype_source", "parameters of the file's data type")
+
+
+def _has_old_names(filename):
+    """Whether a file is of the older form: its names are those of collect_params(), perhaps without the prefix."""
+    try:
+        names = nd.load(os.fspath(filename))
+    except (_core.Error, OSError):
+        return False
+    return isinstance(names, dict) and bool(names) and not any("." in name for name in names)
 
 
 class _NoCopy(NotHere, TypeError):
@@ -505,7 +515,13 @@ class Block(_blocks.Block):
     def save_parameters(self, filename, deduplicate=False):
         """Writes the parameters to a file."""
         self._refuse_borrowed("save_parameters")
-        files.write(self.save_params, filename)
+        files.write(lambda path: _blocks.Block.save_params(self, path), filename)
+
+    def save_params(self, filename):
+        """The older form of a file: names without dots, those of collect_params() without the block's prefix."""
+        if os.fspath(filename).endswith(".safetensors"):
+            return self.save_parameters(filename)
+        self.collect_params().save(filename, strip_prefix=self.prefix)
 
     def load_parameters(self, filename, ctx=None, allow_missing=False, ignore_extra=False, cast_dtype=False, dtype_source="current"):
         """Reads parameters from a file to the contexts."""
@@ -513,7 +529,24 @@ class Block(_blocks.Block):
         self._refuse_borrowed("load_parameters")
         if not self._contexts or ctx is not None and _contexts(ctx) != self._contexts:
             self.initialize(ctx=ctx, force_reinit=bool(self._contexts))
-        files.read(lambda path: self.load_params(path, lenient=allow_missing or ignore_extra), filename)
+        lenient = allow_missing or ignore_extra
+        old = lenient and _has_old_names(filename)
+        try:
+            if not old:
+                files.read(lambda path: _blocks.Block.load_params(self, path, lenient=lenient), filename)
+        except InvalidArgument:
+            old = _has_old_names(filename)
+            if not old:
+                raise
+        if old:
+            self.collect_params().load(filename, ctx, allow_missing, ignore_extra, self.prefix)
+
+    def load_params(self, filename, ctx=None, allow_missing=False, ignore_extra=False, **options):
+        """load_parameters by its older name; with lenient or names, load_params of starling's blocks."""
+        if options:
+            _blocks.Block.load_params(self, filename, **options)
+        else:
+            self.load_parameters(filename, ctx, allow_missing, ignore_extra)
 
     def summary(self, *inputs):
         """Prints the layers."""
