@@ -62,6 +62,9 @@ class Windows(Case):
         x = torch.randn(2, 3, 7, 8)
         self.check(lambda x: F.avg_pool2d(x, 2, 2, ceil_mode=True, count_include_pad=False) + F.max_pool2d(x, 2, 2, ceil_mode=True), x)
 
+    def test_repeated_ends(self):
+        self.check(lambda x: F.pad(x, (1, 2, 2, 0), mode="replicate").sin(), torch.randn(2, 3, 5, 6))
+
     def test_padding(self):
         for pad, value in (((1, 2, 0, 3), 0.0), ((-1, 2), 1.5), ((-1, -2, 3, -1), 0.0)):
             torch._dynamo.reset()
@@ -185,6 +188,27 @@ class Elements(Case):
         self.assertEqual(starling.torch.counts().get("left to PyTorch", 0), before, starling.torch.fallbacks())
 
 
+    def test_fractions(self):
+        x = torch.tensor([0.0, 1.0, -2.0, 0.5, 0.25, 3e38, 1e-38, -1e-30, 7.25, float("inf"), float("nan")])
+        for a, b in zip(torch.compile(torch.frexp, backend="starling")(x), torch.frexp(x)):
+            torch.testing.assert_close(a, b, equal_nan=True)
+
+    def test_truths(self):
+        a, b = torch.tensor([True, False, True, False]), torch.tensor([True, True, False, False])
+        before = starling.torch.counts().get("left to PyTorch", 0)
+        for x, y in zip(torch.compile(lambda a, b: (a * b, a + b, torch.maximum(a, b), a * True), backend="starling")(a, b), (a & b, a | b, a | b, a)):
+            self.assertTrue(torch.equal(x, y))
+        self.assertEqual(starling.torch.counts().get("left to PyTorch", 0), before, starling.torch.fallbacks())
+
+    def test_sums_of_integers(self):
+        n = torch.tensor([[3, 2**62, 2**62], [-7, 2**62, 2**61]])
+        f = lambda n: (n.sum(), n.sum(1), n.sum(0, keepdim=True), n.prod(1), n[0, 0].sum(), (n > 0).prod(1), n.int().sum(0))
+        before = starling.torch.counts().get("left to PyTorch", 0)
+        for x, y in zip(torch.compile(f, backend="starling")(n), f(n)):
+            self.assertTrue(torch.equal(x, y), (x, y))
+        self.assertEqual(starling.torch.counts().get("left to PyTorch", 0), before, starling.torch.fallbacks())
+
+
 class Order(Case):
     def test_sorted(self):
         x = torch.randn(4, 6)
@@ -227,14 +251,216 @@ class Parts(Case):
         for f in (
             lambda x, y: x.scatter(0, i, y.detach()), lambda x, y: x.scatter(1, i, 2.5), lambda x, y: x.index_put((k,), y.detach()[:3]), lambda x, y: x.index_put((k, k), y.detach()[0, :3]),
             lambda x, y: x.masked_fill(y > 0, 3.0) + x.index_put((y < 0,), torch.tensor(0.5)), lambda x, y: x[:, :4].gather(0, i), lambda x, y: x.slice_scatter(y[:, :3], 1, 0, 6, 2),
+            lambda x, y: x.put(i, y[:3, :4].contiguous().detach()) + x.put(i, y[1:4, :4].contiguous(), accumulate=True), lambda x, y: x.take(i - 2),
             lambda x, y: x.scatter_reduce(0, i, y[:3, :4].contiguous(), "mean") + x.scatter_reduce(0, i, y[:3, :4].contiguous(), "sum", include_self=False),
         ):  # fmt: skip
             torch._dynamo.reset()
             self.check(f, x, y)
 
+    def test_products_of_nothing(self):
+        x, y, b = torch.randn(3, 0), torch.randn(0, 4), torch.randn(3, 4)
+        self.check(lambda b: torch.addmm(b, x, y) + x @ y, b)
+
     def test_products_added(self):
         x, y = torch.randn(4, 5), torch.randn(5)
         self.check(lambda x, y: torch.addmv(x[:, 0], x, y, beta=0.5, alpha=2) + torch.addbmm(x[:, :4], x[None], x.t()[None]).sum(1) + x.prod(1), x, y)
+
+
+class Groups(Case):
+    def test_rows_of_the_same_number(self):
+        x, y = torch.randn(5, 6), torch.randn(4, 6)
+        k, i = torch.tensor([1, 4, 1, 1]), torch.randint(3, (4, 6))
+        for name in ("prod", "amax", "amin", "mean"):
+            for whole in (True, False):
+                torch._dynamo.reset()
+                self.check(lambda x, y: x.scatter_reduce(0, i, y, name, include_self=whole), x, y)
+                self.check(lambda x, y: x.index_reduce(0, k, y, name, include_self=whole) + x.t().contiguous().index_reduce(1, k, y.t().contiguous(), name, include_self=whole).t(), x, y)
+
+    def test_ties_and_nan(self):
+        x, y, k = torch.zeros(3, 2), torch.tensor([[1.0, float("nan")], [1.0, 2.0], [-3.0, float("-inf")]]), torch.tensor([2, 2, 0])
+        for name in ("amax", "amin", "prod"):
+            torch._dynamo.reset()
+            f = lambda x, y: x.index_reduce(0, k, y, name)
+            torch.testing.assert_close(torch.compile(f, backend="starling")(x, y), f(x, y), equal_nan=True)
+
+    def test_strides(self):
+        x, y = torch.randn(4, 6), torch.randn(2, 3)
+        self.check(lambda x, y: x.as_strided((3, 2, 2), (6, 2, 0), 1).sin(), x, y)
+        self.check(lambda x, y: torch.as_strided_scatter(x, y, (2, 3), (12, 2), 1), x, y)
+
+
+    def test_elements_in_turn(self):
+        x, y, mask = torch.randn(3, 4), torch.randn(9), torch.rand(3, 4) < 0.5
+        self.check(lambda x, y: x.masked_scatter(mask, y), x, y)
+        self.check(lambda x, y: x.masked_scatter(mask[0], y), x, y)
+
+    def test_distances(self):
+        x, y = torch.randn(2, 4, 3), torch.randn(2, 5, 3)
+        y[0, 0] = x[0, 1]
+        for order in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, float("inf")):
+            torch._dynamo.reset()
+            self.check(lambda x, y: torch.cdist(x, y, p=order), x, y)
+
+
+class Volumes(Case):
+    def test_convolutions(self):
+        x, w, b = torch.randn(2, 4, 5, 6, 7), torch.randn(6, 2, 3, 2, 3), torch.randn(6)
+        self.check(lambda x, w, b: F.conv3d(x, w, b, stride=(2, 1, 2), padding=(1, 0, 2), dilation=(1, 2, 1), groups=2), x, w, b)
+        x, w = torch.randn(2, 4, 3, 4, 3), torch.randn(4, 3, 2, 3, 2)
+        self.check(lambda x, w, b: F.conv_transpose3d(x, w, b, stride=(2, 1, 2), padding=(1, 0, 1), output_padding=(1, 0, 1), groups=2), x, w, b)
+        self.check(lambda x, w: F.conv3d(x, w), torch.randn(3, 4, 4, 4), torch.randn(2, 3, 2, 2, 2))
+
+    def test_means(self):
+        for options in ({}, {"stride": (2, 1, 2), "padding": 1}, {"stride": 2, "padding": 1, "count_include_pad": False, "ceil_mode": True}, {"divisor_override": 5},
+                        {"stride": 2, "padding": 1, "ceil_mode": True}, {"stride": 3, "ceil_mode": True, "divisor_override": 7}):  # fmt: skip
+            torch._dynamo.reset()
+            self.check(lambda x: F.avg_pool3d(x, (2, 3, 2), **options), torch.randn(2, 3, 5, 6, 7))
+            options = {k: v[1:] if isinstance(v, tuple) else v for k, v in options.items()}
+            self.check(lambda x: F.avg_pool2d(x, (3, 2), **options), torch.randn(2, 3, 6, 7))
+
+    def test_largest(self):
+        """Among equal elements, the first one of a window counts."""
+        x = torch.randint(4, (2, 2, 5, 6, 7)).float()
+        x[0, 0, 1, 2, 3], x[1, :, 2] = float("nan"), float("-inf")
+        for options in ({}, {"stride": (2, 1, 2), "padding": 1}, {"stride": 2, "dilation": 2, "ceil_mode": True}):
+            for f, given in ((F.max_pool3d, x), (F.max_pool2d, x[0])):
+                torch._dynamo.reset()
+                options = {k: v if isinstance(v, bool) or given is x else v[1:] if isinstance(v, tuple) else v for k, v in options.items()}
+                self.check(lambda x: f(x, 2, **options), given)
+                g = lambda x: f(x, 2, return_indices=True, **options)
+                self.assertTrue(torch.equal(torch.compile(g, backend="starling")(given)[1], g(given)[1]))
+
+    def test_adaptive(self):
+        x = torch.randn(2, 3, 5, 6, 7)
+        self.check(lambda x: F.adaptive_max_pool3d(x, (3, 2, 5)), x)
+        self.check(lambda x: F.adaptive_max_pool2d(x, (3, 5)), x[0])
+        f = lambda x: F.adaptive_max_pool2d(x, (4, 3), return_indices=True)[1]
+        self.assertTrue(torch.equal(torch.compile(f, backend="starling")(x[0]), f(x[0])))
+
+
+class Linear(Case):
+    """Square matrices are such that elimination exchanges rows."""
+
+    def matrices(self, *shape):
+        return torch.randn(*shape) + torch.eye(shape[-2], shape[-1]).flip(0)
+
+    def both(self, f, *inputs):
+        """Results that have no weights of a sum, with tuples."""
+        torch._dynamo.reset()
+        before = starling.torch.counts().get("left to PyTorch", 0)
+        for a, b in zip(torch.compile(f, backend="starling")(*inputs), f(*inputs)):
+            torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)
+        self.assertEqual(starling.torch.counts().get("left to PyTorch", 0), before, starling.torch.fallbacks())
+
+    def test_systems(self):
+        a, b = self.matrices(2, 3, 5, 5), torch.randn(2, 3, 5, 4)
+        self.check(torch.linalg.solve, a, b)
+        self.check(lambda a, b: torch.linalg.solve(a, b.mT, left=False), a, b)
+        self.check(torch.linalg.inv, a)
+        self.check(torch.linalg.det, a)
+        self.check(lambda a: torch.linalg.det(a.mT), a)
+        self.check(lambda a: torch.linalg.slogdet(a)[1] * torch.linalg.slogdet(a)[0], a)
+        self.check(lambda a, b: torch.linalg.solve(a, b[..., 0]), a, b)
+
+    def test_factors(self):
+        for shape in ((5, 5), (2, 4, 6), (2, 6, 4), (1, 1)):
+            a = self.matrices(*shape)
+            self.both(lambda a: torch.linalg.lu(a), a)
+            self.both(lambda a: torch.linalg.lu_factor(a), a)
+            self.both(lambda a: torch.linalg.qr(a), a)
+            self.both(lambda a: torch.linalg.qr(a, mode="complete"), a)
+        a = self.matrices(2, 5, 4)
+        self.check(lambda a: torch.linalg.qr(a)[0] @ torch.linalg.qr(a)[1].sin(), a)
+        a[0, 1:, 0] = 0  # nothing to reflect
+        self.both(lambda a: torch.linalg.qr(a), a)
+
+    def test_of_given_factors(self):
+        a, b = self.matrices(2, 5, 5), torch.randn(2, 5, 3)
+        lu, pivots = torch.linalg.lu_factor(a)
+        for adjoint in (False, True):
+            self.both(lambda b: (torch.linalg.lu_solve(lu, pivots, b, adjoint=adjoint),), b)
+            self.both(lambda b: (torch.linalg.lu_solve(lu, pivots, b.mT, left=False, adjoint=adjoint),), b)
+        self.both(lambda lu: torch.lu_unpack(lu, pivots), lu)
+
+    def test_symmetric(self):
+        a = self.matrices(2, 5, 5)
+        spd, b = a @ a.mT + torch.eye(5), torch.randn(2, 5, 3)
+        for upper in (False, True):
+            torch._dynamo.reset()
+            self.check(lambda a: torch.linalg.cholesky(a @ a.mT + torch.eye(5), upper=upper), a)
+            self.check(lambda a, b: torch.linalg.solve_triangular(a, b, upper=upper), spd, b)
+            self.check(lambda a, b: torch.linalg.solve_triangular(a, b.mT, upper=upper, left=False, unitriangular=True), spd / 9, b)
+            factor = torch.linalg.cholesky(spd, upper=upper)
+            self.check(lambda a, b: torch.cholesky_solve(b, a, upper=upper), factor, b)
+            self.check(lambda a: torch.cholesky_inverse(a, upper=upper), factor)
+
+    def test_singular(self):
+        """PyTorch's error, and 0 as a determinant."""
+        a = torch.tensor([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [1.0, 0.0, 1.0]])
+        for f in (torch.linalg.inv, lambda a: torch.linalg.solve(a, a), lambda a: torch.linalg.cholesky(-a @ a.mT)):
+            torch._dynamo.reset()
+            with self.assertRaises(torch.linalg.LinAlgError):
+                torch.compile(f, backend="starling")(a)
+        self.both(lambda a: (torch.linalg.det(a), *torch.linalg.lu_factor_ex(a)), a)
+
+    def test_large_ones_are_pytorchs(self):
+        a = self.matrices(30, 30)
+        torch.testing.assert_close(torch.compile(torch.linalg.inv, backend="starling")(a), torch.linalg.inv(a), rtol=1e-3, atol=1e-3)
+
+
+class Special(Case):
+    def near(self, f, x, gradient=True):
+        """Values beside PyTorch's in float64, to float32's precision, and the gradient beside PyTorch's."""
+        torch._dynamo.reset()
+        before = starling.torch.counts().get("left to PyTorch", 0)
+        a, b = x.clone().requires_grad_(gradient), x.clone().requires_grad_(gradient)
+        y, exact = torch.compile(f, backend="starling")(a), f(b)
+        torch.testing.assert_close(y.detach().double(), f(x.double()), rtol=2e-5, atol=1e-5, equal_nan=True)
+        if gradient:
+            y.sum().backward(), exact.sum().backward()
+            torch.testing.assert_close(a.grad, b.grad, rtol=1e-4, atol=1e-5, equal_nan=True)
+        self.assertEqual(starling.torch.counts().get("left to PyTorch", 0), before, starling.torch.fallbacks())
+
+    def test_gamma(self):
+        x = torch.cat([torch.linspace(-4.9, 30, 700), torch.tensor([1e-3, 150.0, 2e6, 1.0, 2.0])])
+        x = x[(x - x.round()).abs() > 1e-2]  # poles have no digits
+        self.near(torch.lgamma, x)
+        self.near(torch.digamma, x)
+        for n in (1, 2, 5):
+            self.near(lambda x: torch.polygamma(n, x), x[x.abs() < 20], gradient=False)
+        s = torch.tensor([1.0, 2.0, 3.0, 2.5, 0.5, 7.0, 11.0])
+        q = torch.cat([x[x.abs() < 20], torch.tensor([0.0, -1.0, 1e4, float("nan")])])
+        self.near(lambda q: torch.special.zeta(s[:, None].to(q.dtype), q), q, gradient=False)
+        ends = torch.tensor([0.0, -0.0, -1.0, -2.0, float("inf"), float("-inf"), float("nan"), 1e20])
+        for f in (torch.lgamma, torch.digamma):
+            torch._dynamo.reset()
+            torch.testing.assert_close(torch.compile(f, backend="starling")(ends), f(ends), equal_nan=True)
+
+    def test_bessel(self):
+        s, ends = torch.special, torch.tensor([0.0, float("nan"), 3.0, 3.75, 2.0])
+        x = torch.cat([torch.linspace(-12, 12, 501), ends])
+        for f in (s.i0, s.i0e, s.i1, s.i1e):
+            self.near(f, x)
+        for f in (s.modified_bessel_i0, s.modified_bessel_i1, s.bessel_j0, s.bessel_j1, s.spherical_bessel_j0):
+            self.near(f, x, gradient=False)
+        x = torch.cat([torch.linspace(-1, 12, 501), ends])
+        for f in (s.bessel_y0, s.bessel_y1, s.modified_bessel_k0, s.modified_bessel_k1, s.scaled_modified_bessel_k0, s.scaled_modified_bessel_k1):
+            self.near(f, x[x != 0], gradient=False)
+
+    def test_chebyshev(self):
+        x, n = torch.cat([torch.linspace(-2.2, 2.2, 89), torch.tensor([1.0, -1.0, float("nan")])]), torch.tensor([-2.0, 0.0, 1.0, 2.0, 3.7, 6.0, 9.0])
+        for name in (f"{s}chebyshev_polynomial_{kind}" for s in ("", "shifted_") for kind in "tuvw"):
+            f = getattr(torch.special, name)
+            g = lambda x: f(x / 2 if "shifted" in name else x, n[:, None].to(x.dtype))
+            torch._dynamo.reset()
+            y, exact = torch.compile(g, backend="starling")(x), g(x.double()).float()
+            torch.testing.assert_close(y, exact, rtol=1e-4, atol=1e-4, equal_nan=True)
+
+    def test_errors(self):
+        x = torch.cat([torch.linspace(-6, 20, 400), torch.tensor([1e4, 1e-5, float("nan")])])
+        self.near(torch.special.erfcx, x)
+        x = torch.cat([torch.linspace(0.001, 0.999, 400), torch.tensor([0.0, 1.0, 0.5, 1e-5, 1e-12, 1e-30, -0.1, 1.1, float("nan")])])
+        self.near(torch.special.ndtri, x, gradient=False)
 
 
 class Storage(Case):
