@@ -65,7 +65,8 @@ def _(p, x, dim, i, values, reduce, *, include_self=True):
     y, k, values = lined(p, x), lined(p, places(p, i, 0, negative=False)), lined(p, values)
     dim %= y.ndim
     n, m, order = y.shape[dim], k.size, [dim, *[a for a in range(y.ndim) if a != dim]]
-    rows = lambda t, count: typed(p, p.op("reshape", t if not dim else p.op("transpose", t, axes=order), shape=[count, y.size // n]), [count, y.size // n], x.dtype)
+    turned = lambda t: p.op("transpose", t, axes=order) if dim else t
+    rows = lambda t, count: typed(p, p.op("reshape", turned(t), shape=[count, y.size // n]), [count, y.size // n], x.dtype)
     lines, values = rows(y, n), rows(values, m)
     if reduce == "mean":
         ones = typed(p, p.op("fill", shape=[m, 1], value=1.0, dtype=NUMBERS[x.dtype]), [m, 1], x.dtype)

@@ -20,15 +20,18 @@ class Matrices:
         self.p, self.dtype = p, dtype
 
     def op(self, name, *args, shape=None, dtype=None, **attrs):
+        """An operation whose result has the broadcast shape of its arguments, or this one."""
         shape = torch.broadcast_shapes(*[a.shape for a in args]) if shape is None else shape
         return typed(self.p, self.p.op(name, *args, **attrs), shape, dtype or self.dtype)
 
     def part(self, x, axis, begin, end):
+        """Elements of an axis."""
         if (begin, end) == (0, x.shape[axis]):
             return x
         return self.op("slice", x, shape=[*x.shape[:axis], end - begin, *x.shape[axis + 1 :]], dtype=x.dtype, axis=axis, begin=begin, end=end, step=1)
 
     def join(self, parts, axis):
+        """Parts that have elements, one after another."""
         parts = [t for t in parts if t.shape[axis]]
         shape = list(parts[0].shape)
         shape[axis] = sum(t.shape[axis] for t in parts)
@@ -51,7 +54,7 @@ class Matrices:
         return self.op("add", self.op("take_if", condition, a), self.op("take_unless", condition, b))
 
     def hot(self, places, n):
-        """(batch, n, 1): 1 at the place of each matrix, int32."""
+        """(batch, n, 1): 1 at the place of each matrix, else 0; places are int32."""
         y = self.p.op("one_hot", places, depth=n, dtype=NUMBERS[self.dtype])
         return typed(self.p, self.p.op("reshape", y, shape=[-1, n, 1]), [places.size, n, 1], self.dtype)
 
@@ -173,10 +176,10 @@ def triangles(m, lu):
     """(L with ones on its diagonal, U)"""
     rows, columns = lu.shape[1:]
     n = min(rows, columns)
-    return strict(m, m.part(lu, 2, 0, n), lambda i, j: j < i, 1), strict(m, m.part(lu, 1, 0, n), lambda i, j: j >= i, 0)
+    return triangle(m, m.part(lu, 2, 0, n), lambda i, j: j < i, 1), triangle(m, m.part(lu, 1, 0, n), lambda i, j: j >= i, 0)
 
 
-def strict(m, x, inside, diagonal):
+def triangle(m, x, inside, diagonal):
     """x where inside(row, column), elsewhere 0, with this number added on the diagonal."""
     batch, rows, columns = x.shape
     lines = []

@@ -37,11 +37,16 @@ class Window:
     """The depths of a convolution's windows, and the attributes of the convolution of images."""
 
     def __init__(self, kernel, stride, pad, dilation, groups, size):
-        self.kernel, (self.stride, self.pad, self.dilation) = kernel[0], (k[0] if k else 0 for k in map(list, (stride, pad, dilation)))
-        self.at = {name: list(k)[1:] for name, k in zip(("stride", "pad", "dilation"), (stride, pad, dilation))} | {"groups": groups}
+        self.kernel, self.stride, self.pad, self.dilation = kernel[0], stride[0], pad[0], dilation[0]
+        self.at = {"stride": stride[1:], "pad": pad[1:], "dilation": dilation[1:], "groups": groups}
         self.size, self.whole, self.image = size[0], size[0] + 2 * self.pad, list(size[1:])
         self.count = (self.whole - self.dilation * (self.kernel - 1) - 1) // self.stride + 1
         self.filter = list(kernel[1:])
+
+    def seen(self):
+        """The height and width of the results."""
+        sizes = zip(self.image, self.filter, *(self.at[name] for name in ("stride", "pad", "dilation")))
+        return [(n + 2 * q - d * (k - 1) - 1) // s + 1 for n, k, s, q, d in sizes]
 
     def range(self, k):
         """The depths that part k of the windows sees."""
@@ -90,10 +95,9 @@ def filters(p, w):
 
 def forward(p, x, w, b, window):
     """The convolution of volumes."""
-    n, out = x.shape[0], [(s + 2 * q - d * (k - 1) - 1) // t + 1 for s, q, d, k, t in zip(
-        window.image, window.at["pad"], window.at["dilation"], window.filter, window.at["stride"])]
+    n = x.shape[0]
     y = p.op("conv2d", stacked(p, x, window), filters(p, w), *([] if b is None else [b]), **window.at)
-    return deep(p, typed(p, y, [n * window.count, w.shape[0], *out], x.dtype), n, window.count)
+    return deep(p, typed(p, y, [n * window.count, w.shape[0], *window.seen()], x.dtype), n, window.count)
 
 
 def data_gradient(p, dy, w, window):
@@ -112,10 +116,7 @@ def weight_gradient(p, x, dy, window, shape, bias):
 
 def reaches_back(window, out):
     """Whether the windows over a volume of window.size have these results."""
-    at = window.at
-    for s, q, d, k, t, m in zip(window.image, at["pad"], at["dilation"], window.filter, at["stride"], out[1:]):
-        need((s + 2 * q - d * (k - 1) - 1) // t + 1 == m, "with output_padding")
-    need(window.count == out[0], "with output_padding")
+    need([window.count, *window.seen()] == list(out), "with output_padding")
 
 
 def three(k):
