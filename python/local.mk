@@ -60,19 +60,25 @@ EXTRA_DIST += \
 	python/starling/torch/_eager.py \
 	python/starling/torch/_failures.py \
 	python/starling/torch/_graph.py \
+	python/starling/torch/_groups.py \
 	python/starling/torch/_indices.py \
 	python/starling/torch/_labels.py \
 	python/starling/torch/_layers.py \
+	python/starling/torch/_linalg.py \
+	python/starling/torch/_maxima.py \
 	python/starling/torch/_memory.py \
 	python/starling/torch/_moving.py \
 	python/starling/torch/_order.py \
 	python/starling/torch/_parallel.py \
 	python/starling/torch/_quick.py \
 	python/starling/torch/_run.py \
+	python/starling/torch/_sizes.py \
+	python/starling/torch/_special.py \
 	python/starling/torch/_step.py \
 	python/starling/torch/_table.py \
 	python/starling/torch/_text.py \
 	python/starling/torch/_values.py \
+	python/starling/torch/_volumes.py \
 	python/starling/torch/_whole.py \
 	python/starling/torch/_windows.py \
 	python/starling/mx/__init__.py \
@@ -237,6 +243,7 @@ EXTRA_DIST += \
 	python/tests/test_torch.py \
 	python/tests/test_torch_eager.py \
 	python/tests/test_torch_ops.py \
+	python/tests/test_torch_special.py \
 	python/tests/test_unknown.py \
 	python/tests/test_updates.py \
 	python/tests/test_values.py

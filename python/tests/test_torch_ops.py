@@ -62,6 +62,9 @@ class Windows(Case):
         x = torch.randn(2, 3, 7, 8)
         self.check(lambda x: F.avg_pool2d(x, 2, 2, ceil_mode=True, count_include_pad=False) + F.max_pool2d(x, 2, 2, ceil_mode=True), x)
 
+    def test_repeated_ends(self):
+        self.check(lambda x: F.pad(x, (1, 2, 2, 0), mode="replicate").sin(), torch.randn(2, 3, 5, 6))
+
     def test_padding(self):
         for pad, value in (((1, 2, 0, 3), 0.0), ((-1, 2), 1.5), ((-1, -2, 3, -1), 0.0)):
             torch._dynamo.reset()
@@ -185,6 +188,27 @@ class Elements(Case):
         self.assertEqual(starling.torch.counts().get("left to PyTorch", 0), before, starling.torch.fallbacks())
 
 
+    def test_fractions(self):
+        x = torch.tensor([0.0, 1.0, -2.0, 0.5, 0.25, 3e38, 1e-38, -1e-30, 7.25, float("inf"), float("nan")])
+        for a, b in zip(torch.compile(torch.frexp, backend="starling")(x), torch.frexp(x)):
+            torch.testing.assert_close(a, b, equal_nan=True)
+
+    def test_truths(self):
+        a, b = torch.tensor([True, False, True, False]), torch.tensor([True, True, False, False])
+        before = starling.torch.counts().get("left to PyTorch", 0)
+        for x, y in zip(torch.compile(lambda a, b: (a * b, a + b, torch.maximum(a, b), a * True), backend="starling")(a, b), (a & b, a | b, a | b, a)):
+            self.assertTrue(torch.equal(x, y))
+        self.assertEqual(starling.torch.counts().get("left to PyTorch", 0), before, starling.torch.fallbacks())
+
+    def test_sums_of_integers(self):
+        n = torch.tensor([[3, 2**62, 2**62], [-7, 2**62, 2**61]])
+        f = lambda n: (n.sum(), n.sum(1), n.sum(0, keepdim=True), n.prod(1), n[0, 0].sum(), (n > 0).prod(1), n.int().sum(0))
+        before = starling.torch.counts().get("left to PyTorch", 0)
+        for x, y in zip(torch.compile(f, backend="starling")(n), f(n)):
+            self.assertTrue(torch.equal(x, y), (x, y))
+        self.assertEqual(starling.torch.counts().get("left to PyTorch", 0), before, starling.torch.fallbacks())
+
+
 class Order(Case):
     def test_sorted(self):
         x = torch.randn(4, 6)
@@ -227,14 +251,91 @@ class Parts(Case):
         for f in (
             lambda x, y: x.scatter(0, i, y.detach()), lambda x, y: x.scatter(1, i, 2.5), lambda x, y: x.index_put((k,), y.detach()[:3]), lambda x, y: x.index_put((k, k), y.detach()[0, :3]),
             lambda x, y: x.masked_fill(y > 0, 3.0) + x.index_put((y < 0,), torch.tensor(0.5)), lambda x, y: x[:, :4].gather(0, i), lambda x, y: x.slice_scatter(y[:, :3], 1, 0, 6, 2),
+            lambda x, y: x.put(i, y[:3, :4].contiguous().detach()) + x.put(i, y[1:4, :4].contiguous(), accumulate=True), lambda x, y: x.take(i - 2),
             lambda x, y: x.scatter_reduce(0, i, y[:3, :4].contiguous(), "mean") + x.scatter_reduce(0, i, y[:3, :4].contiguous(), "sum", include_self=False),
         ):  # fmt: skip
             torch._dynamo.reset()
             self.check(f, x, y)
 
+    def test_products_of_nothing(self):
+        x, y, b = torch.randn(3, 0), torch.randn(0, 4), torch.randn(3, 4)
+        self.check(lambda b: torch.addmm(b, x, y) + x @ y, b)
+
     def test_products_added(self):
         x, y = torch.randn(4, 5), torch.randn(5)
         self.check(lambda x, y: torch.addmv(x[:, 0], x, y, beta=0.5, alpha=2) + torch.addbmm(x[:, :4], x[None], x.t()[None]).sum(1) + x.prod(1), x, y)
+
+
+class Groups(Case):
+    def test_rows_of_the_same_number(self):
+        x, y = torch.randn(5, 6), torch.randn(4, 6)
+        k, i = torch.tensor([1, 4, 1, 1]), torch.randint(3, (4, 6))
+        for name in ("prod", "amax", "amin", "mean"):
+            for whole in (True, False):
+                torch._dynamo.reset()
+                self.check(lambda x, y: x.scatter_reduce(0, i, y, name, include_self=whole), x, y)
+                self.check(lambda x, y: x.index_reduce(0, k, y, name, include_self=whole) + x.t().contiguous().index_reduce(1, k, y.t().contiguous(), name, include_self=whole).t(), x, y)
+
+    def test_ties_and_nan(self):
+        x, y, k = torch.zeros(3, 2), torch.tensor([[1.0, float("nan")], [1.0, 2.0], [-3.0, float("-inf")]]), torch.tensor([2, 2, 0])
+        for name in ("amax", "amin", "prod"):
+            torch._dynamo.reset()
+            f = lambda x, y: x.index_reduce(0, k, y, name)
+            torch.testing.assert_close(torch.compile(f, backend="starling")(x, y), f(x, y), equal_nan=True)
+
+    def test_strides(self):
+        x, y = torch.randn(4, 6), torch.randn(2, 3)
+        self.check(lambda x, y: x.as_strided((3, 2, 2), (6, 2, 0), 1).sin(), x, y)
+        self.check(lambda x, y: torch.as_strided_scatter(x, y, (2, 3), (12, 2), 1), x, y)
+
+
+    def test_elements_in_turn(self):
+        x, y, mask = torch.randn(3, 4), torch.randn(9), torch.rand(3, 4) < 0.5
+        self.check(lambda x, y: x.masked_scatter(mask, y), x, y)
+        self.check(lambda x, y: x.masked_scatter(mask[0], y), x, y)
+
+    def test_distances(self):
+        x, y = torch.randn(2, 4, 3), torch.randn(2, 5, 3)
+        y[0, 0] = x[0, 1]
+        for order in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, float("inf")):
+            torch._dynamo.reset()
+            self.check(lambda x, y: torch.cdist(x, y, p=order), x, y)
+
+
+class Volumes(Case):
+    def test_convolutions(self):
+        x, w, b = torch.randn(2, 4, 5, 6, 7), torch.randn(6, 2, 3, 2, 3), torch.randn(6)
+        self.check(lambda x, w, b: F.conv3d(x, w, b, stride=(2, 1, 2), padding=(1, 0, 2), dilation=(1, 2, 1), groups=2), x, w, b)
+        x, w = torch.randn(2, 4, 3, 4, 3), torch.randn(4, 3, 2, 3, 2)
+        self.check(lambda x, w, b: F.conv_transpose3d(x, w, b, stride=(2, 1, 2), padding=(1, 0, 1), output_padding=(1, 0, 1), groups=2), x, w, b)
+        self.check(lambda x, w: F.conv3d(x, w), torch.randn(3, 4, 4, 4), torch.randn(2, 3, 2, 2, 2))
+
+    def test_means(self):
+        for options in ({}, {"stride": (2, 1, 2), "padding": 1}, {"stride": 2, "padding": 1, "count_include_pad": False, "ceil_mode": True}, {"divisor_override": 5},
+                        {"stride": 2, "padding": 1, "ceil_mode": True}, {"stride": 3, "ceil_mode": True, "divisor_override": 7}):  # fmt: skip
+            torch._dynamo.reset()
+            self.check(lambda x: F.avg_pool3d(x, (2, 3, 2), **options), torch.randn(2, 3, 5, 6, 7))
+            options = {k: v[1:] if isinstance(v, tuple) else v for k, v in options.items()}
+            self.check(lambda x: F.avg_pool2d(x, (3, 2), **options), torch.randn(2, 3, 6, 7))
+
+    def test_largest(self):
+        """Among equal elements, the first one of a window counts."""
+        x = torch.randint(4, (2, 2, 5, 6, 7)).float()
+        x[0, 0, 1, 2, 3], x[1, :, 2] = float("nan"), float("-inf")
+        for options in ({}, {"stride": (2, 1, 2), "padding": 1}, {"stride": 2, "dilation": 2, "ceil_mode": True}):
+            for f, given in ((F.max_pool3d, x), (F.max_pool2d, x[0])):
+                torch._dynamo.reset()
+                options = {k: v if isinstance(v, bool) or given is x else v[1:] if isinstance(v, tuple) else v for k, v in options.items()}
+                self.check(lambda x: f(x, 2, **options), given)
+                g = lambda x: f(x, 2, return_indices=True, **options)
+                self.assertTrue(torch.equal(torch.compile(g, backend="starling")(given)[1], g(given)[1]))
+
+    def test_adaptive(self):
+        x = torch.randn(2, 3, 5, 6, 7)
+        self.check(lambda x: F.adaptive_max_pool3d(x, (3, 2, 5)), x)
+        self.check(lambda x: F.adaptive_max_pool2d(x, (3, 5)), x[0])
+        f = lambda x: F.adaptive_max_pool2d(x, (4, 3), return_indices=True)[1]
+        self.assertTrue(torch.equal(torch.compile(f, backend="starling")(x[0]), f(x[0])))
 
 
 class Storage(Case):

@@ -14,8 +14,7 @@ from ._table import LOWER
 aten = torch.ops.aten
 # Decompositions that PyTorch has beside the core ones.
 MORE = [
-    aten.ldexp, aten.dist, aten.batch_norm_backward, aten.adaptive_max_pool2d, aten.adaptive_max_pool3d, aten.grid_sampler_2d,
-    aten.special_ndtr, aten.rrelu_with_noise_backward, aten.max_pool3d_with_indices,
+    aten.ldexp, aten.dist, aten.batch_norm_backward, aten.grid_sampler_2d, aten.special_ndtr, aten.rrelu_with_noise_backward,
 ]  # fmt: skip
 
 

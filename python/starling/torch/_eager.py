@@ -12,7 +12,6 @@ from torch._subclasses import fake_tensor
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 from .._core import Error
-from . import _attention, _indices, _layers, _moving, _order, _whole, _windows  # noqa: F401 - fill the table
 from ._backend import decompositions
 from ._failures import in_node, result_of
 from ._graph import RANDOM, Plan, counts, left_to_torch
@@ -199,6 +198,7 @@ def _compile(func, flat, form, where):
                 origin[v.base] = i, True
     args, kwargs = tree_unflatten(values, form)
     program = Program()
+    program.in_order = all(a.is_contiguous() for a in flat[:1] if isinstance(a, torch.Tensor))
     made = lowered(program, func, args, kwargs, [None if r is None else r[:2] for r in results])
     made += [None] * (len(results) - len(made))
     wanted = list(dict.fromkeys(v for v in made if v is not None and v.program is program))

@@ -16,10 +16,11 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils import _pytree as pytree
 
 from .._core import Error, ffi, lib
-from . import _attention, _indices, _layers, _moving, _order, _whole, _windows  # noqa: F401 - fill the table
+from . import _attention, _groups, _indices, _layers, _linalg, _maxima, _moving, _order, _special, _volumes, _whole, _windows  # noqa: F401 - fill the table
 from . import _memory
 from ._quick import quick
 from ._run import BY_SHAPE, Run
+from ._sizes import Symbols
 from ._table import aten, lowered
 from ._text import DTYPES, HERE, MOST_AXES, Program, Unsupported, Value, raise_error
 
@@ -27,6 +28,7 @@ log = logging.getLogger("starling.torch")
 fallbacks: collections.Counter = collections.Counter()  # operations that were left to PyTorch, by name and reason
 counts: collections.Counter = collections.Counter()  # programs, operations in them, operations left to PyTorch
 RANDOM = torch.Tag.nondeterministic_seeded
+STRIDED = {aten.as_strided.default, aten.as_strided_scatter.default}  # by places in the storage of their argument
 VIEWS = {
     aten.alias.default, aten.detach.default, aten.clone.default, aten.view.default, aten._unsafe_view.default, aten.reshape.default,
     aten.unsqueeze.default, aten.squeeze.dim, aten.squeeze.dims, aten.squeeze.default, aten.expand.default, aten.slice.Tensor,
@@ -41,6 +43,12 @@ def left_to_torch(target, reason):
         log.warning("%s runs in PyTorch: %s", target, reason)
     fallbacks[text] += 1
     counts["left to PyTorch"] += 1
+
+
+def is_check(node):
+    """Whether a node computes nothing, but raises PyTorch's error for a singular matrix, after its program."""
+    checks = aten._linalg_check_errors.default
+    return node.target is checks or (node.target is torch.ops.higher_order.with_effects and node.args[1] is checks)
 
 
 class Plan:
@@ -193,6 +201,9 @@ class Graph:
             return
         if not random and self.is_pure(node) and self.is_empty(node, val):
             return
+        if is_check(node):
+            self.put_between(node, max(self.stage[n] for n in inputs))
+            return
         if node in self.early:
             self.put_between(node, max((self.stage[n] for n in inputs), default=-1))
             return
@@ -263,16 +274,22 @@ class Graph:
             raise Unsupported("on another device, or of another type")
         if not all(n in self.values or self.kind[n] == "constant" for n in inputs):
             raise Unsupported("of what is no tensor")
-        if node.target is aten.max_pool2d_with_indices.default and self.shows_places(node):
-            raise Unsupported("with its indices")
         stage = max([self.stage[n] + (self.kind[n] in ("torch", "input")) for n in inputs] + [0])
         several = isinstance(val, (list, tuple))
         results = [None if t is None else (tuple(self.concrete(list(t.shape))), t.dtype) for t in (val if several else [val])]
+        if node.target in STRIDED and not self.lies_in_order(node.args[0].meta["val"]):
+            raise Unsupported("of what does not lie in one piece")
         args, kwargs = self.arguments(node, lambda n: self.values[n] if n in self.values else self.constants[n])
+        self.programs[stage].places = node.target is aten.max_pool2d_with_indices.default and self.shows_places(node)
+        self.programs[stage].in_order = all(n.meta["val"].is_contiguous() for n in inputs[:1] if isinstance(n.meta.get("val"), torch.Tensor))
         found = lowered(self.programs[stage], node.target, args, kwargs, results)
         self.kind[node], self.stage[node] = "program", stage
         self.values[node] = found if several else found[0]
         self.last = max(self.last, stage)
+
+    def lies_in_order(self, val):
+        """Whether the elements of a tensor are the first ones of its storage, in their order."""
+        return self.strides(val) == _memory.contiguous(self.concrete(list(val.shape))) and not self.concrete(val.storage_offset())
 
     def shows_places(self, node):
         """Whether somebody but the gradient reads the places of maxima."""
@@ -400,47 +417,6 @@ class Graph:
         except Exception:
             _memory.forget()  # what was written is spoilt for the engine
             raise
-
-
-class Symbols:
-    """The sizes of a call: numbers in the place of a graph's symbols."""
-
-    def __init__(self, placeholders):
-        self.by = []  # (placeholder's position, axis or None, symbol)
-        known = set()
-        for i, n in enumerate(placeholders):
-            val = n.meta.get("val")
-            dims = [(None, val)] if isinstance(val, torch.SymInt) else enumerate(val.shape) if isinstance(val, torch.Tensor) else []
-            for axis, d in dims:
-                symbol = d.node.expr if isinstance(d, torch.SymInt) else None
-                if symbol is not None and symbol.is_Symbol and symbol not in known:
-                    known.add(symbol)
-                    self.by.append((i, axis, symbol))
-
-    def key(self, args):
-        """The numbers of a call."""
-        return tuple(int(args[i]) if axis is None else int(args[i].shape[axis]) for i, axis, _ in self.by) if self.by else ()
-
-    def concrete(self, key):
-        """A function that puts these numbers in the place of symbols."""
-        numbers = {symbol: n for (_, _, symbol), n in zip(self.by, key)}
-
-        def one(x):
-            if not isinstance(x, (torch.SymInt, torch.SymFloat, torch.SymBool)):
-                return x
-            y = x.node.expr.xreplace(numbers) if hasattr(x.node.expr, "xreplace") else x.node.expr
-            if getattr(y, "free_symbols", None):
-                raise NotImplementedError(f"the size {x} is not known before the call")
-            return int(y) if isinstance(x, torch.SymInt) else float(y) if isinstance(x, torch.SymFloat) else bool(y)
-
-        def concrete(x):
-            if isinstance(x, (list, tuple)):
-                return type(x)(map(concrete, x)) if type(x) in (list, tuple) else [concrete(k) for k in x]
-            if isinstance(x, dict):
-                return {k: concrete(v) for k, v in x.items()}
-            return one(x)
-
-        return concrete
 
 
 class Function:

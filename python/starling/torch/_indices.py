@@ -162,6 +162,18 @@ def _(p, x, indices, values, accumulate=False):
     return p.op("add", x, values)
 
 
+@lower(aten.put.default, any_type=True)
+def _(p, x, i, values, accumulate=False):
+    need(x.dtype in FLOATS and values.dtype == x.dtype, "of these types")
+    line = lambda t: typed(p, p.op("reshape", t, shape=[t.size]), [t.size], t.dtype)
+    whole, k, values = line(x), line(i), line(values)
+    if accumulate:
+        y = p.op("add", whole, added(p, values, 0, places(p, k, x.size), x.size))
+    else:
+        y = put(p, whole, 0, [k], values)
+    return p.op("reshape", y, shape=list(x.shape))
+
+
 @lower(aten.index_select.default, any_type=True)
 def _(p, x, dim, i):
     k, x = lined(p, places(p, i, 0, negative=False)), lined(p, x)
@@ -247,19 +259,6 @@ def _(p, x, dim, i, values):
     return p.op("add", x, sums)
 
 
-@lower(aten.scatter_reduce.two, any_type=True)
-def _(p, x, dim, i, values, reduce, *, include_self=True):
-    need(reduce in ("sum", "mean"), f"with {reduce}")
-    ones = typed(p, p.op("fill", shape=list(values.shape), value=1.0, dtype=NUMBERS[x.dtype]), values.shape, x.dtype)
-    add = lambda v: spread(p, x, dim, i, v, lambda y, k, r: [p.op("gather_grad", r, k, rows=y.size)])[0]
-    sums, count = add(values), add(ones)
-    kept = x if include_self else p.op("take_unless", count, x)
-    y = p.op("add", kept, sums)
-    if reduce == "sum":
-        return y
-    return p.op("div", y, p.op("add_scalar", count, value=1.0) if include_self else p.op("maximum_scalar", count, value=1.0))
-
-
 @lower(aten.scatter.src, any_type=True)
 def _(p, x, dim, i, values):
     seen, new = spread(p, x, dim, i, values, lambda y, k, v: replaced(p, y, k, v))
@@ -301,3 +300,29 @@ def _(p, dy, i, rows, padding, scale):
         other = p.op("cast", p.op("ne_scalar", i, value=float(padding)), dtype=NUMBERS[dy.dtype])
         dy = p.op("mul", dy, p.op("reshape", other, shape=[*i.shape, 1]))
     return p.op("gather_grad", dy, i, rows=rows)
+
+
+def strided(p, x, size, stride, offset):
+    """Numbers of the elements that as_strided takes of x."""
+    last = (offset or 0) + sum((n - 1) * s for n, s in zip(size, stride))
+    need(0 <= last < x.size < 2**31 and all(s >= 0 for s in stride), "of what does not lie in the tensor")
+    k = p.op("fill", shape=[], value=float(offset or 0), dtype=NUMBERS[torch.int32])
+    for axis, (n, s) in enumerate(zip(size, stride)):
+        shape = [n if a == axis else 1 for a in range(len(size))]
+        places = p.op("mul_scalar", p.op("arange", shape=[n], start=0.0, step=1.0, dtype=NUMBERS[torch.int32]), value=float(s))
+        k = p.op("add", k, p.op("reshape", places, shape=shape))
+    return typed(p, p.op("reshape", k, shape=[math.prod(size)]), [math.prod(size)], torch.int32)
+
+
+@lower(aten.as_strided.default, any_type=True)
+def _(p, x, size, stride, offset=None):
+    y = typed(p, p.op("reshape", x, shape=[x.size]), [x.size], x.dtype)
+    return p.op("reshape", p.op("gather", y, strided(p, x, size, stride, offset)), shape=list(size))
+
+
+@lower(aten.as_strided_scatter.default, any_type=True)
+def _(p, x, values, size, stride, offset=None):
+    need(x.dtype in FLOATS and values.dtype == x.dtype, "of these types")
+    rows = lambda t: typed(p, p.op("reshape", t, shape=[t.size, 1]), [t.size, 1], x.dtype)
+    seen, new = replaced(p, rows(x), strided(p, x, size, stride, offset), rows(values))
+    return p.op("reshape", p.op("add", p.op("take_unless", seen, rows(x)), new), shape=list(x.shape))

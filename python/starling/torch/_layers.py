@@ -3,8 +3,8 @@ import math
 
 import torch
 
-from ._table import LOWER, lower, need, typed
-from ._text import NUMBERS, Value
+from ._table import LOWER, OF_NOTHING, lower, need, typed
+from ._text import MOST_AXES, NUMBERS, Value
 
 aten = torch.ops.aten
 
@@ -16,8 +16,14 @@ def dot(p, a, b):
     return p.op("dot", a.base or a, b.base or b, ta=a.base is not None, tb=b.base is not None)
 
 
-LOWER[aten.mm.default] = dot
-LOWER[aten.bmm.default] = lambda p, a, b: p.op("matmul", a.base or a, b.base or b, ta=a.base is not None, tb=b.base is not None)
+def of_nothing(p, a):
+    """The product of matrices without columns by such without rows: zeros."""
+    return None if a.size else typed(p, p.op("fill", shape=list(p.shape), value=0.0, dtype=NUMBERS[p.dtype]), p.shape, p.dtype)
+
+
+OF_NOTHING.update((aten.mm.default, aten.bmm.default, aten.addmm.default))
+LOWER[aten.mm.default] = lambda p, a, b: of_nothing(p, a) or dot(p, a, b)
+LOWER[aten.bmm.default] = lambda p, a, b: of_nothing(p, a) or p.op("matmul", a.base or a, b.base or b, ta=a.base is not None, tb=b.base is not None)
 LOWER[aten.mv.default] = lambda p, a, b: p.op("dot", a, b)
 
 
@@ -40,9 +46,9 @@ LOWER[aten.dot.default] = lambda p, a, b: p.op("reshape", p.op("sum", p.op("mul"
 
 @lower(aten.addmm.default)
 def _(p, b, x, w, *, beta=1, alpha=1):
-    if beta == 1 and alpha == 1 and b.ndim == 1 and b.shape[0] == w.shape[1]:
+    if beta == 1 and alpha == 1 and x.size and b.ndim == 1 and b.shape[0] == w.shape[1]:
         return p.op("linear", x, w.base or w, b, tw=w.base is not None)
-    y = dot(p, x, w)
+    y = of_nothing(p, x) or dot(p, x, w)
     y = y if alpha == 1 else p.op("mul_scalar", y, value=float(alpha))
     b = b if beta == 1 else p.op("mul_scalar", b, value=float(beta))
     return p.op("add", y, b) if beta else y
@@ -191,3 +197,41 @@ def _(p, x, w, b, n, c, size, groups, eps):
     if b is not None:
         y = p.op("add", y, p.op("reshape", b, shape=channels))
     return [y, *[p.op("reshape", t, shape=[n, groups]) for t in (mean, invstd)]]
+
+
+# ---- distances --------------------------------------------------------------------------------------------------------
+
+
+def differences(p, a, b):
+    """(rows of a less rows of b, (…, rows of a, rows of b, columns)), of the same batches"""
+    need(len(p.shape) < MOST_AXES and a.dtype == b.dtype, "of so many axes")
+    apart = lambda t, axis: typed(p, p.op("reshape", t, shape=[*t.shape[:axis], 1, *t.shape[axis:]]), [*t.shape[:axis], 1, *t.shape[axis:]], t.dtype)
+    return p.op("sub", apart(a, a.ndim - 1), apart(b, b.ndim - 2))
+
+
+@lower(aten._cdist_forward.default)
+def _(p, a, b, order, mode=None):
+    size, last = p.op("abs", differences(p, a, b)), [len(p.shape)]
+    if order in (0.0, 1.0, math.inf):
+        size = p.op("ne_scalar", size, value=0.0) if order == 0 else size
+        return p.op("max" if math.isinf(order) else "sum", size, axes=last)
+    if order == 2:
+        return p.op("sqrt", p.op("sum", p.op("square", size), axes=last))
+    return p.op("pow_scalar", p.op("sum", p.op("pow_scalar", size, value=order), axes=last), value=1 / order)
+
+
+@lower(aten._cdist_backward.default)
+def _(p, dy, a, b, order, distance):
+    need(list(a.shape[:-2]) == list(b.shape[:-2]), "of several batches")
+    d, wide = differences(p, a, b), [*dy.shape, 1]
+    dy, distance = (p.op("reshape", t, shape=wide) for t in (dy, distance))
+    if order == 0:
+        return p.op("fill", shape=list(p.shape), value=0.0, dtype=NUMBERS[p.dtype])
+    size, slope = p.op("abs", d), p.op("sign", d)
+    if math.isinf(order):
+        slope = p.op("mul", slope, p.op("eq", size, distance))
+    elif order != 1:
+        zero = p.op("eq_scalar", size, value=0.0)  # has no slope
+        far = p.op("add", distance, p.op("eq_scalar", distance, value=0.0))
+        slope = p.op("mul", slope, p.op("take_unless", zero, p.op("pow_scalar", p.op("div", p.op("add", size, zero), far), value=order - 1)))
+    return p.op("sum", p.op("mul", dy, slope), axes=[len(wide) - 2])

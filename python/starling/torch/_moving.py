@@ -10,8 +10,8 @@ def _(p, x):
     return x
 
 
-@lower(aten.clone.default, any_type=True)
-def _(p, x, memory_format=None):
+@lower(aten.clone.default, torch.ops.prims.copy_strided.default, any_type=True)
+def _(p, x, strides=None, memory_format=None):
     return x
 
 

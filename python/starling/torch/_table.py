@@ -16,6 +16,7 @@ WHOLE = (torch.int64, torch.int32, torch.uint8)
 MOST_FLOAT = 3.4028234663852886e38  # float32's
 LOWER: dict = {}  # ATen operation: function
 integers: dict = {}  # arithmetic of integers, by the name of that of floats: _whole.py
+OF_NOTHING: set = set()  # operations of the table that take tensors without elements
 ANY: set = set()  # operations of the table that check types by themselves; all others take and give floats
 
 
@@ -73,7 +74,7 @@ def lowered(p, target, args, kwargs, results):
     for shape, dtype in [(v.shape, v.dtype) for v in given] + [r for r in results if r is not None]:
         need(dtype in DTYPES and (target in ANY or dtype in FLOATS), f"of {str(dtype)[6:]}")
         need(len(shape) <= MOST_AXES, f"of {len(shape)} axes")
-        need(math.prod(shape), "of empty tensors")
+        need(math.prod(shape) or target in OF_NOTHING, "of empty tensors")
     lines, inputs = len(p.lines), dict(p.inputs)
     try:
         y = LOWER[target](p, *args, **kwargs)
@@ -258,7 +259,8 @@ def logical(name):
     """Of two truth values."""
 
     def function(p, a, b):
-        need(isinstance(b, Value) and all(x.dtype == torch.bool or x.dtype in FLOATS for x in (a, b)), "of integers")
+        b = b if isinstance(b, Value) else typed(p, p.op("fill", shape=[], value=float(bool(b))), (), torch.float32)
+        need(all(x.dtype == torch.bool or x.dtype in FLOATS for x in (a, b)), "of integers")
         return p.op("cast", p.op(name, truth(p, a), truth(p, b)), dtype=NUMBERS[torch.bool])
 
     return function
@@ -439,6 +441,8 @@ def _(p, x, source, non_blocking=False):
 def reduction(p, x, axes=None, keepdims=False, dtype=None, *, name="sum"):
     """A reduction over axes; none given: over all."""
     need(p.dtype != torch.bool, "of truth values")
+    if name in integers and p.dtype not in FLOATS:
+        return integers[name](p, x, axes)
     if isinstance(axes, int):
         axes = [axes]
     x = p.cast(x, p.dtype)
@@ -448,12 +452,11 @@ def reduction(p, x, axes=None, keepdims=False, dtype=None, *, name="sum"):
     return p.op(name, x, axes=axes, keepdims=bool(keepdims))
 
 
-lower(aten.sum.default, aten.sum.dim_IntList)(reduction)
 for _name, _targets in (
     ("mean", (aten.mean.default, aten.mean.dim)), ("max", (aten.amax.default,)), ("min", (aten.amin.default,)),
     ("max", (aten.max.default,)), ("min", (aten.min.default,)), ("prod", (aten.prod.default, aten.prod.dim_int)),
 ):  # fmt: skip
-    lower(*_targets, any_type=_name in ("max", "min"))(functools.partial(reduction, name=_name))
+    lower(*_targets, any_type=_name in ("max", "min", "prod"))(functools.partial(reduction, name=_name))
 
 
 @lower(aten.sum.default, aten.sum.dim_IntList, any_type=True)
@@ -462,7 +465,6 @@ def _(p, x, axes=None, keepdims=False, dtype=None):
         need(x.size < 2**31, "of so many elements")
         p.dtype = torch.int32
         return p.op("cast", reduction(p, x, axes, keepdims), dtype=NUMBERS[torch.int64])
-    need(p.dtype in FLOATS and (x.dtype in FLOATS or x.dtype == torch.bool), "of integers")
     return reduction(p, x, axes, keepdims)
 
 

@@ -75,6 +75,8 @@ class Program:
         self.lines, self.inputs, self.written = [], {}, {}
         self.updates = False  # whether it has updates of optimisers
         self.labels = {}  # inputs of the graph that must be numbers of classes: (how many there are, the number to ignore)
+        self.in_order = True  # whether PyTorch's first argument lies in order: determinants are those of its transpose then
+        self.places = False  # whether the places of maxima are read, but for the gradient
         self.shape = self.dtype = None  # of the result of the ATen operation that is being lowered
 
     def use(self, v):

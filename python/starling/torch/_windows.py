@@ -3,6 +3,7 @@ import math
 
 import torch
 
+from ._indices import added
 from ._moving import cut
 from ._table import FLOATS, lower, need, typed
 from ._text import NUMBERS
@@ -91,31 +92,56 @@ def batch(p, x):
     return x if x.ndim == 4 else typed(p, p.op("reshape", x, shape=shape), shape, x.dtype)
 
 
-def mean_of(x, kernel, stride, pad, ceil, count_pad, divisor):
-    """(whether the mean is over the elements inside of the image, whether windows may hang over its border)"""
-    pair = lambda k: list(k) * 2 if len(k) == 1 else list(k)
-    over = ceil and any((n + 2 * q - k) % s for n, k, s, q in zip(x.shape[-2:], pair(kernel), pair(stride or kernel), pair(pad)))
-    need(not over or (not count_pad and divisor is None), "with windows that hang over the border")
-    return {"exclude_pad": not count_pad and divisor is None, "ceil": over}
+class Means:
+    """Means over the windows of the last axes.
 
+    The engine's are over all elements of a window, or over those inside of the image.  PyTorch's windows that hang over the border
+    count padding but nothing beyond it, and a divisor may be given: such means are those inside of the image, times a factor.
+    """
 
-def divided(p, y, kernel, divisor):
-    """Another divisor than the size of the window."""
-    size = kernel[0] * kernel[-1] if len(kernel) > 1 else kernel[0] ** 2
-    return y if divisor is None else p.op("mul_scalar", y, value=size / divisor)
+    def __init__(self, shape, kernel, stride, pad, ceil, count_pad, divisor):
+        axes = len(shape)
+        self.n, self.axes = list(shape), axes
+        self.k, self.s, self.q = (list(k) * axes if len(k) == 1 else list(k) for k in (kernel, stride or kernel, pad))
+        self.over = bool(ceil) and any((n + 2 * q - k) % s for n, k, s, q in zip(shape, self.k, self.s, self.q))
+        self.count_pad, self.divisor = count_pad, divisor
+        self.given = self.over and (count_pad or divisor is not None)  # whether there is a factor for each window
+        self.inside = {"exclude_pad": self.given or (not count_pad and divisor is None)}
+
+    def along(self, p, axis, m):
+        """The factor of m windows along an axis."""
+        n, k, q = self.n[axis], float(self.k[axis]), float(self.q[axis])
+        start = p.op("arange", shape=[m], start=-q, step=float(self.s[axis]), dtype=NUMBERS[p.dtype])
+        end = p.op("add_scalar", start, value=k)
+        inside = p.op("sub", p.op("minimum_scalar", end, value=float(n)), p.op("maximum_scalar", start, value=0.0))
+        if self.divisor is None:
+            inside = p.op("div", inside, p.op("sub", p.op("minimum_scalar", end, value=n + q), start))
+        return p.op("reshape", inside, shape=[m if a == axis else 1 for a in range(self.axes)])
+
+    def scaled(self, p, y, shape):
+        """Means of windows as PyTorch counts their elements; shape: the numbers of windows.  The gradient is the same."""
+        if self.divisor is not None:
+            y = p.op("mul_scalar", y, value=(1 if self.given else math.prod(self.k)) / self.divisor)
+        if self.given:
+            for axis, m in enumerate(shape):
+                y = p.op("mul", y, self.along(p, axis, m))
+        return y
 
 
 @lower(aten.avg_pool2d.default)
 def _(p, x, kernel, stride=(), pad=(0, 0), ceil=False, count_pad=True, divisor=None):
-    at = pooled(x, kernel, stride, pad, **mean_of(x, kernel, stride, pad, ceil, count_pad, divisor))
-    return as_shaped(p, divided(p, p.op("avg_pool2d", batch(p, x), type=1, **at), kernel, divisor), p.shape)
+    means = Means(x.shape[-2:], kernel, stride, pad, ceil, count_pad, divisor)
+    at = pooled(x, kernel, stride, pad, means.over, **means.inside)
+    return as_shaped(p, means.scaled(p, p.op("avg_pool2d", batch(p, x), type=1, **at), p.shape[-2:]), p.shape)
 
 
 @lower(aten.avg_pool2d_backward.default)
 def _(p, dy, x, kernel, stride, pad, ceil, count_pad, divisor):
-    at = pooled(x, kernel, stride, pad, **mean_of(x, kernel, stride, pad, ceil, count_pad, divisor))
-    dx = p.op("avg_pool2d_grad", batch(p, dy), type=1, **at, size=list(x.shape[-2:]))
-    return as_shaped(p, divided(p, dx, kernel, divisor), p.shape)
+    means = Means(x.shape[-2:], kernel, stride, pad, ceil, count_pad, divisor)
+    at = pooled(x, kernel, stride, pad, means.over, **means.inside)
+    shape = [1] * (4 - dy.ndim) + list(dy.shape)
+    dy = typed(p, means.scaled(p, batch(p, dy), dy.shape[-2:]), shape, dy.dtype)
+    return as_shaped(p, p.op("avg_pool2d_grad", dy, type=1, **at, size=list(x.shape[-2:])), p.shape)
 
 
 def windows(n, m):
@@ -194,6 +220,25 @@ def _(p, x, pad, value=0):
             shape = [*x.shape[:axis], before + n + after, *x.shape[axis + 1 :]]
             x = typed(p, padded(p, x, axis, before, after, value), shape, x.dtype)
     return x
+
+
+def repeated_back(axes):
+    """The gradient of a padding that repeats the elements at the ends of the last axes."""
+
+    def function(p, dy, x, pad):
+        for k in range(axes):
+            axis, (before, after) = x.ndim - 1 - k, pad[2 * k : 2 * k + 2]
+            n = x.shape[axis]
+            at = p.op("arange", shape=[before + n + after], start=float(-before), step=1.0, dtype=NUMBERS[torch.int32])
+            at = p.op("maximum_scalar", p.op("minimum_scalar", at, value=float(n - 1)), value=0.0)
+            dy = added(p, dy, axis, typed(p, at, [before + n + after], torch.int32), n)
+        return dy
+
+    return function
+
+
+for _axes in (1, 2, 3):
+    lower(getattr(aten, f"replication_pad{_axes}d_backward").default)(repeated_back(_axes))
 
 
 def padded(p, x, axis, before, after, value):
