@@ -34,6 +34,8 @@
 #define ADD PROGRAM((0), DO(add, 0, 1))
 /* relu(x * w + b) */
 #define AFFINE PROGRAM((0), DO(mul, 0, 1), DO(add, R(0), 2), DO(relu, R(1), R(1)))
+/* x * w + b of images in NHWC */
+#define NHWC PROGRAM((0), DO(mul, 0, 1) | SLP_FUSED_NHWC, DO(add, R(0), 2))
 /* dy * sigmoid'(y) * 0.5 - (1 - y) ^ 2: a number on both sides, a result used twice, one never used */
 #define MIXED PROGRAM((0.5, 1, 2), DO(sigmoid, 0, 0), DO(sigmoid_grad, 1, R(0)), DO(mul, R(1), N(0)), \
 	DO(sub, N(1), R(0)), DO(exp, R(0), R(0)), DO(pow, R(3), N(2)), DO(sub, R(2), R(5)))
@@ -95,6 +97,12 @@ const struct slp_case slp_cases_fused[] = {
 	CASE("columns", AFFINE, 3, (REAL(2000, 2), REAL(2000, 1), REAL(1, 2))),
 	CASE("channels", AFFINE, 3, (REAL(3, 5, 7, 9), POSITIVE(1, 5, 1, 1), REAL(1, 5, 1, 1))),
 	CASE("channels, long planes", AFFINE, 3, (REAL(2, 3, 50, 61), POSITIVE(1, 3, 1, 1), REAL(3, 1, 1))),
+	CASE("images in NHWC, known values", NHWC, 3, (THESE(DIMS(1, 2, 1, 2), 1, 2, 3, 4), THESE(DIMS(2, 1, 1), 10, 20), THESE(DIMS(1, 2, 1, 1), 1, -1)),
+	     EXPECT(11, 39, 31, 79)),
+	CASE("images in NHWC", NHWC, 3, (REAL(2, 8, 3, 5), POSITIVE(8, 1, 1), REAL(1, 8, 1, 1))),
+	CASE("images in NHWC, whole, and one number", NHWC, 3, (REAL(2, 5, 3, 7), ONE, REAL(2, 5, 3, 7))),
+	CASE("NHWC of three axes", NHWC, 3, (REAL(8, 3, 5), REAL(8, 1, 1), REAL(8, 1, 1)), .reject = SL_ESHAPE),
+	CASE("NHWC in a later step", PROGRAM((0), DO(add, 0, 1), DO(relu, R(0), R(0)) | SLP_FUSED_NHWC), 2, (REAL(2, 8, 3, 5), REAL(8, 1, 1)), .reject = SL_EINVAL),
 	CASE("column and row", ADD, 2, (REAL(30, 1), REAL(1, 70))),
 	CASE("middle axis", ADD, 2, (REAL(4, 1, 6, 1, 5), REAL(3, 1, 2, 1))),
 	CASE("empty", ADD, 2, (REAL(0, 3), REAL(3))),
@@ -123,6 +131,7 @@ const struct slp_case slp_cases_fused[] = {
 	REDUCED_CASE("empty", PRODUCTS(2), 2, (REAL(0, 3), REAL(3))),
 	REDUCED_CASE("no such axis", PRODUCTS(4), 2, (REAL(2, 3), REAL(3)), .reject = SL_EINVAL),
 	REDUCED_CASE("no such reduction", REDUCED(99, 1, DO(mul, 0, 1)), 2, (REAL(3), REAL(3)), .reject = SL_EINVAL),
+	REDUCED_CASE("images in NHWC", REDUCED(SLP_REDUCE_sum, 1, DO(mul, 0, 1) | SLP_FUSED_NHWC), 2, (REAL(2, 8, 3, 5), REAL(8, 1, 1)), .reject = SL_EINVAL),
 	REDUCED_CASE("no expression", REDUCED(SLP_REDUCE_sum, 1, 0), 2, (REAL(3), REAL(3)), .reject = SL_EINVAL),
 
 	NORM_CASE("batch_norm", "tanh of known values", NORM(1e-3, SL_TANH), 5, (KNOWN), .tolerance = 1e-5,

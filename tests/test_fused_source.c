@@ -113,6 +113,20 @@ static void test_functions(void)
 	of_type(SL_FLOAT16, 1, all ? SLP_FUSED_CODES : 2, "--gpu-architecture=sm_80");
 }
 
+/* Coefficients in float32 beside a half type, read in each of the ways. */
+static void test_beside_halves(void)
+{
+	static char source[SOURCE];
+	struct slp_fused_attrs f;
+	chain_from(1, &f);
+	for (int how = SLP_FUSED_GAPLESS; how <= SLP_FUSED_SINGLE; how++) {
+		struct slp_fused_plan p = plan_of(how % 2 ? SL_FLOAT16 : SL_BFLOAT16, (enum slp_fused_reading)how);
+		p.wide[1] = true;
+		CHECK(slp_fused_source(&f, &p, source, sizeof source));
+		if (rtc.create) compile(source, "--gpu-architecture=sm_90");
+	}
+}
+
 /* The most inputs, all broadcast over the most axes, and the longest functions. */
 static void test_longest(void)
 {
@@ -232,13 +246,10 @@ static void test_scratch(void)
 	check_scratch(SL_SHAPE(4, 100000), 1);
 }
 
-static const struct slp_test tests[] = {{"functions", test_functions},
-                                        {"longest", test_longest},
-                                        {"reductions", test_reductions},
-                                        {"columns", test_columns},
-                                        {"softmax", test_softmax},
-                                        {"scratch", test_scratch},
-                                        {0}};
+static const struct slp_test tests[] = {{"functions", test_functions}, {"beside half types", test_beside_halves},
+                                        {"longest", test_longest},     {"reductions", test_reductions},
+                                        {"columns", test_columns},     {"softmax", test_softmax},
+                                        {"scratch", test_scratch},     {0}};
 
 int main(int argc, char **argv)
 {

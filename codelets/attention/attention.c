@@ -230,7 +230,7 @@ static size_t products_memory(const struct slp_attention *a, enum sl_dtype dtype
 	size_t products = (size_t)(slp_attention_heads_at_once(a, bytes) * a->t * a->s) * bytes, graph = 0;
 	if (slp_is_half(dtype) && slp_attention_graph_heads(a, back) > 0)
 		graph = slp_attention_graph_work(a, back) +
-		        (back ? slp_attention_sums_bytes(slp_attention_graph_heads(a, back) * a->t) : 0);
+		        (back ? 2 * slp_attention_sums_bytes(slp_attention_graph_heads(a, back) * a->t) : 0);
 	return products > graph ? products : graph;
 #else
 	(void)a;

@@ -151,7 +151,7 @@ static inline size_t slp_attention_graph_work(const struct slp_attention *a, boo
 	return slp_attention_graph_bytes(a, back, slp_attention_graph_heads(a, back));
 }
 
-/* A sum for each query, in front of that. */
+/* A number for each query: two of these are in front of that, a sum and a logarithm. */
 static inline size_t slp_attention_sums_bytes(int64_t queries)
 {
 	return ((size_t)queries * sizeof(float) + 255) / 256 * 256;

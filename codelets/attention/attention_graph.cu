@@ -2,9 +2,12 @@
  * queries and keys are kept.  Back, cuDNN has what goes back to the scores in its workspace, in the half type: so its
  * sums have one order.  As many heads go at once as have room there.
  *
- * Taken is the first plan that the heuristics propose.  Where there is none, for masks, and for widths or addresses that
- * tensor cores do not take, the caller has another way.  Plans are kept by the thread that made them; none is made while
- * a CUDA graph is recorded. */
+ * A mask is added to the scores, which are then at least LEAST: so no sum of exponentials has infinities to subtract.  Queries
+ * that see no key are set right after that, and before the gradients.
+ *
+ * Taken is the first plan that the heuristics propose.  Where there is none, and for widths or addresses that tensor
+ * cores do not take, the caller has another way.  Plans are kept by the thread that made them; none is made while a
+ * CUDA graph is recorded. */
 #include <cfloat>
 #include <cstdlib>
 #include <cstring>
@@ -15,15 +18,18 @@
 #include "common/dnn_plan.cuh"
 #include "common/gpu.cuh"
 
-enum { Q = 1, K, V, Y, LOGS, DY, DQ, DK, DV, SUMS, SCALE, HIDDEN, ONE, WITHIN };
+enum { Q = 1, K, V, Y, LOGS, DY, DQ, DK, DV, SUMS, SCALE, HIDDEN, ONE, MASK, LEAST, WITHIN };
 enum { PROPOSALS = 16, NOTES = 32 };
+
+/* What a hidden key's score is at least. Engines may multiply it by log2(e). */
+static const float least_score = -FLT_MAX / 4;
 
 /* The key of a plan. Compared as bytes. */
 struct wanted {
 	cudnnHandle_t handle;
-	int64_t type, back, causal;
+	int64_t type, back, causal, masked;
 	int64_t batch, heads, t, s, d, dv;
-	slp_head_steps q, k, v, y;
+	slp_head_steps q, k, v, y, mask; /* of the mask, 0 where it is the same for all */
 	size_t limit;
 };
 
@@ -192,10 +198,21 @@ struct operations : slp_dnn_builder {
 		return pointwise(CUDNN_POINTWISE_BINARY_SELECT, x, scalar(HIDDEN), of_pairs(), CUDNN_DATA_FLOAT, -1,
 		                 sees);
 	}
+	/* x plus the mask. */
+	slp_dnn_descriptor masked(slp_dnn_descriptor x)
+	{
+		if (!w.masked) return x;
+		const slp_head_steps &m = w.mask;
+		four dims = {m.batch ? w.batch : 1, m.head ? w.heads : 1, m.row ? w.t : 1, w.s}, steps = {0, 0, w.s, 1};
+		steps.at[1] = m.head ? m.head : dims.at[2] * w.s;
+		steps.at[0] = m.batch ? m.batch : dims.at[1] * steps.at[1];
+		x = pointwise(CUDNN_POINTWISE_ADD, x, tensor(MASK, (cudnnDataType_t)w.type, dims, steps), of_pairs());
+		return pointwise(CUDNN_POINTWISE_MAX, x, scalar(LEAST), of_pairs());
+	}
 	void forward()
 	{
 		slp_dnn_descriptor x = multiply(operand(Q, w.q, w.t, w.d), operand(K, w.k, w.s, w.d, true), of_pairs());
-		x = seen(pointwise(CUDNN_POINTWISE_MUL, x, scalar(SCALE), of_pairs()));
+		x = seen(masked(pointwise(CUDNN_POINTWISE_MUL, x, scalar(SCALE), of_pairs())));
 		slp_dnn_descriptor most = reduce(CUDNN_REDUCE_TENSOR_MAX, x, of_rows());
 		x = pointwise(CUDNN_POINTWISE_SUB, x, most, of_pairs());
 		x = pointwise(CUDNN_POINTWISE_EXP, x, NULL, of_pairs());
@@ -221,7 +238,7 @@ struct operations : slp_dnn_builder {
 		slp_dnn_descriptor q = operand(Q, w.q, w.t, w.d), k = operand(K, w.k, w.s, w.d, true);
 		slp_dnn_descriptor dy = operand(DY, w.y, w.t, w.dv), sums = weigh(dy);
 		slp_dnn_descriptor x = multiply(q, k, of_pairs());
-		x = pointwise(CUDNN_POINTWISE_MUL, x, scalar(SCALE), of_pairs());
+		x = masked(pointwise(CUDNN_POINTWISE_MUL, x, scalar(SCALE), of_pairs()));
 		x = seen(pointwise(CUDNN_POINTWISE_SUB, x, of_rows(LOGS), of_pairs()));
 		slp_dnn_descriptor share = pointwise(CUDNN_POINTWISE_EXP, x, NULL, of_pairs());
 		multiply(turned(share), dy, operand(DV, w.v, w.s, w.dv));
@@ -286,6 +303,47 @@ static known *find(const wanted &key, bool may_make)
 	return k;
 }
 
+/* ---- queries that see no key ------------------------------------------------------------------------------------- */
+
+/* The operands of a masked call; heads from one on. */
+struct unseen {
+	slp_attention a;
+	const uint16_t *mask;
+	uint16_t hidden; /* what hides a key in the mask: -infinity, in the half type */
+	uint16_t *y;
+	float *logs;
+	template <class F> void emu_pointers(F f)
+	{
+		f(mask), f(y), f(logs);
+	}
+};
+
+static __device__ inline bool sees_none(const unseen &w, int64_t h, int64_t i)
+{
+	const uint16_t *row = w.mask + slp_attention_mask(&w.a, h) + i * w.a.mask_row;
+	for (int64_t j = 0; j < slp_attention_seen(&w.a, i); j++)
+		if (row[j] != w.hidden) return false;
+	return true;
+}
+
+/* Their results are zeros, and their logarithms -infinity; only where all scores were raised masks are read. */
+static __global__ void clear_unseen(unseen w, float least)
+{
+	SLP_GRID_STRIDE(row, w.a.heads * w.a.t)
+	{
+		int64_t h = row / w.a.t, i = row % w.a.t;
+		if (!(w.logs[row] <= least / 2) || !sees_none(w, h, i)) continue;
+		w.logs[row] = -INFINITY;
+		for (int64_t c = 0; c < w.a.dv; c++) w.y[slp_attention_at(&w.a, &w.a.y, h, i) + c] = 0;
+	}
+}
+
+/* Logarithms from which no score is large: +infinity for -infinity. */
+static __global__ void raise_unseen(const float *logs, float *to, int64_t n)
+{
+	SLP_GRID_STRIDE(i, n) to[i] = logs[i] == -INFINITY ? INFINITY : logs[i];
+}
+
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
 /* A call, and the operands of its heads. */
@@ -294,8 +352,37 @@ struct job {
 	const slp_attention *a;
 	wanted key;
 	bool back;
-	char *work;
+	char *work; /* sums and raised logarithms of queries, then cuDNN's */
 };
+
+static size_t sums_bytes(const job &j)
+{
+	return slp_attention_sums_bytes(j.key.batch * j.key.heads * j.key.t);
+}
+
+static int mask_input(const job &j)
+{
+	return j.back ? 6 : 3;
+}
+
+/* The logarithms of these heads, as the gradients' graph reads them. */
+static const float *raised(const job &j, int64_t head)
+{
+	const float *logs = (const float *)j.k->in[5].ptr + head * j.a->t;
+	float *to = (float *)(j.work + sums_bytes(j));
+	int64_t n = j.key.batch * j.key.heads * j.key.t;
+	if (!j.key.masked) return logs;
+	SLP_LAUNCH(raise_unseen, slp_grid(n), SLP_BLOCK, 0, j.k->stream, logs, to, n);
+	return to;
+}
+
+static void clear(const job &j)
+{
+	uint16_t hidden = j.key.type == CUDNN_DATA_BFLOAT16 ? 0xff80 : 0xfc00;
+	unseen w = {*j.a, (const uint16_t *)j.k->in[mask_input(j)].ptr, hidden, (uint16_t *)j.k->out[0].ptr,
+	            (float *)j.k->out[1].ptr};
+	SLP_LAUNCH(clear_unseen, slp_grid(j.a->heads * j.a->t), SLP_BLOCK, 0, j.k->stream, w, least_score);
+}
 
 static const char *in(const job &j, int i, int64_t element)
 {
@@ -332,7 +419,8 @@ static void fill(pack *p, const job &j, int64_t head)
 	p->add(K, in(j, j.back + 1, k));
 	p->add(V, in(j, j.back + 2, v));
 	p->add(Y, j.back ? in(j, 4, y) : out(j, 0, y));
-	p->add(LOGS, j.back ? in(j, 5, head * a.t) : out(j, 1, head * a.t));
+	p->add(LOGS, j.back ? (const void *)raised(j, head) : out(j, 1, head * a.t));
+	if (j.key.masked) p->add(MASK, in(j, mask_input(j), slp_attention_mask(&a, head)));
 	if (!j.back) return;
 	p->add(DY, in(j, 0, y));
 	p->add(DQ, out(j, 0, q));
@@ -343,14 +431,14 @@ static void fill(pack *p, const job &j, int64_t head)
 
 static bool execute(const job &j, slp_dnn_descriptor plan, const pack &p)
 {
-	size_t sums = j.back ? slp_attention_sums_bytes(j.key.batch * j.key.heads * j.key.t) : 0;
+	size_t sums = j.back ? 2 * sums_bytes(j) : 0;
 	return slp_dnn_execute(j.key.handle, plan, p.count, p.numbers, p.pointers, j.work + sums);
 }
 
 /* Computes some heads, from this one on. A plan that failed once is not tried again. */
 static bool run(job *j, int64_t head, int64_t batch, int64_t heads)
 {
-	float scale = (float)j->a->scale, hidden = -FLT_MAX, one = 1;
+	float scale = (float)j->a->scale, hidden = -FLT_MAX, one = 1, least = least_score;
 	pack p = {};
 	j->key.batch = batch, j->key.heads = heads;
 	known *found = find(j->key, !slp_dnn_is_recorded(j->k->stream));
@@ -358,43 +446,65 @@ static bool run(job *j, int64_t head, int64_t batch, int64_t heads)
 	fill(&p, *j, head);
 	p.add(SCALE, &scale, false);
 	if (j->key.causal) p.add(HIDDEN, &hidden, false);
+	if (j->key.masked) p.add(LEAST, &least, false);
 	if (j->back) p.add(ONE, &one, false);
 	if (p.bits % SLP_DNN_ALIGNMENT) return false;
 	found->fails = !execute(*j, found->plan, p);
 	return !found->fails;
 }
 
-/* Heads that follow each other without gaps count as one batch. */
-static slp_head_steps of_one_batch(const slp_attention &a, slp_head_steps o)
+/* Heads that follow each other without gaps count as `inner` of a batch. */
+static slp_head_steps of_batches(const slp_attention &a, slp_head_steps o, int64_t inner)
 {
-	if (a.inner == 1) o.head = o.batch, o.batch *= a.heads;
+	if (a.inner == 1) o.head = o.batch, o.batch *= inner;
 	return o;
+}
+
+/* The heads of a batch: all, unless masks differ between batches. */
+static int64_t heads_of_batch(const slp_attention &a)
+{
+	return a.inner > 1 ? a.inner : a.masked && a.nlead > 1 ? a.lead[a.nlead - 1] : a.heads;
+}
+
+static slp_head_steps steps_of_mask(const slp_attention &a)
+{
+	if (!a.masked) return {};
+	return {a.nlead > 1 ? a.mask_step[0] : 0, a.nlead > 0 ? a.mask_step[a.nlead - 1] : 0, a.mask_row};
 }
 
 /* Computes all heads, as many at once as fit: whole batches, or parts of one. */
 static bool run_all(job *j)
 {
 	const slp_attention &a = *j->a;
-	int64_t most = slp_attention_graph_heads(&a, j->back), inner = a.inner == 1 ? a.heads : a.inner, part;
+	int64_t most = slp_attention_graph_heads(&a, j->back), inner = heads_of_batch(a), part;
 #ifdef SLP_EMULATE
 	if (j->back && most > 3 && a.heads < 16) most = 3; /* small cases have several parts, too */
 #endif
-	j->key.q = of_one_batch(a, a.q), j->key.k = of_one_batch(a, a.k);
-	j->key.v = of_one_batch(a, a.v), j->key.y = of_one_batch(a, a.y);
+	j->key.q = of_batches(a, a.q, inner), j->key.k = of_batches(a, a.k, inner);
+	j->key.v = of_batches(a, a.v, inner), j->key.y = of_batches(a, a.y, inner);
+	j->key.masked = a.masked, j->key.mask = steps_of_mask(a);
 	for (int64_t h = 0; h < a.heads; h += part) {
 		int64_t left = inner - h % inner;
 		part = most < inner ? (left < most ? left : most)
 		                    : (a.heads - h < most ? a.heads - h : most) / inner * inner;
 		if (!(part < inner ? run(j, h, 1, part) : run(j, h, part / inner, inner))) return false;
 	}
+	if (a.masked && !j->back) clear(*j);
 	return true;
+}
+
+/* Masks of heads in batches: of its type, with a step along each. */
+static bool takes_mask(const struct slp_kernel *k, const slp_attention *a, bool back)
+{
+	return !a->masked || (a->nlead <= 2 && k->in[back ? 6 : 3].type.dtype == k->in[0].type.dtype);
 }
 
 static bool takes(const struct slp_kernel *k, const slp_attention *a, bool back)
 {
 	enum sl_dtype logs = back ? k->in[5].type.dtype : k->out[1].type.dtype;
-	return slp_is_half(k->in[0].type.dtype) && logs == SL_FLOAT32 && !a->masked && a->before == 0 && a->heads > 0 &&
-	       a->t > 0 && a->s > 0 && slp_attention_suits_graph(a->d, a->dv) && slp_attention_graph_heads(a, back) > 0;
+	return slp_is_half(k->in[0].type.dtype) && logs == SL_FLOAT32 && takes_mask(k, a, back) && a->before == 0 &&
+	       a->heads > 0 && a->t > 0 && a->s > 0 && slp_attention_suits_graph(a->d, a->dv) &&
+	       slp_attention_graph_heads(a, back) > 0;
 }
 
 extern "C" bool slp_attention_by_graph(const struct slp_kernel *k, const struct slp_attention *a, bool back)

@@ -167,14 +167,42 @@ static struct slp_fused_step step_of(struct slp_fused_attrs *f, const struct sl_
 	return (struct slp_fused_step){number, a, b, n + 1};
 }
 
-int slp_fused_add(struct slp_fused_attrs *f, const struct sl_op *op, const void *attrs, int a, int b)
+/* Adds a step; -1 if there is no room for it. */
+static int add_step(struct slp_fused_attrs *f, struct slp_fused_step s)
 {
 	int n = slp_fused_count(f);
-	struct slp_fused_attrs with = *f;
-	struct slp_fused_step s = {0};
-	if (n < SLP_FUSED_STEPS) s = step_of(&with, op, attrs, a, b);
-	if (!s.code) return -1;
-	with.step[n] = s.code | s.a << 8 | s.b << 16 | s.own << 24;
-	*f = with;
+	if (n == SLP_FUSED_STEPS || !s.code) return -1;
+	f->step[n] = s.code | s.a << 8 | s.b << 16 | s.own << 24;
 	return SLP_FUSED_RESULT + n;
+}
+
+int slp_fused_add(struct slp_fused_attrs *f, const struct sl_op *op, const void *attrs, int a, int b)
+{
+	struct slp_fused_attrs with = *f;
+	int result = add_step(&with, step_of(&with, op, attrs, a, b));
+	if (result >= 0) *f = with;
+	return result;
+}
+
+/* Operand v of a part, in the expression that it becomes a part of; -1 if there is no room for a number. */
+static int moved(struct slp_fused_attrs *f, const struct slp_fused_attrs *part, const int *in, int first, int v)
+{
+	if (v >= SLP_FUSED_NUMBER) return number_operand(f, part->number[v - SLP_FUSED_NUMBER]);
+	return v >= SLP_FUSED_RESULT ? v + first : in[v - SLP_FUSED_INPUT];
+}
+
+int slp_fused_append(struct slp_fused_attrs *f, const struct slp_fused_attrs *part, const int *in)
+{
+	struct slp_fused_attrs with = *f;
+	int result = -1, first = slp_fused_count(f), count = slp_fused_count(part);
+	for (int i = 0; i < count; i++) {
+		struct slp_fused_step s = slp_fused_step_at(part, i);
+		if (s.own) return -1;
+		int a = moved(&with, part, in, first, s.a), b = moved(&with, part, in, first, s.b);
+		if (a < 0 || b < 0) return -1;
+		result = add_step(&with, (struct slp_fused_step){s.code, a, b, 0});
+		if (result < 0) return -1;
+	}
+	if (result >= 0) *f = with;
+	return result;
 }

@@ -15,7 +15,8 @@
 
 static const struct slp_attr attr_table[] = {
         SLP_ATTR_VALUE(struct slp_fused_attrs, number, SLP_DOUBLE, SLP_FUSED_NUMBERS, "numbers that are operands"),
-        SLP_ATTR(struct slp_fused_attrs, step, SLP_INT, SLP_FUSED_STEPS, "function + 256 operand + 65536 operand"),
+        SLP_ATTR(struct slp_fused_attrs, step, SLP_INT, SLP_FUSED_STEPS,
+                 "function + 256 operand + 65536 operand; the first one + 2^30: images in NHWC"),
         {0},
 };
 
@@ -41,6 +42,8 @@ static enum sl_status check_expression(const struct slp_infer *c)
 	if (n == 0) return slp_reject(c, SL_EINVAL, "an expression without steps");
 	for (int i = 0; i < n; i++) {
 		struct slp_fused_step s = slp_fused_step_at(f, i);
+		if (f->step[i] < 0 || (i && f->step[i] & SLP_FUSED_NHWC))
+			return slp_reject(c, SL_EINVAL, "step %d: %d is none", i, f->step[i]);
 		if (!slp_fused_step_exists(s)) return slp_reject(c, SL_EINVAL, "step %d: no function %d", i, s.code);
 		if (!has_kernel(c, s))
 			return slp_reject(c, SL_EDTYPE, "step %d, %s: no kernel takes %s", i,
@@ -57,12 +60,16 @@ static enum sl_status infer(struct slp_infer *c)
 	sl_shape shape = c->in[0].shape;
 	if (c->nin > SLP_FUSED_INPUTS) return slp_reject(c, SL_EINVAL, "takes at most %d inputs", SLP_FUSED_INPUTS);
 	for (int i = 0; i < c->nin; i++) {
-		if (!slp_is_float(c->in[i].dtype) || c->in[i].dtype != c->in[0].dtype)
-			return slp_reject(c, SL_EDTYPE, "inputs must all be float32 or all float64");
+		enum sl_dtype type = c->in[i].dtype, first = c->in[0].dtype;
+		if (!slp_is_float(type) || (type != first && type != slp_promoted(first)))
+			return slp_reject(c, SL_EDTYPE,
+			                  "inputs must all be float32 or all float64, or, beside a half type, float32");
 		if (!slp_broadcast(shape, c->in[i].shape, &shape))
 			return slp_reject(c, SL_ESHAPE, "input %d cannot be broadcast together with those before it",
 			                  i);
 	}
+	if (slp_fused_is_nhwc(c->attrs) && shape.ndim != 4)
+		return slp_reject(c, SL_ESHAPE, "the result has %d axes, images in NHWC have 4", shape.ndim);
 	c->out[0] = (struct slp_type){c->in[0].dtype, shape};
 	return check_expression(c);
 }
@@ -105,11 +112,12 @@ static enum sl_status ref(const struct slp_kernel *k)
 	bool single = k->out[0].type.dtype == SL_FLOAT32;
 	double value[SLP_FUSED_NUMBER + SLP_FUSED_NUMBERS] = {0};
 	int n = slp_fused_count(f);
+	sl_shape out = slp_fused_stored(f, k->out[0].type.shape);
 	for (int i = 0; i < SLP_FUSED_NUMBERS; i++)
 		value[SLP_FUSED_NUMBER + i] = single ? (double)(float)f->number[i] : f->number[i];
 	for (int64_t e = 0; e < slp_size(&k->out[0]); e++) {
 		for (int i = 0; i < k->nin; i++)
-			value[i] = slp_get(&k->in[i], source(k->in[i].type.shape, k->out[0].type.shape, e));
+			value[i] = slp_get(&k->in[i], source(slp_fused_stored(f, k->in[i].type.shape), out, e));
 		for (int i = 0; i < n; i++) value[SLP_FUSED_RESULT + i] = ref_step(k, slp_fused_step_at(f, i), value);
 		slp_set(&k->out[0], e, value[SLP_FUSED_RESULT + n - 1]);
 	}
@@ -306,8 +314,10 @@ static enum sl_status cpu(const struct slp_kernel *k)
 	if (n == 0) return SL_OK;
 	prepare_steps(&w, f, attrs);
 	for (int i = 0; i < SLP_FUSED_NUMBERS; i++) w.number[i] = (float)f->number[i];
-	for (int i = 0; i < k->nin; i++)
-		w.plan[i] = slp_broadcast_plan(k->in[i].type.shape, k->in[i].type.shape, k->out[0].type.shape);
+	for (int i = 0; i < k->nin; i++) {
+		sl_shape in = slp_fused_stored(f, k->in[i].type.shape);
+		w.plan[i] = slp_broadcast_plan(in, in, slp_fused_stored(f, k->out[0].type.shape));
+	}
 	assign_slots(&w);
 	slp_parallel_for(n, SLP_GRAIN / w.nsteps / most * most, range, &w);
 	return slp_noted_failure(k, &failure);
@@ -333,7 +343,7 @@ const struct sl_op slp_op_fused = {
         .attrs_size = sizeof(struct slp_fused_attrs),
         .inplace = true,
         .elementwise = true,
-        .rows = SLP_ROWS(SLP_ROW(SLP_FLOATS, cpu, slp_cuda_fused), SLP_HALF_ROWS(slp_cuda_fused)),
+        .rows = SLP_ROWS(SLP_ROW(SLP_FLOATS, cpu, slp_cuda_fused), SLP_BESIDE_HALF_ROWS(slp_cuda_fused)),
         .infer = infer,
         .flops = flops,
         .ref = ref,

@@ -90,12 +90,13 @@ template <class S> __device__ inline int64_t offset(const expression<S> &x, int 
 	return from + e * p.stride[i][0];
 }
 
-/* Elements from e on of input i; there are n of them. */
-template <int W, class S, class T> __device__ inline void fetch(const expression<S> &p, int i, int64_t e, int n, T *v)
+/* Elements of type E from e on of input i; there are n of them. */
+template <int W, class E, class S, class T>
+__device__ inline void fetch_as(const expression<S> &p, int i, int64_t e, int n, T *v)
 {
-	const S *in = p.in[i];
-	struct alignas(W * sizeof(S) < 16 ? W * sizeof(S) : 16) several {
-		S at[W];
+	const E *in = (const E *)p.in[i];
+	struct alignas(W * sizeof(E) < 16 ? W * sizeof(E) : 16) several {
+		E at[W];
 	};
 	enum slp_fused_reading how = p.plan.how[i];
 	if (n == W && (how == SLP_FUSED_GAPLESS || how == SLP_FUSED_ROW)) {
@@ -112,6 +113,12 @@ template <int W, class S, class T> __device__ inline void fetch(const expression
 		for (int l = 0; l < W; l++)
 			if (l < n) v[l] = (T)in[flat ? e + l : offset(p, i, e + l)];
 	}
+}
+
+template <int W, class S, class T> __device__ inline void fetch(const expression<S> &p, int i, int64_t e, int n, T *v)
+{
+	if (sizeof(S) < sizeof(T) && p.plan.wide[i]) fetch_as<W, T>(p, i, e, n, v);
+	else fetch_as<W, S>(p, i, e, n, v);
 }
 
 /* An operand of a step. */
@@ -160,10 +167,12 @@ static bool merges(const slp_fused_plan &p, const int64_t step[][SL_MAX_NDIM], i
 }
 
 /* The axes of the result, merged where all inputs allow it: one axis if no input is broadcast. */
-static void find_axes(slp_fused_plan *p, const struct slp_kernel *k, sl_shape out)
+static void find_axes(slp_fused_plan *p, const struct slp_kernel *k, const slp_fused_attrs *f, sl_shape shape)
 {
 	int64_t step[SLP_FUSED_INPUTS][SL_MAX_NDIM];
-	for (int j = 0; j < k->nin; j++) slp_broadcast_steps(k->in[j].type.shape, out.ndim, step[j]);
+	sl_shape out = slp_fused_stored(f, shape);
+	for (int j = 0; j < k->nin; j++)
+		slp_broadcast_steps(slp_fused_stored(f, k->in[j].type.shape), out.ndim, step[j]);
 	p->ndim = 0;
 	for (int i = 0; i < out.ndim; i++) {
 		if (out.dim[i] == 1) continue;
@@ -192,15 +201,19 @@ static enum slp_fused_reading reading_of(const slp_fused_plan &p, int i, const v
 }
 
 /* Each thread computes `width` elements at once.  out: NULL if they are not stored. */
-static void plan_of(slp_fused_plan *p, const struct slp_kernel *k, sl_shape shape, int width, const void *out)
+static void plan_of(slp_fused_plan *p, const struct slp_kernel *k, const slp_fused_attrs *f, sl_shape shape, int width,
+                    const void *out)
 {
 	p->dtype = k->out[0].type.dtype;
 	p->width = width;
 	p->nin = k->nin;
 	p->n = sl_shape_size(shape);
 	p->aligned = slp_is_wide(out);
-	find_axes(p, k, shape);
-	for (int i = 0; i < k->nin; i++) p->how[i] = reading_of(*p, i, k->in[i].ptr, width);
+	find_axes(p, k, f, shape);
+	for (int i = 0; i < k->nin; i++) {
+		p->how[i] = reading_of(*p, i, k->in[i].ptr, width);
+		p->wide[i] = k->in[i].type.dtype != p->dtype;
+	}
 }
 
 /* The last step that reads value v of fused.h; -1: none. */
@@ -248,7 +261,7 @@ template <class S> static expression<S> expression_of(const struct slp_kernel *k
 	for (int i = 0; i < SLP_FUSED_NUMBERS; i++) p.number[i] = (T)f->number[i];
 	for (int i = 0; i < k->nin; i++) p.in[i] = (const S *)k->in[i].ptr;
 	arrange(&p, f);
-	plan_of(&p.plan, k, shape, width, out);
+	plan_of(&p.plan, k, f, shape, width, out);
 	for (int i = 0; i < p.plan.ndim; i++)
 		p.quick[i] = slp_divisor<uint32_t>::of(p.plan.dim[i] <= INT32_MAX ? p.plan.dim[i] : 1);
 	return p;
@@ -270,7 +283,7 @@ static void describe(description *d, const struct slp_kernel *k, const slp_fused
 {
 	memset(d, 0, sizeof *d); /* padding, too */
 	memcpy(d->f.step, f->step, sizeof d->f.step);
-	plan_of(&d->plan, k, shape, width, out);
+	plan_of(&d->plan, k, f, shape, width, out);
 	cudaGetDevice(&d->device);
 }
 

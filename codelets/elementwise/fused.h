@@ -15,6 +15,7 @@
 #define SLP_FUSED_H
 
 #include "op.h"
+#include "op_fused.h"
 #include "op_inner.h"
 
 #ifdef __cplusplus
@@ -38,7 +39,7 @@ struct slp_fused_step {
 static inline struct slp_fused_step slp_fused_step_at(const struct slp_fused_attrs *f, int i)
 {
 	int s = f->step[i];
-	return (struct slp_fused_step){s & 255, s >> 8 & 255, s >> 16 & 255, s >> 24 & 255};
+	return (struct slp_fused_step){s & 255, s >> 8 & 255, s >> 16 & 255, s >> 24 & 63};
 }
 
 /* The number of steps of an expression. */
@@ -47,6 +48,15 @@ static inline int slp_fused_count(const struct slp_fused_attrs *f)
 	int n = 0;
 	while (n < SLP_FUSED_STEPS && f->step[n] & 255) n++;
 	return n;
+}
+
+/* The shape of an operand as it is stored. */
+static inline sl_shape slp_fused_stored(const struct slp_fused_attrs *f, sl_shape s)
+{
+	sl_shape n = {4, {1, 1, 1, 1}};
+	if (!slp_fused_is_nhwc(f)) return s;
+	for (int i = 0; i < s.ndim; i++) n.dim[4 - s.ndim + i] = s.dim[i];
+	return (sl_shape){4, {n.dim[0], n.dim[2], n.dim[3], n.dim[1]}};
 }
 
 /* The operation of a step; whether there is one. */

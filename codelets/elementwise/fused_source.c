@@ -107,7 +107,8 @@ static void put_types(struct text *t, enum sl_dtype dtype, int width)
 	                                           : "FLOAT32";
 	put(t, "#include \"cmath\"\n#include \"dtype.h\"\n#include \"scalar.h\"\n");
 	put(t, "typedef %s S;\ntypedef %s T;\nenum { W = %d };\n", stored, wide ? "double" : "float", width);
-	put(t, "struct alignas(W * sizeof(S)) group { S at[W]; };\n#define STORE(x) slp_store_SL_%s(x)\n", symbol);
+	put(t, "struct alignas(W * sizeof(S)) group { S at[W]; };\nstruct alignas(16) wide { T at[W]; };\n");
+	put(t, "#define STORE(x) slp_store_SL_%s(x)\n", symbol);
 	put(t, "struct call { const S *in[%d]; S *out; double *parts; double number[%d]; int64_t n; };\n",
 	    SLP_FUSED_INPUTS, SLP_FUSED_NUMBERS);
 }
@@ -147,22 +148,23 @@ static bool is_flat(const struct slp_fused_plan *p, int i)
 static void put_reading(struct text *t, const struct slp_fused_plan *p, int i)
 {
 	enum slp_fused_reading how = p->how[i];
-	put(t, "T v%d[W];\n", i);
+	const char *group = p->wide[i] ? "wide" : "group", *load = p->wide[i] ? "" : "(T)slp_load";
+	put(t, "T v%d[W];\n{ const %c *in = (const %c *)c.in[%d];\n", i, p->wide[i] ? 'T' : 'S', p->wide[i] ? 'T' : 'S',
+	    i);
 	if (how == SLP_FUSED_SPLAT) {
-		put(t, "{ T one = (T)slp_load(c.in[%d][at%d(e)]); for (int l = 0; l < W; l++) v%d[l] = one; }\n", i, i,
-		    i);
+		put(t, "T one = %s(in[at%d(e)]); for (int l = 0; l < W; l++) v%d[l] = one; }\n", load, i, i);
 		return;
 	}
 	if (how == SLP_FUSED_GAPLESS || how == SLP_FUSED_ROW) {
-		put(t, "if (n == W) { group g = *(const group *)(c.in[%d] + ", i);
+		put(t, "if (n == W) { %s g = *(const %s *)(in + ", group, group);
 		if (how == SLP_FUSED_ROW) put(t, "at%d(e)", i);
 		else put(t, "e");
-		put(t, "); for (int l = 0; l < W; l++) v%d[l] = (T)slp_load(g.at[l]); } else\n", i);
+		put(t, "); for (int l = 0; l < W; l++) v%d[l] = %s(g.at[l]); } else\n", i, load);
 	}
-	put(t, "for (int l = 0; l < W; l++) v%d[l] = l < n ? (T)slp_load(c.in[%d][", i, i);
+	put(t, "for (int l = 0; l < W; l++) v%d[l] = l < n ? %s(in[", i, load);
 	if (is_flat(p, i)) put(t, "e + l");
 	else put(t, "at%d(e + l)", i);
-	put(t, "]) : (T)0;\n");
+	put(t, "]) : (T)0; }\n");
 }
 
 static void put_operand(struct text *t, int v)

@@ -27,6 +27,7 @@ struct slp_fused_plan {
 	int nin, ndim;
 	bool aligned; /* the result, for all elements of a thread at once */
 	enum slp_fused_reading how[SLP_FUSED_INPUTS];
+	bool wide[SLP_FUSED_INPUTS]; /* of float32 beside a half type */
 	int64_t n, dim[SL_MAX_NDIM], stride[SLP_FUSED_INPUTS][SL_MAX_NDIM];
 };
 

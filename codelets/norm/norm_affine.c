@@ -1,5 +1,6 @@
 /* norm_affine: a batch normalisation with given statistics as coefficients of its channels, (x - center) * scale + shift, of
- * shape (channels, 1, …) as elementwise functions of images take them. Graph passes make it. */
+ * shape (channels, 1, …) as elementwise functions of images take them; of vectors in a half type, in float32. Graph passes
+ * make it. */
 #include <math.h>
 
 #include "op_inner.h"
@@ -21,16 +22,17 @@ static enum sl_status infer(struct slp_infer *c)
 	a->eps = slp_or(a->eps, 1e-5);
 	if (a->behind < 0 || a->behind >= SL_MAX_NDIM)
 		return slp_reject(c, SL_EINVAL, "%d axes behind the channels", a->behind);
-	if (!slp_is_float(c->in[GAMMA].dtype) || shape.ndim != 1)
-		return slp_reject(c, SL_EDTYPE, "gamma must be a floating vector");
+	enum sl_dtype dtype = slp_promoted(c->in[GAMMA].dtype);
+	if (!slp_is_float(dtype) || shape.ndim != 1) return slp_reject(c, SL_EDTYPE, "gamma must be a floating vector");
 	for (int i = 1; i < c->nin; i++)
-		if (c->in[i].dtype != c->in[GAMMA].dtype)
-			return slp_reject(c, SL_EDTYPE, "input %d must have gamma's data type", i);
+		if (slp_promoted(c->in[i].dtype) != dtype)
+			return slp_reject(c, SL_EDTYPE, "input %d is %s beside %s", i, sl_dtype_name(c->in[i].dtype),
+			                  sl_dtype_name(c->in[GAMMA].dtype));
 	for (int i = 1; i < c->nin; i++)
 		if (!sl_shape_equal(c->in[i].shape, shape))
 			return slp_reject(c, SL_ESHAPE, "input %d must have gamma's shape", i);
 	for (int i = 0; i < a->behind; i++) shape.dim[shape.ndim++] = 1;
-	for (int i = 0; i < c->nout; i++) c->out[i] = (struct slp_type){c->in[GAMMA].dtype, shape};
+	for (int i = 0; i < c->nout; i++) c->out[i] = (struct slp_type){dtype, shape};
 	return SL_OK;
 }
 
@@ -57,5 +59,5 @@ const struct sl_op slp_op_norm_affine = {
         .infer = infer,
         .flops = slp_flops_elementwise,
         .ref = norm_affine_ref,
-        .rows = SLP_ROWS(SLP_ROW(SLP_FLOATS, norm_affine_ref, slp_cuda_norm_affine)),
+        .rows = SLP_ROWS(SLP_ROW(SLP_FLOATS | SLP_HALVES, norm_affine_ref, slp_cuda_norm_affine)),
 };

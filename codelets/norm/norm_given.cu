@@ -4,13 +4,13 @@
 #include "op_list/norm.h"
 
 template <class T> struct statistics {
-	const T *gamma, *beta, *mean, *var;
+	slp_vector<T> gamma, beta, mean, var;
 	double eps;
 	/* The inputs of a call from number `first` on. */
 	static statistics of(const slp_kernel *k, int first, double eps)
 	{
-		const T *in[4];
-		for (int i = 0; i < 4; i++) in[i] = (const T *)k->in[first + i].ptr;
+		slp_vector<T> in[4];
+		for (int i = 0; i < 4; i++) in[i] = slp_vector<T>::of(&k->in[first + i]);
 		return {in[0], in[1], in[2], in[3], eps};
 	}
 	template <class F> void emu_pointers(F f)
@@ -43,10 +43,10 @@ template <class T> __global__ void affine(struct statistics<T> s, T *center, T *
 	}
 }
 
-/* Calls f(T()) with the type of the first operand. */
+/* Calls f(T()) with the type of the results. */
 template <class F> static enum sl_status with_float(const slp_kernel *k, F f)
 {
-	slp_with<SLP_FLOATS>(k->in[0].type.dtype, f);
+	slp_with<SLP_FLOATS>(k->out[0].type.dtype, f);
 	return slp_launched(k);
 }
 

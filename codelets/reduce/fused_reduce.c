@@ -80,13 +80,13 @@ static int reduction_bits(const struct slp_reduce_attrs *r)
 	return (int)(slp_reduce_mask(r) << AXES) | r->keepdims << KEEP;
 }
 
-/* Whether all steps are functions of the library, and there is one less than an expression can have. */
+/* Whether all steps are functions of the library, in the plain layout, and there is one less than an expression can have. */
 static bool is_short(const struct slp_fused_attrs *f)
 {
 	int count = slp_fused_count(f);
 	for (int i = 0; i < count; i++)
 		if (slp_fused_step_at(f, i).own) return false;
-	return count < SLP_FUSED_STEPS;
+	return count < SLP_FUSED_STEPS && !slp_fused_is_nhwc(f);
 }
 
 bool slp_fused_reduce_of(const struct slp_fused_attrs *f, const struct slp_type *expression, const struct sl_op *op,
@@ -128,6 +128,7 @@ static enum sl_status infer(struct slp_infer *c)
 	struct slp_type inner;
 	slp_fused_reduce_split(c->attrs, &f, &last);
 	if (!last.op) return slp_reject(c, SL_EINVAL, "no last operation %d", last.number);
+	if (slp_fused_is_nhwc(&f)) return slp_reject(c, SL_EINVAL, "images in NHWC are not reduced");
 	enum sl_status s = infer_inner(c, &f, &inner);
 	if (s) return s;
 	struct slp_infer call = last_call(c, &last, &inner);
@@ -226,7 +227,7 @@ const struct sl_op slp_op_fused_reduce = {
         .nout = 1,
         .attr_table = attr_table,
         .attrs_size = sizeof(struct slp_fused_reduce_attrs),
-        .rows = SLP_ROWS(SLP_ROW(SLP_FLOATS, cpu, slp_cuda_fused_reduce), SLP_HALF_ROWS(slp_cuda_fused_reduce)),
+        .rows = SLP_ROWS(SLP_ROW(SLP_FLOATS, cpu, slp_cuda_fused_reduce), SLP_BESIDE_HALF_ROWS(slp_cuda_fused_reduce)),
         .infer = infer,
         .flops = flops,
         .scratch = scratch,

@@ -155,6 +155,7 @@ struct operations_work {
 		case CUDNN_POINTWISE_SUB: return x - b;
 		case CUDNN_POINTWISE_MUL: return x * b;
 		case CUDNN_POINTWISE_DIV: return x / b;
+		case CUDNN_POINTWISE_MAX: return x >= b || x != x ? x : b;
 		case CUDNN_POINTWISE_EXP: return std::exp(x);
 		case CUDNN_POINTWISE_LOG: return std::log(x);
 		case CUDNN_POINTWISE_CMP_GE: return x >= b;

@@ -99,4 +99,7 @@ void emu_kernels_print(void);
 void emu_fail_init(void);
 bool emu_fails(enum emu_failure what, cudaError_t *error);
 
+/* A compiled kernel begins to run in this thread, with this variable among its shared memory (races.cc). */
+void emu_race_shared(const void *variable);
+
 #endif

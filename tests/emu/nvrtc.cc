@@ -1,6 +1,7 @@
 /* Emulated GPUs: NVRTC, and the functions of the CUDA run time that load what it compiles.  A source is compiled by this
  * machine's C++ compiler (CXX, or c++) into a library that calls the function `kernel` for a thread: a kernel with one
- * argument by value, perhaps with shared memory, barriers, and shuffles of doubles. */
+ * argument by value, perhaps with shared memory, barriers, and shuffles of doubles.  In a build that looks for races
+ * (races.cc) its accesses are watched as those of all kernels. */
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -13,6 +14,9 @@
 #include <nvrtc.h>
 
 #include "common/gpu.cuh"
+extern "C" {
+#include "internal.h"
+}
 
 struct _nvrtcProgram {
 	std::string source, code;
@@ -47,10 +51,26 @@ static const char before[] =
         "	memcpy(&value, &bits, sizeof bits);\n"
         "	return value;\n"
         "}\n";
-static const char after[] = "\nextern \"C\" __attribute__((visibility(\"default\"))) "
-                            "void emu_run(const void *arg) { kernel(*(const call *)arg); }\n"
+static const char after[] = "\nstatic void emu_run(const void *arg) { kernel(*(const call *)arg); }\n"
+                            "static thread_local char emu_mark;\n"
+                            "static const void *emu_shared() { return &emu_mark; }\n"
+                            "extern \"C\" __attribute__((visibility(\"default\"))) const struct {\n"
+                            "	void (*run)(const void *);\n	const void *(*shared)();\n"
+                            "} emu_entry = {emu_run, emu_shared};\n"
                             "extern \"C\" __attribute__((visibility(\"default\"))) "
                             "void emu_begin(const emu_table *table) { emu = *table; }\n";
+
+/* What a library has: the kernel, for a thread; a variable among its shared memory. */
+struct emu_entry {
+	void (*run)(const void *arg);
+	const void *(*shared)();
+};
+
+#ifdef EMU_RACES
+static const char watched[] = "-fsanitize=thread ";
+#else
+static const char watched[] = "";
+#endif
 
 static const uint3 *index_of(int what)
 {
@@ -131,8 +151,10 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram p, int count, const char *const *op
 	char folder[] = "/tmp/emu-nvrtc-XXXXXX";
 	if (!mkdtemp(folder)) return NVRTC_ERROR_COMPILATION;
 	std::string in = folder, compiler = getenv("CXX") ? getenv("CXX") : "c++";
-	std::string command = compiler + " -std=c++17 -O1 -ffp-contract=off -fno-strict-aliasing -w -fPIC -shared -I'" +
-	                      in + "' -o '" + in + "/code' '" + in + "/kernel.cc'";
+	/* In two steps: linked without the run time of what watches it. */
+	std::string command = compiler + " -std=c++17 -O1 -ffp-contract=off -fno-strict-aliasing -w -fPIC " + watched +
+	                      "-c -I'" + in + "' -o '" + in + "/kernel.o' '" + in + "/kernel.cc' && " + compiler +
+	                      " -shared -o '" + in + "/code' '" + in + "/kernel.o'";
 	bool ok = write_headers(p, in) && write_file(in + "/kernel.cc", p->source) && system(command.c_str()) == 0;
 	if (ok) p->code = contents(in + "/code");
 	if (system(("rm -r '" + in + "'").c_str()) != 0) ok = false;
@@ -193,7 +215,7 @@ cudaError_t cudaLibraryGetKernel(cudaKernel_t *kernel, cudaLibrary_t library, co
 {
 	const emu_table table = {index_of, meet, exchange};
 	void (*begin)(const emu_table *) = (void (*)(const emu_table *))dlsym((void *)library, "emu_begin");
-	*kernel = strcmp(name, "kernel") || !begin ? NULL : (cudaKernel_t)dlsym((void *)library, "emu_run");
+	*kernel = strcmp(name, "kernel") || !begin ? NULL : (cudaKernel_t)dlsym((void *)library, "emu_entry");
 	if (*kernel) begin(&table);
 	return *kernel ? cudaSuccess : cudaErrorSymbolNotFound;
 }
@@ -210,7 +232,13 @@ cudaError_t cudaLibraryUnload(cudaLibrary_t library)
 static void run_thread(void *p)
 {
 	emu::call *c = (emu::call *)p;
-	((void (*)(const void *))c->kernel)(c->values);
+	((const emu_entry *)(const void *)c->kernel)->run(c->values);
+}
+
+static void run_compiled(void *p)
+{
+	emu_race_shared(((const emu_entry *)(const void *)((emu::call *)p)->kernel)->shared());
+	emu::run(p);
 }
 
 extern "C" void emu_launch_compiled(const void *kernel, unsigned blocks, unsigned threads, cudaStream_t stream,
@@ -223,5 +251,5 @@ extern "C" void emu_launch_compiled(const void *kernel, unsigned blocks, unsigne
 		void **p = (void **)c->values + i;
 		if (*p) *p = (void *)emu_argument(*p, "compiled");
 	}
-	emu_launch(stream, emu::run, c, emu::drop);
+	emu_launch(stream, run_compiled, c, emu::drop);
 }

@@ -16,6 +16,9 @@ extern "C" struct emu_bytes emu_race_bytes(void)
 {
 	return {};
 }
+extern "C" void emu_race_shared(const void *)
+{
+}
 extern "C" void emu_thread_fence(void)
 {
 }
@@ -77,7 +80,9 @@ struct region {
 thread_local unsigned launch;
 thread_local bool watched;
 thread_local emu_bytes bytes; /* of the launch */
-thread_local region shared;   /* the thread's thread-local variables, which shared memory is among */
+/* The thread's thread-local variables, which shared memory is among: the program's, and those of a library with a compiled
+ * kernel. */
+thread_local region shared, of_library;
 region devices[EMU_MAX_DEVICES];
 
 template <class T> T *array_of(size_t n)
@@ -94,6 +99,19 @@ int find_shared(struct dl_phdr_info *info, size_t, void *)
 			shared = {(const char *)info->dlpi_tls_data, info->dlpi_phdr[i].p_memsz,
 			          array_of<cell>(info->dlpi_phdr[i].p_memsz), NULL};
 	return 1; /* the program itself is the first */
+}
+
+/* The thread-local variables that p is one of, in any library. */
+int find_library(struct dl_phdr_info *info, size_t, void *p)
+{
+	const char *begin = (const char *)info->dlpi_tls_data;
+	for (int i = 0; begin && i < info->dlpi_phnum; i++) {
+		size_t size = info->dlpi_phdr[i].p_memsz;
+		if (info->dlpi_phdr[i].p_type != PT_TLS || (size_t)((const char *)p - begin) >= size) continue;
+		of_library = {begin, size, array_of<cell>(size), NULL};
+		return 1;
+	}
+	return 0;
 }
 
 void find_devices(void)
@@ -220,6 +238,7 @@ void visit_bytes(const void *address, size_t n, bool write)
 	visit me = {block * emu::MOST_THREADS + b->running->thread, b->barriers};
 	const char *p = (const char *)address;
 	cell *c = cell_of(shared, p);
+	if (!c) c = cell_of(of_library, p);
 	bool of_block = c;
 	if (c && is_built_in(p)) return;
 	for (int i = 0; !c && i < emu_settings.devices; i++)
@@ -249,6 +268,13 @@ void emu_race_launch(const char *kernel)
 	watched = !is_harmless(kernel);
 	counted.clear();
 	running = NOBODY;
+}
+
+void emu_race_shared(const void *p)
+{
+	if (of_library.cells) munmap(of_library.cells, of_library.size * sizeof(cell));
+	of_library = {};
+	dl_iterate_phdr(find_library, (void *)p);
 }
 
 void emu_thread_fence(void)

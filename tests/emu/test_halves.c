@@ -242,21 +242,22 @@ static void test_views(void)
 
 /* ---- attention --------------------------------------------------------------------------------------------------- */
 
-enum { ATTENTION = 3 * 4 * 20 * 16 };
+enum { STEPS = 24, ATTENTION = 3 * 4 * STEPS * 16 };
 
-/* The result, and gradients of queries, keys and values, as float32. */
-static void attend(enum sl_dtype type, bool causal, float to[4][ATTENTION])
+/* The result, and gradients of queries, keys and values, as float32.  mask: NULL, or numbers that are added, in float32. */
+static void attend(enum sl_dtype type, bool causal, sl_tensor *mask, float to[4][ATTENTION])
 {
 	sl_tensor *in[3], *y = NULL, *weight;
 	for (int i = 0; i < 3; i++) {
 		float data[ATTENTION];
 		for (int e = 0; e < ATTENTION; e++) data[e] = (float)((e * (7 + 4 * i)) % 23 - 11) / 8;
-		in[i] = sl_cast(sl_from(data, SL_SHAPE(3, 4, 20, 16)), type);
+		in[i] = sl_cast(sl_from(data, SL_SHAPE(3, 4, STEPS, 16)), type);
 		CHECK_OK(sl_attach_grad(in[i]));
 	}
-	weight = sl_cast(numbers(SL_FLOAT32, SL_SHAPE(20, 16), 3), type);
+	weight = sl_cast(numbers(SL_FLOAT32, SL_SHAPE(STEPS, 16), 3), type);
+	mask = mask ? sl_cast(mask, type) : NULL;
 	SL_RECORD
-		y = sl_scaled_dot_product_attention(in[0], in[1], in[2], .causal = causal);
+		y = sl_scaled_dot_product_attention(in[0], in[1], in[2], .causal = causal, .mask = mask);
 	SL_RECORD
 		weight = sl_sum(sl_mul(y, weight));
 	CHECK_OK(sl_backward(weight));
@@ -289,16 +290,57 @@ static void test_attention(void)
 		SL_SCOPE {
 			enum sl_dtype type = halves[i % 2];
 			bool causal = i % 4 > 1, refused = i >= 4;
-			attend(SL_FLOAT32, causal, wide);
+			attend(SL_FLOAT32, causal, NULL, wide);
 			if (refused) slp_end_well(), start(); /* plans are kept */
 			if (refused) emu_fail(EMU_PLAN, -1);
 			emu_counts_reset();
-			attend(type, causal, half);
+			attend(type, causal, NULL, half);
 			emu_counts_get(&counts);
 			emu_fail(EMU_PLAN, 0);
 			CHECK_SAYING(counts.fused[0] == (refused ? 0 : 1 + 4), "%d", (int)counts.fused[0]);
 			double d = largest_difference(half, wide);
 			CHECK_SAYING(d < (type == SL_BFLOAT16 ? 3e-2 : 4e-3), "%g", d);
+		}
+	slp_end_well();
+}
+
+/* Numbers, of which every third hides a key; query 5, or without an axis of queries the second sample, sees none. */
+static sl_tensor *mask_of(sl_shape shape)
+{
+	static float data[3 * 4 * STEPS * STEPS];
+	int64_t rows = shape.dim[shape.ndim - 2];
+	for (int64_t i = 0; i < sl_shape_size(shape); i++) {
+		int64_t row = i / STEPS;
+		bool none = rows > 1 ? row % rows == 5 : row == 1, hidden = i * 7 % 3 == 0;
+		data[i] = none || hidden ? -INFINITY : (float)(i * 5 % 7 - 3) / 4;
+	}
+	return sl_from(data, shape);
+}
+
+/* One operation of cuDNN forward, and back one for every three heads, which are not of several samples. */
+static void check_masked(enum sl_dtype type, bool causal, sl_shape shape)
+{
+	static float wide[4][ATTENTION], half[4][ATTENTION];
+	struct emu_counts counts;
+	sl_tensor *mask = mask_of(shape);
+	attend(SL_FLOAT32, causal, mask, wide);
+	emu_counts_reset();
+	attend(type, causal, mask, half);
+	emu_counts_get(&counts);
+	CHECK_SAYING(counts.fused[0] == 1 + 2 * 3, "%d", (int)counts.fused[0]);
+	double d = largest_difference(half, wide);
+	CHECK_SAYING(d < (type == SL_BFLOAT16 ? 3e-2 : 4e-3), "a mask of %d axes: %g", shape.ndim, d);
+}
+
+static void test_masks(void)
+{
+	start();
+	for (int i = 0; i < 4; i++)
+		SL_SCOPE {
+			check_masked(halves[i % 2], i > 1, SL_SHAPE(STEPS, STEPS));
+			check_masked(halves[i % 2], i > 1, SL_SHAPE(3, 1, 1, STEPS));
+			check_masked(halves[i % 2], i > 1, SL_SHAPE(4, STEPS, STEPS));
+			check_masked(halves[i % 2], i > 1, SL_SHAPE(3, 4, STEPS, STEPS));
 		}
 	slp_end_well();
 }
@@ -373,6 +415,7 @@ static const struct slp_test tests[] = {
         {"refused by cuDNN", test_refused},
         {"views", test_views},
         {"attention", test_attention},
+        {"masks of attention", test_masks},
         {"memory of attention", test_memory},
         {"scratch of attention", test_scratch},
         {0},

@@ -3,11 +3,12 @@
  * From each remaining operation, last ones first, a group grows towards its arguments: an argument joins if only the
  * group reads it.  The group must not move across writes to its operands, and must fit into one expression of
  * `fused`; an operation that does not fit begins a new group.  Arguments of other shapes are broadcast; their
- * computation is not repeated.  Reductions of such expressions are in fuse_reduce.c, normalisations in expand_norm.c. */
+ * computation is not repeated.  An expression joins as the operations that it consists of.  Reductions of such expressions are in fuse_reduce.c, normalisations in expand_norm.c. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "graph/pass/pass.h"
+#include "op_fused.h"
 #include "op_inner.h"
 #include "op_list/binary.h"
 #include "starling/graph.h"
@@ -33,7 +34,7 @@ static bool takes_own(const sl_graph *g, const struct slp_gnode *n)
 static bool is_elementwise(const sl_graph *g, const struct slp_gnode *n)
 {
 	return n->kind == SLP_NODE_OP && !n->dead && slp_is_float(n->types[0].dtype) &&
-	       (slp_fused_takes(n->op) || takes_own(g, n));
+	       (slp_fused_takes(n->op) || n->op == &slp_op_fused || takes_own(g, n));
 }
 
 static bool is_member(const struct group *s, int node)
@@ -78,18 +79,26 @@ static bool add_input(struct group *s, struct slp_value v)
 	return true;
 }
 
-/* Inputs of the result's type come first: the result may take the memory of the first. */
+/* Inputs of the result's type come first, since the result may take the memory of the first, and those of another data type,
+ * which is not the result's, last. */
+enum { WHOLE, BROADCAST, OTHER, RANKS };
+
+static int rank_of(const struct slp_type *input, const struct slp_type *result)
+{
+	if (slp_type_equal(input, result)) return WHOLE;
+	return input->dtype == result->dtype ? BROADCAST : OTHER;
+}
+
 static bool collect_inputs(struct group *s)
 {
 	const struct slp_type *type = &s->g->nodes[s->nodes[s->count - 1]].types[0];
 	s->nin = 0;
-	for (int whole = 1; whole >= 0; whole--)
+	for (int rank = WHOLE; rank < RANKS; rank++)
 		for (int i = 0; i < s->count; i++) {
 			const struct slp_gnode *n = &s->g->nodes[s->nodes[i]];
 			for (int j = 0; j < n->nin; j++)
 				if (!is_member(s, n->in[j].node) &&
-				    slp_type_equal(slp_value_type(s->g, n->in[j]), type) == whole &&
-				    !add_input(s, n->in[j]))
+				    rank_of(slp_value_type(s->g, n->in[j]), type) == rank && !add_input(s, n->in[j]))
 					return false;
 		}
 	return true;
@@ -104,6 +113,30 @@ static int operand(const struct group *s, struct slp_value v, const int *results
 	return 0;
 }
 
+/* Adds a member to the expression; the operand of its result, or -1. */
+static int add_member(struct group *s, const struct slp_gnode *n, const int *results)
+{
+	int in[SLP_FUSED_INPUTS] = {0};
+	struct slp_fused_attrs part;
+	for (int i = 0; i < n->nin; i++) in[i] = operand(s, n->in[i], results);
+	if (n->op != &slp_op_fused) return slp_fused_add(&s->expression, n->op, n->attrs.bytes, in[0], in[1]);
+	memcpy(&part, n->attrs.bytes, sizeof part);
+	return slp_fused_append(&s->expression, &part, in);
+}
+
+/* Whether a member is an expression of images in NHWC: then all members' operands are in it (layout.c). */
+static bool is_nhwc(const struct group *s)
+{
+	for (int i = 0; i < s->count; i++) {
+		const struct slp_gnode *n = &s->g->nodes[s->nodes[i]];
+		struct slp_fused_attrs f;
+		if (n->op != &slp_op_fused) continue;
+		memcpy(&f, n->attrs.bytes, sizeof f);
+		if (slp_fused_is_nhwc(&f)) return true;
+	}
+	return false;
+}
+
 /* Writes the expression of the group; false if it does not fit. */
 static bool write_expression(struct group *s)
 {
@@ -111,11 +144,10 @@ static bool write_expression(struct group *s)
 	memset(&s->expression, 0, sizeof s->expression);
 	if (!collect_inputs(s)) return false;
 	for (int i = 0; i < s->count; i++) {
-		const struct slp_gnode *n = &s->g->nodes[s->nodes[i]];
-		int a = operand(s, n->in[0], results), b = n->nin > 1 ? operand(s, n->in[1], results) : 0;
-		results[i] = slp_fused_add(&s->expression, n->op, n->attrs.bytes, a, b);
+		results[i] = add_member(s, &s->g->nodes[s->nodes[i]], results);
 		if (results[i] < 0) return false;
 	}
+	if (is_nhwc(s)) s->expression.step[0] |= SLP_FUSED_NHWC;
 	return true;
 }
 

@@ -95,15 +95,23 @@ static bool load_rtc(void)
 }
 #endif
 
-#ifdef SLP_EMULATE
-enum { LEAST = 64 };
-#else
 enum { LEAST = 1 << 16 };
+
+/* The elements from which on a kernel is compiled; emulated GPUs compile small cases, too, unless launches are as large as on
+ * a GPU. */
+static int64_t least(void)
+{
+#ifdef SLP_EMULATE
+	int64_t emu_blocks(int64_t most);
+	return emu_blocks(LEAST) < LEAST ? 64 : LEAST;
+#else
+	return LEAST;
 #endif
+}
 
 bool slp_compiled_wanted(int64_t elements)
 {
-	if (elements < LEAST) return false;
+	if (elements < least()) return false;
 	pthread_mutex_lock(&lock);
 	bool can = wanted && load_rtc();
 	pthread_mutex_unlock(&lock);
