@@ -213,7 +213,7 @@ struct slp_conv2d_blocked_attrs {
 	int layers;      /* of x, of volumes: their depth */
 	int images;      /* of x, for conv2d_pack */
 	int block;       /* channels in a block */
-	int64_t packed;  /* floats of w packed by conv2d_pack; 0: w is in the plain order */
+	int packed;      /* floats of w packed by conv2d_pack; 0: w is in the plain order */
 	bool x_plain;    /* x is in the plain order */
 	bool winograd, relu;
 	bool bounded; /* y is kept between these two */

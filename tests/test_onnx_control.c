@@ -536,8 +536,10 @@ static void check_places(sl_block *b, sl_tensor *x, int count, const double *y, 
 	CHECK_OK(sl_forward_all(b, &x, 1, out, 2));
 	sl_shape s = out[0] ? sl_tensor_shape(out[0]) : SL_SCALAR;
 	CHECK(s.ndim == 2 && s.dim[1] == count);
-	for (int i = 0; i < 2 * count && out[0]; i++) CHECK(sl_item(sl_slice(sl_reshape(out[0], SL_SHAPE(-1)), 0, i, i + 1, 1)) == y[i]);
-	for (int i = 0; i < 3 && out[1]; i++) CHECK(sl_item(sl_slice(sl_reshape(out[1], SL_SHAPE(-1)), 0, i, i + 1, 1)) == squares[i]);
+	for (int i = 0; i < 2 * count && out[0]; i++)
+		CHECK(sl_item(sl_slice(sl_reshape(out[0], SL_SHAPE(-1)), 0, i, i + 1, 1)) == y[i]);
+	for (int i = 0; i < 3 && out[1]; i++)
+		CHECK(sl_item(sl_slice(sl_reshape(out[1], SL_SHAPE(-1)), 0, i, i + 1, 1)) == squares[i]);
 }
 
 /* Several shapes in turn, so that each finds its own program and its own numbers. */
@@ -554,7 +556,8 @@ static void test_head(void)
 			check_places(b, z, 2, (const double[]){6, 6, 0, 12}, (const double[]){0, 0, 0});
 			CHECK(slp_onnx_head_of(b) && sl_block_plan(slp_onnx_head_of(b), 1 - !i));
 		}
-		SL_RECORD check_places(b, x, 1, (const double[]){0, 0}, (const double[]){4, -9, 0});
+		SL_RECORD
+			check_places(b, x, 1, (const double[]){0, 0}, (const double[]){4, -9, 0});
 		sl_block_free(b);
 	}
 }
@@ -575,7 +578,6 @@ static void test_head_changed(void)
 		sl_block_free(b);
 	}
 }
-
 
 static const struct slp_test tests[] = {
         {"branches by shapes", test_if_shape},

@@ -268,7 +268,8 @@ static void check_round_trip(const struct row *row, sl_block *b, struct slp_case
 /* The sizes of results depend on values: the network runs node by node, and a program of it is refused by name. */
 static bool reads_values(const char *name)
 {
-	static const char *const names[] = {"Compress", "Unique", "NonMaxSuppression", "TfIdfVectorizer", "BitCast", "Det"};
+	static const char *const names[] = {"Compress",        "Unique",  "NonMaxSuppression",
+	                                    "TfIdfVectorizer", "BitCast", "Det"};
 	size_t i = 0;
 	while (i < sizeof names / sizeof *names && strcmp(names[i], name)) i++;
 	return i < sizeof names / sizeof *names;

@@ -1,11 +1,14 @@
 /* conv2d_blocked, conv2d_blocked_add, conv2d_pack: convolution of images or volumes in blocks of channels, the same added
  * to another tensor, and its weights packed for the kernel. Graph passes make them (src/graph/pass/block.c). */
+#include <limits.h>
 #include <string.h>
 
 #include "common/blocks.h"
 #include "conv2d_kernels.h"
 #include "op_list/conv.h"
 #include "starling/primitives.h"
+
+_Static_assert(sizeof(struct slp_conv2d_blocked_attrs) <= SLP_MAX_ATTRS, "calls keep attributes in so many bytes");
 
 static const struct slp_attr attr_table[] = {
         SLP_ATTR(struct slp_conv2d_blocked_attrs, conv.stride, SLP_INT, 2, "steps of the window down and across"),
@@ -19,8 +22,7 @@ static const struct slp_attr attr_table[] = {
         SLP_ATTR(struct slp_conv2d_blocked_attrs, size, SLP_INT, 2, "height and width of x"),
         SLP_ATTR(struct slp_conv2d_blocked_attrs, images, SLP_INT, 1, "in x"),
         SLP_ATTR(struct slp_conv2d_blocked_attrs, block, SLP_INT, 1, "channels in a block"),
-        SLP_ATTR(struct slp_conv2d_blocked_attrs, packed, SLP_INT64, 1,
-                 "floats of the packed weights; 0: they are not"),
+        SLP_ATTR(struct slp_conv2d_blocked_attrs, packed, SLP_INT, 1, "floats of the packed weights; 0: they are not"),
         SLP_ATTR(struct slp_conv2d_blocked_attrs, x_plain, SLP_BOOL, 1, "x is in the plain order"),
         SLP_ATTR(struct slp_conv2d_blocked_attrs, winograd, SLP_BOOL, 1, "by Winograd's algorithm"),
         SLP_ATTR(struct slp_conv2d_blocked_attrs, relu, SLP_BOOL, 1, "relu of the sum"),
@@ -67,7 +69,8 @@ static enum sl_status check_attrs(const struct slp_infer *c, const struct slp_co
 			                  "sizes, stride and dilation must be positive, pad not negative");
 	const struct slp_conv_depth *d = &a->depth;
 	if (d->kernel < 0 || (d->kernel && (d->stride < 1 || d->dilation < 1 || d->pad < 0 || a->layers < 1)))
-		return slp_reject(c, SL_EINVAL, "of depth, sizes, stride and dilation must be positive, pad not negative");
+		return slp_reject(c, SL_EINVAL,
+		                  "of depth, sizes, stride and dilation must be positive, pad not negative");
 	if (a->block != 8 && a->block != 16)
 		return slp_reject(c, SL_EINVAL, "blocks have 8 or 16 channels, not %d", a->block);
 	if (o->groups < 1 || a->channels[0] % o->groups || a->channels[1] % o->groups)
@@ -252,7 +255,8 @@ bool slp_conv_blocked_plan(struct slp_conv2d_blocked_attrs *a, int threads)
 	float some;
 	struct slp_conv_args args = args_of(a, false);
 	args.b = &some;
-	a->packed = (int64_t)((slp_conv_onednn_packed(&args, threads) + sizeof(float) - 1) / sizeof(float));
+	size_t floats = (slp_conv_onednn_packed(&args, threads) + sizeof(float) - 1) / sizeof(float);
+	a->packed = floats <= INT_MAX ? (int)floats : 0;
 	return a->packed > 0;
 }
 

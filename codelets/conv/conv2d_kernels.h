@@ -53,7 +53,10 @@ static inline struct slp_conv slp_conv_make(const struct sl_conv2d_opts *o, sl_s
 	return c;
 }
 
-#define SLP_CONV_DEPTH_ATTR(type, field, doc) {"depth_" #field, SLP_INT, offsetof(type, depth.field), 1, doc, false, false}
+#define SLP_CONV_DEPTH_ATTR(type, field, doc)                                                                          \
+	{                                                                                                              \
+		"depth_" #field, SLP_INT, offsetof(type, depth.field), 1, doc, false, false                            \
+	}
 #define SLP_CONV_DEPTH_ATTRS(type)                                                                                     \
 	SLP_CONV_DEPTH_ATTR(type, kernel, "layers of the window; 0: images"),                                          \
 	        SLP_CONV_DEPTH_ATTR(type, stride, "steps of the window from layer to layer"),                          \

@@ -195,9 +195,7 @@ static void set_windows(const struct slp_conv *c, struct slp_dnn_conv *d)
 static bool describe_by(const struct key *key, dnnl_alg_kind_t algorithm, dnnl_primitive_desc_t *pd)
 {
 	const struct slp_conv *c = &key->c;
-	struct slp_dnn_conv d = {.algorithm = algorithm,
-	                         .inference = key->block != 0,
-	                         .after = key->after};
+	struct slp_dnn_conv d = {.algorithm = algorithm, .inference = key->block != 0, .after = key->after};
 	dnnl_primitive_desc_t forward = NULL;
 	struct key of_forward = *key;
 	of_forward.pass = SLP_CONV_FORWARD;

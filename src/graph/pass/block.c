@@ -125,8 +125,8 @@ static bool winograd_pays(const struct blocks *b, const struct slp_conv2d_blocke
 	const struct sl_conv2d_opts *o = &a->conv;
 	bool plain =
 	        o->stride[0] == 1 && o->stride[1] == 1 && o->dilation[0] == 1 && o->dilation[1] == 1 && o->groups == 1;
-	return b->winograd && plain && !a->depth.kernel && a->kernel[0] == 3 && a->kernel[1] == 3 && a->channels[0] >= 64 &&
-	       a->channels[1] >= 64;
+	return b->winograd && plain && !a->depth.kernel && a->kernel[0] == 3 && a->kernel[1] == 3 &&
+	       a->channels[0] >= 64 && a->channels[1] >= 64;
 }
 
 /* Blocks of channels must pay: whole blocks in each group, one channel a group, or so few channels of x that it stays
@@ -146,6 +146,9 @@ static void describe_depth(const struct blocks *b, const struct slp_gnode *n, st
 {
 	sl_shape x = type_of(b, n->in[0])->shape;
 	a->depth = ((const struct slp_conv3d_attrs *)(const void *)n->attrs.bytes)->depth;
+	a->depth.kernel = (int)type_of(b, n->in[1])->shape.dim[2];
+	if (!a->depth.stride) a->depth.stride = 1;
+	if (!a->depth.dilation) a->depth.dilation = 1;
 	a->layers = channels_of(b, n->in[0]) ? depth_of(b, n->in[0]) : (int)x.dim[2];
 	if (channels_of(b, n->in[0])) a->size[0] /= a->layers;
 	else a->size[0] = (int)x.dim[3], a->size[1] = (int)x.dim[4];
@@ -263,7 +266,8 @@ static bool take_elementwise(struct blocks *b, int node)
 	int channels = 0;
 	sl_shape shape = n->types[0].shape;
 	int depth = shape.ndim == 5 ? (int)shape.dim[2] : 0;
-	if (!slp_fused_takes(n->op) || n->types[0].dtype != SL_FLOAT32 || shape.ndim < 4 || shape.ndim > 5) return false;
+	if (!slp_fused_takes(n->op) || n->types[0].dtype != SL_FLOAT32 || shape.ndim < 4 || shape.ndim > 5)
+		return false;
 	for (int i = 0; i < n->nin; i++) channels += channels_of(b, n->in[i]) > 0 ? (int)shape.dim[1] : 0;
 	if (!channels || (shape.dim[1] % b->block && !keeps_zero(n))) return false;
 	for (int i = 0; i < n->nin; i++) {

@@ -192,8 +192,8 @@ void slp_onnx_import_conv_transpose(struct slp_onnx_call *c)
 	if (c->failed) return;
 	if (w.axes == 3 && kernel.ndim == 5) {
 		sl_tensor *b = slp_onnx_tensor(c, 2);
-		slp_onnx_set_output(
-		        c, 0, transposed3d(c, slp_onnx_tensor(c, 0), slp_onnx_tensor(c, 1), b, &w, more, groups));
+		slp_onnx_set_output(c, 0,
+		                    transposed3d(c, slp_onnx_tensor(c, 0), slp_onnx_tensor(c, 1), b, &w, more, groups));
 		return;
 	}
 	sl_tensor *x = slp_onnx_as_image(c, slp_onnx_tensor(c, 0)), *k = slp_onnx_as_image(c, slp_onnx_tensor(c, 1));
@@ -249,8 +249,6 @@ void slp_onnx_import_col2im(struct slp_onnx_call *c)
 	k = k ? sl_tile_at(c->at, sl_reshape_at(c->at, k, image_shape(block, 1, &w, w.kernel)), 0, channels) : NULL;
 	t = k ? sl_reshape_at(c->at, t, image_shape(x.dim[0], x.dim[1], &w, w.size)) : NULL;
 	if (!t) c->failed = true; /* and recorded */
-	else if (w.axes == 3)
-		slp_onnx_set_output(c, 0, transposed3d(c, t, k, NULL, &w, more, (int)channels));
-	else
-		slp_onnx_set_output_image(c, transposed2d(c, t, k, NULL, &w, more, (int)channels), w.axes);
+	else if (w.axes == 3) slp_onnx_set_output(c, 0, transposed3d(c, t, k, NULL, &w, more, (int)channels));
+	else slp_onnx_set_output_image(c, transposed2d(c, t, k, NULL, &w, more, (int)channels), w.axes);
 }

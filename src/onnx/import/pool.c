@@ -192,8 +192,7 @@ static bool is_plain(const struct slp_onnx_call *c, sl_tensor *x, const struct s
 {
 	bool even = true, dense = true;
 	for (int i = 0; i < SLP_ONNX_SPACE; i++) even &= w->begin[i] == w->end[i], dense &= w->dilation[i] == 1;
-	return dense && c->nout < 2 && (even || !o.ceil) &&
-	       slp_is_float(sl_tensor_dtype(x));
+	return dense && c->nout < 2 && (even || !o.ceil) && slp_is_float(sl_tensor_dtype(x));
 }
 
 /* ---- all --------------------------------------------------------------------------------------------------------- */
@@ -215,7 +214,10 @@ void slp_onnx_import_pool(struct slp_onnx_call *c)
 	}
 	if (is_plain(c, x, &w, o)) {
 		x = slp_onnx_as_image(c, x);
-		slp_onnx_set_output_image(c, !x ? NULL : w.axes == 3 ? in_layers(c, x, &w, o) : pooled(c, x, &w, o),
+		slp_onnx_set_output_image(c,
+		                          !x            ? NULL
+		                          : w.axes == 3 ? in_layers(c, x, &w, o)
+		                                        : pooled(c, x, &w, o),
 		                          w.axes);
 	} else {
 		sl_tensor *places = NULL;

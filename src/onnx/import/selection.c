@@ -343,7 +343,8 @@ static bool fit(struct slp_onnx_call *c, struct ngrams *g, int64_t places)
 
 static bool read_ngrams(struct slp_onnx_call *c, struct ngrams *g)
 {
-	const SlpOnnx__AttributeProto *pool = slp_onnx_attr(c, "pool_int64s"), *first = slp_onnx_attr(c, "ngram_counts"),
+	const SlpOnnx__AttributeProto *pool = slp_onnx_attr(c, "pool_int64s"),
+	                              *first = slp_onnx_attr(c, "ngram_counts"),
 	                              *place = slp_onnx_attr(c, "ngram_indexes");
 	if (!c->failed && (!pool || !first || !place))
 		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "without pool_int64s, ngram_counts and ngram_indexes");
@@ -403,7 +404,8 @@ void slp_onnx_import_tfidf(struct slp_onnx_call *c)
 	const SlpOnnx__AttributeProto *weights = tf ? NULL : slp_onnx_attr(c, "weights");
 	int64_t length = k->shape.dim[k->shape.ndim - 1], rows = k->shape.ndim == 2 ? k->shape.dim[0] : 1;
 	sl_shape shape = k->shape.ndim == 2 ? SL_SHAPE(rows, g.columns) : SL_SHAPE(g.columns);
-	double work = (double)rows * (double)length * (double)g.numbers * (double)(g.skip < length ? g.skip + 1 : length);
+	double work =
+	        (double)rows * (double)length * (double)g.numbers * (double)(g.skip < length ? g.skip + 1 : length);
 	struct slp_onnx_known *y = slp_budget_allows(work) ? slp_onnx_known_new(c->made, SL_FLOAT32, shape) : NULL;
 	double *counts = y ? slp_calloc((size_t)g.columns + 1, sizeof *counts) : NULL;
 	for (int64_t r = 0; counts && r < rows; r++) {

@@ -75,7 +75,8 @@ static struct part *part_new(const struct slp_onnx_model *m, sl_tensor *const *i
 	if (p) p->in = slp_calloc((size_t)m->ninputs + 1, sizeof *p->in);
 	if (p) p->live = slp_calloc((size_t)m->graphs[0].nnames + 1, sizeof *p->live);
 	if (!p || !p->in || !p->live) return free_part(p), NULL;
-	for (int i = 0; i < m->ninputs; i++) p->in[i] = (struct slp_type){sl_tensor_dtype(in[i]), sl_tensor_shape(in[i])};
+	for (int i = 0; i < m->ninputs; i++)
+		p->in[i] = (struct slp_type){sl_tensor_dtype(in[i]), sl_tensor_shape(in[i])};
 	return p;
 }
 
