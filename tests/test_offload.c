@@ -497,6 +497,31 @@ static void test_height(void)
 	slp_offload_clear(&o);
 }
 
+/* Sizes are multiples of 256, and so are places, whatever the limit: also those at the upper end. */
+static void test_alignment(void)
+{
+	enum { UNIT = 256 };
+	static struct problem q;
+	unsigned state = 11;
+	int planned = 0;
+	for (int part = 2; part <= 3; part++)
+		for (int places = 0; places < 2; places++) {
+			struct slp_offload o;
+			make_chain(&q, 24, &state);
+			size_t all = 0;
+			for (int v = 0; v < q.p.nvalues; v++) q.bytes[v] = UNIT * (v % 5 ? q.bytes[v] : 1);
+			for (int i = 0; i < 24; i++) all += q.bytes[i];
+			q.p.room = all / (size_t)part + 77;
+			q.p.places = places ? q.p.room * 5 / 4 + 1 : 0;
+			if (!plan(&q, &o)) continue;
+			planned++;
+			for (int i = 0; i < o.nstays; i++)
+				CHECK_SAYING(o.stays[i].offset % UNIT == 0, "a place at %zu", o.stays[i].offset);
+			slp_offload_clear(&o);
+		}
+	CHECK(planned >= 4);
+}
+
 static void test_bound(void)
 {
 	static struct problem q;
@@ -825,6 +850,7 @@ static const struct slp_test tests[] = {
         {"bound", test_bound},
         {"ways", test_ways},
         {"height", test_height},
+        {"alignment", test_alignment},
         {"times", test_times},
         {"inputs", test_inputs},
         {"sent", test_sent},

@@ -299,6 +299,24 @@ static void test_chain_memory(void)
 	}
 }
 
+/* Where memory is limited, a result takes the place of the argument that has no further use, whichever that is. */
+static void test_overwritten(void)
+{
+	SL_SCOPE {
+		sl_tensor *x = sl_var("x", SL_VAR_SHAPE(1000)), *kept = sl_tanh(x), *last = sl_exp(x);
+		sl_graph *g = sl_graph_define(sl_mul(sl_add(kept, last), kept));
+		struct slp_layout l = {.limited = true}, plain = {0};
+		CHECK_OK(slp_passes[SL_PASS_INFER].run(g));
+		CHECK(slp_partition(g, SLP_PARTITION_EACH, 0, &l) && slp_plan_memory(g, true, &l));
+		CHECK(slp_partition(g, SLP_PARTITION_EACH, 0, &plain) && slp_plan_memory(g, true, &plain));
+		CHECK_SAYING(l.nstorages == 3 && plain.nstorages == 4, "%d storages, %d without a limit", l.nstorages,
+		             plain.nstorages);
+		slp_layout_clear(&l);
+		slp_layout_clear(&plain);
+		sl_graph_free(g);
+	}
+}
+
 /* What is alive at the same time lies apart: any two values whose lives overlap, in random programs. */
 static bool overlap(const struct slp_location *a, size_t abytes, const struct slp_location *b, size_t bbytes)
 {
@@ -453,6 +471,7 @@ static const struct slp_test layouts[] = {
         {"units", test_units},
         {"small units", test_small_units},
         {"memory of a chain", test_chain_memory},
+        {"overwritten", test_overwritten},
         {"random programs", test_random_programs},
         {NULL, NULL},
 };

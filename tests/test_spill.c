@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "blocks.h"
@@ -161,6 +162,69 @@ static void test_lenet(void)
 	        7);
 }
 
+/* ---- a limit of address space --------------------------------------------------------------------------------------- */
+
+#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__ /* their shadow is most of the address space */
+#define SLP_HAS_ADDRESS_SPACE
+
+static sl_block *large_gpt(void)
+{
+	return net_gpt((struct net_gpt_size){.words = 512, .steps = 32, .width = 384, .layers = 4, .heads = 4});
+}
+
+/* Bytes of address space that the process has: now, or at most so far. */
+static size_t address_space(const char *key)
+{
+	char line[256];
+	size_t kib = 0;
+	FILE *f = fopen("/proc/self/status", "r");
+	while (f && fgets(line, sizeof line, f))
+		if (!strncmp(line, key, strlen(key))) kib = strtoul(line + strlen(key), NULL, 10);
+	if (f) fclose(f);
+	return kib << 10;
+}
+
+/* With so many more bytes of address space than the process has; values may take `memory` of these, 0: the default. */
+static struct result train_within(const struct course *c, size_t bytes, int64_t memory)
+{
+	struct rlimit before, now;
+	slp_end();
+	getrlimit(RLIMIT_AS, &before);
+	now = before;
+	now.rlim_cur = address_space("VmSize:") + bytes;
+	CHECK(setrlimit(RLIMIT_AS, &now) == 0);
+	CHECK_OK(sl_spill_at(SL_HERE, folder(), (struct sl_spill_opts){.memory = memory}));
+	slp_begin((struct sl_config){.teams = 1, .seed = 1});
+	struct result r = {0};
+	train_network(c, &r);
+	r.ok &= sl_wait_all() == SL_OK;
+	slp_end();
+	CHECK_OK(sl_spill(NULL));
+	CHECK(setrlimit(RLIMIT_AS, &before) == 0);
+	return r;
+}
+
+/* In half of the address space that the training adds to the process; and in a third, where values may take more than there is,
+ * so that further ones leave when the limit refuses memory to values, tasks or libraries. */
+static void test_address_space(void)
+{
+	const struct course c = {"GPT", large_gpt, words, word_loss, WHOLE, sl_adamw(.lr = 1e-3, .clip_norm = 0.1)};
+	size_t before = address_space("VmSize:");
+	struct result ample = train(&c, 0);
+	size_t half = (address_space("VmPeak:") - before) / 2;
+	printf("\n    needs %.1f MB, and %.1f MB of address space", 1e-6 * (double)ample.need, 2e-6 * (double)half);
+	for (int more = 0; more < 2; more++) {
+		struct result small = train_within(&c, more ? half * 2 / 3 : half, more * ((int64_t)1 << 40));
+		CHECK_SAYING(small.ok, "fails in %s: %s", more ? "a third" : "half", sl_error_message());
+		CHECK(ample.ok && small.bits == ample.bits && small.loss == ample.loss);
+		CHECK(small.written > 0);
+		printf("; in %s of this %.1f MB written, %.1f MB read", more ? "a third" : "half",
+		       1e-6 * (double)small.written, 1e-6 * (double)small.read);
+	}
+}
+
+#endif
+
 /* ---- faults -------------------------------------------------------------------------------------------------------- */
 
 enum { VALUES = 1 << 20, COUNT = 8 };
@@ -205,6 +269,21 @@ static void test_values(void)
 	end_small();
 }
 
+/* Processor time: other programs do not change it. */
+static double processor_seconds(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The error of a fault comes soon. */
+static void check_prompt(double begin)
+{
+	double seconds = processor_seconds() - begin;
+	CHECK_SAYING(seconds < 2, "the error took %.2f s", seconds);
+}
+
 /* A limit of file sizes is a disk that is full. */
 static void test_full_disk(void)
 {
@@ -215,9 +294,11 @@ static void test_full_disk(void)
 	now.rlim_cur = 1 << 20;
 	setrlimit(RLIMIT_FSIZE, &now);
 	SL_SCOPE {
+		double begin = processor_seconds();
 		sl_tensor *t[COUNT];
 		fill(t);
 		CHECK_STATUS(sl_wait_all(), SL_EIO, "spill file", "writing");
+		check_prompt(begin);
 	}
 	setrlimit(RLIMIT_FSIZE, &before);
 	end_small();
@@ -231,8 +312,10 @@ static void test_shortened(void)
 		fill(t);
 		CHECK_OK(sl_wait_all());
 		CHECK(ftruncate(slp_spill_file_descriptor(), 0) == 0);
+		double begin = processor_seconds();
 		for (int i = 0; i < COUNT; i++) sl_max(t[i]);
 		CHECK_STATUS(sl_wait_all(), SL_EIO, "spill file", "reading", "shortened");
+		check_prompt(begin);
 	}
 	end_small();
 }
@@ -269,8 +352,10 @@ static void test_too_large(void)
 {
 	begin_small();
 	SL_SCOPE {
+		double begin = processor_seconds();
 		sl_tensor *t = sl_add_scalar(sl_zeros(SL_SHAPE(4 * VALUES)), 1);
 		CHECK_STATUS(sl_wait(t), SL_ENOMEM, "SL_SPILL_MEMORY");
+		check_prompt(begin);
 	}
 	end_small();
 }
@@ -306,6 +391,9 @@ static void test_mistakes(void)
 }
 
 static const struct slp_test tests[] = {
+#ifdef SLP_HAS_ADDRESS_SPACE
+        {"address space", test_address_space}, /* the first one: it reads the peak so far */
+#endif
         {"values", test_values},
         {"GPT", test_gpt},
         {"LeNet", test_lenet},

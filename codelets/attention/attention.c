@@ -309,6 +309,7 @@ sl_tensor *sl_scaled_dot_product_attention_at(const char *at, sl_tensor *q, sl_t
 		.attrs_size = sizeof(struct slp_attention_attrs),                                                      \
 		.rows = ROWS(op_name),                                                                                 \
 		.declines = true,                                                                                      \
+		.aligned = true,                                                                                       \
 		.autocast = CAST_##op_name,                                                                            \
 		.infer = op_name##_infer,                                                                              \
 		.flops = attention_flops,                                                                              \

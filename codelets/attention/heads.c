@@ -220,6 +220,7 @@ static enum sl_status attention_heads_grad_ref(const struct slp_kernel *k)
 		                 SLP_ROW(SLP_DTYPE(SL_BFLOAT16) | SLP_F32, NULL, slp_cuda_##op_name),                  \
 		                 SLP_ROW(SLP_DTYPE(SL_FLOAT16) | SLP_F32, NULL, slp_cuda_##op_name)),                  \
 		.declines = true,                                                                                      \
+		.aligned = true,                                                                                       \
 		.infer = op_name##_infer,                                                                              \
 		.flops = attention_heads_flops,                                                                        \
 		.ref = op_name##_ref,                                                                                  \

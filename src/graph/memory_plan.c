@@ -79,22 +79,34 @@ static bool lie_alike(const struct memory *m, int a, int b)
 	return unit[a / SLP_MAX_OUTPUTS] == unit[b / SLP_MAX_OUTPUTS];
 }
 
-/* The argument whose memory a result of the node can take: not read afterwards, of the same size; -1: none. */
-static int input_to_reuse(const struct memory *m, int node, int out)
+/* Whether a result of the node can take the memory of argument k: not read afterwards, of the same size. */
+static bool may_overwrite(const struct memory *m, int node, int out, int k)
 {
 	const struct slp_gnode *n = &m->g->nodes[node];
 	const int *roots = m->layout->root;
-	if (out >= n->op->inplace || out >= n->nin) return -1;
-	int root = roots[slp_value_id(n->in[out])];
-	if (!lie_alike(m, root, node * SLP_MAX_OUTPUTS + out) || m->last[root] != node) return -1;
-	const struct slp_type *type = slp_value_type(m->g, n->in[out]);
-	if (slp_type_bytes(type) != slp_type_bytes(&n->types[out]) || type->dtype != n->types[out].dtype) return -1;
-	for (int k = 0; k < n->nin; k++) {
-		if (k == out || roots[slp_value_id(n->in[k])] != root) continue;
-		bool at_its_place = sl_shape_equal(slp_value_type(m->g, n->in[k])->shape, n->types[out].shape);
-		if (!n->op->elementwise || !at_its_place) return -1;
+	const struct slp_type *type = slp_value_type(m->g, n->in[k]);
+	int root = roots[slp_value_id(n->in[k])];
+	if (!lie_alike(m, root, node * SLP_MAX_OUTPUTS + out) || m->last[root] != node) return false;
+	if (slp_type_bytes(type) != slp_type_bytes(&n->types[out]) || type->dtype != n->types[out].dtype) return false;
+	for (int i = 0; i < n->nin; i++) {
+		if (i == k || roots[slp_value_id(n->in[i])] != root) continue;
+		bool at_its_place = sl_shape_equal(slp_value_type(m->g, n->in[i])->shape, n->types[out].shape);
+		if (!n->op->elementwise || !at_its_place) return false;
 	}
-	return root;
+	return true;
+}
+
+/* The argument whose memory a result can take; -1: none.  Kernels of GPUs, for which memory is limited, read each element
+ * before they write it, so an elementwise operation may write over any argument; a program's own promises that of the
+ * first alone. */
+static int input_to_reuse(const struct memory *m, int node, int out)
+{
+	const struct slp_gnode *n = &m->g->nodes[node];
+	bool any = m->layout->limited && n->op->elementwise && !n->op->by_parts && n->nout == 1;
+	int end = any ? n->nin : out + 1;
+	for (int k = out; out < n->op->inplace && k < end && k < n->nin; k++)
+		if (may_overwrite(m, node, out, k)) return m->layout->root[slp_value_id(n->in[k])];
+	return -1;
 }
 
 static void make_regions(struct memory *m, bool reuse)

@@ -162,12 +162,15 @@ static size_t highest_to(const struct slp_offload_range *taken, int n, size_t to
 	return found != (size_t)-1 ? found : lowest_from(taken, n, 0, bytes);
 }
 
-/* Small values lie at the upper end, so that they do not divide the memory of large ones. */
+/* Small values lie at the upper end, so that they do not divide the memory of large ones.  All places are as aligned as the
+ * values' sizes: kernels of half types compute in another way where an operand is not. */
 static size_t find_place(const struct slp_offload_problem *p, const struct slp_offload *o, int n, size_t bytes)
 {
 	enum { PART = 8 };
+	size_t top = p->places ? p->places : p->room;
 	if (bytes * PART > o->largest) return lowest_from(o->taken, n, 0, bytes);
-	return highest_to(o->taken, n, p->places ? p->places : p->room, bytes);
+	if (bytes % ALIGNMENT == 0) top -= top % ALIGNMENT;
+	return highest_to(o->taken, n, top, bytes);
 }
 
 /* The place that is free beside the first `count` that have theirs. */

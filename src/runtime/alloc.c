@@ -20,10 +20,18 @@ static bool told_to_fail(void)
 
 static _Atomic size_t last_refused;
 
+/* Values that a file can have leave for it. */
+static bool is_short(size_t bytes)
+{
+	if (slp_memory_limit_allows(bytes)) return false;
+	bool (*leave)(size_t) = atomic_load(&slp_memory_leave_for_others);
+	return !leave || !leave(bytes);
+}
+
 static bool refused(size_t bytes)
 {
 	if (told_to_fail()) return true;
-	if (bytes >= SLP_MEMORY_LARGE) return !slp_memory_limit_allows(bytes);
+	if (bytes >= SLP_MEMORY_LARGE) return is_short(bytes);
 	return slp_budget_current && !slp_budget_has_small(bytes);
 }
 
@@ -70,6 +78,18 @@ static void *in_large_pages(void *p, size_t bytes)
 void *slp_try_aligned_alloc(size_t alignment, size_t bytes)
 {
 	return noted(refused(bytes) ? NULL : in_large_pages(aligned_alloc(alignment, bytes), bytes), bytes);
+}
+
+void *slp_try_pages(size_t bytes)
+{
+	if (told_to_fail() || !slp_memory_limit_allows(bytes)) return noted(NULL, bytes);
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return noted(p == MAP_FAILED ? NULL : in_large_pages(p, bytes), bytes);
+}
+
+void slp_free_pages(void *pages, size_t bytes)
+{
+	if (pages) munmap(pages, bytes);
 }
 
 char *slp_try_strdup(const char *text)

@@ -30,6 +30,7 @@ enum {
 static _Atomic size_t asked, enough; /* since it was last read how much there is; this much needs no reading */
 static _Atomic int64_t read_at;      /* in ms */
 static atomic_long promised;
+bool (*_Atomic slp_memory_leave_for_others)(size_t bytes);
 
 /* ---- the system's limits ----------------------------------------------------------------------------------------- */
 
