@@ -97,11 +97,11 @@ if grep -q ccache "$tree/build/configured"; then fail "ccache though a compiler 
 
 # A system of which only these programs are seen: all but package managers, and what the test puts there.
 mkdir "$tmp/others"
-for place in $(printf '%s\n' "$PATH" | tr : ' ') /usr/sbin /sbin; do
-  for program in "$place"/*; do
-    case ${program##*/} in apt* | dpkg* | dnf* | rpm* | yum* | sudo* | ccache) continue ;; esac
-    [ ! -x "$program" ] || [ -e "$tmp/others/${program##*/}" ] || ln -s "$(command -v "$program" || echo "$program")" "$tmp/others/${program##*/}"
-  done
+# The last place first: of programs with the same name the first one in PATH stays.
+printf '%s\n' "$PATH:/usr/sbin:/sbin" | tr : '\n' | tac | while read -r place; do
+  [ -d "$place" ] || continue
+  find "$place/" -maxdepth 1 ! -type d -perm /111 ! -name 'apt*' ! -name 'dpkg*' ! -name 'dnf*' ! -name 'rpm*' ! -name 'yum*' \
+    ! -name 'sudo*' ! -name ccache -print0 | xargs -0 -r ln -sf -t "$tmp/others"
 done
 # elsewhere STUBS ARGUMENT...: quickstart in a system of these stubs
 elsewhere() { env -u CC -u CXX -u MAKEFLAGS -u MFLAGS PATH="$1:$tmp/others" "$tree/quickstart" "${@:2}"; }
@@ -158,6 +158,38 @@ printf '#!/bin/sh\n[ "$3" != hwloc-devel ] && [ "$3" != gcc-c++ ] && [ "$3" != v
 printf '#!/bin/sh\nexec "$@"\n' | stub "$tmp/fedora/sudo"
 run 0 elsewhere "$tmp/fedora" build --packages vim -- CC=gcc
 contains "$tmp/dnf" '^-y -q install gcc-c\+\+ hwloc-devel vim$'
+
+echo "--- packages that a system does not have"
+# lacking PACKAGE MANAGER...: a system whose package manager has all but this one.
+lacking() {
+  rm -rf "$tmp/lacking" "$tmp/lacking.log"
+  mkdir "$tmp/lacking"
+  cp "$tmp/fedora/sudo" "$tmp/lacking"
+  stub "$tmp/lacking/$2" <<END
+#!/bin/sh
+case "\$*" in
+  *repoquery*"$1") exit 0 ;;
+  *repoquery*) echo package ;;
+  *" install "*"$1"*) exit 1 ;;
+  *) echo "\$*" >>"$tmp/lacking.log" ;;
+esac
+END
+  printf '#!/bin/sh\n[ "$2" != "%s" ]\n' "$1" | stub "$tmp/lacking/apt-cache"
+  for name in rpm dpkg-query; do printf '#!/bin/sh\nexit 1\n' | stub "$tmp/lacking/$name"; done
+}
+while read -r manager optional required; do
+  lacking "$optional" "$manager"
+  run 0 elsewhere "$tmp/lacking" build -- "--$manager"
+  complains "this system has no $optional \\(for speed\\): without"
+  contains "$tmp/lacking.log" ' install .*make'
+  ! grep -q "$optional" "$tmp/lacking.log" || fail "$optional is asked for again"
+  lacking "$required" "$manager"
+  run 1 elsewhere "$tmp/lacking" build -- "--$manager"
+  complains "installing packages failed: this system has no $required"
+done <<END
+apt-get libopenblas-dev libsodium-dev
+dnf onednn-devel libsodium-devel
+END
 
 echo "--- a source archive of StarPU"
 stub "$tree/tools/build-starpu" <<END
