@@ -257,6 +257,11 @@ class Parts(Case):
             torch._dynamo.reset()
             self.check(f, x, y)
 
+    def test_a_bias_without_weights(self):
+        x, b = torch.randn(3, 2, 4), torch.randn(2, 4)
+        self.check(lambda x, b: F.layer_norm(x, (2, 4), None, b) + F.batch_norm(x, None, None, None, b[:, 0], training=True), x, b)
+        self.check(lambda x: F.layer_norm(x, (4,)) + F.batch_norm(x, None, None, training=True), x)
+
     def test_products_of_nothing(self):
         x, y, b = torch.randn(3, 0), torch.randn(0, 4), torch.randn(3, 4)
         self.check(lambda b: torch.addmm(b, x, y) + x @ y, b)

@@ -138,8 +138,8 @@ def by_running(p, dy, x, w, mean, var, eps):
 
 
 def wanted(gradients, weights, mask):
-    """Those of the gradients that are asked for; there are none of vectors that are not given."""
-    return [g if k and (weights or i == 0) else None for i, (g, k) in enumerate(zip(gradients, mask))]
+    """Those of the gradients that are asked for; there is none of weights that are not given, beside which there may be a bias."""
+    return [g if k and (weights or i != 1) else None for i, (g, k) in enumerate(zip(gradients, mask))]
 
 
 def rows(p, x, shape):
