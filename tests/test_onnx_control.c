@@ -527,7 +527,9 @@ static sl_block *places_of_large(void)
 	slp_model_node(&model, "NonZero r -> z");
 	slp_model_node(&model, "Mul z n -> m");
 	slp_model_int(&model, slp_model_node(&model, "Cast m -> y"), "to", FLOAT);
-	return built();
+	sl_block *b = built();
+	if (b) slp_onnx_head_attach(b);
+	return b;
 }
 
 static void check_places(sl_block *b, sl_tensor *x, int count, const double *y, const double *squares)

@@ -7,7 +7,9 @@
 #include "runtime/budget.h"
 #include "starling/io.h"
 
-#ifndef HAVE_ONNX
+#ifdef HAVE_ONNX
+#include "onnx/model/run.h"
+#else
 sl_block *slp_import_onnx_parse(struct slp_file *f, struct sl_import_onnx_opts opts)
 {
 	(void)opts;
@@ -47,6 +49,9 @@ sl_block *sl_import_onnx_at(const char *at, const char *path, struct sl_import_o
 	struct slp_file f;
 	if (!slp_file_read(&f, at, "sl_import_onnx", path)) return NULL;
 	sl_block *block = slp_import_onnx_take(&f, opts);
+#ifdef HAVE_ONNX
+	if (block) slp_onnx_head_attach(block);
+#endif
 	free(f.data);
 	return block;
 }

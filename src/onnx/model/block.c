@@ -294,7 +294,7 @@ bool slp_onnx_run_nodes(struct slp_onnx_run *r, int first, int last)
 
 static sl_tensor *run_all(struct slp_onnx_run *r)
 {
-	int first = slp_onnx_head_run(r);
+	int first = r->b->run_head ? r->b->run_head(r) : 0;
 	return slp_onnx_run_nodes(r, first, r->b->model.graphs[0].nnodes) ? take_all(r) : NULL;
 }
 
@@ -314,7 +314,7 @@ static sl_tensor *forward(sl_block *self, sl_tensor *const *in, int nin)
 static void destroy(sl_block *self)
 {
 	struct slp_onnx_imported *b = (struct slp_onnx_imported *)self;
-	slp_onnx_head_free(b);
+	if (b->free_head) b->free_head(b);
 	slp_onnx_model_free(&b->model);
 	free(b->file);
 	free(b);

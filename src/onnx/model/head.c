@@ -155,17 +155,17 @@ static struct slp_onnx_head *head_new(const char *at, struct slp_onnx_imported *
 
 /* ---- runs -------------------------------------------------------------------------------------------------------- */
 
-void slp_onnx_head_note(struct slp_onnx_imported *b, int node)
+static void free_head(struct slp_onnx_imported *b)
 {
-	int cut = b->cut;
-	while ((!cut || node < cut) && !atomic_compare_exchange_weak(&b->cut, &cut, node)) continue;
+	if (b->head) sl_block_free(&b->head->base);
+	b->head = NULL;
 }
 
 /* The head for the nodes before the cut, without programs of parameters that have changed since. */
 static struct slp_onnx_head *current(const char *at, struct slp_onnx_imported *b)
 {
 	struct slp_onnx_head *h = b->head;
-	if (h && h->nodes > b->cut) slp_onnx_head_free(b), h = NULL;
+	if (h && h->nodes > b->cut) free_head(b), h = NULL;
 	if (!h) return b->head = head_new(at, b, b->cut);
 	if (h->changes == b->base.base->changes) return h;
 	h->changes = b->base.base->changes;
@@ -208,7 +208,7 @@ static bool may_run(const struct slp_onnx_run *r)
 	return concrete && r->b->cut && r->b->base.base->hybrid;
 }
 
-int slp_onnx_head_run(struct slp_onnx_run *r)
+static int run_head(struct slp_onnx_run *r)
 {
 	struct slp_onnx_imported *b = r->b;
 	struct slp_pending before;
@@ -232,8 +232,9 @@ const sl_block *slp_onnx_head_of(const sl_block *imported)
 	return h ? &h->base : NULL;
 }
 
-void slp_onnx_head_free(struct slp_onnx_imported *b)
+void slp_onnx_head_attach(sl_block *imported)
 {
-	if (b->head) sl_block_free(&b->head->base);
-	b->head = NULL;
+	struct slp_onnx_imported *b = (struct slp_onnx_imported *)imported;
+	b->run_head = run_head;
+	b->free_head = free_head;
 }

@@ -6,6 +6,7 @@
 #include "onnx/model/model.h"
 
 struct slp_onnx_head;
+struct slp_onnx_run;
 
 struct slp_onnx_imported {
 	sl_block base;
@@ -14,6 +15,9 @@ struct slp_onnx_imported {
 	struct slp_guard guard; /* of head */
 	struct slp_onnx_head *head;
 	atomic_int cut; /* the first node that reads a value of a run; 0: none is known */
+	/* Set by slp_onnx_head_attach. */
+	int (*run_head)(struct slp_onnx_run *r);
+	void (*free_head)(struct slp_onnx_imported *b);
 };
 
 /* Values of a run, by name: held until their last use. */
@@ -37,12 +41,16 @@ bool slp_onnx_run_nodes(struct slp_onnx_run *r, int first, int last);
 struct slp_onnx_known *slp_onnx_known_copy(struct slp_onnx_known **list, const struct slp_onnx_known *k);
 
 /* Node i cannot be traced, as it reads a value of a run: nodes before it can. */
-void slp_onnx_head_note(struct slp_onnx_imported *b, int node);
-/* Computes nodes from the first on by a program, if the block is hybridised and could not become one as a whole.
- * Returns the first node that is left, 0: nothing was done. */
-int slp_onnx_head_run(struct slp_onnx_run *r);
+static inline void slp_onnx_head_note(struct slp_onnx_imported *b, int node)
+{
+	int cut = b->cut;
+	while ((!cut || node < cut) && !atomic_compare_exchange_weak(&b->cut, &cut, node)) continue;
+}
+
+/* Gives an imported block the function that computes nodes from the first on by a program, if the block is hybridised and
+ * could not become one as a whole.  It returns the first node that is left, 0: nothing was done. */
+void slp_onnx_head_attach(sl_block *imported);
 /* The block whose programs these are; NULL: there are none.  For tests. */
 const sl_block *slp_onnx_head_of(const sl_block *imported);
-void slp_onnx_head_free(struct slp_onnx_imported *b);
 
 #endif
