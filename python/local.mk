@@ -242,6 +242,7 @@ EXTRA_DIST += \
 	python/tests/test_module.py \
 	python/tests/test_torch.py \
 	python/tests/test_torch_eager.py \
+	python/tests/test_torch_calls.py \
 	python/tests/test_torch_ops.py \
 	python/tests/test_torch_special.py \
 	python/tests/test_unknown.py \

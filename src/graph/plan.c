@@ -340,6 +340,7 @@ static enum sl_status compile(sl_plan *p, const char *at, const char *what, cons
 	p->info.memory = p->layout.planned;
 	p->info.unplanned = p->layout.unplanned;
 	sum_costs(p);
+	p->light = slp_plan_is_light(p);
 	return s;
 }
 

@@ -4,6 +4,7 @@
 
 #include "graph/graph.h"
 #include "graph/units.h"
+#include "runtime/task/code.h"
 #include "runtime/task/storage.h"
 
 /* An attribute of a call that each run sets. */
@@ -36,6 +37,7 @@ struct sl_plan {
 	int max_slots, max_fills;
 	int parts;    /* under a limit of memory, a unit of several operations takes one of so many */
 	bool gpus;    /* it is on `auto`, and all of it runs on GPUs */
+	bool light;   /* sl_plan_call may compute it in the calling thread */
 	bool changes; /* it writes tensors that are bound: parameters, statistics */
 	/* Of each output, while the plan is made: the tensor that the use of its group changes in main memory; NULL: none. */
 	sl_tensor *const *changed;
@@ -87,12 +89,25 @@ sl_plan *slp_plan_new(const char *at, const char *what, sl_graph *graph, struct 
 sl_plan *slp_plan_new_grouped(const char *at, const char *what, sl_graph *graph, struct sl_compile_opts opts,
                               const int *group, sl_tensor *const *changed);
 
-/* plan_run.c */
+/* plan_numbers.c */
 /* Another value for all attributes of a name, in one run. */
 struct slp_setting {
 	const char *name;
 	uint64_t bits;
 };
+enum { SLP_PLAN_NUMBERS = 3 }; /* that exist: lr, rescale, step */
+/* The numbers of a call as settings; false with an error that names the function. */
+bool slp_plan_numbers(const char *at, const char *function, const sl_plan *plan, const struct sl_plan_number *numbers,
+                      int count, struct slp_setting settings[SLP_PLAN_NUMBERS]);
+/* The attributes of a unit's calls that a run sets, in the order of the calls: their number. */
+int slp_plan_fill(const struct slp_unit *unit, const struct slp_rng *rng, const struct slp_setting *settings,
+                  int nsettings, struct slp_patch *patches);
+
+/* plan_call.c */
+/* Whether its work is so little that waiting for a task costs more: known once it has its code. */
+bool slp_plan_is_light(const sl_plan *plan);
+
+/* plan_run.c */
 /* rng: the first random stream of the run; seed SLP_RNG_VIRTUAL: takes new ones and returns which. NULL: new ones. */
 enum sl_status slp_plan_run(const char *at, sl_plan *plan, sl_tensor *const *in, int nin,
                             const struct slp_setting *settings, int nsettings, struct slp_rng *rng, sl_tensor **out);

@@ -1,6 +1,5 @@
 /* Running plans: a run binds the code of each unit to its inputs, parameters and new storages, and submits it: a few
  * tasks, whatever the number of operations. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -146,26 +145,10 @@ static struct slp_binding binding_of(const struct run *r, struct slp_location lo
 	}
 }
 
-static uint64_t fill_value(const struct run *r, const struct slp_plan_fill *f, bool *known)
-{
-	*known = true;
-	if (f->kind == SLP_FILL_SEED) return r->rng.seed;
-	if (f->kind == SLP_FILL_STREAM) return r->rng.stream + f->stream;
-	for (int i = 0; i < r->nsettings; i++)
-		if (!strcmp(r->settings[i].name, f->name)) return r->settings[i].bits;
-	*known = false;
-	return 0;
-}
-
 static enum sl_status submit_unit(const struct run *r, const struct slp_unit *u)
 {
-	int npatches = 0;
 	for (int i = 0; i < u->nslots; i++) r->bindings[i] = binding_of(r, u->locations[i]);
-	for (int i = 0; i < u->nfills; i++) {
-		bool known;
-		uint64_t value = fill_value(r, &u->fills[i], &known);
-		if (known) r->patches[npatches++] = (struct slp_patch){u->fills[i].call, u->fills[i].offset, value};
-	}
+	int npatches = slp_plan_fill(u, &r->rng, r->settings, r->nsettings, r->patches);
 	return slp_code_submit(u->code, r->bindings, r->plan->where, r->patches, npatches);
 }
 
@@ -405,49 +388,6 @@ enum sl_status slp_plan_run_groups(const char *at, sl_plan *plan, sl_tensor *con
 	return run_plan(&r, nin);
 }
 
-/* ---- numbers of a run -------------------------------------------------------------------------------------------- */
-
-static const char *const number_names[] = {"lr", "rescale", "step"};
-enum { NUMBERS = sizeof number_names / sizeof *number_names };
-
-static bool has_number(const sl_plan *p, const char *name)
-{
-	for (int i = 0; i < p->layout.nunits; i++)
-		for (int k = 0; k < p->units[i].nfills; k++) {
-			const struct slp_plan_fill *f = &p->units[i].fills[k];
-			if (f->kind == SLP_FILL_SETTING && !strcmp(f->name, name)) return true;
-		}
-	return false;
-}
-
-/* The number as its attribute stores it: steps are counted from 1. */
-static bool number_bits(const char *at, const struct sl_plan_number *n, uint64_t *bits)
-{
-	bool step = !strcmp(n->name, "step");
-	if (!isfinite(n->value) || (!strcmp(n->name, "lr") && n->value < 0))
-		return slp_call_fail(at, "sl_plan_run_with", SL_EINVAL, "%s is %g", n->name, n->value), false;
-	if (step && !(n->value >= 1 && n->value < 0x1p53 && n->value == floor(n->value)))
-		return slp_call_fail(at, "sl_plan_run_with", SL_EINVAL, "step is %g, a whole number from 1 on needed",
-		                     n->value),
-		       false;
-	memcpy(bits, &n->value, sizeof *bits);
-	if (step) *bits = (uint64_t)n->value;
-	return true;
-}
-
-static bool find_number(const char *at, const sl_plan *p, const struct sl_plan_number *n, struct slp_setting *s)
-{
-	int i = 0;
-	if (!slp_given(at, "sl_plan_run_with", "name of a number", n->name)) return false;
-	while (i < NUMBERS && strcmp(number_names[i], n->name)) i++;
-	if (i == NUMBERS || !has_number(p, n->name))
-		return slp_call_fail(at, "sl_plan_run_with", SL_EINVAL, "no update of the program has the number '%s'",
-		                     n->name),
-		       false;
-	s->name = number_names[i];
-	return number_bits(at, n, &s->bits);
-}
-
 /* ---- the calls of users ------------------------------------------------------------------------------------------ */
 
 /* Runs the program on these inputs and returns at once: out gets its results (sl_graph_outputs returns how many), new
@@ -477,18 +417,13 @@ enum sl_status sl_plan_run_with_at(const char *at, sl_plan *plan, sl_tensor *con
                                    const struct sl_plan_number *numbers, int count, sl_tensor **out)
 {
 	SLP_CALL("sl_plan_run_with", at);
-	struct slp_setting settings[NUMBERS];
+	struct slp_setting settings[SLP_PLAN_NUMBERS];
 	if (!slp_given(at, "sl_plan_run_with", "plan", plan) ||
 	    !slp_given(at, "sl_plan_run_with", "array of results", out))
 		return sl_error();
 	for (int i = 0; i < plan->graph->noutputs; i++) out[i] = NULL;
 	if (nin > 0 && !slp_given(at, "sl_plan_run_with", "array of inputs", in)) return sl_error();
-	if (count > 0 && !slp_given(at, "sl_plan_run_with", "array of numbers", numbers)) return sl_error();
-	if (count < 0 || count > NUMBERS) {
-		slp_call_fail(at, "sl_plan_run_with", SL_EINVAL, "%d numbers, at most %d exist", count, NUMBERS);
-		return SL_EINVAL;
-	}
-	for (int i = 0; i < count; i++)
-		if (!find_number(at, plan, &numbers[i], &settings[i])) return sl_error() ? sl_error() : SL_EINVAL;
+	if (!slp_plan_numbers(at, "sl_plan_run_with", plan, numbers, count, settings))
+		return sl_error() ? sl_error() : SL_EINVAL;
 	return slp_plan_run(at, plan, in, nin, settings, count, NULL, out);
 }

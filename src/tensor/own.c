@@ -13,6 +13,7 @@
 #include "runtime/forked.h"
 #include "runtime/returns.h"
 #include "runtime/task/codelet.h"
+#include "tensor/own.h"
 #include "tensor/tensor.h"
 
 _Static_assert(SL_OP_MAX_ATTRS == SLP_MAX_ATTRS && SL_OP_MAX_OUTPUTS <= SLP_MAX_OUTPUTS, "as operations have them");
@@ -116,6 +117,11 @@ static enum sl_status rule_own(struct slp_infer *c)
 static enum sl_status infer(struct slp_infer *c)
 {
 	return own_of(c->op)->def.rule ? rule_own(c) : rule_alike(c);
+}
+
+bool slp_op_is_own(const struct sl_op *op)
+{
+	return op->infer == infer;
 }
 
 static double flops(const struct slp_infer *c)

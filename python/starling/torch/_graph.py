@@ -27,6 +27,7 @@ from ._text import DTYPES, HERE, MOST_AXES, Program, Unsupported, Value, raise_e
 log = logging.getLogger("starling.torch")
 fallbacks: collections.Counter = collections.Counter()  # operations that were left to PyTorch, by name and reason
 counts: collections.Counter = collections.Counter()  # programs, operations in them, operations left to PyTorch
+NAMES = {name: ffi.new("char[]", name) for name in (b"lr", b"step")}  # of numbers that a run sets
 RANDOM = torch.Tag.nondeterministic_seeded
 STRIDED = {aten.as_strided.default, aten.as_strided_scatter.default}  # by places in the storage of their argument
 VIEWS = {
@@ -79,13 +80,20 @@ class Plan:
         """Queues a run with these pointers, which puts its results into out."""
         pointers = ffi.new("sl_tensor *[]", given)
         if numbers:
-            names = [ffi.new("char[]", name) for name, _ in numbers]
-            pairs = ffi.new("struct sl_plan_number[]", [(name, x) for name, (_, x) in zip(names, numbers)])
+            pairs = ffi.new("struct sl_plan_number[]", [(NAMES[name], x) for name, x in numbers])
             status = lib.sl_plan_run_with_at(HERE, self.plan, pointers, len(given), pairs, len(pairs), out)
         else:
             status = lib.sl_plan_run_at(HERE, self.plan, pointers, len(given), out)
         if status:
             raise_error()
+
+    def call(self, given, numbers, out):
+        """Computes a small program here, from memory at these addresses to memory at those: the status."""
+        given, out = ffi.new("uintptr_t[]", given), ffi.new("uintptr_t[]", out)
+        pairs = ffi.new("struct sl_plan_number[]", [(NAMES[name], x) for name, x in numbers]) if numbers else ffi.NULL
+        return lib.sl_plan_call_at(
+            HERE, self.plan, ffi.cast("void **", given), len(given), pairs, len(numbers), ffi.cast("void **", out)
+        )  # fmt: skip
 
     def run(self, given, numbers=()):
         """A run with these pointers: the results."""

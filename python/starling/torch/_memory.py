@@ -30,9 +30,16 @@ def _shape(shape):
     return (len(shape), (*shape, *[0] * (_AXES - len(shape))))
 
 
+def resized(t):
+    """The error for a tensor whose storage is smaller than it needs."""
+    raise RuntimeError(f"the memory of a tensor of shape {tuple(t.shape)} was resized to {t.untyped_storage().nbytes()} bytes")
+
+
+def _is_whole(t):
+    return t.untyped_storage().nbytes() >= (t.storage_offset() + t.numel()) * t.itemsize
+
+
 def _adopt(t, key):
-    if not key[0] or t.untyped_storage().nbytes() < (t.storage_offset() + t.numel()) * t.itemsize:
-        raise RuntimeError(f"the memory of a tensor of shape {tuple(t.shape)} was resized to {t.untyped_storage().nbytes()} bytes")
     p = lib.sl_adopt_at(HERE, ffi.cast("void *", key[0]), _shape(key[1]), ffi.NULL, ffi.NULL, (NUMBERS[t.dtype], DEVICE))
     if not p:
         raise_error()
@@ -71,6 +78,8 @@ def _make_room():
 
 def handle(t):
     """The engine's tensor over the memory of a contiguous tensor with elements."""
+    if not _is_whole(t):
+        resized(t)
     key = (t.data_ptr(), t.shape, t.dtype)
     entry = handles.get(key)
     if entry is None:

@@ -1,4 +1,7 @@
-"""Calls of graphs that are one program, as most are: what is the same in each call is found out once."""
+"""Calls of graphs that are one program, as most are: what is the same in each call is found out once.
+
+Small programs are computed in the calling thread, on PyTorch's memory (sl_plan_call); others are queued, and waited for.
+"""
 import torch
 
 from .._core import ffi, lib
@@ -8,21 +11,25 @@ from ._text import HERE, Value, raise_error
 
 SMALL = 1 << 15  # bytes; copying a result of this size costs less than giving its memory to a tensor of PyTorch
 
+# What the code that inductor writes calls, a tenth of the price of torch.empty; PyTorch may lack it.
+_new = getattr(torch._C._dynamo.guards, "_empty_strided_cpu", None) or (lambda shape, strides, dtype: torch.empty(shape, dtype=dtype))
+
 
 class Quick:
     """A graph of one program.
 
-    takes: (place among the arguments, shape, type) of each input; constants are tensors in the place of their place.
-    makes: (shape, type, bytes) of each result.  gives: what is returned: (a list of the call, place in it).
+    takes: (place among the arguments, shape, type, elements) of each input; constants are tensors in the place of their place.
+    makes: (shape, strides, type, bytes) of each result.  gives: what is returned: (a list of the call, place in it).
     """
 
     def __init__(self, graph, plan):
         places = {**graph.positions, **{v: len(graph.placeholders) + i for i, v in enumerate(graph.extra)}}
         self.plan, self.size = plan, len(plan.inputs)
-        self.takes = [(places[v] if v in places else graph.kept[v], tuple(v.shape), v.dtype) for v in plan.inputs]
+        self.takes = [(places[v] if v in places else graph.kept[v], tuple(v.shape), v.dtype, v.size) for v in plan.inputs]
         self.labels = [(places[v], *limits) for v, limits in plan.labels.items() if v in places]
-        self.makes = [(tuple(v.shape), v.dtype, v.size * v.dtype.itemsize) for v in plan.results]
+        self.makes = [(tuple(v.shape), _memory.contiguous(v.shape), v.dtype, v.size * v.dtype.itemsize) for v in plan.results]
         self.gives = [self.place(graph, plan, n) for n, _ in graph.found]
+        self.small = lib.sl_plan_is_small(plan.plan)
 
     @staticmethod
     def place(graph, plan, n):
@@ -32,52 +39,70 @@ class Quick:
         v = graph.values.get(n)
         return (True, plan.results.index(v)) if v in plan.results else (False, graph.positions[v])
 
-    def pointers(self, args):
-        """The engine's tensors of the inputs; None if one is not what the program reads as it is."""
-        handles, given = _memory.handles, []
-        for i, shape, dtype in self.takes:
+    def tensors(self, args):
+        """The inputs, in pieces of memory as the program reads them; None if one is not."""
+        given = []
+        for i, shape, dtype, _ in self.takes:
             t = args[i] if type(i) is int else i
-            size = t.shape
-            if size != shape or t.dtype is not dtype or not t.is_contiguous() or t.is_neg():
+            if t.shape != shape or t.dtype is not dtype or not t.is_contiguous() or t.is_neg():
                 return None
-            entry = handles.get((t.data_ptr(), size, dtype))
-            if entry is None:
-                given.append(_memory.handle(t))
-            else:
-                entry[1] = True
-                given.append(entry[0])
+            given.append(t)
         return given
 
     def __call__(self, args, numbers):
         """A run; None if the general way has to be gone."""
-        given = self.pointers(args)
+        given = self.tensors(args)
         if given is None:
             return None
         for i, classes, ignore in self.labels:
             check_labels(args[i], classes, ignore)
+        numbers = numbers if self.plan.updates else ()
+        results = self.computed(given, numbers) if self.small else None
+        if results is None:
+            results = self.queued(given, numbers)
+        return [x if kind is None else results[x] if kind else args[x] for kind, x in self.gives]
+
+    def computed(self, given, numbers):
+        """The results, computed here; None if the engine refuses that, as while it records a trace."""
+        addresses = []
+        for t, (_, _, dtype, size) in zip(given, self.takes):
+            if t.untyped_storage().nbytes() < (t.storage_offset() + size) * dtype.itemsize:
+                _memory.resized(t)
+            addresses.append(t.data_ptr())
+        results = [_new(shape, strides, dtype) for shape, strides, dtype, _ in self.makes]
+        status = self.plan.call(addresses, numbers, [t.data_ptr() for t in results])
+        if not status:
+            return results
+        if status != lib.SL_EUNSUPPORTED:
+            raise_error()
+        lib.sl_error_clear()
+        return None
+
+    def queued(self, given, numbers):
+        """The results, computed by tasks."""
+        given = [_memory.handle(t) for t in given]
         out = ffi.new("sl_tensor *[]", len(self.makes))
-        self.plan.start(given, numbers if self.plan.updates else (), out)
+        self.plan.start(given, numbers, out)
         results = self.shown(out)
         for i in self.plan.written:
             _memory.wait(given[i])
-        return [x if kind is None else results[x] if kind else args[x] for kind, x in self.gives]
+        return results
 
     def shown(self, out):
         """The results as PyTorch's tensors."""
         results, seen = [], {}
         try:
-            for i, (shape, dtype, size) in enumerate(self.makes):
+            for i, (shape, strides, dtype, size) in enumerate(self.makes):
                 p, out[i] = out[i], ffi.NULL
-                results.append(copied(p, shape, dtype, size) if size <= SMALL else _memory.shown_once(ffi.gc(p, lib.sl_release), shape, dtype, seen))
+                results.append(copied(p, _new(shape, strides, dtype), size) if size <= SMALL else _memory.shown_once(ffi.gc(p, lib.sl_release), shape, dtype, seen))
         finally:
             for p in out:  # after an error
                 lib.sl_release(p)
         return results
 
 
-def copied(p, shape, dtype, size):
-    """A small result: waits for it, and gives it up."""
-    t = torch.empty(shape, dtype=dtype)
+def copied(p, t, size):
+    """A small result in this tensor: waits for it, and gives it up."""
     status = lib.sl_read_at(HERE, p, ffi.cast("void *", t.data_ptr()), size)
     lib.sl_release(p)
     if status:

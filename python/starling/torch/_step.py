@@ -1,6 +1,7 @@
 """A whole training step as one program: forward pass, loss, backward pass, the optimiser's update."""
 import collections
 import contextlib
+import operator
 
 import torch
 from torch._functorch.aot_autograd import aot_export_module
@@ -103,6 +104,30 @@ def _rule(optimizer, group):
     return "adamw" if group.get("decoupled_weight_decay") else rule.operation, rule.states, attrs
 
 
+def _refuse_sharing(a, b):
+    raise NotImplementedError(f"compile_step: {a} and {b} share memory, and are not the same tensor")
+
+
+def _ties(tensors):
+    """{name: the first name of the same memory}; an error where tensors of which one is trained share a part of it."""
+    first, found, ranges = {}, {}, []
+    for name, t in tensors.items():
+        known = first.setdefault((t.data_ptr(), t.shape, t.stride(), t.dtype) if t.numel() else name, name)
+        found[name] = known
+        if tensors[known] is not t and t.requires_grad and tensors[known].requires_grad:
+            _refuse_sharing(known, name)
+        if known == name and t.numel():
+            reach = 1 + sum((n - 1) * k for n, k in zip(t.shape, t.stride()))
+            ranges.append((t.data_ptr(), t.data_ptr() + reach * t.itemsize, name, t.requires_grad))
+    far = {True: (0, ""), False: (0, "")}  # the furthest end so far: of tensors that are trained, of others
+    for begin, end, name, trained in sorted(ranges):
+        for kind in (True, False) if trained else (True,):
+            if begin < far[kind][0]:
+                _refuse_sharing(far[kind][1], name)
+        far[trained] = max(far[trained], (end, name))
+    return found
+
+
 class _Compiled:
     """A step for certain shapes and settings."""
 
@@ -123,7 +148,7 @@ class _Compiled:
             module = whole.get_submodule(owner)
             slot = (module._parameters if attribute in module._parameters else module._buffers, attribute)
             self.slots.append(slot)
-            leader = first.setdefault(slot[0][attribute].data_ptr(), n)
+            leader = first.setdefault(step.ties[name], n)
             if leader is not n:
                 tied[n] = leader
         outputs = list(next(n for n in gm.graph.nodes if n.op == "output").args[0])
@@ -200,13 +225,35 @@ class _Compiled:
 class CompiledStep:
     """A training step; see compile_step."""
 
+    MOST = 64  # sizes and settings whose programs are kept
+
     def __init__(self, model, loss, optimizer):
         if type(optimizer) not in _RULES:
             known = ", ".join(kind.__name__ for kind in _RULES)
             raise NotImplementedError(f"compile_step: {type(optimizer).__name__} is none of the optimisers that are programs: {known}")
         self.whole, self.optimizer, self.known, self.generation = _Whole(model, loss), optimizer, {}, None
         self.counts = type(optimizer) is not torch.optim.SGD
-        self.modules = list(self.whole.modules())
+        self.modules, self.parts, self.places, self.ties = [], [], None, {}
+
+    def made_of(self):
+        """The modules and tensors of the model, and the optimiser's parameters."""
+        found = [x for m in self.modules for d in (m._modules, m._parameters, m._buffers) for x in d.values()]
+        return found + [p for g in self.optimizer.param_groups for p in g["params"]]
+
+    def look(self):
+        """Drops the programs if the model is not made of the same modules and tensors any more, with the same ties."""
+        parts = self.made_of()
+        if len(parts) != len(self.parts) or not all(map(operator.is_, parts, self.parts)):
+            self.modules = list(self.whole.modules())
+            self.parts, self.places = self.made_of(), None
+            self.known.clear()
+        places = [t.data_ptr() for t in self.parts if isinstance(t, torch.Tensor)]
+        if places != self.places:
+            named = dict(self.whole.named_parameters(remove_duplicate=False))
+            ties = _ties({**named, **dict(self.whole.named_buffers(remove_duplicate=False))})
+            if ties != self.ties:
+                self.known.clear()
+            self.ties, self.places = ties, places
 
     def scales(self):
         """The learning rates of the groups over the largest one, which a run is given."""
@@ -258,10 +305,13 @@ class CompiledStep:
         if self.generation != _memory.generation():
             self.known.clear()
             self.generation = _memory.generation()
+        self.look()
         key = self.key(inputs)
         compiled = self.known.get(key)
         if compiled is None:
             self.check_settings()
+            if len(self.known) >= self.MOST:
+                del self.known[next(iter(self.known))]
             compiled = self.known[key] = _Compiled(self, inputs)
         number = self.begin_states(compiled.updated)
         loss = compiled(inputs, max(float(g["lr"]) for g in self.optimizer.param_groups), number)

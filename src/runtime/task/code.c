@@ -255,6 +255,27 @@ static enum sl_status submit_along(struct slp_code *code, const struct slp_bindi
 	return SL_OK;
 }
 
+void slp_code_work(const struct slp_code *code, double *flops, double *bytes)
+{
+	*flops += code->calls.flops;
+	*bytes += code->bytes;
+}
+
+enum sl_status slp_code_run(const struct slp_code *code, char **base, struct slp_patch *patches, int npatches,
+                            char *scratch)
+{
+	for (int i = 0; i < code->nslots; i++)
+		if (!base[i]) base[i] = scratch + code->slots[i].offset;
+	struct slp_segment seg = {.calls = &code->calls,
+	                          .slots = code->slots,
+	                          .nslots = code->nslots,
+	                          .patches = patches,
+	                          .npatches = npatches,
+	                          .scratch = code->scratch};
+	atomic_fetch_add_explicit(&slp_counters.ops, (uint64_t)code->calls.nops, memory_order_relaxed);
+	return slp_segment_run(&seg, base, scratch);
+}
+
 size_t slp_code_scratch(const struct slp_code *code)
 {
 	return slp_scratch_bytes(code->scratch, code->calls.op_scratch);

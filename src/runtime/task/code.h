@@ -35,6 +35,11 @@ bool slp_code_writes(const struct slp_code *code, int slot);
 /* Adds a call; addresses of its inputs, then of its outputs.  False with an error. */
 bool slp_code_call(struct slp_code *code, const struct slp_infer *call, const struct slp_address *addresses);
 size_t slp_code_scratch(const struct slp_code *code);
+void slp_code_work(const struct slp_code *code, double *flops, double *bytes); /* adds what it computes and moves */
+/* Runs it in the calling thread, with one thread.  base: the memory of each slot that is bound, set here for the others;
+ * scratch: of slp_code_scratch bytes, aligned to 64.  The first kernel that fails ends it, with an error. */
+enum sl_status slp_code_run(const struct slp_code *code, char **base, struct slp_patch *patches, int npatches,
+                            char *scratch);
 /* Makes its scratch memory as large as this, if it has any: code of one size shares it. */
 void slp_code_share_scratch(struct slp_code *code, size_t bytes);
 bool slp_code_in_flight(const struct slp_code *code);    /* a task that runs it has not ended */

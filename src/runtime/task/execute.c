@@ -1,5 +1,6 @@
 /* Running segments: the two functions that all codelets share.  They pass each call its memory, skip calls that depend
  * on a failed one, and turn a kernel's failure into a fault. */
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -380,6 +381,40 @@ static void run_calls(struct run *run)
 	}
 	if (timed) slp_laps_end(&laps);
 	keep_faults(run);
+}
+
+static enum sl_status run_all(struct run *run)
+{
+	union {
+		char bytes[SLP_MAX_ATTRS];
+		max_align_t align;
+	} patched;
+	const struct slp_call_list *p = run->seg->calls;
+	const struct slp_record *r = slp_record_first(p);
+	for (run->call = 0; run->call < p->nops; run->call++, r = slp_record_next(r)) {
+		enum sl_status s = compute(run, r, patch_attrs(run, r, patched.bytes));
+		if (s == SL_OK) continue;
+		const char *said = slp_kernel_said();
+		return slp_error_set(s, "%s at %s failed: %s", slp_ops[r->op]->name, r->at,
+		                     *said ? said : sl_status_name(s));
+	}
+	return SL_OK;
+}
+
+enum sl_status slp_segment_run(struct slp_segment *seg, char **base, char *scratch)
+{
+	enum { FEW = 64 };
+	struct slp_view few[FEW];
+	int most = seg->calls->max_operands;
+	struct slp_view *views = 2 * most > FEW ? slp_try_malloc(2 * (size_t)most * sizeof *views) : few;
+	if (!views) return slp_error_set(SL_ENOMEM, "no memory for the operands of a call");
+	int threads = omp_get_max_threads(); /* libraries read it */
+	omp_set_num_threads(1);
+	struct run run = {.seg = seg, .base = base, .scratch = scratch, .views = views, .max_operands = most};
+	enum sl_status s = run_all(&run);
+	omp_set_num_threads(threads);
+	if (views != few) free(views);
+	return s;
 }
 
 /* Without memory to run, or the values that it reads: everything it writes is spoilt. */

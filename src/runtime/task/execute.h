@@ -11,6 +11,8 @@ struct slp_failure {
 	enum sl_status status;
 	char text[240];
 };
+/* In any thread: runs the calls of a segment that has no buffers, on the memory of its slots, with one thread. */
+enum sl_status slp_segment_run(struct slp_segment *seg, char **base, char *scratch);
 /* In a slave process: runs a segment whose buffers belong to another process.  Returns the number of failed calls,
  * which *failures lists, malloc'd. */
 int slp_segment_run_for_master(struct slp_segment *seg, void *buffers[], struct slp_failure **failures);
