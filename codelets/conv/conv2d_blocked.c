@@ -1,6 +1,5 @@
 /* conv2d_blocked, conv2d_blocked_add, conv2d_pack: convolution of images in blocks of channels, the same added to
  * another tensor, and its weights packed for the kernel. Graph passes make them (src/graph/pass/block.c). */
-#include <omp.h>
 #include <string.h>
 
 #include "common/blocks.h"
@@ -237,10 +236,7 @@ bool slp_conv_blocked_plan(struct slp_conv2d_blocked_attrs *a, int threads)
 	float some;
 	struct slp_conv_args args = args_of(a, false);
 	args.b = &some;
-	int before = omp_get_max_threads(); /* oneDNN reads it, so it must be the team's */
-	omp_set_num_threads(threads);
 	a->packed = (int64_t)((slp_conv_onednn_packed(&args, threads) + sizeof(float) - 1) / sizeof(float));
-	omp_set_num_threads(before);
 	return a->packed > 0;
 }
 

@@ -198,7 +198,7 @@ bool slp_conv_batch_pays(const struct slp_conv *c);
 bool slp_conv_onednn_half(void);
 
 /* Bytes of packed weights of a convolution in blocks; 0: there is no fast kernel. slp_conv_onednn_pack packs them. */
-size_t slp_conv_onednn_packed(const struct slp_conv_args *a, int threads);
+size_t slp_conv_onednn_packed(const struct slp_conv_args *a, int team);
 enum sl_status slp_conv_onednn_pack(const struct slp_kernel *k, const struct slp_conv_args *a, float *packed,
                                     size_t bytes);
 

@@ -7,6 +7,7 @@
 #include "op.h"
 
 #ifdef HAVE_ONEDNN
+#include <omp.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -300,6 +301,25 @@ static struct made *find(struct cache *cache, const struct key *key)
 	return oldest;
 }
 
+/* ---- threads ---------------------------------------------------------------------------------------------------- */
+
+/* A small convolution is done before a team has met: one thread computes it.  (Never a part of them: libgomp would end
+ * the others.) */
+static int threads_for(const struct slp_conv *c, int team)
+{
+	enum { SMALL = 400000 }; /* products, about 15 microseconds; an element of y costs as much as 8 */
+	double products = (double)(c->ic / c->groups * c->kh * c->kw + 8) * (double)(c->n * c->oc * c->oh * c->ow);
+	return products < SMALL ? 1 : team;
+}
+
+/* oneDNN makes code, and runs it, for OpenMP's number of threads.  Returns the number before. */
+static int take_threads(int threads)
+{
+	int before = omp_get_max_threads();
+	if (threads != before) omp_set_num_threads(threads);
+	return before;
+}
+
 /* ---- running ---------------------------------------------------------------------------------------------------- */
 
 static dnnl_status_t run_reorder(struct cache *cache, const struct port *p, bool out)
@@ -370,12 +390,18 @@ static void make_key(struct key *key, const struct slp_conv_args *a, int threads
 	key->after.high = o->bounded ? (float)o->high : 0;
 }
 
+static struct made *find_for(struct cache *cache, const struct slp_conv_args *a, int threads)
+{
+	struct key key;
+	make_key(&key, a, threads);
+	return cache ? find(cache, &key) : NULL;
+}
+
 static bool is_product(const struct slp_kernel *k, const struct slp_conv_args *a)
 {
-	struct cache *cache = cache_of_thread();
-	struct key key;
-	make_key(&key, a, k->threads);
-	struct made *m = cache ? find(cache, &key) : NULL;
+	int threads = threads_for(&a->c, k->threads), before = take_threads(threads);
+	struct made *m = find_for(cache_of_thread(), a, threads);
+	take_threads(before);
 	return m && m->product;
 }
 
@@ -386,20 +412,25 @@ enum sl_status slp_conv_onednn(const struct slp_kernel *k, const struct slp_conv
 	return is_product(k, a) ? slp_conv_fixed_images(k, a) : slp_conv_onednn_alone(k, a);
 }
 
-enum sl_status slp_conv_onednn_alone(const struct slp_kernel *k, const struct slp_conv_args *a)
+static enum sl_status convolve(const struct slp_kernel *k, const struct slp_conv_args *a, int threads)
 {
 	struct cache *cache = a->cropped ? NULL : cache_of_thread(); /* y must be as large as x demands */
-	if (!cache) return SL_EUNSUPPORTED;
-	struct key key;
-	make_key(&key, a, k->threads);
-	struct made *m = find(cache, &key);
+	struct made *m = find_for(cache, a, threads);
 	if (!m) return SL_EUNSUPPORTED;
-	if (key.packed && m->weight_bytes > sizeof(float) * (size_t)a->blocked->packed)
+	if (m->key.packed && m->weight_bytes > sizeof(float) * (size_t)a->blocked->packed)
 		return slp_kernel_fail(k, SL_EKERNEL, "the weights were packed for another kernel");
 	if (!point(m, (float *const[]){a->x, a->w, a->b, a->y}))
 		return slp_kernel_fail(k, SL_ENOMEM, "no memory to reorder tensors in");
 	dnnl_status_t s = run(cache, m);
 	return s == dnnl_success ? SL_OK : slp_kernel_fail(k, SL_EKERNEL, "oneDNN: status %d", (int)s);
+}
+
+enum sl_status slp_conv_onednn_alone(const struct slp_kernel *k, const struct slp_conv_args *a)
+{
+	int threads = threads_for(&a->c, k->threads), before = take_threads(threads);
+	enum sl_status s = convolve(k, a, threads);
+	take_threads(before);
+	return s;
 }
 
 bool slp_conv_onednn_half(void)
@@ -424,7 +455,7 @@ int slp_block_size(void)
 	return 0;
 }
 
-size_t slp_conv_onednn_packed(const struct slp_conv_args *a, int threads)
+static size_t packed_bytes(const struct slp_conv_args *a, int threads)
 {
 	dnnl_primitive_desc_t pd;
 	struct key key;
@@ -438,12 +469,20 @@ size_t slp_conv_onednn_packed(const struct slp_conv_args *a, int threads)
 	return bytes;
 }
 
-enum sl_status slp_conv_onednn_pack(const struct slp_kernel *k, const struct slp_conv_args *a, float *packed,
-                                    size_t bytes)
+size_t slp_conv_onednn_packed(const struct slp_conv_args *a, int team)
+{
+	int threads = threads_for(&a->c, team), before = take_threads(threads);
+	size_t bytes = packed_bytes(a, threads);
+	take_threads(before);
+	return bytes;
+}
+
+static enum sl_status pack(const struct slp_kernel *k, const struct slp_conv_args *a, float *packed, size_t bytes,
+                           int threads)
 {
 	struct cache *cache = cache_of_thread();
 	struct key key;
-	make_key(&key, a, k->threads);
+	make_key(&key, a, threads);
 	key.packed = 0;
 	struct made *m = cache ? find(cache, &key) : NULL;
 	if (!m) return slp_kernel_fail(k, SL_EKERNEL, "oneDNN has no such convolution any more");
@@ -457,6 +496,15 @@ enum sl_status slp_conv_onednn_pack(const struct slp_kernel *k, const struct slp
 	dnnl_status_t s = run_reorder(cache, p, false);
 	if (s == dnnl_success) s = dnnl_stream_wait(cache->stream);
 	return s == dnnl_success ? SL_OK : slp_kernel_fail(k, SL_EKERNEL, "oneDNN: status %d", (int)s);
+}
+
+enum sl_status slp_conv_onednn_pack(const struct slp_kernel *k, const struct slp_conv_args *a, float *packed,
+                                    size_t bytes)
+{
+	int threads = threads_for(&a->c, k->threads), before = take_threads(threads);
+	enum sl_status s = pack(k, a, packed, bytes, threads);
+	take_threads(before);
+	return s;
 }
 
 #else
