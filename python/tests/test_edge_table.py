@@ -70,6 +70,7 @@ ROWS = ((), (7,), (math.nan,), (1e25, 1e25), (5e19, -5e19), (math.nan, 1), (1, m
         (2.0**-140, 2.0**-140), (3.4028234663852886e38, 3.4028234663852886e38), (255, 200, 3), (2**31 - 1, 2**31 - 1, -(2**31)), (3, 5, 5), (0, 0), (2**62, 2**62, -7), (-1, -3))  # fmt: skip
 
 # (function, peer): where its result may differ, and why.
+large_quotient = lambda a, b: ~(np.abs(a / b) < 2.0**52)
 nan, minus_inf = lambda x, *_: np.isnan(x), lambda x, *_: np.isneginf(x)
 DIFFERENT = {
     ("sign", "torch"): (nan, "PyTorch's sign of NaN is 0"),
@@ -80,6 +81,10 @@ DIFFERENT = {
     ("erf", "torch"): (lambda x, *_: np.abs(x) < 1e-6, "PyTorch's of bfloat16 is 0"),
     ("relu", "torch"): (lambda x, *_: x == 0, "PyTorch's of -0 is 0"),
     ("softplus", "torch"): (lambda x, *_: x > 15, "PyTorch's is x from 20 on"),
+    ("fmod", "torch"): (large_quotient, "PyTorch's is NaN, or loses digits, in vectors"),
+    ("remainder", "torch"): (large_quotient, "PyTorch's is NaN, or loses digits, in vectors"),
+    ("floor_divide", "torch"): (large_quotient, "PyTorch's depends on the length of the tensor"),
+    ("copysign", "torch"): (lambda a, b: np.isnan(b), "the sign of NaN"),
     ("maximum", "both"): (lambda a, b: (a == 0) & (b == 0), "of zeros the first"),
     ("minimum", "both"): (lambda a, b: (a == 0) & (b == 0), "of zeros the first"),
 }  # fmt: skip
