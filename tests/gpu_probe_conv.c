@@ -35,8 +35,22 @@ enum { LAYERS = sizeof layers / sizeof *layers, TIMES = 20 };
 static struct slp_conv sizes_of(const struct layer *l)
 {
 	int64_t y = (l->size + 2 * l->pad - l->kernel) / l->stride + 1;
-	return (struct slp_conv){l->n,      l->ic, l->size,   l->size,   l->oc,  y,      y, l->kernel,
-	                         l->kernel, 1,     l->stride, l->stride, l->pad, l->pad, 1, 1};
+	return (struct slp_conv){.n = l->n,
+	                         .ic = l->ic,
+	                         .ih = l->size,
+	                         .iw = l->size,
+	                         .oc = l->oc,
+	                         .oh = y,
+	                         .ow = y,
+	                         .kh = l->kernel,
+	                         .kw = l->kernel,
+	                         .groups = 1,
+	                         .sh = l->stride,
+	                         .sw = l->stride,
+	                         .ph = l->pad,
+	                         .pw = l->pad,
+	                         .dh = 1,
+	                         .dw = 1};
 }
 
 static int64_t size_of_y(const struct layer *l)
