@@ -186,7 +186,7 @@ __global__ void nbits_kernel(nbits_work t)
 	int64_t unit = blockIdx.x;
 	for (int64_t first = 0; first < p.rows; first += NBITS_ROWS) {
 		float sum[NBITS_ROWS] = {};
-		int rows = (int)(p.rows - first < NBITS_ROWS ? p.rows - first : NBITS_ROWS);
+		int rows = (int)(p.rows - first < NBITS_ROWS ? p.rows - first : (int64_t)NBITS_ROWS);
 		for (int64_t i = threadIdx.x; i < p.inner; i += SLP_BLOCK) {
 			float w = slp_nbits_weight(&p, unit, i);
 			for (int r = 0; r < rows; r++) sum[r] += w * p.x[(first + r) * p.inner + i];
