@@ -78,6 +78,7 @@ struct sl_sample *any_array_of_sl_sample(void);
 struct sl_schedule *any_array_of_sl_schedule(void);
 sl_shape *any_array_of_sl_shape(void);
 struct sl_stats *any_array_of_sl_stats(void);
+void **any_array_of_void(void);
 struct sl_transform *any_array_of_sl_transform(void);
 
 /* ---- a call ------------------------------------------------------------------------------------------------------ */

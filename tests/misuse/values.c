@@ -209,6 +209,14 @@ ARRAY_OF(struct sl_stats, sl_stats, (struct sl_stats){0})
 ARRAY_OF(struct sl_gradcheck_worst, sl_gradcheck_worst, (struct sl_gradcheck_worst){0})
 ARRAY_OF(struct sl_sample, sl_sample, (struct sl_sample){0})
 ARRAY_OF(struct sl_plan_number, sl_plan_number, ((struct sl_plan_number){any_text(), any_double()}))
+/* Memory of a program's inputs or results, which are small. */
+void **any_array_of_void(void)
+{
+	enum { LARGE = 1 << 20 };
+	void **p = below(8) ? kept(calloc(ARRAY, sizeof *p), free) : NULL;
+	for (int i = 0; p && i < 4; i++) p[i] = kept(calloc(1, LARGE), free);
+	return p;
+}
 static struct sl_optimizer optimizer(void)
 {
 	return (struct sl_optimizer){
