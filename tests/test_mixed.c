@@ -23,7 +23,7 @@ static bool is_half(enum sl_dtype d)
 /* Operations that take float32 beside a half type. */
 static bool takes_float32_beside(const struct slp_case *c, int i)
 {
-	static const char *const names[] = {"batch_norm", "layer_norm", "recurrent", "fused"};
+	static const char *const names[] = {"batch_norm", "layer_norm", "recurrent", "fused", "norm_affine"};
 	for (size_t n = 0; n < sizeof names / sizeof *names; n++)
 		if (!strncmp(c->op, names[n], strlen(names[n]))) return true;
 	/* Statistics of the forward pass: (batch, heads, positions) of attention_heads. */
