@@ -18,7 +18,7 @@ awk -v block="$block" '
   /bytes spill stores/ && $5 + $9 > 0 { print "spilled: " inner " " $5 " bytes" }
   /Used [0-9]+ registers/ {
     match($0, /Used [0-9]+/)
-    registers = substr($0, RSTART + 5, RLENGTH - 5)
+    registers = substr($0, RSTART + 5, RLENGTH - 5) + 0
     shared = match($0, /[0-9]+ bytes smem/) ? substr($0, RSTART, RLENGTH) + 0 : 0
     if (int((registers + 7) / 8) * 8 * block > 65536) print "FAIL: " kernel ": " registers " registers a thread"
     if (shared > 48 * 1024) print "FAIL: " kernel ": " shared " bytes of shared memory"
