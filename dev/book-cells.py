@@ -311,7 +311,7 @@ def reason_of_end(number, begun):
 
 
 def whole(path, begun):
-    """Runs a file, or of MXNet's tests those that have not begun; returns whether it came to its end."""
+    """Runs a file; of MXNet's tests, the ones that have not begun.  Returns whether the file came to its end."""
     global FILE
     FILE, before = path, begun.read_text()
     number = os.fork()

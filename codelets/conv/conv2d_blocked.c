@@ -37,23 +37,14 @@ static const struct slp_attr attr_table[] = {
 /* Sizes of the convolution and of y. */
 static struct slp_conv conv_of(const struct slp_conv2d_blocked_attrs *a)
 {
-	const struct sl_conv2d_opts *o = &a->conv;
 	struct slp_conv c = {.n = a->images,
 	                     .ic = a->channels[0],
 	                     .ih = a->size[0],
 	                     .iw = a->size[1],
 	                     .oc = a->channels[1],
 	                     .kh = a->kernel[0],
-	                     .kw = a->kernel[1],
-	                     .groups = o->groups,
-	                     .sh = o->stride[0],
-	                     .sw = o->stride[1],
-	                     .ph = o->pad[0],
-	                     .pw = o->pad[1],
-	                     .dh = o->dilation[0],
-	                     .dw = o->dilation[1]};
-	c.oh = (c.ih + 2 * c.ph - (c.kh - 1) * c.dh - 1) / c.sh + 1;
-	c.ow = (c.iw + 2 * c.pw - (c.kw - 1) * c.dw - 1) / c.sw + 1;
+	                     .kw = a->kernel[1]};
+	slp_conv_set_result(&c, &a->conv);
 	if (a->depth.kernel) slp_conv_set_depth(&c, &a->depth, a->layers);
 	return c;
 }

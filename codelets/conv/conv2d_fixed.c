@@ -4,8 +4,6 @@
  * parts of the images, whose number depends on the sizes alone, and the parts' sums are added in a fixed order.  The
  * other passes sum over no images; but where oneDNN computes them as products of matrices (groups of few channels), the
  * order of the products' sums depends on the threads: these are computed in parts, too. */
-#include <omp.h>
-
 #include "common/workspace.h"
 #include "conv2d_kernels.h"
 #include "fixed.h"
@@ -40,13 +38,9 @@ static void run_part(struct job *j, int64_t p)
 	slp_note_failure(&j->failure, slp_conv_onednn_alone(&j->alone, &part), NULL);
 }
 
-/* Inside a loop of the team, too, oneDNN would make code for the full number of threads, and wait for them. */
 static void run_parts(void *arg, int64_t begin, int64_t end)
 {
-	int threads = omp_get_max_threads();
-	omp_set_num_threads(1);
 	for (int64_t p = begin; p < end; p++) run_part(arg, p);
-	omp_set_num_threads(threads);
 }
 
 static void add(void *arg, int64_t begin, int64_t end)

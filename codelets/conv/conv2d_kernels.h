@@ -31,6 +31,26 @@ struct slp_conv {
 	int64_t id, od, kd, sd, pd, dd;
 };
 
+/* How the windows move. */
+static inline void slp_conv_set_windows(struct slp_conv *c, const struct sl_conv2d_opts *o)
+{
+	c->groups = o->groups;
+	c->sh = o->stride[0];
+	c->sw = o->stride[1];
+	c->ph = o->pad[0];
+	c->pw = o->pad[1];
+	c->dh = o->dilation[0];
+	c->dw = o->dilation[1];
+}
+
+/* The same, and the height and width of y, which follow from those of x and of the window. */
+static inline void slp_conv_set_result(struct slp_conv *c, const struct sl_conv2d_opts *o)
+{
+	slp_conv_set_windows(c, o);
+	c->oh = (c->ih + 2 * c->ph - (c->kh - 1) * c->dh - 1) / c->sh + 1;
+	c->ow = (c->iw + 2 * c->pw - (c->kw - 1) * c->dw - 1) / c->sw + 1;
+}
+
 static inline struct slp_conv slp_conv_make(const struct sl_conv2d_opts *o, sl_shape x, sl_shape w, sl_shape y)
 {
 	struct slp_conv c = {0};
@@ -43,13 +63,7 @@ static inline struct slp_conv slp_conv_make(const struct sl_conv2d_opts *o, sl_s
 	c.ow = y.dim[3];
 	c.kh = w.dim[2];
 	c.kw = w.dim[3];
-	c.groups = o->groups;
-	c.sh = o->stride[0];
-	c.sw = o->stride[1];
-	c.ph = o->pad[0];
-	c.pw = o->pad[1];
-	c.dh = o->dilation[0];
-	c.dw = o->dilation[1];
+	slp_conv_set_windows(&c, o);
 	return c;
 }
 

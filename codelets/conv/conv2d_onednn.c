@@ -328,8 +328,8 @@ static struct made *find(struct cache *cache, const struct key *key)
 
 /* ---- threads ---------------------------------------------------------------------------------------------------- */
 
-/* A small convolution is done before a team has met: one thread computes it.  (Never a part of them: libgomp would end
- * the others.) */
+/* One thread computes a small convolution: it is done before a team has met.  Others get the whole team, since libgomp
+ * ends the threads that a smaller one leaves out. */
 static int threads_for(const struct slp_conv *c, int team)
 {
 	enum { SMALL = 400000 }; /* products, about 15 microseconds; an element of y costs as much as 8 */

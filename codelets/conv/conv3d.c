@@ -23,23 +23,14 @@ static const struct slp_attr attr_table[] = {
 
 static struct slp_conv conv_of(const struct slp_conv3d_attrs *a, sl_shape x, sl_shape w)
 {
-	const struct sl_conv2d_opts *o = &a->conv;
 	struct slp_conv c = {.n = x.dim[0],
 	                     .ic = x.dim[1],
 	                     .ih = x.dim[3],
 	                     .iw = x.dim[4],
 	                     .oc = w.dim[0],
 	                     .kh = w.dim[3],
-	                     .kw = w.dim[4],
-	                     .groups = o->groups,
-	                     .sh = o->stride[0],
-	                     .sw = o->stride[1],
-	                     .ph = o->pad[0],
-	                     .pw = o->pad[1],
-	                     .dh = o->dilation[0],
-	                     .dw = o->dilation[1]};
-	c.oh = (c.ih + 2 * c.ph - (c.kh - 1) * c.dh - 1) / c.sh + 1;
-	c.ow = (c.iw + 2 * c.pw - (c.kw - 1) * c.dw - 1) / c.sw + 1;
+	                     .kw = w.dim[4]};
+	slp_conv_set_result(&c, &a->conv);
 	slp_conv_set_depth(&c, &a->depth, x.dim[2]);
 	return c;
 }

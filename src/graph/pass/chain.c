@@ -3,7 +3,8 @@
  * From each remaining operation, last ones first, a group grows towards its arguments: an argument joins if only the
  * group reads it.  The group must not move across writes to its operands, and must fit into one expression of
  * `fused`; an operation that does not fit begins a new group.  Arguments of other shapes are broadcast; their
- * computation is not repeated.  An expression joins as the operations that it consists of.  Reductions of such expressions are in fuse_reduce.c, normalisations in expand_norm.c. */
+ * computation is not repeated.  An expression joins as the operations that it consists of.  Reductions of such
+ * expressions are in fuse_reduce.c, normalisations in expand_norm.c. */
 #include <stdlib.h>
 #include <string.h>
 
