@@ -5,7 +5,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "runtime/device/cuda_graph.h"
 #include "runtime/device/gpu.h"
 #include "runtime/device/idle.h"
 #include "runtime/device/team.h"
@@ -22,6 +21,7 @@
 #include "runtime/task/execute.h"
 #include "runtime/task/finite.h"
 #include "runtime/task/kernel_fail.h"
+#include "runtime/task/run.h"
 #include "runtime/task/storage.h"
 
 _Atomic long slp_fail_kernel;
@@ -30,28 +30,7 @@ _Atomic int slp_slow_team, slp_slow_times = 1;
 static const double team_flops = 1e6;        /* with less, one thread computes */
 static const size_t library_room = 32 << 20; /* memory that libraries may request while a task runs */
 
-/* The data of one segment while it runs. */
-struct run {
-	struct slp_segment *seg;
-	void **buffers; /* StarPU's interfaces */
-	bool cuda;
-	void *recorder; /* the stream that records CUDA's graphs, while it does */
-	char *scratch;
-	char **base;            /* of each slot */
-	uint32_t *fault;        /* of each slot */
-	struct slp_view *views; /* of one call; behind them, as many for its promoted operands */
-	int max_operands;
-	int call, patch; /* the next ones */
-	bool spoilt;
-	const struct slp_failure *told; /* it ran in another process; its failures */
-	int ntold;
-	struct slp_failure *tell; /* it runs for another process */
-	int ntell, max_tell;
-	bool elsewhere, for_master;
-	bool no_room; /* in a slave process, which does not check the size beforehand */
-};
-
-static char *scratch_of(const struct run *run)
+static char *scratch_of(const struct slp_run *run)
 {
 	const struct slp_segment *seg = run->seg;
 	if (seg->work.memory) return seg->work.memory + (size_t)slp_team_index() * seg->work.bytes;
@@ -60,13 +39,13 @@ static char *scratch_of(const struct run *run)
 	return (char *)((p + 63) & ~(uintptr_t)63);
 }
 
-static char *memory_of(const struct run *run, const struct slp_slot *slot)
+static char *memory_of(const struct slp_run *run, const struct slp_slot *slot)
 {
 	if (slot->buffer->spilled) return slp_spill_memory(slot->buffer);
 	return (char *)STARPU_VARIABLE_GET_PTR(run->buffers[slot->index]);
 }
 
-static void find_bases(struct run *run)
+static void find_bases(struct slp_run *run)
 {
 	struct slp_segment *seg = run->seg;
 	run->scratch = run->elsewhere ? NULL : scratch_of(run);
@@ -80,7 +59,7 @@ static void find_bases(struct run *run)
 	}
 }
 
-static void keep_faults(const struct run *run)
+static void keep_faults(const struct slp_run *run)
 {
 	for (int i = 0; i < run->seg->nslots; i++) {
 		const struct slp_slot *slot = &run->seg->slots[i];
@@ -89,7 +68,7 @@ static void keep_faults(const struct run *run)
 }
 
 /* Of operands without memory, which must not be written either. */
-static uint32_t lost_fault(const struct run *run, const struct slp_record *r)
+static uint32_t lost_fault(const struct slp_run *run, const struct slp_record *r)
 {
 	const struct slp_address *addresses = slp_record_addresses(r);
 	for (int i = 0; i < r->nin + r->nout; i++) {
@@ -99,7 +78,7 @@ static uint32_t lost_fault(const struct run *run, const struct slp_record *r)
 	return 0;
 }
 
-static uint32_t input_fault(const struct run *run, const struct slp_record *r)
+static uint32_t input_fault(const struct slp_run *run, const struct slp_record *r)
 {
 	const struct slp_address *addresses = slp_record_addresses(r);
 	for (int i = r->mends; i < r->nin; i++)
@@ -107,7 +86,7 @@ static uint32_t input_fault(const struct run *run, const struct slp_record *r)
 	return run->seg->lost ? lost_fault(run, r) : 0;
 }
 
-static void set_output_faults(struct run *run, const struct slp_record *r, uint32_t fault)
+static void set_output_faults(struct slp_run *run, const struct slp_record *r, uint32_t fault)
 {
 	const struct slp_address *addresses = slp_record_addresses(r);
 	for (int i = 0; i < r->nin + r->nout; i++)
@@ -126,7 +105,7 @@ static uint32_t add_fault(const struct slp_record *r, enum sl_status status)
 }
 
 /* Notes a failure for the master, whose buffers these are. */
-static void tell(struct run *run, enum sl_status status)
+static void tell(struct slp_run *run, enum sl_status status)
 {
 	if (!slp_grow((void **)&run->tell, &run->max_tell, run->ntell + 1, sizeof *run->tell)) return;
 	struct slp_failure *f = &run->tell[run->ntell++];
@@ -134,7 +113,7 @@ static void tell(struct run *run, enum sl_status status)
 	snprintf(f->text, sizeof f->text, "%.*s", (int)sizeof f->text - 1, slp_kernel_said());
 }
 
-static uint32_t fail(struct run *run, const struct slp_record *r, enum sl_status status)
+static uint32_t fail(struct slp_run *run, const struct slp_record *r, enum sl_status status)
 {
 	if (!run->for_master) return add_fault(r, status);
 	tell(run, status);
@@ -142,7 +121,7 @@ static uint32_t fail(struct run *run, const struct slp_record *r, enum sl_status
 }
 
 /* A slave process's report about the call. */
-static enum sl_status told(const struct run *run)
+static enum sl_status told(const struct slp_run *run)
 {
 	for (int i = 0; i < run->ntold; i++) {
 		if (run->told[i].call != run->call && run->told[i].call >= 0) continue;
@@ -165,7 +144,7 @@ static enum sl_status fail_for_room(const struct slp_kernel *k)
 	return slp_kernel_fail(k, SL_ENOMEM, "the slave process is %s", slp_memory_limit_text(library_room, text));
 }
 
-static enum sl_status call_kernel(const struct run *run, const struct slp_kernel *k, const struct slp_type *types)
+static enum sl_status call_kernel(const struct slp_run *run, const struct slp_kernel *k, const struct slp_type *types)
 {
 	struct slp_types sets = slp_types_of(k->nin, types, k->nout, types + k->nin);
 	struct slp_choice choice = slp_kernel_for(k->op, sets, run->cuda ? SL_DEVICE_GPU : SL_DEVICE_CPU);
@@ -183,7 +162,7 @@ static enum sl_status call_kernel(const struct run *run, const struct slp_kernel
 }
 
 /* The call's attributes, changed for this submission in `patched` if they must be. */
-static const void *patch_attrs(struct run *run, const struct slp_record *r, char patched[SLP_MAX_ATTRS])
+const void *slp_run_patch_attrs(struct slp_run *run, const struct slp_record *r, char patched[SLP_MAX_ATTRS])
 {
 	const struct slp_segment *seg = run->seg;
 	if (run->patch == seg->npatches || seg->patches[run->patch].call != run->call) return slp_record_attrs(r);
@@ -193,7 +172,7 @@ static const void *patch_attrs(struct run *run, const struct slp_record *r, char
 	return patched;
 }
 
-static void set_views(const struct run *run, const struct slp_record *r)
+void slp_run_set_views(const struct slp_run *run, const struct slp_record *r)
 {
 	const struct slp_address *addresses = slp_record_addresses(r);
 	const struct slp_type *types = slp_record_types(r);
@@ -201,21 +180,21 @@ static void set_views(const struct run *run, const struct slp_record *r)
 		run->views[i] = (struct slp_view){run->base[addresses[i].slot] + addresses[i].offset, types[i]};
 }
 
-static char *scratch_of_calls(const struct run *run)
+char *slp_run_scratch(const struct slp_run *run)
 {
 	return run->scratch ? run->scratch + slp_align(run->seg->scratch, 64) : NULL;
 }
 
-static enum sl_status compute(struct run *run, const struct slp_record *r, const void *attrs)
+enum sl_status slp_run_call(struct slp_run *run, const struct slp_record *r, const void *attrs)
 {
-	set_views(run, r);
+	slp_run_set_views(run, r);
 	struct slp_kernel k = {.op = slp_ops[r->op],
 	                       .attrs = attrs,
 	                       .nin = r->nin,
 	                       .nout = r->nout,
 	                       .in = run->views,
 	                       .out = run->views + r->nin,
-	                       .scratch = scratch_of_calls(run),
+	                       .scratch = slp_run_scratch(run),
 	                       .stream = run->recorder ? run->recorder
 	                                 : run->cuda   ? slp_gpu_stream()
 	                                               : NULL,
@@ -226,13 +205,13 @@ static enum sl_status compute(struct run *run, const struct slp_record *r, const
 	return s == SL_OK ? slp_finite_after(&k, before) : s;
 }
 
-static void run_record(struct run *run, const struct slp_record *r)
+static void run_record(struct slp_run *run, const struct slp_record *r)
 {
 	union {
 		char bytes[SLP_MAX_ATTRS];
 		max_align_t align;
 	} patched;
-	const void *attrs = patch_attrs(run, r, patched.bytes);
+	const void *attrs = slp_run_patch_attrs(run, r, patched.bytes);
 	uint32_t fault = input_fault(run, r);
 	if (slp_watch_deadline > 0 && !run->for_master) slp_watch_runs(run->seg, r);
 	if (fault) {
@@ -240,131 +219,16 @@ static void run_record(struct run *run, const struct slp_record *r)
 		set_output_faults(run, r, fault);
 		return;
 	}
-	enum sl_status s = run->elsewhere ? told(run) : compute(run, r, attrs);
+	enum sl_status s = run->elsewhere ? told(run) : slp_run_call(run, r, attrs);
 	set_output_faults(run, r, s == SL_OK ? 0 : fail(run, r, s));
-}
-
-/* ---- as a CUDA graph (cuda_graph.c) ------------------------------------------------------------------------------ */
-
-/* The calls of a run and where their keys are. */
-struct keyed {
-	struct run *run;
-	char *keys;
-	struct slp_graph_call *calls;
-	const struct slp_record **records;
-};
-
-/* Prepared code none of whose calls is to fail, to be skipped or to be timed. */
-static bool may_be_graph(const struct run *run)
-{
-	const struct slp_segment *seg = run->seg;
-	if (!run->cuda || !slp_may_be_graph(seg->calls)) return false;
-	if (seg->lost || slp_laps_wanted(seg, true)) return false;
-	if (atomic_load_explicit(&slp_fail_kernel, memory_order_relaxed) > 0) return false;
-	for (int i = 0; i < seg->nslots; i++)
-		if (run->fault[i]) return false;
-	return true;
-}
-
-/* Bytes for the keys, after those of the addresses. */
-static size_t lay_out(struct slp_graph_call *calls, const struct slp_record **records, const struct slp_call_list *p,
-                      size_t *addresses)
-{
-	const struct slp_record *r = slp_record_first(p);
-	size_t at = 0;
-	for (int i = 0; i < p->nops; i++, r = slp_record_next(r)) {
-		records[i] = r;
-		calls[i].addresses = at;
-		calls[i].addresses_end = at += (size_t)(r->nin + r->nout + 1) * sizeof(void *);
-	}
-	*addresses = at = slp_align(at, 16);
-	for (int i = 0; i < p->nops; i++) {
-		calls[i].attrs = at;
-		calls[i].attrs_end = at += slp_align(slp_ops[records[i]->op]->attrs_size, 16);
-	}
-	return at;
-}
-
-static void write_keys(struct keyed *k)
-{
-	struct run *run = k->run;
-	for (run->call = 0; run->call < run->seg->calls->nops; run->call++) {
-		const struct slp_record *r = k->records[run->call];
-		const struct slp_graph_call *c = &k->calls[run->call];
-		void **to = (void **)(void *)(k->keys + c->addresses);
-		set_views(run, r);
-		for (int i = 0; i < r->nin + r->nout; i++) *to++ = run->views[i].ptr;
-		*to = scratch_of_calls(run);
-		char patched[SLP_MAX_ATTRS];
-		memcpy(k->keys + c->attrs, patch_attrs(run, r, patched), slp_ops[r->op]->attrs_size);
-	}
-	run->patch = 0;
-}
-
-static bool record_call(void *arg, int call, void *stream)
-{
-	struct keyed *k = arg;
-	k->run->call = call;
-	k->run->recorder = stream;
-	enum sl_status s = compute(k->run, k->records[call], k->keys + k->calls[call].attrs);
-	k->run->recorder = NULL;
-	return s == SL_OK;
-}
-
-/* With memory for the keys: whether it was launched. */
-static bool launch_keyed(struct keyed *k, const struct slp_graph_run *laid_out)
-{
-	struct slp_graph_run g = *laid_out;
-	write_keys(k);
-	bool done = slp_graph_launch(&g);
-	if (g.made) k->run->spoilt = true; /* its time says nothing of other runs */
-	return done;
-}
-
-static struct slp_graph_place place_of(const struct run *run)
-{
-	const struct slp_segment *seg = run->seg;
-	return (struct slp_graph_place){.bases = run->base,
-	                                .bases_bytes = (size_t)seg->nslots * sizeof *run->base,
-	                                .patches = seg->patches,
-	                                .patches_bytes = (size_t)seg->npatches * sizeof *seg->patches,
-	                                .scratch = scratch_of_calls(run)};
-}
-
-/* The same; the keys of all calls are written, compared, and kept if there is no such graph. */
-static bool run_as_other_graph(struct run *run, const struct slp_graph_place *place)
-{
-	const struct slp_call_list *p = run->seg->calls;
-	size_t n = (size_t)p->nops;
-	struct slp_graph_call *calls = slp_try_malloc(n * (sizeof *calls + sizeof(struct slp_record *)));
-	if (!calls) return false;
-	struct keyed k = {.run = run, .calls = calls, .records = (const struct slp_record **)(void *)(calls + n)};
-	struct slp_graph_run g = {
-	        .code = p->code, .ncalls = p->nops, .calls = calls, .place = *place, .launch = record_call, .arg = &k};
-	g.bytes = lay_out(calls, k.records, p, &g.addresses);
-	g.keys = k.keys = slp_try_calloc(g.bytes, 1);
-	bool done = k.keys && launch_keyed(&k, &g);
-	free(k.keys);
-	free(calls);
-	return done;
-}
-
-/* False: nothing has been queued. */
-static bool run_as_graph(struct run *run)
-{
-	const struct slp_call_list *p = run->seg->calls;
-	if (!may_be_graph(run) || !slp_graph_is_due(p->code)) return false;
-	if (slp_watch_deadline > 0) slp_watch_runs(run->seg, slp_record_first(p));
-	struct slp_graph_place place = place_of(run);
-	return slp_graph_again(p->code, &place) || run_as_other_graph(run, &place);
 }
 
 /* ---- all calls of a segment -------------------------------------------------------------------------------------- */
 
-static void run_calls(struct run *run)
+static void run_calls(struct slp_run *run)
 {
 	find_bases(run);
-	if (run_as_graph(run)) {
+	if (slp_run_as_graph(run)) {
 		keep_faults(run);
 		return;
 	}
@@ -383,7 +247,7 @@ static void run_calls(struct run *run)
 	keep_faults(run);
 }
 
-static enum sl_status run_all(struct run *run)
+static enum sl_status run_all(struct slp_run *run)
 {
 	union {
 		char bytes[SLP_MAX_ATTRS];
@@ -392,7 +256,7 @@ static enum sl_status run_all(struct run *run)
 	const struct slp_call_list *p = run->seg->calls;
 	const struct slp_record *r = slp_record_first(p);
 	for (run->call = 0; run->call < p->nops; run->call++, r = slp_record_next(r)) {
-		enum sl_status s = compute(run, r, patch_attrs(run, r, patched.bytes));
+		enum sl_status s = slp_run_call(run, r, slp_run_patch_attrs(run, r, patched.bytes));
 		if (s == SL_OK) continue;
 		const char *said = slp_kernel_said();
 		return slp_error_set(s, "%s at %s failed: %s", slp_ops[r->op]->name, r->at,
@@ -410,7 +274,7 @@ enum sl_status slp_segment_run(struct slp_segment *seg, char **base, char *scrat
 	if (!views) return slp_error_set(SL_ENOMEM, "no memory for the operands of a call");
 	int threads = omp_get_max_threads(); /* libraries read it */
 	omp_set_num_threads(1);
-	struct run run = {.seg = seg, .base = base, .scratch = scratch, .views = views, .max_operands = most};
+	struct slp_run run = {.seg = seg, .base = base, .scratch = scratch, .views = views, .max_operands = most};
 	enum sl_status s = run_all(&run);
 	omp_set_num_threads(threads);
 	if (views != few) free(views);
@@ -418,7 +282,7 @@ enum sl_status slp_segment_run(struct slp_segment *seg, char **base, char *scrat
 }
 
 /* Without memory to run, or the values that it reads: everything it writes is spoilt. */
-static void spoil(struct run *run, enum sl_status status, const char *why)
+static void spoil(struct slp_run *run, enum sl_status status, const char *why)
 {
 	run->call = -1;
 	slp_kernel_forget();
@@ -428,7 +292,7 @@ static void spoil(struct run *run, enum sl_status status, const char *why)
 	run->spoilt = true;
 }
 
-static void run_segment(struct run *run)
+static void run_segment(struct slp_run *run)
 {
 	enum { FEW = 256, FEW_VIEWS = 64 };
 	char *few_bases[FEW];
@@ -468,7 +332,7 @@ static double own_seconds(void)
 }
 
 /* Measured in this thread's processor time: other threads slow all workers alike. */
-static void run_slowly(struct run *run, int times)
+static void run_slowly(struct slp_run *run, int times)
 {
 	double begin = own_seconds();
 	run_segment(run);
@@ -478,7 +342,7 @@ static void run_slowly(struct run *run, int times)
 
 static void run_here(struct slp_segment *seg, void *buffers[], bool cuda)
 {
-	struct run run = {.seg = seg, .buffers = buffers, .cuda = cuda};
+	struct slp_run run = {.seg = seg, .buffers = buffers, .cuda = cuda};
 	char why[320];
 	int times = slowness();
 	seg->here = true;
@@ -511,10 +375,10 @@ void slp_cuda_segment(void *buffers[], void *arg)
 
 int slp_segment_run_for_master(struct slp_segment *seg, void *buffers[], struct slp_failure **failures)
 {
-	struct run run = {.seg = seg,
-	                  .buffers = buffers,
-	                  .for_master = true,
-	                  .no_room = !slp_memory_limit_allows_now(library_room)};
+	struct slp_run run = {.seg = seg,
+	                      .buffers = buffers,
+	                      .for_master = true,
+	                      .no_room = !slp_memory_limit_allows_now(library_room)};
 	slp_team_enter();
 	run_segment(&run);
 	*failures = run.tell;
@@ -523,6 +387,6 @@ int slp_segment_run_for_master(struct slp_segment *seg, void *buffers[], struct 
 
 void slp_segment_ran_elsewhere(struct slp_segment *seg, const struct slp_failure *failures, int count)
 {
-	struct run run = {.seg = seg, .told = failures, .ntold = count, .elsewhere = true};
+	struct slp_run run = {.seg = seg, .told = failures, .ntold = count, .elsewhere = true};
 	run_segment(&run);
 }
