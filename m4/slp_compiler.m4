@@ -26,7 +26,11 @@ AS_IF([test "$slp_optimize" != no], [
   for flag in -O2 -ftree-vectorize -fvect-cost-model=dynamic; do
     SLP_CFLAG([$flag], [SLP_CFLAGS])
   done
-  SLP_CODELET_CFLAGS=-O3])
+  SLP_CODELET_CFLAGS=-O3], [
+  dnl Below -O2 clang vectorises nothing, and warns of each loop that asks for it.  (gcc takes any -Wno-x.)
+  slp_pass_failed=
+  SLP_CFLAG([-Wpass-failed], [slp_pass_failed])
+  AS_IF([test -n "$slp_pass_failed"], [SLP_CODELET_CFLAGS=" -Wno-pass-failed"])])
 dnl Not -ffast-math: results must not depend on how a compiler reorders sums.
 for flag in -fno-math-errno -fno-trapping-math; do
   SLP_CFLAG([$flag], [SLP_CODELET_CFLAGS])
