@@ -291,7 +291,7 @@ static bool make(struct made *m, const struct key *key)
 	m->weight_bytes = dnnl_memory_desc_get_size(dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 0));
 	const char *how = "";
 	dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &how);
-	m->product = strstr(how, "gemm") && strncmp(how, "brg", 3) != 0;
+	m->product = strstr(how, "gemm") || strstr(how, "brg"); /* brgconv: oneDNN 3, in batches of products */
 	bool ok = make_ports(m, pd) && dnnl_primitive_create(&m->convolution, pd) == dnnl_success &&
 	          dnnl_memory_create(&m->scratchpad, scratch, engine, DNNL_MEMORY_NONE) == dnnl_success;
 	dnnl_primitive_desc_destroy(pd);
