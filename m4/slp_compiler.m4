@@ -26,7 +26,11 @@ AS_IF([test "$slp_optimize" != no], [
   for flag in -O2 -ftree-vectorize -fvect-cost-model=dynamic; do
     SLP_CFLAG([$flag], [SLP_CFLAGS])
   done
-  SLP_CODELET_CFLAGS=-O3])
+  SLP_CODELET_CFLAGS=-O3], [
+  dnl Below -O2 clang vectorises nothing, and warns of each loop that asks for it.  (gcc takes any -Wno-x.)
+  slp_pass_failed=
+  SLP_CFLAG([-Wpass-failed], [slp_pass_failed])
+  AS_IF([test -n "$slp_pass_failed"], [SLP_CODELET_CFLAGS=" -Wno-pass-failed"])])
 dnl Not -ffast-math: results must not depend on how a compiler reorders sums.
 for flag in -fno-math-errno -fno-trapping-math; do
   SLP_CFLAG([$flag], [SLP_CODELET_CFLAGS])
@@ -79,27 +83,45 @@ AC_SUBST([SLP_CODELET_CFLAGS])
 
 dnl An instrumented variant resolver would run before the sanitizer's run time is up.
 AS_IF([test "$enable_sanitizers" != no], [slp_cv_target_clones=no])
-dnl clang up to 17 takes the attribute but chooses the variant by the maker of the CPU (an illegal
-dnl instruction at worst); it does not know the levels in __builtin_cpu_supports, either.
-AC_CACHE_CHECK([for __attribute__((target_clones)) by x86-64 level], [slp_cv_target_clones], [
+dnl clang up to 17 takes levels but chooses the variant by the maker of the CPU (an illegal instruction at worst); it does not
+dnl know them in __builtin_cpu_supports, either.  It chooses right by features, of which AVX512VL implies AVX-512's base, AVX2
+dnl and FMA.
+AC_CACHE_CHECK([for __attribute__((target_clones))], [slp_cv_target_clones], [
+  SLP_TARGET_CLONES([arch=], [x86-64-v4], [x86-64-v3], [slp_cv_target_clones=yes],
+    [SLP_TARGET_CLONES([], [avx512vl], [fma], [slp_cv_target_clones=features], [slp_cv_target_clones=no])])])
+AH_TEMPLATE([SLP_TARGETS], [Define to the variants in which functions are compiled, if the compiler can choose among them.])
+AH_TEMPLATE([SLP_TARGET_512], [Define to the one with AVX-512, as __builtin_cpu_supports names it.])
+AH_TEMPLATE([SLP_TARGET_256], [Define to the one with AVX and FMA, as __builtin_cpu_supports names it.])
+AS_CASE([$slp_cv_target_clones],
+  [yes], [
+    AC_DEFINE([SLP_TARGETS], ["arch=x86-64-v4", "arch=x86-64-v3", "default"])
+    AC_DEFINE([SLP_TARGET_512], ["x86-64-v4"])
+    AC_DEFINE([SLP_TARGET_256], ["x86-64-v3"])],
+  [features], [
+    AC_DEFINE([SLP_TARGETS], ["avx512vl", "fma", "default"])
+    AC_DEFINE([SLP_TARGET_512], ["avx512vl"])
+    AC_DEFINE([SLP_TARGET_256], ["fma"])])
+])
+
+dnl SLP_TARGET_CLONES(PREFIX, BEST, SECOND, IF-YES, IF-NO): whether functions can be compiled for both and the baseline at once.
+AC_DEFUN([SLP_TARGET_CLONES], [
   slp_save_CFLAGS=$CFLAGS
   CFLAGS="$CFLAGS -Werror"
   AC_LINK_IFELSE([AC_LANG_SOURCE([[
-    __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+    __attribute__((target_clones("$1$2", "$1$3", "default")))
     void add(float *y, const float *x, int n);
-    __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+    __attribute__((target_clones("$1$2", "$1$3", "default")))
     void add(float *y, const float *x, int n) { for (int i = 0; i < n; i++) y[i] += x[i]; }
     int main(void)
     {
       float y[9] = {0}, x[9] = {0};
       add(y, x, 9);
-      return __builtin_cpu_supports("x86-64-v4") ? 3 : 4;
+      return __builtin_cpu_supports("$2") && __builtin_cpu_supports("$3") ? 3 : 4;
     }]])],
-    [slp_cv_target_clones=yes], [slp_cv_target_clones=no])
-  CFLAGS=$slp_save_CFLAGS])
-AS_IF([test "$slp_cv_target_clones" = yes],
-  [AC_DEFINE([HAVE_TARGET_CLONES], [1],
-    [Define to 1 if functions can be compiled for "arch=x86-64-v4", "arch=x86-64-v3" and "default" at once.])])
+    [CFLAGS=$slp_save_CFLAGS
+     $4],
+    [CFLAGS=$slp_save_CFLAGS
+     $5])
 ])
 
 dnl SLP_HARDEN: what makes a fault of memory harder to use, as far as the compiler and the linker know it; sanitizers find

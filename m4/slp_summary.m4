@@ -17,6 +17,7 @@ AS_IF([test "$have_onnx" = yes], [slp_onnx="protobuf-c $($PKG_CONFIG --modversio
 AS_IF([test "$have_png" = yes], [slp_png="libpng $($PKG_CONFIG --modversion libpng)"], [slp_png="no: needs libpng-dev"])
 AS_IF([test "$have_jpeg" = yes], [slp_jpeg="libjpeg $($PKG_CONFIG --modversion libjpeg)"], [slp_jpeg="no: needs libjpeg-dev"])
 AS_IF([test "$slp_cv_target_clones" = yes], [slp_variants=yes],
+  [test "$slp_cv_target_clones" = features], [slp_variants="yes (avx512vl, fma)"],
   [test "$enable_native" != no], [slp_variants="no: for this machine's CPU only"],
   [test "$enable_sanitizers" != no], [slp_variants="no: not with sanitizers"],
   [test "$host_cpu" != x86_64], [slp_variants="no: $host_cpu has one"],

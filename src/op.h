@@ -21,8 +21,8 @@ extern "C" {
 #endif
 
 /* Compile a function once per instruction set and pick at load time, where the compiler can. */
-#ifdef HAVE_TARGET_CLONES
-#define SLP_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#ifdef SLP_TARGETS
+#define SLP_CLONES __attribute__((target_clones(SLP_TARGETS)))
 #else
 #define SLP_CLONES
 #endif

@@ -24,10 +24,10 @@ awk -v kib="$(awk '/^MemTotal/ { print $2 }' /proc/meminfo)" \
   '$1 == "main" { found = $3 > 0.2 * kib / 1024 && $3 < 1.01 * kib / 1024 } END { exit !found }' "$tmp/out" ||
   fail "main memory, of $(grep MemTotal /proc/meminfo)"
 # The CPU's flags, as the kernel reports them
-if grep -q '^  own *x86-64-v4' "$tmp/out"; then
-  grep -qw avx512vl /proc/cpuinfo || fail "x86-64-v4 without AVX-512"
-elif grep -q '^  own *x86-64-v3' "$tmp/out"; then
-  grep -qw avx2 /proc/cpuinfo || fail "x86-64-v3 without AVX2"
+if grep -qE '^  own *(x86-64-v4|avx512vl)' "$tmp/out"; then
+  grep -qw avx512vl /proc/cpuinfo || fail "the variant for AVX-512 without AVX-512"
+elif grep -qE '^  own *(x86-64-v3|fma)' "$tmp/out"; then
+  grep -qw avx2 /proc/cpuinfo || fail "the variant for AVX2 without AVX2"
 fi
 # The machine, as others tell it; what is set; hints
 [ ! -f /proc/cpuinfo ] || says "^  CPU +$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | sed -n '1s/[][().*+?|]/./gp;1q')"

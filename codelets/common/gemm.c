@@ -59,7 +59,7 @@ static bool present(enum library library)
  * Haswell): then plain C is faster. */
 static bool openblas_is_behind(void)
 {
-#if defined(HAVE_OPENBLAS) && defined(HAVE_TARGET_CLONES)
+#if defined(HAVE_OPENBLAS) && defined(SLP_TARGETS)
 	const char *core = openblas_get_corename();
 	return __builtin_cpu_supports("avx512f") && strcmp(core, "SkylakeX") && strcmp(core, "Cooperlake") &&
 	       strcmp(core, "Sapphirerapids");

@@ -104,7 +104,7 @@ struct unit {
 };
 
 /* Adds `count` vectors of a channel of dy to the sum of its bias, in four chains. */
-SLP_CLONES static void add_bias(const struct unit *t, int64_t channel, const float *rows, int64_t count)
+SLP_CLONES static void add_bias_to_unit(const struct unit *t, int64_t channel, const float *rows, int64_t count)
 {
 	float *bias = t->bias + channel * LANES, sum[4][LANES] = {{0}};
 	int64_t p = 0;
@@ -137,7 +137,7 @@ SLP_CLONES static const float *load_rows(const struct unit *t, int64_t group, in
 		else if (w->y_n16 && !direct) memcpy(to, from, sizeof *to * (size_t)(count * LANES));
 		else if (!direct)
 			slp_lanes_gather(from, c->oc * pixels, live > LANES ? LANES : (int)live, count, to, LANES);
-		add_bias(t, o, direct ? from : to, count);
+		add_bias_to_unit(t, o, direct ? from : to, count);
 	}
 	return direct ? y : t->y;
 }

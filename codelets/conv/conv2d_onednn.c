@@ -281,6 +281,13 @@ static bool make_ports(struct made *m, const_dnnl_primitive_desc_t pd)
 	return ok;
 }
 
+/* oneDNN 3 computes windows as large as the image as inner products, each in one accumulator: long ones round too much. */
+static bool rounds_too_much(const struct key *key, const char *how)
+{
+	enum { MOST_TERMS = 1 << 15 };
+	return strncmp(how, "ip:", 3) == 0 && key->c.ic / key->c.groups * slp_conv_taps(&key->c) > MOST_TERMS;
+}
+
 static bool make(struct made *m, const struct key *key)
 {
 	dnnl_primitive_desc_t pd;
@@ -291,8 +298,9 @@ static bool make(struct made *m, const struct key *key)
 	m->weight_bytes = dnnl_memory_desc_get_size(dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 0));
 	const char *how = "";
 	dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &how);
-	m->product = strstr(how, "gemm") && strncmp(how, "brg", 3) != 0;
-	bool ok = make_ports(m, pd) && dnnl_primitive_create(&m->convolution, pd) == dnnl_success &&
+	m->product = strstr(how, "emm") || strstr(how, "brg"); /* gemm, brgconv, ip:any+emm (oneDNN 3) */
+	bool ok = !rounds_too_much(key, how) && make_ports(m, pd) &&
+	          dnnl_primitive_create(&m->convolution, pd) == dnnl_success &&
 	          dnnl_memory_create(&m->scratchpad, scratch, engine, DNNL_MEMORY_NONE) == dnnl_success;
 	dnnl_primitive_desc_destroy(pd);
 	return ok;

@@ -77,19 +77,12 @@ struct span_work {
 	bool beside;             /* b is a number that a, int64, are compared with */
 };
 
-/* int64 elements as numbers that compare with 0 as the elements with s (slp_whole_beside). */
-SLP_CLONES static void span_beside(const int64_t *x, double s, double *to, int64_t n)
-{
-	bool inside = s >= -0x1p63 && s < 0x1p63;
-	int64_t whole = inside ? (int64_t)s : 0;
-	double rest = (double)whole - s, outside = slp_whole_beside(0, s);
-	for (int64_t i = 0; i < n; i++) to[i] = x[i] < whole ? -1 : x[i] > whole ? 1 : rest;
-	for (int64_t i = 0; !inside && i < n; i++) to[i] = outside;
-}
+/* int64 elements as numbers that compare with 0 as the elements with s (slp_whole_beside): binary.c. */
+void slp_span_beside(const int64_t *x, double s, double *to, int64_t n);
 
 static inline void as_doubles(const struct span_work *w, const char *from, int64_t n, double *to)
 {
-	if (w->beside) span_beside((const int64_t *)(const void *)from, *(const double *)(const void *)w->b, to, n);
+	if (w->beside) slp_span_beside((const int64_t *)(const void *)from, *(const double *)(const void *)w->b, to, n);
 	else slp_convert(w->dtype, from, SL_FLOAT64, to, n);
 }
 

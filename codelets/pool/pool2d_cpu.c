@@ -219,7 +219,7 @@ SLP_CLONES static void avg_image(const struct job *j, int64_t plane, float *row)
 /* ---- any window ------------------------------------------------------------------------------------------------- */
 
 /* row[w] = the largest element, or the sum, of rows [h0, h1) of x in column w. */
-SLP_CLONES static void max_columns(const struct slp_pool *p, const float *x, struct slp_window r, float *row)
+SLP_CLONES static void max_of_columns(const struct slp_pool *p, const float *x, struct slp_window r, float *row)
 {
 	memcpy(row, x + r.h0 * p->iw, sizeof *row * (size_t)p->iw);
 	for (int64_t h = r.h0 + 1; h < r.h1; h++)
@@ -229,7 +229,7 @@ SLP_CLONES static void max_columns(const struct slp_pool *p, const float *x, str
 		}
 }
 
-SLP_CLONES static void sum_columns(const struct slp_pool *p, const float *x, struct slp_window r, float *row)
+SLP_CLONES static void sum_of_columns(const struct slp_pool *p, const float *x, struct slp_window r, float *row)
 {
 	memcpy(row, x + r.h0 * p->iw, sizeof *row * (size_t)p->iw);
 	for (int64_t h = r.h0 + 1; h < r.h1; h++)
@@ -273,7 +273,7 @@ static void max_plane(const struct job *j, int64_t plane, float *row)
 	const struct slp_pool *p = &j->p;
 	float *y = j->out + plane * p->oh * p->ow;
 	for (int64_t i = 0; i < p->oh; i++, y += p->ow) {
-		max_columns(p, j->in + plane * p->ih * p->iw, slp_pool_window(p, i, 0), row);
+		max_of_columns(p, j->in + plane * p->ih * p->iw, slp_pool_window(p, i, 0), row);
 		max_across(p, row, y);
 	}
 }
@@ -283,7 +283,7 @@ static void avg_plane(const struct job *j, int64_t plane, float *row)
 	const struct slp_pool *p = &j->p;
 	float *y = j->out + plane * p->oh * p->ow;
 	for (int64_t i = 0; i < p->oh; i++) {
-		sum_columns(p, j->in + plane * p->ih * p->iw, slp_pool_window(p, i, 0), row);
+		sum_of_columns(p, j->in + plane * p->ih * p->iw, slp_pool_window(p, i, 0), row);
 		for (int64_t o = 0; o < p->ow; o++) {
 			struct slp_window r = slp_pool_window(p, i, o);
 			float sum = 0;

@@ -184,7 +184,7 @@ static void turn_weights(const struct slp_qconv_args *a, int16_t *w)
 				        (int16_t)(a->w[(o * c->each_in + e) * taps + t] - SLP_Q_WEIGHT_ZERO);
 }
 
-SLP_CLONES static void add_scaled(int32_t *sum, const int16_t *w, int32_t x, int64_t n)
+SLP_CLONES static void add_scaled_weights(int32_t *sum, const int16_t *w, int32_t x, int64_t n)
 {
 	for (int64_t i = 0; i < n; i++) sum[i] += x * w[i];
 }
@@ -204,8 +204,8 @@ static void add_pixel(const struct slp_qconv_args *a, const int16_t *w, const ui
 	}
 	for (int64_t g = 0; g < c->groups; g++)
 		for (int64_t e = 0; e < c->each_in; e++)
-			add_scaled(sum + g * c->each_out, w + e * c->oc + g * c->each_out, x[g * c->each_in + e] - zero,
-			           c->each_out);
+			add_scaled_weights(sum + g * c->each_out, w + e * c->oc + g * c->each_out,
+			                   x[g * c->each_in + e] - zero, c->each_out);
 }
 
 static void one_pixel(const struct loops *l, int64_t pixel)

@@ -150,7 +150,7 @@ SLP_CLONES static void make_signed(const uint8_t *b, int8_t *to, int64_t n)
 	for (int64_t i = 0; i < n; i++) to[i] = (int8_t)(b[i] ^ 0x80);
 }
 
-SLP_CLONES static void add_row(int32_t *sum, const int8_t *b, int64_t n)
+SLP_CLONES static void add_row_of_bytes(int32_t *sum, const int8_t *b, int64_t n)
 {
 	for (int64_t i = 0; i < n; i++) sum[i] += b[i];
 }
@@ -174,7 +174,7 @@ static void add_columns(const struct sizes *z, bool transposed, const int8_t *b,
 	memset(sums, 0, (size_t)z->n * sizeof *sums);
 	for (int64_t i = 0; i < (transposed ? z->n : z->k); i++) {
 		if (transposed) sums[i] = sum_of(b + i * z->k, z->k);
-		else add_row(sums, b + i * z->n, z->n);
+		else add_row_of_bytes(sums, b + i * z->n, z->n);
 	}
 }
 

@@ -70,7 +70,7 @@ SLP_CLONES static void largest(uint8_t *y, const uint8_t *x, int64_t n)
 	for (int64_t i = 0; i < n; i++) y[i] = x[i] > y[i] ? x[i] : y[i];
 }
 
-SLP_CLONES static void add(int32_t *sum, const uint8_t *x, int64_t n)
+SLP_CLONES static void add_bytes(int32_t *sum, const uint8_t *x, int64_t n)
 {
 	for (int64_t i = 0; i < n; i++) sum[i] += x[i];
 }
@@ -88,7 +88,7 @@ static void pool(const struct slp_kernel *k, int64_t pixel, int32_t *sum)
 	for (int64_t i = w.top; i < w.bottom; i++)
 		for (int64_t j = w.left; j < w.right; j++) {
 			if (a->max) largest(y, x + (i * s.dim[2] + j) * c, c);
-			else add(sum, x + (i * s.dim[2] + j) * c, c);
+			else add_bytes(sum, x + (i * s.dim[2] + j) * c, c);
 		}
 	for (int64_t e = 0; !a->max && e < c; e++) y[e] = mean(a, sum[e], &w);
 }

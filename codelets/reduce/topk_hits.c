@@ -51,7 +51,7 @@ struct job {
 	float *hit;
 };
 
-static SLP_CLONES void rows(void *arg, int64_t begin, int64_t end)
+static SLP_CLONES void hit_rows(void *arg, int64_t begin, int64_t end)
 {
 	const struct job *j = arg;
 	for (int64_t r = begin; r < end; r++) {
@@ -74,7 +74,7 @@ static enum sl_status cpu(const struct slp_kernel *k)
 	sl_shape shape = k->in[0].type.shape;
 	struct job j = {shape.dim[1], a->k, k->in[0].ptr, &k->in[1], k->out[0].ptr};
 	enum sl_status status = slp_check_labels(k, j.labels, j.n);
-	if (!status) slp_parallel_for(shape.dim[0], SLP_GRAIN / (j.n + 1) + 1, rows, &j);
+	if (!status) slp_parallel_for(shape.dim[0], SLP_GRAIN / (j.n + 1) + 1, hit_rows, &j);
 	return status;
 }
 

@@ -191,8 +191,8 @@ static void *area_new(size_t bytes)
 	return p;
 }
 
-#ifdef HAVE_TARGET_CLONES
-__attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#ifdef SLP_TARGETS
+__attribute__((target_clones(SLP_TARGETS)))
 #endif
 static float
 total(const float *p, size_t n)

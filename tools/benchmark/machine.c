@@ -18,6 +18,7 @@
 #include <cblas.h>
 #endif
 
+#include "../../models/driver/compiler.h"
 #include "bench.h"
 
 enum { GPU_LINE = 256 };
@@ -49,8 +50,8 @@ static void libraries(char *text, size_t size)
 	int major, minor, release, n;
 	starpu_get_version(&major, &minor, &release);
 	const char *sched = getenv("STARPU_SCHED");
-	n = snprintf(text, size, "Starling %s, StarPU %d.%d.%d (%s)", sl_version(), major, minor, release,
-	             sched && *sched ? sched : "lws");
+	n = snprintf(text, size, "Starling %s, %s, StarPU %d.%d.%d (%s)", sl_version(), DRV_COMPILER, major, minor,
+	             release, sched && *sched ? sched : "lws");
 #ifdef HAVE_ONEDNN
 	const dnnl_version_t *v = dnnl_version();
 	n += snprintf(text + n, size - (size_t)n, ", oneDNN %d.%d.%d", v->major, v->minor, v->patch);

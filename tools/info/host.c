@@ -12,13 +12,8 @@
 #endif
 
 #include "../../models/driver/common.h"
+#include "../../models/driver/compiler.h"
 #include "info.h"
-
-#ifdef __clang__
-#define COMPILER "clang " __clang_version__
-#else
-#define COMPILER "gcc " __VERSION__
-#endif
 
 extern char **environ;
 
@@ -81,7 +76,7 @@ json_t *info_host(void)
 		snprintf(text, sizeof text, "%s %s %s", system.sysname, system.release, system.machine);
 		json_object_set_new(o, "kernel", json_string(text));
 	}
-	json_object_set_new(o, "compiled by", json_string(COMPILER));
+	json_object_set_new(o, "compiled by", json_string(DRV_COMPILER));
 	json_object_set_new(o, "commit", drv_commit() ? json_string(drv_commit()) : json_string("unknown"));
 	json_object_set_new(o, "load", drv_json_real(load()));
 	return o;

@@ -95,10 +95,10 @@ json_t *info_libraries(void)
 /* The loader's choice among the variants that SLP_CLONES makes, by the same tests. */
 static const char *variant(void)
 {
-#ifdef HAVE_TARGET_CLONES
+#ifdef SLP_TARGETS
 	__builtin_cpu_init();
-	if (__builtin_cpu_supports("x86-64-v4")) return "x86-64-v4: the CPU has AVX-512";
-	if (__builtin_cpu_supports("x86-64-v3")) return "x86-64-v3: the CPU has AVX2, but not all of AVX-512";
+	if (__builtin_cpu_supports(SLP_TARGET_512)) return SLP_TARGET_512 ": the CPU has AVX-512";
+	if (__builtin_cpu_supports(SLP_TARGET_256)) return SLP_TARGET_256 ": the CPU has AVX2, but not all of AVX-512";
 	return "baseline: the CPU has no AVX2";
 #else
 #ifdef __x86_64__
