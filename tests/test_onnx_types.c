@@ -399,9 +399,13 @@ static void test_unpooling(void)
 /* Mean and deviation of many; others in each run, the same after the same seed, node by node and compiled. */
 static void check_random(const char *node, const char *low, float a, const char *high, float b, const double wanted[2])
 {
+	static const float quarter[] = {0.25F};
+	static const unsigned char yes[] = {1};
 	static struct slp_model m;
 	SL_SCOPE {
 		slp_model_begin(&m, 18);
+		slp_model_raw(slp_model_tensor(&m, "r", 1, NULL, 0), quarter, sizeof quarter);
+		slp_model_raw(slp_model_tensor(&m, "t", 9, NULL, 0), yes, sizeof yes);
 		SlpOnnx__NodeProto *n = slp_model_node(&m, node);
 		if (low) set_float(&m, n, low, a), set_float(&m, n, high, b);
 		sl_block *net = slp_model_built(&m, (struct sl_import_onnx_opts){0});
@@ -424,6 +428,7 @@ static void test_random(void)
 	check_random("RandomUniformLike x -> y", "low", 2, "high", 3, (const double[]){2.5, 0.28868});
 	check_random("RandomNormalLike x -> y", "mean", 5, "scale", 2, (const double[]){5, 2});
 	check_random("Bernoulli x -> y", NULL, 0, NULL, 0, (const double[]){0.25, 0.43301});
+	check_random("Dropout x r t -> y", NULL, 0, NULL, 0, (const double[]){0.25, 0.14434}); /* 1/3 with rate 3/4 */
 }
 
 /* Tensors of floats that are all 0.5. */

@@ -51,7 +51,8 @@ void slp_onnx_import_thresholded_relu(struct slp_onnx_call *c)
 void slp_onnx_import_prelu(struct slp_onnx_call *c)
 {
 	sl_tensor *x = slp_onnx_tensor(c, 0), *slope = slp_onnx_tensor(c, 1);
-	sl_tensor *under = slope ? sl_mul_at(c->at, sl_minimum_scalar_at(c->at, x, 0), slope) : NULL;
+	struct slp_onnx_value low = {.t = x && slope ? sl_minimum_scalar_at(c->at, x, 0) : NULL}; /* integers wrap */
+	sl_tensor *under = low.t ? slp_onnx_as_tensor(c, slp_onnx_binary(c, "Mul", low, c->in[1])) : NULL;
 	slp_onnx_set_output(c, 0, under ? sl_add_at(c->at, sl_relu_at(c->at, x), under) : NULL);
 }
 

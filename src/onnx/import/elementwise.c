@@ -102,7 +102,7 @@ void slp_onnx_import_isinf(struct slp_onnx_call *c)
 	if (down && !up) x = sl_neg_at(c->at, x);
 	if (down && up) x = sl_abs_at(c->at, x);
 	slp_onnx_set_output(c, 0,
-	                    as_truth(c, down || up ? sl_eq_scalar_at(c->at, x, INFINITY) : sl_ne_at(c->at, x, x)));
+	                    as_truth(c, down || up ? sl_eq_scalar_at(c->at, x, INFINITY) : sl_lt_at(c->at, x, x)));
 }
 
 /* ---- of two ------------------------------------------------------------------------------------------------------ */
@@ -271,14 +271,6 @@ static struct slp_onnx_value apply(struct slp_onnx_call *c, const struct binary 
 	return (struct slp_onnx_value){.t = f->truth ? as_truth(c, y) : y};
 }
 
-struct slp_onnx_value slp_onnx_binary(struct slp_onnx_call *c, const char *operator, struct slp_onnx_value a,
-                                      struct slp_onnx_value b)
-{
-	struct slp_onnx_value y = c->failed ? (struct slp_onnx_value){0} : apply(c, binary_named(operator), a, b);
-	if (!slp_onnx_present(y)) c->failed = true; /* and recorded */
-	return y;
-}
-
 /* ---- sums, differences and products of integers, modulo 2^64 ------------------------------------------------------ */
 
 static int64_t modular_add(int64_t a, int64_t b)
@@ -319,6 +311,15 @@ static struct slp_onnx_value apply_wrapping(struct slp_onnx_call *c, const struc
 	sl_tensor *p = slp_onnx_as_tensor(c, slp_onnx_broadcast(c, a, shape));
 	sl_tensor *q = slp_onnx_as_tensor(c, slp_onnx_broadcast(c, b, shape));
 	return (struct slp_onnx_value){.t = p && q ? slp_modular(c->at, p, q, kind) : NULL};
+}
+
+struct slp_onnx_value slp_onnx_binary(struct slp_onnx_call *c, const char *operator, struct slp_onnx_value a,
+                                      struct slp_onnx_value b)
+{
+	struct slp_onnx_value y = {0};
+	if (!c->failed) y = apply_wrapping(c, binary_named(operator), a, b);
+	if (!slp_onnx_present(y)) c->failed = true; /* and recorded */
+	return y;
 }
 
 /* uint64, which is held as int64 of the same bits, in the order of int64: 2^63 smaller; and back. */

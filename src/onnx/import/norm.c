@@ -237,26 +237,28 @@ void slp_onnx_import_hardmax(struct slp_onnx_call *c)
 
 /* ---- dropout ----------------------------------------------------------------------------------------------------- */
 
-/* The mask shows where ones are left. */
+/* Also where Starling does not train: the file says so. */
 static void drop_some(struct slp_onnx_call *c, double p)
 {
 	sl_tensor *x = slp_onnx_tensor(c, 0);
+	if (x && !(p >= 0 && p < 1)) slp_onnx_call_fail(c, SL_EINVAL, "ratio %g is not in [0, 1)", p);
 	if (!x || c->failed) {
 		c->failed = true; /* and recorded */
-	} else if (c->nout < 2) {
-		slp_onnx_set_output(c, 0, sl_dropout_at(c->at, x, p));
-	} else {
-		struct sl_make make = {sl_tensor_dtype(x), sl_tensor_device(x)};
-		sl_tensor *left = sl_dropout_at(c->at, sl_ones_at(c->at, sl_tensor_shape(x), make), p);
-		slp_onnx_set_output(c, 0, left ? sl_mul_at(c->at, x, left) : NULL);
-		slp_onnx_set_output(c, 1, left ? sl_cast_at(c->at, left, SL_BOOL) : NULL);
+		return;
 	}
+	struct sl_make make = {SL_FLOAT32, sl_tensor_device(x)};
+	sl_tensor *left = sl_bernoulli_at(c->at, sl_full_at(c->at, sl_tensor_shape(x), 1 - p, make));
+	sl_tensor *kept = left ? sl_mul_at(c->at, x, sl_cast_at(c->at, left, sl_tensor_dtype(x))) : NULL;
+	slp_onnx_set_output(c, 0, kept ? sl_mul_scalar_at(c->at, kept, 1 / (1 - p)) : NULL);
+	if (c->nout > 1) slp_onnx_set_output(c, 1, left ? sl_cast_at(c->at, left, SL_BOOL) : NULL);
 }
 
 void slp_onnx_import_dropout(struct slp_onnx_call *c)
 {
-	if (slp_onnx_has(c, 2) && slp_onnx_number_in(c, 2, NULL, 0) != 0) {
-		drop_some(c, slp_onnx_number_in(c, 1, NULL, 0.5));
+	bool training = slp_onnx_has(c, 2) && slp_onnx_number_in(c, 2, NULL, 0) != 0;
+	double p = training ? slp_onnx_number_in(c, 1, NULL, 0.5) : 0;
+	if (p != 0) {
+		drop_some(c, p);
 		return;
 	}
 	slp_onnx_set_output_value(c, 0, c->in[0]);

@@ -41,44 +41,34 @@ static sl_tensor *product(struct slp_onnx_call *c, sl_tensor *a, sl_tensor *b)
 	return sl_matmul_at(c->at, a, b, (struct sl_dot_opts){0});
 }
 
-/* x rounded down to a multiple of 2^16, over 2^16. */
-static sl_tensor *upper(struct slp_onnx_call *c, sl_tensor *x)
+static sl_tensor *matrix_product(struct slp_onnx_call *c, sl_tensor *a, sl_tensor *b, const void *none)
 {
-	return sl_floor_at(c->at, sl_mul_scalar_at(c->at, x, 1.0 / 65536));
+	(void)none;
+	return product(c, a, b);
 }
 
-static sl_tensor *lower(struct slp_onnx_call *c, sl_tensor *x, sl_tensor *above)
-{
-	return sl_sub_at(c->at, x, sl_mul_scalar_at(c->at, above, 65536));
-}
-
-/* Of numbers of 32 bits, whose sums a double may not hold: the lower 32 bits of the result, from products of halves. */
-static sl_tensor *product_of_halves(struct slp_onnx_call *c, sl_tensor *a, sl_tensor *b)
-{
-	sl_tensor *p = upper(c, a), *q = upper(c, b);
-	a = lower(c, a, p), b = lower(c, b, q);
-	sl_tensor *low = a && b ? product(c, a, b) : NULL, *high = low ? product(c, p, b) : NULL;
-	high = high ? sl_add_at(c->at, high, product(c, a, q)) : NULL;
-	high = high ? sl_mul_scalar_at(c->at, lower(c, high, upper(c, high)), 65536) : NULL;
-	return high ? sl_add_at(c->at, sl_cast_at(c->at, low, SL_INT64), sl_cast_at(c->at, high, SL_INT64)) : NULL;
-}
-
-/* Products of matrices are of floats here: integers of 64 bits are exact as long as a double holds the sums. */
 void slp_onnx_import_matmul(struct slp_onnx_call *c)
 {
-	enum { INT32 = 6, UINT32 = 12 };
-	int type = slp_onnx_type_of(&c->in[0]);
 	sl_tensor *a = slp_onnx_tensor(c, 0), *b = slp_onnx_tensor(c, 1);
 	if (!a || !b) {
 		c->failed = true;
 		return;
 	}
-	enum sl_dtype dtype = sl_tensor_dtype(a);
-	bool whole = !slp_is_float(dtype);
-	if (whole) a = sl_cast_at(c->at, a, SL_FLOAT64), b = sl_cast_at(c->at, b, SL_FLOAT64);
-	bool halves = dtype == SL_INT64 && (type == INT32 || type == UINT32);
-	sl_tensor *y = a && b ? (halves ? product_of_halves : product)(c, a, b) : NULL;
-	slp_onnx_set_output(c, 0, whole ? sl_cast_at(c->at, y, dtype) : y);
+	bool whole = !slp_is_float(sl_tensor_dtype(a));
+	slp_onnx_set_output(c, 0, whole ? slp_onnx_whole_product(c, a, b, matrix_product, NULL) : product(c, a, b));
+}
+
+static sl_tensor *dot_product(struct slp_onnx_call *c, sl_tensor *a, sl_tensor *b, const void *opts)
+{
+	return sl_dot_at(c->at, a, b, *(const struct sl_dot_opts *)opts);
+}
+
+static void whole_gemm(struct slp_onnx_call *c, sl_tensor *a, sl_tensor *b, struct sl_dot_opts opts)
+{
+	struct slp_onnx_value y = {.t = slp_onnx_whole_product(c, a, b, dot_product, &opts)};
+	if (y.t && slp_onnx_has(c, 2)) y = slp_onnx_binary(c, "Add", y, c->in[2]);
+	if (!y.t) c->failed = true; /* and recorded */
+	else slp_onnx_set_output_value(c, 0, y);
 }
 
 void slp_onnx_import_gemm(struct slp_onnx_call *c)
@@ -91,6 +81,10 @@ void slp_onnx_import_gemm(struct slp_onnx_call *c)
 		slp_onnx_call_fail(c, SL_ESHAPE, "takes two matrices");
 		return;
 	}
+	if (!slp_is_float(sl_tensor_dtype(a)) && alpha == 1 && beta == 1) {
+		whole_gemm(c, a, b, (struct sl_dot_opts){.ta = ta, .tb = tb});
+		return;
+	}
 	bool fits = bias && s.ndim == 1 && s.dim[0] == w.dim[tb ? 0 : 1];
 	if (!ta && alpha == 1 && beta == 1 && (fits || !bias)) {
 		slp_onnx_set_output(c, 0, sl_linear_at(c->at, a, b, bias, (struct sl_linear_opts){.tw = tb}));
@@ -100,31 +94,6 @@ void slp_onnx_import_gemm(struct slp_onnx_call *c)
 	if (alpha != 1) y = sl_mul_scalar_at(c->at, y, alpha);
 	if (bias && beta != 1) bias = sl_mul_scalar_at(c->at, bias, beta);
 	slp_onnx_set_output(c, 0, bias ? sl_add_at(c->at, y, bias) : y);
-}
-
-/* Of integers as their products of matrices are. */
-void slp_onnx_import_einsum(struct slp_onnx_call *c)
-{
-	enum { MOST = 8 };
-	sl_tensor *in[MOST];
-	const SlpOnnx__AttributeProto *a = slp_onnx_attr(c, "equation");
-	char text[128], *to = text;
-	if (!a || a->s.len >= sizeof text || c->nin > MOST) {
-		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "has no equation, one that is too long, or more than %d inputs",
-		                   MOST);
-		return;
-	}
-	for (size_t i = 0; i < a->s.len; i++)
-		if (a->s.data[i] != ' ') *to++ = (char)a->s.data[i];
-	*to = '\0';
-	for (int i = 0; i < c->nin; i++)
-		if (!(in[i] = slp_onnx_tensor(c, i))) c->failed = true;
-	if (c->failed) return;
-	enum sl_dtype dtype = sl_tensor_dtype(in[0]);
-	bool whole = !slp_is_float(dtype);
-	for (int i = 0; whole && i < c->nin; i++) in[i] = sl_cast_at(c->at, in[i], SL_FLOAT64);
-	sl_tensor *y = sl_einsum_at(c->at, text, in, c->nin);
-	slp_onnx_set_output(c, 0, whole ? sl_cast_at(c->at, y, dtype) : y);
 }
 
 /* ---- reductions -------------------------------------------------------------------------------------------------- */

@@ -8,15 +8,9 @@
 static struct slp_onnx_sequence *sequence_new(struct slp_onnx_call *c, const struct slp_onnx_sequence *before,
                                               struct slp_onnx_value last)
 {
-	struct slp_onnx_sequence *s = slp_calloc(1, sizeof *s);
-	if (!s) {
-		c->failed = true; /* and recorded */
-		return NULL;
-	}
-	*s = (struct slp_onnx_sequence){.next = *c->sequences, .before = before, .last = last};
-	s->count = before ? before->count + 1 : 0;
-	sl_retain(last.t);
-	return *c->sequences = s;
+	struct slp_onnx_sequence *s = slp_onnx_sequence_new(c->sequences, before, last);
+	if (!s) c->failed = true; /* and recorded */
+	return s;
 }
 
 static void give_sequence(struct slp_onnx_call *c, const struct slp_onnx_sequence *s)
@@ -66,7 +60,7 @@ void slp_onnx_import_sequence_construct(struct slp_onnx_call *c)
 static const struct slp_onnx_sequence *followed(struct slp_onnx_call *c, const struct slp_onnx_sequence *s,
                                                 const struct slp_onnx_sequence *all, int64_t from)
 {
-	for (int64_t i = from; s && i < all->count; i++) s = sequence_new(c, s, until(all, i)->last);
+	for (int64_t i = from; s && i < all->count; i++) s = sequence_new(c, s, slp_onnx_sequence_at(all, i));
 	return s;
 }
 
@@ -89,7 +83,7 @@ void slp_onnx_import_sequence_at(struct slp_onnx_call *c)
 {
 	const struct slp_onnx_sequence *all = sequence_in(c, 0);
 	int64_t at = all ? place_in(c, 1, all->count, false) : 0;
-	if (!c->failed) slp_onnx_set_output_value(c, 0, until(all, at)->last);
+	if (!c->failed) slp_onnx_set_output_value(c, 0, slp_onnx_sequence_at(all, at));
 }
 
 void slp_onnx_import_sequence_length(struct slp_onnx_call *c)
@@ -176,7 +170,7 @@ struct map {
 static bool map_place(struct slp_onnx_call *c, struct map *m, int64_t place)
 {
 	for (int i = 0; i < m->nin; i++)
-		m->in[i] = c->in[i].sequence ? until(c->in[i].sequence, place)->last : c->in[i];
+		m->in[i] = c->in[i].sequence ? slp_onnx_sequence_at(c->in[i].sequence, place) : c->in[i];
 	if (!slp_onnx_graph_run(c, m->graph, m->in, m->out)) return false;
 	for (int i = 0; i < m->nout; i++) {
 		if (!c->failed) m->lists[i] = sequence_new(c, m->lists[i], m->out[i]);

@@ -235,7 +235,7 @@ void slp_onnx_import_window(struct slp_onnx_call *c)
 	for (int64_t i = 0; k && i < size; i++) {
 		double turn = n > 0 ? 2 * M_PI * (double)i / n : 0;
 		k->v[i].f = windows[w].a - windows[w].b * cos(turn) + windows[w].d * cos(2 * turn);
-		if (size == 1) k->v[i].f = 1;
+		if (!(n > 0)) k->v[i].f = 1; /* one element of a symmetric window: 0 / 0 */
 	}
 	if (k) give_numbers(c, k);
 	else c->failed = true; /* and recorded */

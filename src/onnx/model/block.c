@@ -23,32 +23,6 @@ struct slp_onnx_known *slp_onnx_known_copy(struct slp_onnx_known **list, const s
 	return y;
 }
 
-/* An input as the model declares it: whole numbers of another width, or floats, are converted. */
-static sl_tensor *input_of(struct slp_onnx_run *r, int input)
-{
-	const char *at = slp_forward_call_site(), *name = r->b->model.names[r->b->model.inputs[input]].name;
-	struct slp_type wanted = slp_onnx_declared(&r->b->model, input);
-	sl_tensor *x = r->given[input];
-	sl_shape s = sl_tensor_shape(x);
-	char got[128], declared[128];
-	bool fits = wanted.shape.ndim < 0 || s.ndim < 0 || s.ndim == wanted.shape.ndim;
-	for (int i = 0; fits && s.ndim >= 0 && i < wanted.shape.ndim; i++)
-		fits = wanted.shape.dim[i] < 0 || s.dim[i] < 0 || s.dim[i] == wanted.shape.dim[i];
-	if (!fits)
-		return slp_call_fail(at, "sl_forward", SL_ESHAPE, "input \"%.100s\" has shape %s, the model takes %s",
-		                     name, sl_shape_string(s, got), sl_shape_string(wanted.shape, declared));
-	if (wanted.dtype == SL_DTYPE_DEFAULT) wanted.dtype = sl_tensor_dtype(x);
-	if (slp_is_float(wanted.dtype) != slp_is_float(sl_tensor_dtype(x)))
-		return slp_call_fail(at, "sl_forward", SL_EDTYPE, "input \"%.100s\" is %s, the model takes %s", name,
-		                     sl_dtype_name(sl_tensor_dtype(x)), sl_dtype_name(wanted.dtype));
-	sl_tensor *y = NULL;
-	if (wanted.dtype == sl_tensor_dtype(x)) return sl_retain(x);
-	bool bits = sl_tensor_dtype(x) == SL_UINT64 && wanted.dtype == SL_INT64;
-	SL_SCOPE
-		y = sl_retain(bits ? slp_wrap(at, x, SL_INT64) : sl_cast_at(at, x, wanted.dtype));
-	return y;
-}
-
 /* Loads a value of the file, or an input, when the first node takes it. */
 static bool load(struct slp_onnx_run *r, int name)
 {
@@ -57,11 +31,11 @@ static bool load(struct slp_onnx_run *r, int name)
 	if (slp_onnx_present(*v) || n->node >= 0 || (!n->known && !n->param && n->input < 0)) return true;
 	if (n->known && !r->copies[name]) r->copies[name] = slp_onnx_known_copy(&r->made, n->known);
 	if (n->known) v->known = r->copies[name];
-	else if (n->input >= 0) v->t = input_of(r, n->input);
+	else if (n->input >= 0) return slp_onnx_take_input(r, n->input, v);
 	else
 		SL_SCOPE
 			v->t = sl_retain(sl_param_use_at(slp_forward_call_site(), n->param, r->given[0]));
-	v->type = n->input >= 0 ? slp_onnx_declared_number(&r->b->model, n->input) : n->tensor->data_type;
+	v->type = n->tensor->data_type;
 	v->shifted = n->shifted && v->t;
 	return v->t || v->known;
 }
@@ -216,42 +190,6 @@ bool slp_onnx_graph_run(struct slp_onnx_call *c, int graph, const struct slp_onn
 
 /* ---- the whole model --------------------------------------------------------------------------------------------- */
 
-static sl_tensor *result_of(struct slp_onnx_run *r, int i)
-{
-	struct slp_onnx_model *m = &r->b->model;
-	struct slp_onnx_call c = {.at = slp_forward_call_site(), .made = &r->made, .beside = r->given[0]};
-	int name = m->results[i];
-	if (!load(r, name)) return NULL;
-	sl_tensor *y = slp_onnx_as_tensor(&c, slp_onnx_plain(&c, r->values[name]));
-	if (!y && sl_error() == SL_OK)
-		slp_call_fail(c.at, "sl_forward", SL_EUNSUPPORTED,
-		              "\"%.100s\" is not computed by the supported part of its node", m->names[name].name);
-	return sl_retain(y ? slp_onnx_in_type(&c, y, slp_onnx_result_type(m, i, slp_onnx_type_of(&r->values[name])))
-	                   : NULL);
-}
-
-static void forget_sequences(struct slp_onnx_sequence *s)
-{
-	for (struct slp_onnx_sequence *next; s; s = next) {
-		next = s->next;
-		sl_release(s->last.t);
-		free(s);
-	}
-}
-
-/* The first result; the others are the block's further ones. */
-static sl_tensor *take_all(struct slp_onnx_run *r)
-{
-	sl_tensor *y[SL_MAX_RESULTS];
-	int count = r->b->model.nresults, n = 0;
-	bool ok = true;
-	SL_SCOPE
-		while (n < count && (y[n] = result_of(r, n))) n++;
-	for (int i = 1; n == count && i < n && ok; i++) ok = sl_also_at(slp_forward_call_site(), y[i]) == SL_OK;
-	for (int i = ok && n == count ? 1 : 0; i < n; i++) sl_release(y[i]);
-	return ok && n == count ? y[0] : NULL;
-}
-
 bool slp_onnx_run_begin(struct slp_onnx_run *r, struct slp_onnx_imported *b, sl_tensor *const *in)
 {
 	const struct slp_onnx_model *m = &b->model;
@@ -271,7 +209,7 @@ void slp_onnx_run_end(struct slp_onnx_run *r)
 {
 	if (r->values) drop_graph(r, r->b->model.graphs);
 	slp_onnx_known_free(r->made);
-	forget_sequences(r->sequences);
+	slp_onnx_sequences_free(r->sequences);
 	free(r->values);
 	free(r->copies);
 	free(r->uses);
@@ -295,7 +233,9 @@ bool slp_onnx_run_nodes(struct slp_onnx_run *r, int first, int last)
 static sl_tensor *run_all(struct slp_onnx_run *r)
 {
 	int first = r->b->run_head ? r->b->run_head(r) : 0;
-	return slp_onnx_run_nodes(r, first, r->b->model.graphs[0].nnodes) ? take_all(r) : NULL;
+	bool ok = slp_onnx_run_nodes(r, first, r->b->model.graphs[0].nnodes);
+	for (int i = 0; i < r->b->model.nresults && ok; i++) ok = load(r, r->b->model.results[i]);
+	return ok ? slp_onnx_give_results(r) : NULL;
 }
 
 static sl_tensor *forward(sl_block *self, sl_tensor *const *in, int nin)
@@ -303,10 +243,7 @@ static sl_tensor *forward(sl_block *self, sl_tensor *const *in, int nin)
 	struct slp_onnx_imported *b = (struct slp_onnx_imported *)self;
 	struct slp_onnx_run r;
 	SLP_BUDGET(b->file);
-	if (nin != b->model.ninputs)
-		return slp_call_fail(slp_forward_call_site(), "sl_forward", SL_EINVAL, "%s takes %d inputs, got %d",
-		                     sl_block_name(self), b->model.ninputs, nin);
-	sl_tensor *y = slp_onnx_run_begin(&r, b, in) ? run_all(&r) : NULL;
+	sl_tensor *y = slp_onnx_run_begin(&r, b, in) && slp_onnx_count_inputs(&r, nin) ? run_all(&r) : NULL;
 	slp_onnx_run_end(&r);
 	return slp_scope_add(y);
 }

@@ -47,6 +47,17 @@ struct slp_onnx_sequence {
 	int64_t count;
 };
 
+/* `last` after another list, NULL: an empty one; the run's list owns it (onnx/model/ends.c).  NULL with an error
+ * recorded. */
+struct slp_onnx_sequence *slp_onnx_sequence_new(struct slp_onnx_sequence **list, const struct slp_onnx_sequence *before,
+                                                struct slp_onnx_value last);
+void slp_onnx_sequences_free(struct slp_onnx_sequence *list);
+static inline struct slp_onnx_value slp_onnx_sequence_at(const struct slp_onnx_sequence *s, int64_t i)
+{
+	while (s->count > i + 1) s = s->before;
+	return s->last;
+}
+
 static inline bool slp_onnx_present(struct slp_onnx_value v)
 {
 	return v.t || v.known || v.sequence;
@@ -231,6 +242,12 @@ void slp_onnx_align_old(struct slp_onnx_call *c);
 /* Applies an operator of two inputs: "Add", "Mul", …  After an error the value is empty, and the call has failed. */
 struct slp_onnx_value slp_onnx_binary(struct slp_onnx_call *c, const char *operator, struct slp_onnx_value a,
                                       struct slp_onnx_value b);
+
+/* A product of integers, of which `multiply` computes those of float64: exact in the bits of the type of input 0
+ * (import/matrices.c). */
+typedef sl_tensor *slp_onnx_multiply(struct slp_onnx_call *c, sl_tensor *a, sl_tensor *b, const void *how);
+sl_tensor *slp_onnx_whole_product(struct slp_onnx_call *c, sl_tensor *a, sl_tensor *b, slp_onnx_multiply *multiply,
+                                  const void *how);
 
 /* The data type of this number in the format; SL_DTYPE_COUNT: none of ours. */
 enum sl_dtype slp_onnx_element_numbered(int number);

@@ -203,7 +203,7 @@ static bool run(struct slp_onnx_run *r, struct slp_onnx_head *h)
 /* Gradients and traces go through the nodes. */
 static bool may_run(const struct slp_onnx_run *r)
 {
-	bool concrete = !sl_is_recording() && !slp_trace_current();
+	bool concrete = !sl_is_recording() && !slp_trace_current() && !r->b->model.nlists;
 	for (int i = 0; i < r->b->model.ninputs && concrete; i++) concrete = !sl_is_symbol(r->given[i]);
 	return concrete && r->b->cut && r->b->base.base->hybrid;
 }

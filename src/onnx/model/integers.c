@@ -24,6 +24,7 @@ static bool may_overflow(const char *name)
 	                                    "Neg",
 	                                    "Abs",
 	                                    "Pow",
+	                                    "PRelu",
 	                                    "Sum",
 	                                    "CumSum",
 	                                    "CumProd",

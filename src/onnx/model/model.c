@@ -25,6 +25,19 @@ void slp_onnx_model_free(struct slp_onnx_model *m)
 	*m = (struct slp_onnx_model){0};
 }
 
+static bool is_standard(const char *domain)
+{
+	return !domain || !domain[0] || !strcmp(domain, "ai.onnx");
+}
+
+/* Whether the model's own graph has a node of ONNX' operators: else their set need not be named. */
+static bool uses_standard(const SlpOnnx__GraphProto *g)
+{
+	for (size_t i = 0; i < g->n_node; i++)
+		if (is_standard(g->node[i]->domain)) return true;
+	return !g->n_node;
+}
+
 static bool unpack(struct slp_onnx_parsing *p)
 {
 	struct slp_onnx_model *m = p->m;
@@ -33,9 +46,10 @@ static bool unpack(struct slp_onnx_parsing *p)
 	m->opset = 0;
 	for (size_t i = 0; i < m->proto->n_opset_import; i++) {
 		const SlpOnnx__OperatorSetIdProto *o = m->proto->opset_import[i];
-		if (o->domain && o->domain[0] && strcmp(o->domain, "ai.onnx")) continue;
+		if (!is_standard(o->domain)) continue;
 		m->opset = o->version < 0 || o->version > INT16_MAX ? -1 : (int)o->version;
 	}
+	if (!m->opset && m->proto->n_opset_import && !uses_standard(m->proto->graph)) m->opset = LAST_OPSET;
 	if (m->opset >= FIRST_OPSET && m->opset <= LAST_OPSET) return true;
 	if (m->opset == 0)
 		return fail(p, SL_EFORMAT,
@@ -172,7 +186,7 @@ static bool find_named_results(struct slp_onnx_parsing *p, const char *const *na
 	return true;
 }
 
-/* All that the model gives, in its order, but for lists. */
+/* All that the model gives, in its order, but for maps. */
 static bool find_results(struct slp_onnx_parsing *p, const struct sl_import_onnx_opts *o)
 {
 	const SlpOnnx__GraphProto *g = p->m->graphs->proto;
@@ -186,7 +200,7 @@ static bool find_results(struct slp_onnx_parsing *p, const struct sl_import_onnx
 		            SL_MAX_RESULTS);
 	for (size_t i = 0; i < g->n_output; i++) {
 		const SlpOnnx__ValueInfoProto *v = g->output[i];
-		if (i && v->type && !v->type->tensor_type) continue;
+		if (i && v->type && !slp_onnx_elements(v, &(bool){false})) continue;
 		if (!v->name || slp_onnx_name_find(p, 0, v->name) < 0 || !add_result(p, v->name))
 			return fail(p, SL_EFORMAT, "nothing computes its result \"%.100s\"", v->name ? v->name : "");
 	}
@@ -215,7 +229,7 @@ static void mark_needed(struct slp_onnx_model *m, const struct slp_onnx_graph *g
 	}
 }
 
-/* The operators that are not known, with their nodes, as "Warp (a, b), Weft (c)". */
+/* The operators that are not known, with their nodes, as "Warp (a, b), Weft of com.mill (c)". */
 static bool report_unknown(struct slp_onnx_parsing *p)
 {
 	struct slp_onnx_model *m = p->m;
@@ -233,8 +247,9 @@ static bool report_unknown(struct slp_onnx_parsing *p)
 		if (before) continue;
 		if (++operators == MOST) break;
 		if (used < sizeof text - 80)
-			used += (size_t)snprintf(text + used, sizeof text - used, "%s%.40s (", used ? ", " : "",
-			                         n->op_type);
+			used += (size_t)snprintf(text + used, sizeof text - used, "%s%.40s%s%.20s (", used ? ", " : "",
+			                         n->op_type, is_standard(n->domain) ? "" : " of ",
+			                         is_standard(n->domain) ? "" : n->domain);
 		for (int k = i; k < m->nnodes; k++) {
 			if (!m->nodes[k].needed || m->nodes[k].op || strcmp(m->nodes[k].proto->op_type, n->op_type))
 				continue;
@@ -300,7 +315,7 @@ static bool find_operators(struct slp_onnx_parsing *p)
 	for (int i = 0; i < m->nnodes; i++) {
 		struct slp_onnx_node *n = &m->nodes[i];
 		const char *domain = n->proto->domain;
-		bool standard = !domain || !domain[0] || !strcmp(domain, "ai.onnx") || !strcmp(domain, "com.microsoft");
+		bool standard = is_standard(domain) || !strcmp(domain, "com.microsoft");
 		n->op = standard ? slp_onnx_op_find(n->as ? n->as : n->proto->op_type) : NULL;
 		if (!n->needed || !n->op) continue;
 		if ((!n->as && !check_inputs(p, n)) || !check_attributes(p, n)) return false;
@@ -328,10 +343,19 @@ static bool order_inputs(struct slp_onnx_parsing *p, const char *const *names, i
 	return true;
 }
 
+const SlpOnnx__TypeProto__Tensor *slp_onnx_elements(const SlpOnnx__ValueInfoProto *v, bool *list)
+{
+	const SlpOnnx__TypeProto *t = v->type;
+	if (t && t->optional_type) t = t->optional_type->elem_type;
+	*list = t && t->sequence_type;
+	if (*list) t = t->sequence_type->elem_type;
+	return t ? t->tensor_type : NULL;
+}
+
 struct slp_type slp_onnx_declared_type(const SlpOnnx__ValueInfoProto *v)
 {
 	struct slp_type type = {SL_DTYPE_DEFAULT, {.ndim = -1}};
-	const SlpOnnx__TypeProto__Tensor *t = v && v->type ? v->type->tensor_type : NULL;
+	const SlpOnnx__TypeProto__Tensor *t = v ? slp_onnx_elements(v, &(bool){false}) : NULL;
 	if (!t) return type;
 	type.dtype = slp_onnx_dtype_numbered(t->elem_type);
 	if (!t->shape || t->shape->n_dim > SL_MAX_NDIM) return type;
@@ -353,10 +377,17 @@ struct slp_type slp_onnx_declared(const struct slp_onnx_model *m, int input)
 	return slp_onnx_declared_type(input_info(m, input));
 }
 
+bool slp_onnx_is_list(const struct slp_onnx_model *m, int input)
+{
+	bool list = false;
+	slp_onnx_elements(input_info(m, input), &list);
+	return list;
+}
+
 int slp_onnx_declared_number(const struct slp_onnx_model *m, int input)
 {
-	const SlpOnnx__ValueInfoProto *v = input_info(m, input);
-	return v->type && v->type->tensor_type ? v->type->tensor_type->elem_type : 0;
+	const SlpOnnx__TypeProto__Tensor *t = slp_onnx_elements(input_info(m, input), &(bool){false});
+	return t ? t->elem_type : 0;
 }
 
 int slp_onnx_result_type(const struct slp_onnx_model *m, int result, int otherwise)
@@ -392,6 +423,7 @@ bool slp_onnx_model_parse(struct slp_file *f, struct slp_onnx_model *m, const st
 	if (ok) slp_onnx_small_types(m);
 	ok = ok && slp_onnx_quantised_join(&p);
 	if (ok) mark_needed(m, m->graphs);
+	for (int i = 0; ok && i < m->ninputs; i++) m->nlists += slp_onnx_is_list(m, i);
 	ok = ok && check_axes(&p) && find_operators(&p) && order_inputs(&p, opts->inputs, opts->ninputs);
 	free(p.sorted);
 	return ok;

@@ -56,6 +56,7 @@ struct slp_onnx_model {
 	int *arguments;                    /* of all nodes, and results of graphs within nodes */
 	int *joined;                       /* inputs of nodes that have become others */
 	int nnames, nnodes, ninputs, most; /* most: inputs and outputs of one node */
+	int nlists;                        /* inputs that are sequences */
 	int *inputs;                       /* names, as the block takes them */
 	int results[SL_MAX_RESULTS], nresults;
 	int opset;
@@ -66,6 +67,9 @@ struct slp_onnx_model {
 /* Takes a file apart, checks names and operators.  The model must be freed, whatever is returned. */
 bool slp_onnx_model_parse(struct slp_file *f, struct slp_onnx_model *m, const struct sl_import_onnx_opts *opts);
 void slp_onnx_model_free(struct slp_onnx_model *m);
+/* The type of an input, or of the elements of a sequence, optional or not; NULL: nothing is said, or it is a map. */
+const SlpOnnx__TypeProto__Tensor *slp_onnx_elements(const SlpOnnx__ValueInfoProto *v, bool *list);
+bool slp_onnx_is_list(const struct slp_onnx_model *m, int input);
 /* The file's declaration of an input; its shape has -1 for open sizes, ndim -1: not declared. */
 struct slp_type slp_onnx_declared(const struct slp_onnx_model *m, int input);
 /* The number of an input's type in the format; 0: nothing is said. */

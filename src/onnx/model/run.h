@@ -24,6 +24,7 @@ struct slp_onnx_imported {
 struct slp_onnx_run {
 	struct slp_onnx_imported *b;
 	sl_tensor *const *given;
+	int length; /* of each input that is a sequence */
 	struct slp_onnx_value *values, *arguments; /* arguments of a node, at each depth */
 	struct slp_onnx_known **copies;            /* by names: of the known values */
 	int *uses;                                 /* that are still to come */
@@ -31,6 +32,13 @@ struct slp_onnx_run {
 	struct slp_onnx_known *made;
 	struct slp_onnx_sequence *sequences;
 };
+
+/* The inputs and results of a run (ends.c): whether so many tensors fit, how long its sequences are, then; the value of
+ * an input; all results, the first one returned, the others the block's further ones.  The values of the model's results
+ * are loaded before. */
+bool slp_onnx_count_inputs(struct slp_onnx_run *r, int nin);
+bool slp_onnx_take_input(struct slp_onnx_run *r, int input, struct slp_onnx_value *v);
+sl_tensor *slp_onnx_give_results(struct slp_onnx_run *r);
 
 /* End must follow, whatever begin returns. */
 bool slp_onnx_run_begin(struct slp_onnx_run *r, struct slp_onnx_imported *b, sl_tensor *const *in);
