@@ -437,6 +437,34 @@ static void test_attach(void)
 	}
 }
 
+/* A gradient that nobody has computed or looked at takes no memory; then it is zeros. */
+static void test_unused(void)
+{
+	enum { SIDE = 1024, BYTES = SIDE * SIDE * 4 };
+	SL_SCOPE {
+		struct sl_stats before, after;
+		sl_tensor *x = sl_ones(SL_SHAPE(SIDE, SIDE)), *y;
+		CHECK_OK(sl_wait_all());
+		sl_stats_get(&before);
+		CHECK_OK(sl_attach_grad(x, .req = SL_GRAD_ADD));
+		CHECK_OK(sl_wait_all());
+		sl_stats_get(&after);
+		CHECK_SAYING(after.bytes < before.bytes + BYTES, "%g bytes more", (double)(after.bytes - before.bytes));
+		SL_RECORD
+			y = sl_mul_scalar(x, 3);
+		CHECK_OK(sl_backward(y)); /* added to zeros */
+		CHECK_ALL(sl_grad(x), 3);
+		CHECK_OK(sl_attach_grad(x));
+		CHECK_ALL(sl_grad(x), 0);
+		sl_tensor *kept = sl_retain(sl_grad(x));
+		SL_RECORD
+			y = sl_mul_scalar(x, 4);
+		CHECK_OK(sl_backward(y));
+		CHECK_ALL(kept, 4); /* the same tensor */
+		sl_release(kept);
+	}
+}
+
 /* ------------------------------------------------------------------------------------------------------------------ */
 
 static const struct slp_test mode_tests[] = {
@@ -463,6 +491,7 @@ static const struct slp_test gradient_tests[] = {
         {"constants", test_constants},
         {"operations without gradient", test_no_gradient},
         {"attaching", test_attach},
+        {"gradients that nobody uses", test_unused},
         {0},
 };
 int main(int argc, char **argv)

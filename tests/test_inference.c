@@ -139,6 +139,49 @@ static void test_block(void)
 	        2, 0, 2);
 }
 
+/* The kernel of the program's last convolution in blocks. */
+static const int *last_kernel(const sl_graph *g)
+{
+	const int *kernel = NULL;
+	for (int i = 0; i < g->count; i++)
+		if (slp_node_is(&g->nodes[i], slp_op_find("conv2d_blocked")))
+			kernel = ((const struct slp_conv2d_blocked_attrs *)(const void *)g->nodes[i].attrs.bytes)
+			                 ->kernel;
+	return kernel;
+}
+
+/* Taps that only meet padding are left out. */
+static void test_taps(void)
+{
+	static const struct {
+		const char *image, *weights, *options;
+		int kernel[2];
+	} cases[] = {
+	        {"2, 2", "32, 1, 7, 7", "groups=32, pad=(3, 3)", {3, 3}},
+	        {"2, 9", "32, 1, 7, 7", "groups=32, pad=(3, 3)", {3, 7}},
+	        {"1, 1", "32, 1, 5, 5", "groups=32, pad=(2, 2), stride=(2, 2)", {1, 1}},
+	        {"4, 3", "32, 1, 5, 5", "groups=32, pad=(2, 2), stride=(2, 3)", {5, 5}},
+	        {"3, 3", "32, 1, 3, 3", "groups=32, pad=(1, 1)", {3, 3}},
+	        {"5, 4", "16, 32, 3, 3", "pad=(12, 12), dilation=(12, 12)", {1, 1}},
+	        {"5, 4", "16, 32, 3, 3", "pad=(4, 4), dilation=(4, 4)", {3, 1}},
+	        {"1, 6", "16, 32, 3, 3", "pad=(3, 2), dilation=(2, 2)", {1, 3}},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char text[400];
+		snprintf(text, sizeof text,
+		         "input x: float32 (2, 32, %s)\nparam u: float32 (32, 32, 1, 1)\nparam w: float32 (%s)\n"
+		         "return relu(conv2d(conv2d(x, u), w, %s))",
+		         cases[i].image, cases[i].weights, cases[i].options);
+		sl_plan *plan = check_network(text);
+		const int *kernel = plan && slp_block_size() == 16 ? last_kernel(sl_plan_graph(plan)) : NULL;
+		if (kernel)
+			CHECK_SAYING(kernel[0] == cases[i].kernel[0] && kernel[1] == cases[i].kernel[1], "%s: %d x %d",
+			             text, kernel[0], kernel[1]);
+		if (plan) CHECK_SAYING(count_op(sl_plan_graph(plan), "slice") == 0, "%s", text); /* hoisted */
+		sl_plan_free(plan);
+	}
+}
+
 /* Volumes: layers are further rows; a residual, a norm by itself, a concatenation, results in blocks. */
 static void test_block_volumes(void)
 {
@@ -202,6 +245,7 @@ static void test_written(void)
 static const struct slp_test tests[] = {
         {"norm", test_norm},
         {"block", test_block},
+        {"taps that only meet padding", test_taps},
         {"volumes in blocks", test_block_volumes},
         {"not blocks", test_block_not},
         {"written", test_written},

@@ -428,6 +428,63 @@ static void test_external(void)
 	}
 }
 
+/* ---- large tensors, which are read from the file one by one ------------------------------------------------------ */
+
+enum { LARGE = 30000 };
+static float many[LARGE];
+
+/* Two tensors of LARGE floats: an initializer of this size, and a node's value.  Bytes after `keep` are cut off. */
+static sl_block *large(int64_t size, size_t keep, size_t *bytes)
+{
+	struct slp_model m;
+	char path[PATH_MAX];
+	slp_model_begin(&m, 17);
+	slp_model_raw(slp_model_tensor(&m, "w", 1, SLP_DIMS(size)), many, sizeof many);
+	SlpOnnx__NodeProto *n = slp_model_node(&m, "Constant -> k");
+	SlpOnnx__AttributeProto *a = slp_model_attribute(&m, n, "value", 4);
+	a->t = slp_model_tensor(&m, "inside", 1, SLP_DIMS(LARGE));
+	m.graph.n_initializer--;
+	slp_model_raw(a->t, many, sizeof many);
+	slp_model_node(&m, "Mul x w -> p");
+	slp_model_node(&m, "Add p k -> y");
+	*bytes = slp_onnx__model_proto__get_packed_size(&m.model);
+	unsigned char *data = malloc(*bytes);
+	slp_onnx__model_proto__pack(&m.model, data);
+	slp_write_scratch("large.onnx", data, keep < *bytes ? keep : *bytes);
+	free(data);
+	return sl_import_onnx(slp_scratch_path("large.onnx", path));
+}
+
+static void check_damaged(int64_t size, size_t keep, const char *says)
+{
+	size_t bytes;
+	sl_block *b = large(size, keep, &bytes);
+	CHECK_SAYING(!b && sl_error() == SL_EFORMAT && strstr(sl_error_message(), says), "%zu: says \"%s\"", keep,
+	             sl_error_message());
+	sl_error_clear();
+	sl_block_free(b);
+}
+
+static void test_large(void)
+{
+	size_t bytes;
+	static float got[LARGE];
+	for (int i = 0; i < LARGE; i++) many[i] = (float)(i % 1001);
+	SL_SCOPE {
+		sl_block *b = large(LARGE, SIZE_MAX, &bytes);
+		sl_tensor *y = CHECK_SAYING(b != NULL, "%s", sl_error_message())
+		                       ? sl_forward(b, sl_full(SL_SHAPE(LARGE), 2))
+		                       : NULL;
+		int wrong = 0;
+		CHECK_OK(sl_read(y, got, sizeof got));
+		for (int i = 0; i < LARGE; i++) wrong += got[i] != 3 * many[i];
+		CHECK_SAYING(wrong == 0, "%d are wrong", wrong);
+		sl_block_free(b);
+	}
+	check_damaged(LARGE + 1, SIZE_MAX, "\"w\" has 120000 bytes, its shape needs 120004");
+	for (size_t keep = 1; keep < bytes; keep += bytes / 37) check_damaged(LARGE, keep, "is damaged");
+}
+
 /* ---- broken and unusual ones ------------------------------------------------------------------------------------- */
 
 static void test_broken(void)
@@ -536,6 +593,7 @@ static const struct slp_test tests[] = {
         {"masks", test_mask},
         {"inputs and results", test_ends},
         {"files beside the model", test_external},
+        {"large tensors", test_large},
         {"broken models", test_broken},
         {"broken tensors", test_broken_tensors},
         {"what does not fit", test_wrong_runs},

@@ -1,4 +1,4 @@
-/* ONNX models that place a grid over images: RoiAlign, AffineGrid.  What is
+/* ONNX models that place a grid over images: RoiAlign, AffineGrid; and that put regions' rows back: ScatterElements.  What is
  * compared with is computed here, sample by sample, in double precision. */
 #include <math.h>
 #include <stdio.h>
@@ -175,6 +175,54 @@ static void test_all_boxes(void)
 	sl_block_free(b);
 }
 
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
+
+enum { ROWS = 5, PUT = 4, HIGHER = 3, WIDER = 6 };
+
+/* What PyTorch writes of y[rows] = v; the last of two for one row counts.  Of all columns, or of the first two of the three. */
+static void check_rows(int64_t high, const char *operator)
+{
+	static const int64_t rows[PUT] = {3, -5, 3, 1}, column[] = {-1, 1, 1}, spread[] = {PUT, HIGHER, WIDER};
+	static float x[ROWS][HIGHER][WIDER], v[PUT][HIGHER][WIDER], want[ROWS][HIGHER][WIDER], got[ROWS][HIGHER][WIDER];
+	int64_t shape[] = {PUT, high, WIDER};
+	char text[64];
+	for (int i = 0; i < ROWS * HIGHER * WIDER; i++) (&x[0][0][0])[i] = (float)i;
+	for (int i = 0; i < PUT * HIGHER * WIDER; i++) (&v[0][0][0])[i] = i % 7 || high < HIGHER ? -(float)i : -0.0F;
+	memcpy(want, x, sizeof x);
+	for (int k = 0; k < PUT; k++)
+		memcpy(want[(rows[k] + ROWS) % ROWS], (float *)v + k * high * WIDER,
+		       (size_t)(high * WIDER) * sizeof(float));
+	slp_model_begin(&m, 16);
+	slp_model_raw(slp_model_tensor(&m, "c", INT64, SLP_DIMS(3)), column, sizeof column);
+	slp_model_raw(slp_model_tensor(&m, "s", INT64, SLP_DIMS(3)), high == HIGHER ? spread : shape, sizeof spread);
+	slp_model_node(&m, "Reshape i c -> r");
+	slp_model_node(&m, "Expand r s -> e");
+	snprintf(text, sizeof text, "%s x e v -> y", operator);
+	slp_model_node(&m, text);
+	slp_model_ends(&m, "x i v", "y");
+	sl_block *b = built();
+	SL_SCOPE {
+		sl_tensor *in[] = {sl_from(x, SL_SHAPE(ROWS, HIGHER, WIDER)),
+		                   sl_from(rows, SL_SHAPE(PUT), .dtype = SL_INT64),
+		                   sl_from(v, SL_SHAPE(PUT, high, WIDER))};
+		for (int compiled = 0; CHECK_SAYING(b != NULL, "%s", sl_error_message()) && compiled < 2; compiled++) {
+			sl_tensor *y = NULL;
+			if (compiled) CHECK_OK(sl_hybridize(b));
+			CHECK_SAYING(sl_forward_all(b, in, 3, &y, 1) == SL_OK, "%s", sl_error_message());
+			CHECK_OK(sl_read(y, got, sizeof got));
+			CHECK_SAYING(!memcmp(got, want, sizeof got), "%s, %d", operator,(int) high);
+		}
+	}
+	sl_block_free(b);
+}
+
+static void test_rows(void)
+{
+	check_rows(HIGHER, "ScatterElements");
+	check_rows(HIGHER - 1, "ScatterElements");
+	check_rows(1, "ScatterElements");
+}
+
 static void test_refused(void)
 {
 	slp_model_begin(&m, 16);
@@ -194,11 +242,8 @@ static void test_refused(void)
 }
 
 static const struct slp_test tests[] = {
-        {"regions", test_regions},
-        {"affine grid", test_affine_grid},
-        {"all boxes", test_all_boxes},
-        {"refused", test_refused},
-        {NULL, NULL},
+        {"regions", test_regions}, {"affine grid", test_affine_grid}, {"all boxes", test_all_boxes},
+        {"rows", test_rows},       {"refused", test_refused},         {NULL, NULL},
 };
 
 int main(int argc, char **argv)

@@ -8,6 +8,7 @@
 #include "runtime/task/storage.h"
 #include "starling/arithmetic.h"
 #include "starling/primitives.h"
+#include "tensor/blank.h"
 
 /* Adds the devices' contributions to a leaf; the walk met the last shard first. */
 static enum sl_status join(const struct walk *w, struct slp_var *v)
@@ -70,12 +71,14 @@ static enum sl_status store(const struct walk *w, struct slp_var *v)
 		v->grad = sl_retain(v->sum);
 		return SL_OK;
 	}
-	if (w->again) return store_history(w, v);
+	if (w->again) return slp_blank_fill(w->at, v->grad) ? store_history(w, v) : sl_error();
 	if (v->grad->var) forget_history(v->grad);
+	if ((v->req == SL_GRAD_ADD || gathers(v)) && !slp_blank_fill(w->at, v->grad)) return sl_error();
 	if (v->req == SL_GRAD_ADD || gathers(v)) return sl_add_inplace_at(w->at, v->grad, v->sum) ? SL_OK : sl_error();
 	bool ours = v->grad->offset == 0 && atomic_load(&v->sum->refs) == 1 &&
 	            atomic_load(&v->sum->storage->refs) == 1 && v->sum->offset == 0 &&
 	            sl_tensor_bytes(v->sum) == v->sum->storage->bytes;
+	if (!ours && !slp_blank_fill(w->at, v->grad)) return sl_error();
 	if (!ours) return sl_copy_inplace_at(w->at, v->grad, v->sum) ? SL_OK : sl_error();
 	struct slp_storage *old = v->grad->storage;
 	v->grad->storage = v->sum->storage;

@@ -7,6 +7,7 @@
 #include "runtime/fault.h"
 #include "runtime/gate.h"
 #include "starling/autograd.h"
+#include "tensor/blank.h"
 
 struct slp_guard slp_tape_guard;
 
@@ -329,11 +330,11 @@ enum sl_status sl_attach_grad_at(const char *at, sl_tensor *t, struct sl_attach_
 	if (opts.req != SL_GRAD_NONE) {
 		sl_scope scope = {NULL, 0, 0};
 		sl_scope_open(&scope);
-		v->grad = sl_retain(sl_zeros_at(at, t->type.shape, (struct sl_make){t->type.dtype, t->device}));
+		v->grad = sl_retain(slp_blank(t->type, t->device)); /* zeros, if somebody reads them */
 		sl_scope_close(&scope);
 		if (!v->grad) {
 			var_release(v);
-			return sl_error();
+			return slp_error_set(SL_ENOMEM, "sl_attach_grad: no memory");
 		}
 		v->grad->gradient = true;
 	}
@@ -361,7 +362,7 @@ sl_tensor *sl_grad_at(const char *at, sl_tensor *t)
 	SLP_CALL("sl_grad", at);
 	if (!(t && t->symbol) && !slp_tensor_usable(at, "sl_grad", t)) return NULL;
 	const struct slp_var *var = t->var;
-	if (var && var->grad) return var->grad;
+	if (var && var->grad) return var->grad->symbol || slp_blank_fill(at, var->grad) ? var->grad : NULL;
 	return slp_call_fail(at, "sl_grad", SL_ESTATE,
 	                     "no gradient is attached to the tensor; call sl_attach_grad first");
 }

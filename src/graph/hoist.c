@@ -8,19 +8,21 @@
 #include "graph/plan.h"
 #include "op_inner.h"
 #include "op_list/conv.h"
+#include "op_list/move.h"
 #include "op_list/norm.h"
 #include "op_list/quant.h"
 #include "runtime/engine.h"
 #include "starling/autograd.h"
 #include "starling/graph.h"
 #include "starling/arithmetic.h"
+#include "tensor/blank.h"
 
 struct slp_hoisted {
 	pthread_mutex_t lock;
 	sl_plan *plan;      /* its results ... */
 	int *nodes, count;  /* ... are the parameters of these nodes */
 	unsigned *versions; /* the versions of the parameters that it reads, by node, at its last run */
-	bool ran;
+	bool ran, started;
 };
 
 /* ---- hoisted nodes ----------------------------------------------------------------------------------------------- */
@@ -30,6 +32,18 @@ static bool is_preparation(const struct slp_gnode *n)
 	return n->kind == SLP_NODE_OP &&
 	       (n->op == &slp_op_conv2d_pack || n->op == &slp_op_norm_fold || n->op == &slp_op_norm_affine ||
 	        n->op == &slp_op_qconv2d_pack || n->op == &slp_op_qmatmul_pack || n->op == &slp_op_dequantize);
+}
+
+/* A part of weights that only such an operation reads. */
+static bool is_part(const sl_graph *g, const struct slp_users *u, int node)
+{
+	if (g->nodes[node].kind != SLP_NODE_OP || g->nodes[node].op != &slp_op_slice) return false;
+	int i = slp_users_first(u, (struct slp_value){node, 0});
+	for (int next = i; next >= 0; next = u->list[next].next) {
+		int user = u->list[next].node;
+		if (user < 0 || !(is_preparation(&g->nodes[user]) || is_part(g, u, user))) return false;
+	}
+	return i >= 0;
 }
 
 /* A program that consists of such nodes alone is not hoisted. */
@@ -45,7 +59,7 @@ static void mark_prepared(const sl_graph *g, const struct slp_users *u, bool *pr
 {
 	for (int i = 0; i < g->count; i++) {
 		const struct slp_gnode *n = &g->nodes[i];
-		prepared[i] = is_preparation(n);
+		prepared[i] = is_preparation(n) || is_part(g, u, i);
 		for (int j = 0; j < n->nin; j++) {
 			const struct slp_gnode *from = &g->nodes[n->in[j].node];
 			bool stays = from->kind == SLP_NODE_PARAM && slp_users_stays(u, n->in[j], 0, g->count - 1);
@@ -69,7 +83,7 @@ static enum sl_status add_result(struct slp_users *u, sl_graph *out, struct slp_
 {
 	sl_graph *g = u->g;
 	struct slp_type type = *slp_value_type(g, v);
-	sl_tensor *t = sl_zeros(type.shape, .dtype = type.dtype, .device = g->device);
+	sl_tensor *t = slp_blank(type, g->device);
 	int node = t ? slp_graph_add_tensor(g, g->nodes[v.node].at, g->nodes[v.node].name, SLP_NODE_PARAM, t) : -1;
 	int *nodes = slp_realloc(h->nodes, ((size_t)h->count + 1) * sizeof *nodes);
 	if (nodes) h->nodes = nodes;
@@ -190,10 +204,11 @@ static bool has_changed(struct slp_hoisted *h)
 	return changed;
 }
 
-/* Makes tensors whose values sl_shutdown took again. */
-static enum sl_status put(struct slp_gnode *n, sl_tensor *value)
+/* The first values are taken as they are; tensors whose values sl_shutdown took are made again.  Later ones are copied: other
+ * threads may run the plan. */
+static enum sl_status put(struct slp_gnode *n, sl_tensor *value, bool first)
 {
-	if (n->tensor->storage->generation == slp_engine.generation)
+	if (!first && n->tensor->storage->generation == slp_engine.generation)
 		return sl_copy_(n->tensor, value) ? SL_OK : sl_error();
 	sl_release(n->tensor);
 	n->tensor = sl_retain(value);
@@ -203,12 +218,14 @@ static enum sl_status put(struct slp_gnode *n, sl_tensor *value)
 static enum sl_status run(const char *at, sl_plan *p)
 {
 	struct slp_hoisted *h = p->hoisted;
+	bool first = !h->started;
 	sl_tensor **out = slp_calloc((size_t)h->count, sizeof *out);
 	if (!out) return slp_plan_no_memory();
 	enum sl_status s = slp_plan_run(at, h->plan, NULL, 0, NULL, 0, NULL, out);
-	for (int i = 0; i < h->count && s == SL_OK; i++) s = put(&p->graph->nodes[h->nodes[i]], out[i]);
+	for (int i = 0; i < h->count && s == SL_OK; i++) s = put(&p->graph->nodes[h->nodes[i]], out[i], first);
 	free(out);
 	h->ran = s == SL_OK;
+	h->started |= h->ran;
 	return s;
 }
 

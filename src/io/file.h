@@ -3,6 +3,8 @@
 #ifndef SLP_FILE_H
 #define SLP_FILE_H
 
+#include <stdio.h>
+
 #include "starling/io.h"
 #include "tensor/tensor.h"
 
@@ -11,6 +13,7 @@ struct slp_file {
 	const char *at, *function, *path; /* whose call, for messages */
 	unsigned char *data;
 	size_t size, pos;
+	FILE *stream; /* the open file, of which data is only a part (onnx/model/outline.h); NULL: data is all */
 	bool failed;
 };
 

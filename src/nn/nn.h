@@ -219,6 +219,8 @@ struct slp_metric_state slp_metric_get(const sl_metric *metric);
 bool slp_metric_set(const char *at, sl_metric *metric, sl_tensor *sum, int64_t count);
 
 /* param_files.c */
+/* sl_param_set of a parameter without values, which keeps the tensor itself. */
+enum sl_status slp_param_take(const char *at, sl_param *param, sl_tensor *values);
 /* The checks and conversions of sl_param_set for a parameter that has values; then they can be written. */
 bool slp_param_can_be_set(const char *at, sl_param *param, sl_tensor *values);
 /* Writes a line about the mismatch of a parameter and values from a file (out NULL: no line); false if they match. */

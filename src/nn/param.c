@@ -442,6 +442,20 @@ static enum sl_status set(const char *at, sl_param *param, sl_tensor *values)
 	return s;
 }
 
+enum sl_status slp_param_take(const char *at, sl_param *param, sl_tensor *values)
+{
+	slp_params_lock();
+	enum sl_status s = check_values(at, param, values);
+	if (s == SL_OK) {
+		param->shape = sl_tensor_shape(values);
+		SL_PAUSE
+			s = take(at, param, values);
+	}
+	if (s == SL_OK) param->dtype = sl_tensor_dtype(values);
+	slp_params_unlock();
+	return s;
+}
+
 /* Copies values into the parameter.  A parameter without values or shape is initialised afterwards.  Returns at once;
  * nothing is recorded.  SL_ESHAPE, SL_EDTYPE: the values do not match the parameter; SL_EINVAL: an argument is NULL.
  *

@@ -8,6 +8,7 @@
 #include "starling/io.h"
 
 #ifdef HAVE_ONNX
+#include "onnx/model/outline.h"
 #include "onnx/model/run.h"
 #else
 sl_block *slp_import_onnx_parse(struct slp_file *f, struct sl_import_onnx_opts opts)
@@ -47,11 +48,15 @@ sl_block *sl_import_onnx_at(const char *at, const char *path, struct sl_import_o
 	SLP_CALL("sl_import_onnx", at);
 	SLP_BUDGET(path);
 	struct slp_file f;
+#ifdef HAVE_ONNX
+	if (!slp_onnx_outline_read(&f, at, "sl_import_onnx", path)) return NULL;
+	sl_block *block = slp_import_onnx_take(&f, opts);
+	if (block) slp_onnx_head_attach(block);
+	slp_onnx_outline_end(&f);
+#else
 	if (!slp_file_read(&f, at, "sl_import_onnx", path)) return NULL;
 	sl_block *block = slp_import_onnx_take(&f, opts);
-#ifdef HAVE_ONNX
-	if (block) slp_onnx_head_attach(block);
-#endif
 	free(f.data);
+#endif
 	return block;
 }

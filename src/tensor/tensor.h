@@ -40,6 +40,9 @@ bool slp_buffer_poll(struct slp_buffer *buffer, enum starpu_data_access_mode mod
 void slp_tensor_send(const sl_tensor *t);
 bool slp_tensor_usable(const char *at, const char *function, const sl_tensor *t);
 
+/* A new tensor whose values `fill` writes into main memory; NULL with an error, which is fill's own if it returns false. */
+sl_tensor *slp_filled(const char *at, const char *function, bool (*fill)(void *to, size_t bytes, void *arg), void *arg,
+                      struct slp_type type, sl_device device);
 /* Makes values readable at a pointer in main memory, waiting for them; NULL (with an error) if they are spoilt.
  * slp_host_end gives the access back. */
 void *slp_host_begin(const char *at, const char *function, sl_tensor *t, bool write);

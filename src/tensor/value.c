@@ -350,6 +350,37 @@ void slp_tensor_send(const sl_tensor *t)
 	starpu_data_prefetch_on_node(b->handle, node, 1);
 }
 
+sl_tensor *slp_filled(const char *at, const char *function, bool (*fill)(void *to, size_t bytes, void *arg), void *arg,
+                      struct slp_type type, sl_device device)
+{
+	size_t bytes = (size_t)sl_shape_size(type.shape) * sl_dtype_size(type.dtype);
+	if (slp_engine_need(at) != SL_OK || slp_device_resolve(at, &device) != SL_OK) return NULL;
+	slp_lock();
+	struct slp_buffer *b = slp_buffer_get(bytes, device, SLP_BUFFER_IDLE);
+	slp_unlock();
+	sl_tensor *t = b ? tensor_on(b, bytes, type, device) : NULL;
+	if (!t || starpu_data_acquire_on_node(b->handle, STARPU_MAIN_RAM, STARPU_W)) {
+		char text[160];
+		sl_release(t);
+		return slp_call_fail(at, function, SL_ENOMEM, "%s", slp_memory_limit_text(bytes, text));
+	}
+	slp_simulate_access(b, NULL, true);
+	char *p = memory_of(at, function, b);
+	bool ok = p && fill(p, bytes, arg);
+	atomic_store(&b->fault, 0);
+	if (p) release_memory(b, true);
+	else release(b, STARPU_MAIN_RAM);
+	if (ok) return slp_scope_add(t);
+	sl_release(t);
+	return NULL;
+}
+
+static bool copy_bytes(void *to, size_t bytes, void *data)
+{
+	if (bytes) memcpy(to, data, bytes);
+	return true;
+}
+
 /* A tensor with a copy of the values at data, row-major, of type make.dtype.  The caller may change the memory once the
  * call returns.  SL_EINVAL: data is NULL; SL_ESHAPE, SL_EDTYPE: invalid shape, no such data type.
  *
@@ -359,25 +390,7 @@ sl_tensor *sl_from_at(const char *at, const void *data, sl_shape shape, struct s
 {
 	SLP_CALL("sl_from", at);
 	if (!make_valid(at, "sl_from", data, shape, &make)) return NULL;
-	size_t bytes = (size_t)sl_shape_size(shape) * sl_dtype_size(make.dtype);
-	slp_lock();
-	struct slp_buffer *b = slp_buffer_get(bytes, make.device, SLP_BUFFER_IDLE);
-	slp_unlock();
-	sl_tensor *t = b ? tensor_on(b, bytes, (struct slp_type){make.dtype, shape}, make.device) : NULL;
-	if (!t || starpu_data_acquire_on_node(b->handle, STARPU_MAIN_RAM, STARPU_W)) {
-		char text[160];
-		sl_release(t);
-		return slp_call_fail(at, "sl_from", SL_ENOMEM, "%s", slp_memory_limit_text(bytes, text));
-	}
-	slp_simulate_access(b, NULL, true);
-	char *p = memory_of(at, "sl_from", b);
-	if (p && bytes) memcpy(p, data, bytes);
-	atomic_store(&b->fault, 0);
-	if (p) release_memory(b, true);
-	else release(b, STARPU_MAIN_RAM);
-	if (p) return slp_scope_add(t);
-	sl_release(t);
-	return NULL;
+	return slp_filled(at, "sl_from", copy_bytes, (void *)data, (struct slp_type){make.dtype, shape}, make.device);
 }
 
 /* A tensor in the caller's memory, without a copy.  The memory must not be touched until release(data, arg) is called,

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "graph/pass/pass.h"
+#include "graph/pass/taps.h"
 #include "op_inner.h"
 #include "op_list/binary.h"
 #include "op_list/conv.h"
@@ -178,9 +179,11 @@ static bool describe(const struct blocks *b, const struct slp_gnode *n, struct s
 	return true;
 }
 
-static bool plan_convolution(struct blocks *b, const struct slp_gnode *n, struct slp_conv2d_blocked_attrs *a)
+static bool plan_convolution(struct blocks *b, const struct slp_gnode *n, struct slp_conv2d_blocked_attrs *a,
+                             int crop[2])
 {
 	if (slp_node_number(n, "activation") != SL_IDENTITY || !describe(b, n, a) || !fits(b, a)) return false;
+	slp_taps_crop(a, crop);
 	a->winograd = winograd_pays(b, a);
 	if (slp_conv_blocked_plan(a, b->threads)) return true;
 	if (!a->winograd) return false;
@@ -191,11 +194,13 @@ static bool plan_convolution(struct blocks *b, const struct slp_gnode *n, struct
 static bool take_convolution(struct blocks *b, int node)
 {
 	struct slp_conv2d_blocked_attrs a;
+	int crop[2];
 	const struct slp_gnode *n = &b->g->nodes[node];
 	struct slp_value x = n->in[0], w = n->in[1], bias = n->nin == 3 ? n->in[2] : (struct slp_value){-1, 0};
 	int depth = n->op == &slp_op_conv3d ? (int)n->types[0].shape.dim[2] : 0;
-	if (!plan_convolution(b, n, &a)) return false;
+	if (!plan_convolution(b, n, &a, crop)) return false;
 	if (!a.x_plain) x = in_blocks(b, node, x);
+	if (b->status == SL_OK) b->status = slp_taps_slice(b->g, node, crop, &w);
 	int packed = b->status == SL_OK ? add(b, node, &slp_op_conv2d_pack, &a, 1, &w) : -1;
 	if (packed >= 0 && bias.node < 0) bias = constant(b, node, a.channels[1], 0);
 	if (b->status != SL_OK) return false;

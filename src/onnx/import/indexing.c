@@ -181,11 +181,27 @@ static sl_tensor *replaced(struct slp_onnx_call *c, sl_tensor *x, sl_tensor *whe
 	return hits ? sl_where_at(c->at, hits, sums, x) : NULL;
 }
 
+/* Rows of x, or of v where the indices say: moved, not added. */
+static sl_tensor *replaced_rows(struct slp_onnx_call *c, sl_tensor *x, sl_tensor *where, sl_tensor *v)
+{
+	struct sl_make make = {SL_INT32, sl_tensor_device(x)};
+	int64_t n = sl_tensor_shape(x).dim[0], k = sl_tensor_shape(v).dim[0];
+	if (!k) return x;
+	sl_tensor *old = sl_reshape_at(c->at, sl_arange_at(c->at, 0, (double)n, 1, make), SL_SHAPE(n, 1)),
+	          *fresh = sl_reshape_at(c->at, sl_arange_at(c->at, (double)n, (double)(n + k), 1, make),
+	                                 SL_SHAPE(k, 1));
+	sl_tensor *from = old && fresh ? replaced(c, old, where, fresh, -1) : NULL,
+	          *both = from ? sl_concat_at(c->at, (sl_tensor *[]){x, v}, 2, 0) : NULL;
+	return both ? sl_gather_at(c->at, both, sl_reshape_at(c->at, from, SL_SHAPE(n))) : NULL;
+}
+
 /* x with v where the indices say, or with that added, and so on. */
 static sl_tensor *scattered(struct slp_onnx_call *c, sl_tensor *x, sl_tensor *where, sl_tensor *v, int axis,
                             enum reduction r)
 {
 	if (!x || !where || !v) return NULL;
+	enum { WIDE = 16 };
+	if (r == NONE && axis < 0 && sl_tensor_shape(x).dim[1] >= WIDE) return replaced_rows(c, x, where, v);
 	if (r == NONE) return replaced(c, x, where, v, axis);
 	if (r != ADD) return combined_along(c, x, where, v, axis, r);
 	sl_tensor *sums = placed_any(c, sl_tensor_shape(x), where, v, axis);
@@ -306,12 +322,27 @@ void slp_onnx_import_gather_nd(struct slp_onnx_call *c)
 	slp_onnx_set_output(c, 0, t ? sl_reshape_at(c->at, t, y) : NULL);
 }
 
+/* Numbers of rows, spread over parts of these (spread.c). */
+static bool scatter_parts(struct slp_onnx_call *c, sl_shape x, sl_shape i, enum reduction r)
+{
+	sl_shape v = slp_onnx_shape(c, 2);
+	bool column = v.ndim == x.ndim && i.ndim == x.ndim && i.dim[0] == v.dim[0] && sl_shape_size(i) == i.dim[0];
+	if (!column || sl_shape_equal(v, i) || sl_shape_size(v) == i.dim[0] * (sl_shape_size(x) / x.dim[0]))
+		return false;
+	sl_tensor *where = slp_onnx_tensor(c, 1);
+	struct slp_onnx_value spread = {.t = where ? sl_broadcast_to_at(c->at, where, v) : NULL};
+	slp_onnx_set_output(
+	        c, 0, spread.t ? scattered_part(c, slp_onnx_tensor(c, 0), spread, slp_onnx_tensor(c, 2), 0, r) : NULL);
+	return true;
+}
+
 void slp_onnx_import_scatter_nd(struct slp_onnx_call *c)
 {
 	sl_shape x = slp_onnx_shape(c, 0);
 	enum reduction r = reduction(c);
 	int64_t rows, width;
 	sl_tensor *where = NULL;
+	if (!c->failed && x.ndim && x.dim[0] && scatter_parts(c, x, slp_onnx_shape(c, 1), r)) return;
 	if (c->failed || !nd_rows(c, x, slp_onnx_shape(c, 1), 0, &rows, &width, &where)) {
 		c->failed = true;
 		return;

@@ -343,8 +343,9 @@ static sl_param *make_param(struct import *im, const char *name, sl_shape shape,
 }
 
 /* int8 as uint8, 128 larger. */
-static sl_tensor *shifted_tensor(struct import *im, const struct slp_onnx_name *n, const struct slp_onnx_data *d)
+static sl_tensor *shifted_tensor(struct import *im, const struct slp_onnx_name *n, struct slp_onnx_data *d)
 {
+	if (!slp_onnx_data_load(im->f, d)) return NULL;
 	const unsigned char *from = d->data;
 	unsigned char *bytes = slp_malloc(d->bytes + 1);
 	for (uint64_t i = 0; bytes && i < d->bytes; i++) bytes[i] = from[i] ^ 0x80;
@@ -353,12 +354,11 @@ static sl_tensor *shifted_tensor(struct import *im, const struct slp_onnx_name *
 	return t;
 }
 
-static bool take_param(struct import *im, int i, const struct slp_onnx_data *d)
+static bool take_param(struct import *im, int i, struct slp_onnx_data *d)
 {
 	struct slp_onnx_name *n = &im->b->model.names[i];
 	n->shifted = d->element == SL_INT8;
-	sl_tensor *t = n->shifted ? shifted_tensor(im, n, d)
-	                          : slp_elements_wide_tensor(im->f, n->name, d->element, d->shape, d->data);
+	sl_tensor *t = n->shifted ? shifted_tensor(im, n, d) : slp_onnx_data_tensor(im->f, n->name, d);
 	if (!t) return false;
 	bool fixed = !n->initializer || !slp_is_float(sl_tensor_dtype(t)) || is_statistic(&im->b->model, i) ||
 	             is_constant(&im->b->model, i, sl_tensor_size(t) == 1);
@@ -366,7 +366,7 @@ static bool take_param(struct import *im, int i, const struct slp_onnx_data *d)
 	struct sl_param_opts opts = {.dtype = sl_tensor_dtype(t), .no_grad = fixed};
 	n->param = name ? make_param(im, name, d->shape, opts) : NULL;
 	free(name);
-	bool ok = n->param && sl_param_set_at(im->f->at, n->param, t) == SL_OK;
+	bool ok = n->param && slp_param_take(im->f->at, n->param, t) == SL_OK;
 	sl_release(t);
 	return ok;
 }
@@ -389,10 +389,11 @@ static bool bind(struct import *im)
 		struct slp_onnx_name *n = &m->names[i];
 		struct slp_onnx_data d = {0};
 		if (!n->tensor || !n->uses) continue;
-		ok = slp_file_spend(im->f, 1) && slp_onnx_data_read(im->f, n->tensor, &d);
+		ok = slp_file_spend(im->f, 1) && slp_onnx_data_find(im->f, n->tensor, &d);
 		if (ok && is_known(n, &d)) {
-			n->known = slp_onnx_known_from(&m->known, &d);
-			ok = n->known != NULL;
+			ok = slp_onnx_data_load(im->f, &d);
+			if (ok) n->known = slp_onnx_known_from(&m->known, &d);
+			ok = ok && n->known != NULL;
 		} else if (ok) {
 			ok = take_param(im, i, &d);
 		}

@@ -422,6 +422,7 @@ bool slp_onnx_model_parse(struct slp_file *f, struct slp_onnx_model *m, const st
 	for (int i = 0; ok && i < m->nresults; i++) use_as_tensor(m, m->results[i]);
 	if (ok) slp_onnx_small_types(m);
 	ok = ok && slp_onnx_quantised_join(&p);
+	if (ok) slp_onnx_spread_join(&p);
 	if (ok) mark_needed(m, m->graphs);
 	for (int i = 0; ok && i < m->ninputs; i++) m->nlists += slp_onnx_is_list(m, i);
 	ok = ok && check_axes(&p) && find_operators(&p) && order_inputs(&p, opts->inputs, opts->ninputs);

@@ -94,6 +94,8 @@ bool slp_onnx_graphs_unpack(struct slp_onnx_parsing *p);
 void slp_onnx_small_types(struct slp_onnx_model *m);
 /* quantised.c: nodes between DequantizeLinear and QuantizeLinear become operators of quantised numbers. */
 bool slp_onnx_quantised_join(struct slp_onnx_parsing *p);
+/* spread.c: scatters of whole rows. */
+void slp_onnx_spread_join(struct slp_onnx_parsing *p);
 bool slp_onnx_names_add(struct slp_onnx_parsing *p);
 /* A name that a graph sees: its own, or one of those around it; -1: none. */
 int slp_onnx_name_find(const struct slp_onnx_parsing *p, int graph, const char *name);

@@ -2,12 +2,15 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "number.h"
+#include "onnx/model/outline.h"
 #include "onnx/model/tensors.h"
 #include "io/regular.h"
 #include "op.h"
+#include "tensor/tensor.h"
 
 enum { LOCATION_EXTERNAL = 1 };
 
@@ -114,12 +117,30 @@ static bool read_part(struct slp_file *f, const char *name, const char *path, ui
 	return ok || slp_file_fail(f, SL_EFORMAT, "tensor \"%.100s\" lies beyond the end of %.200s", name, path);
 }
 
+/* Not read yet: slp_onnx_data_load does that, or slp_onnx_data_tensor. */
+static bool in_model(struct slp_file *f, const SlpOnnx__TensorProto *t, struct slp_onnx_data *d)
+{
+	const char *name = t->name ? t->name : "";
+	struct stat st;
+	uint64_t offset, bytes;
+	if (!slp_size_read(entry(t, "offset", ""), &offset) || !slp_size_read(entry(t, "length", ""), &bytes) ||
+	    bytes != d->bytes)
+		return slp_file_fail(f, SL_EFORMAT, "tensor \"%.100s\" has %.30s bytes, its shape needs %llu", name,
+		                     entry(t, "length", "?"), (unsigned long long)d->bytes);
+	if (fstat(fileno(f->stream), &st) || offset > (uint64_t)st.st_size || d->bytes > (uint64_t)st.st_size - offset)
+		return slp_file_fail(f, SL_EFORMAT, "tensor \"%.100s\" lies beyond the end of the file", name);
+	d->offset = offset;
+	d->later = true;
+	return true;
+}
+
 static bool from_file(struct slp_file *f, const char *name, const SlpOnnx__TensorProto *t, struct slp_onnx_data *d)
 {
 	const char *location = entry(t, "location", ""), *slash = strrchr(f->path, '/');
 	const char *offset = entry(t, "offset", "0"), *length = entry(t, "length", NULL);
 	uint64_t begin, bytes = d->bytes;
 	char *path = NULL;
+	if (f->stream && !strcmp(location, SLP_ONNX_IN_MODEL)) return in_model(f, t, d);
 	if (!slp_size_read(offset, &begin) || (length && !slp_size_read(length, &bytes)) || bytes != d->bytes)
 		return slp_file_fail(
 		        f, SL_EFORMAT,
@@ -158,7 +179,7 @@ bool slp_onnx_data_type(struct slp_file *f, const SlpOnnx__TensorProto *t, struc
 	return true;
 }
 
-bool slp_onnx_data_read(struct slp_file *f, const SlpOnnx__TensorProto *t, struct slp_onnx_data *d)
+bool slp_onnx_data_find(struct slp_file *f, const SlpOnnx__TensorProto *t, struct slp_onnx_data *d)
 {
 	const char *name = t->name ? t->name : "";
 	if (!slp_onnx_data_type(f, t, d)) return false;
@@ -168,6 +189,57 @@ bool slp_onnx_data_read(struct slp_file *f, const SlpOnnx__TensorProto *t, struc
 	return t->raw_data.len == d->bytes ||
 	       slp_file_fail(f, SL_EFORMAT, "tensor \"%.100s\" has %zu bytes, its shape needs %llu", name,
 	                     t->raw_data.len, (unsigned long long)d->bytes);
+}
+
+static bool read_later(struct slp_file *f, const struct slp_onnx_data *d, void *to)
+{
+	ssize_t n = 0;
+	for (uint64_t got = 0; got < d->bytes; got += (uint64_t)n) {
+		n = pread(fileno(f->stream), (char *)to + got, d->bytes - got, (off_t)(d->offset + got));
+		if (n <= 0) return slp_file_fail(f, SL_EIO, "became shorter while it was read, or cannot be read");
+	}
+	return true;
+}
+
+bool slp_onnx_data_load(struct slp_file *f, struct slp_onnx_data *d)
+{
+	if (!d->later) return true;
+	d->data = d->owned = slp_malloc(d->bytes + 1);
+	if (!d->owned) return slp_file_fail(f, SL_ENOMEM, "no memory for a tensor");
+	d->later = false;
+	return read_later(f, d, d->owned);
+}
+
+bool slp_onnx_data_read(struct slp_file *f, const SlpOnnx__TensorProto *t, struct slp_onnx_data *d)
+{
+	return slp_onnx_data_find(f, t, d) && slp_onnx_data_load(f, d);
+}
+
+struct reading {
+	struct slp_file *f;
+	const struct slp_onnx_data *d;
+};
+
+static bool fill(void *to, size_t bytes, void *arg)
+{
+	const struct reading *r = arg;
+	(void)bytes;
+	return read_later(r->f, r->d, to);
+}
+
+sl_tensor *slp_onnx_data_tensor(struct slp_file *f, const char *name, struct slp_onnx_data *d)
+{
+	if (!d->later || !slp_elements_plain(d->element))
+		return slp_onnx_data_load(f, d) ? slp_elements_wide_tensor(f, name, d->element, d->shape, d->data)
+		                                : NULL;
+	struct reading r = {f, d};
+	sl_device device = {SL_DEVICE_DEFAULT, -1};
+	sl_tensor *t = NULL;
+	SL_SCOPE
+		t = sl_retain(
+		        slp_filled(f->at, f->function, fill, &r, (struct slp_type){d->element, d->shape}, device));
+	if (!t) f->failed = true; /* and recorded */
+	return t;
 }
 
 /* Element i of data, exact for whole numbers. */
