@@ -340,8 +340,7 @@ static enum sl_status compile(sl_plan *p, const char *at, const char *what, cons
 	p->info.memory = p->layout.planned;
 	p->info.unplanned = p->layout.unplanned;
 	sum_costs(p);
-	p->light = slp_plan_is_light(p);
-	return s;
+	return slp_plan_find_callable(p);
 }
 
 sl_plan *slp_plan_new(const char *at, const char *what, sl_graph *graph, struct sl_compile_opts opts)
@@ -431,6 +430,7 @@ void sl_plan_free(sl_plan *p)
 	slp_hoisted_free(p->hoisted);
 	slp_plan_offload_free(p->offload);
 	slp_grouping_free(p->grouping);
+	slp_plan_free_callable(p);
 	sl_graph_free(p->graph);
 	free(p);
 }

@@ -37,7 +37,11 @@ struct sl_plan {
 	int max_slots, max_fills;
 	int parts;    /* under a limit of memory, a unit of several operations takes one of so many */
 	bool gpus;    /* it is on `auto`, and all of it runs on GPUs */
-	bool light;   /* sl_plan_call may compute it in the calling thread */
+	bool callable; /* sl_plan_call may compute it in the calling thread */
+	bool light;    /* the same, with one thread: it does little */
+	/* For that: the values of constants, by node; the output that lies alone in a storage, by storage, -1: none. */
+	char **constants;
+	int *direct;
 	bool changes; /* it writes tensors that are bound: parameters, statistics */
 	/* Of each output, while the plan is made: the tensor that the use of its group changes in main memory; NULL: none. */
 	sl_tensor *const *changed;
@@ -103,9 +107,10 @@ bool slp_plan_numbers(const char *at, const char *function, const sl_plan *plan,
 int slp_plan_fill(const struct slp_unit *unit, const struct slp_rng *rng, const struct slp_setting *settings,
                   int nsettings, struct slp_patch *patches);
 
-/* plan_call.c */
-/* Whether its work is so little that waiting for a task costs more: known once it has its code. */
-bool slp_plan_is_light(const sl_plan *plan);
+/* plan_callable.c */
+/* Finds out whether it may be computed in the calling thread, once it has its code. */
+enum sl_status slp_plan_find_callable(sl_plan *plan);
+void slp_plan_free_callable(sl_plan *plan);
 
 /* plan_run.c */
 /* rng: the first random stream of the run; seed SLP_RNG_VIRTUAL: takes new ones and returns which. NULL: new ones. */

@@ -1,58 +1,24 @@
-/* Small plans in the calling thread, on plain memory: a task, its handles and the wait for it cost more than they do. */
+/* Plans in the calling thread, on plain memory.  For small ones a task, its handles and the wait for it cost more than they
+ * do.  Large ones are computed by the OpenMP threads of the calling thread: those that a program, or another library, uses for
+ * its own work beside them do not have to share the cores with those of a worker then. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "graph/plan.h"
+#include "runtime/device/team.h"
 #include "runtime/engine.h"
 #include "runtime/fault.h"
-#include "runtime/observe/fxt.h"
-#include "runtime/observe/watch.h"
+#include "runtime/task/buffer.h"
 #include "runtime/task/code.h"
+#include "runtime/task/record.h"
+#include "runtime/uncancelled.h"
 #include "tensor/own.h"
-#include "tensor/tensor.h"
 
-/* ---- which plans are small ------------------------------------------------------------------------------------------ */
-
-/* One thread computes as much in some tens of microseconds, as long as waiting for a task may take. */
-static const double most_flops = 1e6, most_bytes = 1 << 20;
-
-/* Values come from inputs alone, and are the same in each run.  A program's own operation may call functions that wait. */
-static bool is_plain(const sl_plan *p)
-{
-	if (p->hoisted || p->offload || p->grouping || p->graph->nrandom) return false;
-	for (int i = 0; i < p->graph->count; i++) {
-		const struct slp_gnode *n = &p->graph->nodes[i];
-		if (n->tensor || (n->op && slp_op_is_own(n->op))) return false;
-	}
-	return true;
-}
-
-bool slp_plan_is_light(const sl_plan *p)
-{
-	double flops = 0, bytes = 0;
-	if (p->where.kind != SL_DEVICE_CPU && !(p->where.kind == SL_DEVICE_AUTO && !slp_engine.ngpus)) return false;
-	if (!is_plain(p)) return false;
-	for (int i = 0; i < p->layout.nunits; i++) slp_code_work(p->units[i].code, &flops, &bytes);
-	return flops <= most_flops && bytes <= most_bytes;
-}
-
-/* Nobody looks at tasks: there will be none. */
-static bool is_unobserved(void)
-{
-	return !sl_is_simulated() && !slp_engine.nslaves && !slp_engine.config.explain && !slp_fxt_on &&
-	       slp_watch_deadline <= 0;
-}
-
-/* Whether sl_plan_call computes the plan: it does little, on a CPU, all of its values come from its inputs, and nobody
- * looks at tasks: no trace, explanation or watchdog, no simulation, no other processes of StarPU. */
-bool sl_plan_is_small(const sl_plan *plan)
-{
-	return plan && plan->light && is_unobserved();
-}
 
 /* ---- a call --------------------------------------------------------------------------------------------------------- */
 
 struct call {
+	const char *at;
 	const sl_plan *plan;
 	void *const *in;
 	const struct slp_setting *settings;
@@ -66,8 +32,12 @@ struct call {
 /* NULL: in scratch, or no value. */
 static char *memory_of(const struct call *c, struct slp_location location)
 {
-	if (location.kind == SLP_LOCATION_INPUT) return c->in[location.index];
-	return location.kind == SLP_LOCATION_STORAGE ? c->storages[location.index] : NULL;
+	switch (location.kind) {
+	case SLP_LOCATION_INPUT: return c->in[location.index];
+	case SLP_LOCATION_TENSOR: return c->plan->constants[location.index];
+	case SLP_LOCATION_STORAGE: return c->storages[location.index];
+	default: return NULL;
+	}
 }
 
 static enum sl_status run_unit(const struct call *c, const struct slp_unit *u)
@@ -85,7 +55,8 @@ static void copy_results(const struct call *c, void *const *out)
 		struct slp_location location = l->location[l->root[slp_value_id(v)]];
 		size_t offset = location.kind == SLP_LOCATION_STORAGE ? location.offset : 0;
 		size_t bytes = slp_type_bytes(slp_value_type(c->plan->graph, v));
-		if (bytes) memcpy(out[i], memory_of(c, location) + offset, bytes);
+		const char *from = memory_of(c, location) + offset;
+		if (bytes && from != out[i]) memcpy(out[i], from, bytes);
 	}
 }
 
@@ -105,8 +76,15 @@ static void *piece(char *memory, size_t *size, size_t bytes)
 	return p;
 }
 
+/* Where the caller wants the result that fills a storage; NULL: it is copied there, as kernels want aligned memory. */
+static char *direct(const struct call *c, int storage, void *const *out)
+{
+	int i = c->plan->direct[storage];
+	return i < 0 || (uintptr_t)out[i] % 64 ? NULL : out[i];
+}
+
 /* Divides memory among the parts of a call; returns how much they need. */
-static size_t lay_out(struct call *c, char *memory)
+static size_t lay_out(struct call *c, char *memory, void *const *out)
 {
 	const sl_plan *p = c->plan;
 	size_t size = 0, scratch = 0;
@@ -119,21 +97,36 @@ static size_t lay_out(struct call *c, char *memory)
 	c->patches = piece(memory, &size, (size_t)p->max_fills * sizeof *c->patches);
 	c->scratch = piece(memory, &size, scratch);
 	for (int i = 0; i < p->layout.nstorages; i++) {
-		char *storage = piece(memory, &size, p->layout.storages[i]);
+		char *storage = direct(c, i, out);
+		if (!storage) storage = piece(memory, &size, p->layout.storages[i]);
 		if (memory) c->storages[i] = storage;
 	}
 	return size;
 }
 
-static enum sl_status run_call(struct call *c, void *const *out)
+static enum sl_status run_light(struct call *c, void *const *out)
 {
 	_Alignas(64) char few[8192];
-	size_t size = lay_out(c, NULL);
-	char *memory = size > sizeof few ? slp_try_malloc(size + 63) : NULL;
-	if (size > sizeof few && !memory) return slp_no_memory(size);
-	lay_out(c, memory ? (char *)(((uintptr_t)memory + 63) & ~(uintptr_t)63) : few);
+	size_t size = lay_out(c, NULL, out);
+	char *memory = size > sizeof few ? slp_scratch_take(size) : few;
+	if (!memory) return slp_no_memory(size);
+	lay_out(c, memory, out);
 	enum sl_status s = run_units(c, out);
-	free(memory);
+	if (memory != few) slp_scratch_give(memory);
+	return s;
+}
+
+/* With the calling thread's team. */
+static enum sl_status run_large(struct call *c, void *const *out)
+{
+	SLP_UNCANCELLED(); /* OpenMP's threads would wait for it for ever */
+	if (!slp_team_borrow()) {
+		slp_call_fail(c->at, "sl_plan_call", SL_EUNSUPPORTED,
+		              "there are several teams, or OpenMP gives the calling thread another number of threads: use sl_plan_run");
+		return SL_EUNSUPPORTED;
+	}
+	enum sl_status s = run_light(c, out);
+	slp_team_return();
 	return s;
 }
 
@@ -149,8 +142,9 @@ static bool are_given(const char *at, const char *name, void *const *memory, int
 static bool may_call(const char *at, const sl_plan *plan, int nin)
 {
 	if (!slp_given(at, "sl_plan_call", "plan", plan) || slp_engine_need(at) != SL_OK) return false;
-	if (!sl_plan_is_small(plan))
-		return slp_call_fail(at, "sl_plan_call", SL_EUNSUPPORTED, "the program is not small: use sl_plan_run"),
+	if (!sl_plan_may_call(plan))
+		return slp_call_fail(at, "sl_plan_call", SL_EUNSUPPORTED,
+		                     "the program needs tasks: use sl_plan_run"),
 		       false;
 	if (nin != plan->graph->ninputs)
 		return slp_call_fail(at, "sl_plan_call", SL_EINVAL, "the program takes %d inputs, got %d",
@@ -159,15 +153,16 @@ static bool may_call(const char *at, const sl_plan *plan, int nin)
 	return true;
 }
 
-/* Computes a small program (sl_plan_is_small) in the calling thread, without tasks: in has the memory of the inputs,
- * out that of the results, each of the type and shape that the program was compiled for, row-major.  Inputs that the
- * program writes are written there.  No task may use the memory.  numbers: as for sl_plan_run_with.  Several threads may
- * call one plan at the same time.  SL_EUNSUPPORTED: the program is not small, or somebody looks at tasks, as a trace
- * does; SL_EINVAL: as for sl_plan_run_with; and the status of a kernel that fails, after which what the program writes is
- * spoilt.
+/* Computes a program in the calling thread, without tasks: in has the memory of the inputs, out that of the results, each
+ * of the type and shape that the program was compiled for, row-major.  Inputs that the program writes are written there.  No
+ * task may use the memory.  One thread computes a small program (sl_plan_is_small), the calling thread's team of OpenMP's
+ * threads another one.  numbers: as for sl_plan_run_with.  Several threads may call one plan at the same time.
+ * SL_EUNSUPPORTED: not sl_plan_may_call, or there are several teams, or OpenMP gives the calling thread another number of
+ * threads than the team has; SL_ENOMEM; SL_EINVAL: as for sl_plan_run_with; and the status of a kernel that fails, after which what the program
+ * writes is spoilt.
  *
  *     float x[2] = {1, 2}, y[2];
- *     if (sl_plan_is_small(plan)) sl_plan_call(plan, SL_ARRAY(void *, x), 1, NULL, 0, SL_ARRAY(void *, y)); */
+ *     if (sl_plan_may_call(plan)) sl_plan_call(plan, SL_ARRAY(void *, x), 1, NULL, 0, SL_ARRAY(void *, y)); */
 enum sl_status sl_plan_call_at(const char *at, sl_plan *plan, void *const *in, int nin,
                                const struct sl_plan_number *numbers, int count, void *const *out)
 {
@@ -177,7 +172,7 @@ enum sl_status sl_plan_call_at(const char *at, sl_plan *plan, void *const *in, i
 	    !are_given(at, "memory of results", out, plan->graph->noutputs) ||
 	    !slp_plan_numbers(at, "sl_plan_call", plan, numbers, count, settings))
 		return slp_error_take();
-	struct call c = {.plan = plan, .in = in, .settings = settings, .nsettings = count};
-	enum sl_status s = run_call(&c, out);
+	struct call c = {.at = at, .plan = plan, .in = in, .settings = settings, .nsettings = count};
+	enum sl_status s = plan->light ? run_light(&c, out) : run_large(&c, out);
 	return s == SL_OK && sl_error() == SL_OK ? SL_OK : slp_error_take();
 }

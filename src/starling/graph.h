@@ -103,6 +103,7 @@ SL_API enum sl_status sl_plan_run_with_at(const char *at, sl_plan *plan, sl_tens
                                           const struct sl_plan_number *numbers, int count, sl_tensor **out);
 #define sl_plan_run_with(plan, in, nin, numbers, count, out)                                                           \
 	sl_plan_run_with_at(SL_HERE, plan, in, nin, numbers, count, out)
+SL_API bool sl_plan_may_call(const sl_plan *plan);
 SL_API bool sl_plan_is_small(const sl_plan *plan);
 SL_API enum sl_status sl_plan_call_at(const char *at, sl_plan *plan, void *const *in, int nin,
                                       const struct sl_plan_number *numbers, int count, void *const *out);

@@ -1,6 +1,7 @@
 """The table, continued: attention, softmax, losses of classes, and their gradients."""
 import torch
 
+from . import _heads
 from ._table import FLOATS, LOWER, lower, need
 from ._text import NUMBERS
 
@@ -33,7 +34,7 @@ def _(p, q, k, v, dropout=0.0, causal=False, attn_mask=None, scale=None):
     heads(q, k, v, dropout, causal, attn_mask)
     scale = scale_of(q, scale)
     if attn_mask is None:
-        return p.op("attention", q, k, v, n=2, causal=causal, scale=scale)
+        return _heads.attention(p, q, k, v, causal=causal, scale=scale) or p.op("attention", q, k, v, n=2, causal=causal, scale=scale)
     s, seen = scores(p, q, k, attn_mask, scale)
     most = p.op("max", s, axes=[3], keepdims=True)
     e = p.op("mul", p.op("exp", p.op("sub", s, most)), seen)
@@ -49,7 +50,8 @@ def _(p, dy, q, k, v, y, logs, dropout, causal, attn_mask=None, scale=None):
     heads(q, k, v, dropout, causal, attn_mask)
     scale = scale_of(q, scale)
     if attn_mask is None:
-        return p.op("attention_grad", dy, q, k, v, y, logs, n=3, causal=causal, scale=scale)
+        found = _heads.attention_grad(p, dy, q, k, v, y, logs, causal=causal, scale=scale)
+        return found or p.op("attention_grad", dy, q, k, v, y, logs, n=3, causal=causal, scale=scale)
     s, seen = scores(p, q, k, attn_mask, scale)
     known = p.op("maximum_scalar", p.op("reshape", logs, shape=[*q.shape[:-1], 1]), value=LEAST)
     weights = p.op("mul", p.op("exp", p.op("sub", s, known)), seen)

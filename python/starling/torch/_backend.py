@@ -4,10 +4,10 @@ import functools
 import torch
 from torch._decomp import core_aten_decompositions, get_decompositions
 from torch._dynamo.backends.common import aot_autograd
-from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch._guards import TracingContext
 
 from ._graph import Function
+from ._partition import partition
 from ._table import LOWER
 
 
@@ -48,7 +48,7 @@ def _backward(gm, examples):
 def _compiler():
     return aot_autograd(
         fw_compiler=_forward, bw_compiler=_backward, inference_compiler=_forward, decompositions=decompositions(),
-        partition_fn=min_cut_rematerialization_partition, keep_inference_input_mutations=True,
+        partition_fn=partition, keep_inference_input_mutations=True,
     )  # fmt: skip
 
 

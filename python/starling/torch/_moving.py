@@ -1,6 +1,7 @@
 """The table, continued: shapes, parts and joins of tensors."""
 import torch
 
+from ._heads import join, made_by, transposed
 from ._table import FLOATS, aten, lower, need, typed
 from ._text import NUMBERS
 
@@ -42,8 +43,9 @@ def _(p, x, *axes):
     swap = order == [*range(n - 2), n - 1, n - 2]
     if swap and x.base is not None:
         return x.base  # twice
-    y = p.op("transpose", x, axes=order)
-    y.base = x if swap else None
+    y = transposed(p, x, order)
+    if swap and y is not made_by(p, x, "transpose"):
+        y.base = x
     return y
 
 
@@ -55,7 +57,10 @@ def _(p, x, *_, **__):
 @lower(aten.cat.default, any_type=True)
 def _(p, xs, dim=0):
     need(all(x.dtype == p.dtype and x.ndim == len(p.shape) for x in xs), "of several types")
-    return p.op("concat", *xs, axis=dim % len(p.shape)) if len(xs) > 1 else xs[0]
+    if len(xs) == 1:
+        return xs[0]
+    y = join(p, xs, dim % len(p.shape))
+    return p.op("concat", *xs, axis=dim % len(p.shape)) if y is None else y
 
 
 @lower(aten.repeat.default, any_type=True)

@@ -29,13 +29,15 @@ class Quick:
         self.labels = [(places[v], *limits) for v, limits in plan.labels.items() if v in places]
         self.makes = [(tuple(v.shape), _memory.contiguous(v.shape), v.dtype, v.size * v.dtype.itemsize) for v in plan.results]
         self.gives = [self.place(graph, plan, n) for n, _ in graph.found]
-        self.small = lib.sl_plan_is_small(plan.plan)
+        self.small = lib.sl_plan_may_call(plan.plan)
 
     @staticmethod
     def place(graph, plan, n):
         """Where an output is found: (whether it is a result, its number), or what is always the same."""
         if not isinstance(n, torch.fx.Node):
             return None, n
+        if n in graph.constants:
+            return None, graph.constants[n]
         v = graph.values.get(n)
         return (True, plan.results.index(v)) if v in plan.results else (False, graph.positions[v])
 
@@ -110,6 +112,11 @@ def copied(p, t, size):
     return t
 
 
+def is_saved(graph, i):
+    """Whether an output is what the forward pass keeps for the backward pass: nobody else sees it, or changes it."""
+    return graph.user_results is not None and i >= graph.user_results
+
+
 def quick(graph):
     """The graph as one program, or None."""
     if len(graph.steps) != 1 or not hasattr(graph.steps[0], "plan") or graph.assignments or graph.aliases:
@@ -117,8 +124,8 @@ def quick(graph):
     plan, seen = graph.steps[0], set()
     if any(v.program is not None for v in plan.labels) or any(v.program is not None for v in plan.inputs):
         return None
-    for n, strides in graph.found:
-        if not isinstance(n, torch.fx.Node):
+    for i, (n, strides) in enumerate(graph.found):
+        if not isinstance(n, torch.fx.Node) or (n in graph.constants and is_saved(graph, i)):
             continue
         v = graph.values.get(n)
         known = isinstance(v, Value) and (v in plan.results or (n.op == "placeholder" and v in graph.positions))

@@ -10,6 +10,7 @@ DTYPES = {
 }  # fmt: skip
 NUMBERS = {dtype: getattr(lib, f"SL_{name.upper()}") for dtype, name in DTYPES.items()}
 MOST_AXES = 6
+MOVES = {"reshape", "slice", "transpose"}  # whose results are views in PyTorch
 HERE = ffi.new("char[]", b"torch.compile")  # where calls of the engine come from, in its messages
 
 
@@ -29,14 +30,14 @@ class Value:
 
     base: the value that this is the transpose of, if it is one of matrices, its last two axes: products take that as an attribute.
     source: the input of a program whose elements it has, if it is a view of one.
-    known: the tensor that it is, if it is a constant.
+    known: the tensor that it is, if it is a constant.  made: (operation, arguments, attributes) that made it, if it moves elements.
     """
 
-    __slots__ = ("program", "ref", "shape", "dtype", "base", "source", "known")
+    __slots__ = ("program", "ref", "shape", "dtype", "base", "source", "known", "made")
 
     def __init__(self, program, ref, shape=None, dtype=None):
         self.program, self.ref, self.shape, self.dtype = program, ref, shape, dtype
-        self.base = self.source = self.known = None
+        self.base = self.source = self.known = self.made = None
 
     @property
     def name(self):
@@ -92,6 +93,10 @@ class Program:
         Program.count += 1
         ref = f"v{Program.count}"
         self.lines.append(f"{ref} = {name}({', '.join(given)})")
+        if name in MOVES:
+            y = Value(self, ref)
+            y.made = name, args, attrs
+            return y
         return Value(self, ref) if n == 1 else [Value(self, f"{ref}[{i}]" if i else ref) for i in range(n)]
 
     def effect(self, name, *args, writes, **attrs):

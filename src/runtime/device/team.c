@@ -201,6 +201,23 @@ void slp_team_enter(void)
 	if (slp_cores()->openmp_binds && team->index >= 0 && team->cores) bind_all(team);
 }
 
+/* Its threads stay where they are. */
+static _Thread_local struct team borrowed;
+
+bool slp_team_borrow(void)
+{
+	int n = omp_get_max_threads();
+	if (team || slp_engine.nteams != 1 || n != slp_team_threads(0)) return false;
+	borrowed.threads = n;
+	team = &borrowed;
+	return true;
+}
+
+void slp_team_return(void)
+{
+	team = NULL;
+}
+
 int slp_team_index(void)
 {
 	return team ? team->index : 0;
@@ -283,7 +300,7 @@ static void deal(const struct loop *l)
 	slp_team_used();
 #pragma omp parallel num_threads(t->threads)
 	{
-		bind_to(t);
+		if (t->cores) bind_to(t);
 		for (int i = 0, own = omp_get_thread_num(); i < t->threads; i++)
 			run_pieces(l, &shares[(own + i) % t->threads]);
 	}

@@ -102,5 +102,8 @@ bool slp_scratch_get(size_t bytes, struct slp_scratch *scratch);
 size_t slp_scratch_missing(size_t bytes);                 /* the size that slp_scratch_get would allocate */
 void slp_scratch_used(const struct slp_scratch *scratch); /* from a worker */
 void slp_scratch_clear(void);
+/* For a calling thread: aligned to 64; NULL without memory, without an error. */
+void *slp_scratch_take(size_t bytes);
+void slp_scratch_give(void *memory);
 
 #endif

@@ -273,7 +273,7 @@ enum sl_status slp_segment_run(struct slp_segment *seg, char **base, char *scrat
 	struct slp_view *views = 2 * most > FEW ? slp_try_malloc(2 * (size_t)most * sizeof *views) : few;
 	if (!views) return slp_error_set(SL_ENOMEM, "no memory for the operands of a call");
 	int threads = omp_get_max_threads(); /* libraries read it */
-	omp_set_num_threads(1);
+	omp_set_num_threads(slp_team_size());
 	struct slp_run run = {.seg = seg, .base = base, .scratch = scratch, .views = views, .max_operands = most};
 	enum sl_status s = run_all(&run);
 	omp_set_num_threads(threads);

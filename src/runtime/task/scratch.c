@@ -1,14 +1,16 @@
 /* Scratch memory: the working memory of segments, one piece for each size and worker.
  *
  * If all values are in main memory it is allocated here, for all workers at once; otherwise StarPU allocates it when
- * a task runs. */
+ * a task runs.  Calling threads that compute have another piece each, of which one is kept. */
 #include <stdlib.h>
 
+#include "alloc.h"
 #include "runtime/engine.h"
 #include "runtime/memory/memory_limit.h"
 #include "runtime/observe/stats.h"
 #include "runtime/task/buffer.h"
 #include "runtime/task/handle.h"
+#include "runtime/task/record.h"
 
 enum { SIZES = 256, LEAST = 4096 };
 
@@ -90,8 +92,35 @@ void slp_scratch_used(const struct slp_scratch *s)
 	if (atomic_exchange(s->fresh, false)) slp_memory_promise(-total(s));
 }
 
+/* ---- of calling threads ------------------------------------------------------------------------------------------ */
+
+struct piece {
+	_Alignas(64) size_t bytes;
+};
+
+static _Atomic(struct piece *) kept;
+
+void *slp_scratch_take(size_t bytes)
+{
+	struct piece *p = atomic_exchange(&kept, NULL);
+	if (!p || p->bytes < bytes) {
+		free(p);
+		p = slp_try_aligned_alloc(64, sizeof *p + slp_align(bytes, 64));
+		if (p) p->bytes = bytes;
+	}
+	return p ? p + 1 : NULL;
+}
+
+void slp_scratch_give(void *memory)
+{
+	free(atomic_exchange(&kept, (struct piece *)memory - 1));
+}
+
+/* ---- the end ----------------------------------------------------------------------------------------------------- */
+
 void slp_scratch_clear(void)
 {
+	free(atomic_exchange(&kept, NULL));
 	for (int i = 0; i < count; i++) {
 		slp_scratch_used(&list[i]);
 		if (list[i].handle) starpu_data_unregister_no_coherency(list[i].handle);
