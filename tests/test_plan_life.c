@@ -22,8 +22,9 @@ static void run(sl_plan *plan, float *x, float *w, float *b)
 {
 	float s, p[64];
 	SL_SCOPE {
-		sl_tensor *out[2], *in[] = {sl_adopt(x, SL_SHAPE(4, 8), NULL, NULL), sl_adopt(w, SL_SHAPE(16, 8), NULL, NULL),
-		                            sl_adopt(b, SL_SHAPE(16), NULL, NULL)};
+		sl_tensor *out[2],
+		        *in[] = {sl_adopt(x, SL_SHAPE(4, 8), NULL, NULL), sl_adopt(w, SL_SHAPE(16, 8), NULL, NULL),
+		                 sl_adopt(b, SL_SHAPE(16), NULL, NULL)};
 		for (int k = 0; k < 2; k++) {
 			CHECK_OK(sl_plan_run(plan, in, 3, out));
 			CHECK_OK(sl_read(out[0], &s, sizeof s));
