@@ -12,6 +12,8 @@ import subprocess
 _SYSTEM = r"(ld-linux|libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+|libgomp|libgfortran|libquadmath|linux-vdso|libz)(?=[.-])"
 _CUDA = r"lib(cuda|cublas|cudnn|cufft|cupti|curand|cusolver|cusparse|nv)"
 _LARGE = rf"(libdnnl|libopenblas|libOpenCL|{_CUDA})"
+# Where the nvidia-* wheels of PyPI have CUDA 13, which PyTorch uses, too: one copy for both.
+_NVIDIA = "".join(f":$ORIGIN/../../nvidia/{name}/lib" for name in ("cu13", "cudnn", "nccl"))
 _EVERYWHERE = rf"(ld-linux|libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+|linux-vdso)(?=[.-])|{_CUDA}"
 
 
@@ -25,13 +27,14 @@ def soname(library):
     return subprocess.run(["patchelf", "--print-soname", library], check=True, capture_output=True, text=True).stdout.strip()
 
 
-def _put(path, folder, name):
+def _put(path, folder, name, whole):
     target = folder / name
     shutil.copy(pathlib.Path(path).resolve(), target)
     target.chmod(0o755)
+    uses_cuda = whole and "libcudart.so.13" in subprocess.run(["patchelf", "--print-needed", target], check=True, capture_output=True, text=True).stdout
     # The build id depends on the folder of the build.
     subprocess.run(["strip", "--strip-unneeded", "--remove-section=.note.gnu.build-id", target], check=True)
-    subprocess.run(["patchelf", "--set-rpath", "$ORIGIN", target], check=True)
+    subprocess.run(["patchelf", "--set-rpath", "$ORIGIN" + _NVIDIA * uses_cuda, target], check=True)
     return target
 
 
@@ -52,7 +55,7 @@ def carry(library, folder, source, version, whole=False):
     the list of all of them, sbom.cdx.json."""
     folder.mkdir(parents=True, exist_ok=True)
     carried = {name: path for name, path in _needed(library) if not _stays(name, whole)}
-    targets = [_put(path, folder, name) for name, path in sorted(carried.items())] + [_put(library, folder, library.name)]
+    targets = [_put(path, folder, name, whole) for name, path in sorted(carried.items())] + [_put(library, folder, library.name, whole)]
     for starpu in (pathlib.Path(path).resolve().parents[1] for name, path in carried.items() if name.startswith("libstarpu")):
         if not str(starpu).startswith("/usr"):
             for target in targets:

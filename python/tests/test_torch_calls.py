@@ -285,6 +285,28 @@ class Leaks(Case):
 
         self.assertLess(self.grows(both, 4000, 500), 0.15)
 
+    def test_compiled_steps(self):
+        """Nothing stays of steps whose models are gone: neither what they were traced with nor handles."""
+        from torch._subclasses.fake_tensor import FakeTensorMode
+
+        def left():
+            gc.collect()
+            _memory.drop_freed()
+            return sum(type(x) is FakeTensorMode for x in gc.get_objects()), len(_memory.handles)
+
+        def one():
+            model = nn.Sequential(nn.Linear(5, 30), nn.ReLU(), nn.Linear(30, 3))
+            step = starling.torch.compile_step(model, F.mse_loss, torch.optim.AdamW(model.parameters()))
+            step(torch.randn(4, 5), torch.randn(4, 3))
+
+        one()
+        before = left()
+        for _ in range(4):
+            one()
+        after = left()
+        self.assertLessEqual(after[0], before[0])
+        self.assertLessEqual(after[1], before[1])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -61,11 +61,20 @@ def _freeze_unused(whole, named, inputs):
         t.requires_grad_(g is not None)
 
 
+def _detached(t):
+    return t.detach() if t.is_floating_point() else t
+
+
+def _without_cycles():
+    """Keeps what a backward pass needs without its history: a result that its own operation saves would never be freed."""
+    return torch.autograd.graph.saved_tensors_hooks(_detached, lambda t: t)
+
+
 def _traced(whole, inputs):
     """(graph of the forward and backward pass, its signature)"""
     named, inputs = _without_values(whole, inputs)
     trace = lambda: aot_export_module(whole, inputs, trace_joint=True, output_loss_index=0, decompositions=decompositions())
-    with _compiling(), _reparametrize_module(whole, named):
+    with _compiling(), _without_cycles(), _reparametrize_module(whole, named):
         try:
             return trace()
         except AssertionError:
