@@ -81,7 +81,8 @@ static void test_products(void)
 	for (int i = 0; i < ROWS; i++)
 		for (int j = 0; j < COLUMNS; j++) {
 			uint64_t sum = 0;
-			for (int k = 0; k < INNER; k++) sum += (uint64_t)a[i * INNER + k] * (uint64_t)b[k * COLUMNS + j];
+			for (int k = 0; k < INNER; k++)
+				sum += (uint64_t)a[i * INNER + k] * (uint64_t)b[k * COLUMNS + j];
 			y[i * COLUMNS + j] = (int64_t)sum;
 			sums[j] = (int64_t)((uint64_t)sums[j] + sum * sum);
 		}
