@@ -1,4 +1,4 @@
-/* ONNX operators, computed: products of integers, Einsum; determinants, of values that are read. */
+/* ONNX operators, computed: sums of products and determinants; integers are exact, determinants are of values read. */
 #include <math.h>
 
 #include "onnx/model/call.h"
