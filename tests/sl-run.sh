@@ -62,6 +62,14 @@ if grep -q '^#define HAVE_ONNX 1$' config.h; then
   run 2 tools/sl-run "$model" "${given[@]}" -o "y=$tmp/y.raw" --node c
   complains 'exclude each other'
 
+  # l = SequenceConstruct(x, x), y = Neg(x): the name l is one file for two tensors.
+  base64 -d >"$tmp/list.onnx" <<<'CAg6ZQocCgF4CgF4EgFsIhFTZXF1ZW5jZUNvbnN0cnVjdAoLCgF4EgF5IgNOZWcSAWdaDwoBeBIKCggIARIECgIIAmITCgFsEg4iDAoKCggIARIECgIIAmIPCgF5EgoKCAgBEgQKAggCQgQKABAR'
+  head -c 8 "$tmp/x.raw" >"$tmp/two.raw"
+  run 1 tools/sl-run "$tmp/list.onnx" -i "x=$tmp/two.raw" -s x=2 -o "l=$tmp/l.raw" -o "y=$tmp/y.raw"
+  complains '2 results are named, the network gives 3 tensors: a sequence is one for each element'
+  run 0 tools/sl-run "$tmp/list.onnx" -i "x=$tmp/two.raw" -s x=2 -o "$tmp/l.raw"
+  cmp "$tmp/two.raw" "$tmp/l.raw" || fail "the first element is another one"
+
   # As a model of eight-bit numbers, which gives nearly the same.
   run 0 tools/sl-run "$model" "${given[@]}" --quantize "$tmp/bytes.onnx"
   run 0 tools/sl-run "$tmp/bytes.onnx" "${given[@]}" -o "y=$tmp/q.raw"

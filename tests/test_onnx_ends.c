@@ -1,4 +1,6 @@
-/* ONNX models whose inputs or results are sequences: as many tensors as they have elements. */
+/* ONNX models at the ends of what operators take: inputs and results that are sequences, as many tensors as they have
+ * elements; sizes of 0 and 1; attributes that leave nothing to do. */
+#include <math.h>
 #include <string.h>
 
 #include "check.h"
@@ -6,6 +8,8 @@
 
 enum { FLOAT = 1, INT64 = 7 };
 static struct slp_model m;
+
+/* ---- sequences --------------------------------------------------------------------------------------------------- */
 
 /* A sequence of tensors of a type, or one that need not be there. */
 static SlpOnnx__TypeProto *sequence_type(int element, bool optional)
@@ -109,10 +113,63 @@ static void test_empty(void)
 	}
 }
 
+/* ---- sizes and attributes ---------------------------------------------------------------------------------------- */
+
+/* The formula of a periodic window, at 0. */
+static void test_window_of_one(void)
+{
+	static const struct {
+		const char *node;
+		double value;
+	} windows[] = {{"HannWindow n -> w", 0}, {"HammingWindow n -> w", 4.0 / 46}, {"BlackmanWindow n -> w", 0}};
+	static const int64_t one = 1;
+	for (int i = 0; i < 6; i++)
+		SL_SCOPE {
+			slp_model_begin(&m, 17);
+			slp_model_raw(slp_model_tensor(&m, "n", INT64, NULL, 0), &one, sizeof one);
+			SlpOnnx__NodeProto *n = slp_model_node(&m, windows[i % 3].node);
+			if (i > 2) slp_model_int(&m, n, "periodic", 0);
+			slp_model_node(&m, "Add x w -> y");
+			sl_block *b = built();
+			double wanted = i > 2 ? 1 : windows[i % 3].value;
+			CHECK_MODEL(b, pair(0, 1), wanted, 1 + wanted);
+			sl_block_free(b);
+		}
+}
+
+static void test_no_sign(void)
+{
+	SL_SCOPE {
+		slp_model_begin(&m, 20);
+		SlpOnnx__NodeProto *n = slp_model_node(&m, "IsInf x -> y");
+		slp_model_int(&m, n, "detect_negative", 0);
+		slp_model_int(&m, n, "detect_positive", 0);
+		sl_block *b = built();
+		CHECK_MODEL(b, sl_from(((float[]){NAN, INFINITY, -INFINITY, 1}), SL_SHAPE(4)), 0, 0, 0, 0);
+		sl_block_free(b);
+	}
+}
+
+static void test_no_elements(void)
+{
+	for (int opset = 11; opset < 14; opset += 2)
+		SL_SCOPE {
+			slp_model_begin(&m, opset);
+			slp_model_node(&m, "Hardmax x -> y");
+			sl_block *b = built();
+			sl_tensor *y = sl_forward(b, sl_zeros(SL_SHAPE(3, 0)));
+			CHECK_SAYING(y && sl_shape_equal(sl_tensor_shape(y), SL_SHAPE(3, 0)), "%s", sl_error_message());
+			sl_block_free(b);
+		}
+}
+
 static const struct slp_test tests[] = {
         {"a list", test_list},
         {"two lists", test_two_lists},
         {"an empty list", test_empty},
+        {"window of one", test_window_of_one},
+        {"no sign", test_no_sign},
+        {"no elements", test_no_elements},
         {NULL, NULL},
 };
 

@@ -81,7 +81,8 @@ static void test_products(void)
 	for (int i = 0; i < ROWS; i++)
 		for (int j = 0; j < COLUMNS; j++) {
 			uint64_t sum = 0;
-			for (int k = 0; k < INNER; k++) sum += (uint64_t)a[i * INNER + k] * (uint64_t)b[k * COLUMNS + j];
+			for (int k = 0; k < INNER; k++)
+				sum += (uint64_t)a[i * INNER + k] * (uint64_t)b[k * COLUMNS + j];
 			y[i * COLUMNS + j] = (int64_t)sum;
 			sums[j] = (int64_t)((uint64_t)sums[j] + sum * sum);
 		}
@@ -116,9 +117,27 @@ static void test_others(void)
 	}
 }
 
+/* A value that no double holds. */
+static void test_pads(void)
+{
+	static const int64_t pads[] = {1, 2}, value = 9007199254740993,
+	                     wanted[] = {9007199254740993, 5, INT64_MIN, 9007199254740993, 9007199254740993};
+	SL_SCOPE {
+		slp_model_begin(&m, 17);
+		slp_model_raw(slp_model_tensor(&m, "p", INT64, SLP_DIMS(2)), pads, sizeof pads);
+		slp_model_raw(slp_model_tensor(&m, "v", INT64, NULL, 0), &value, sizeof value);
+		slp_model_node(&m, "Pad x p v -> y");
+		sl_block *net = built();
+		sl_tensor *x = sl_from(((int64_t[]){5, INT64_MIN}), SL_SHAPE(2), .dtype = SL_INT64);
+		check_whole(net ? sl_forward(net, x) : NULL, wanted, 5, INT64, "Pad");
+		sl_block_free(net);
+	}
+}
+
 static const struct slp_test tests[] = {
         {"products", test_products},
         {"others", test_others},
+        {"pads", test_pads},
         {NULL, NULL},
 };
 

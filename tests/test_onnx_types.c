@@ -399,13 +399,11 @@ static void test_unpooling(void)
 /* Mean and deviation of many; others in each run, the same after the same seed, node by node and compiled. */
 static void check_random(const char *node, const char *low, float a, const char *high, float b, const double wanted[2])
 {
-	static const float quarter[] = {0.25F};
-	static const unsigned char yes[] = {1};
 	static struct slp_model m;
 	SL_SCOPE {
 		slp_model_begin(&m, 18);
-		slp_model_raw(slp_model_tensor(&m, "r", 1, NULL, 0), quarter, sizeof quarter);
-		slp_model_raw(slp_model_tensor(&m, "t", 9, NULL, 0), yes, sizeof yes);
+		slp_model_raw(slp_model_tensor(&m, "r", 1, NULL, 0), &(float){0.25F}, sizeof(float));
+		slp_model_raw(slp_model_tensor(&m, "t", 9, NULL, 0), &(bool){true}, 1);
 		SlpOnnx__NodeProto *n = slp_model_node(&m, node);
 		if (low) set_float(&m, n, low, a), set_float(&m, n, high, b);
 		sl_block *net = slp_model_built(&m, (struct sl_import_onnx_opts){0});

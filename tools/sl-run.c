@@ -352,6 +352,18 @@ static bool measure(const struct options *o, const struct run_network *n, json_t
 	return !o->repeat || run_repeat(&o->common, n, o->repeat, results);
 }
 
+/* The results that are written, or the first.  A sequence is several: a name for it would take the files of others. */
+static bool forward(const struct options *o, const struct run_network *n, sl_tensor **y)
+{
+	int wanted = o->noutputs ? o->noutputs : 1;
+	int got = sl_forward_most(n->net, n->in, n->nin, y, wanted);
+	if (got >= wanted && (!o->nresults || got == wanted)) return true;
+	if (got)
+		drv_error("%d results are named, the network gives %d tensors: a sequence is one for each element",
+		          wanted, got);
+	return false;
+}
+
 static bool run_network(const struct options *o, sl_block *net, json_t *results)
 {
 	struct run_network n = {.net = net, .nin = o->ninputs};
@@ -359,7 +371,7 @@ static bool run_network(const struct options *o, sl_block *net, json_t *results)
 		if (!(n.in[i] = read_input(&o->inputs[i]))) return false;
 	if (!o->imperative && sl_hybridize(net, .fallback = is_onnx(o), .memory = o->memory) != SL_OK) return false;
 	sl_tensor *y[MAX_OUTPUTS];
-	bool ok = sl_forward_all(net, n.in, n.nin, y, o->noutputs ? o->noutputs : 1) == SL_OK;
+	bool ok = forward(o, &n, y);
 	run_budget_end();
 	bool timed = o->benchmark || (o->profile && !o->inputs[0].file);
 	return ok && (timed || write_outputs(o, y)) && measure(o, &n, results);

@@ -6,11 +6,15 @@ class Model:
     """One node: inputs by name, which of them are the file's, attributes, the number of results."""
 
     def __init__(self, random_, numpy):
-        self.r, self.np = random_, numpy
+        self.r, self.np, self.special = random_, numpy, False
         self.op, self.inputs, self.constants, self.attributes, self.outputs, self.opset = "", [], set(), {}, 1, 21
 
     def shape(self, low=1, high=4, most=5):
-        return [self.r.randint(1, most) for _ in range(self.r.randint(low, high))]
+        """Sizes of axes; now and then none has elements."""
+        sizes = [self.r.randint(1, most) for _ in range(self.r.randint(low, high))]
+        if sizes and self.r.random() < 0.03:
+            sizes[self.r.randrange(len(sizes))] = 0
+        return sizes
 
     def array(self, shape, dtype="float32", low=-4.0, high=4.0):
         """Values of a type; integers reach the ends of their range now and then."""
@@ -22,7 +26,10 @@ class Model:
             wide = self.r.random() < 0.3
             a, b = (info.min, info.max) if wide else (max(info.min, -9), min(info.max, 9))
             return rng.integers(a, b, shape, dtype=dtype, endpoint=True)
-        return rng.uniform(low, high, shape).astype(dtype)
+        x = rng.uniform(low, high, shape).astype(dtype)
+        if self.special and x.size and self.r.random() < 0.1:
+            x.flat[self.r.randrange(x.size)] = self.r.choice([np.nan, np.inf, -np.inf, 0.0, -0.0])
+        return x
 
     def add(self, value, constant=False, name=None):
         name = name or f"x{len(self.inputs)}"

@@ -3,6 +3,7 @@ from .model import FLOATS, INTEGERS, any_type
 
 
 def moves(m):
+    m.special = True
     m.op = m.r.choice("Transpose Reshape Flatten Squeeze Unsqueeze Expand Tile Concat Slice Pad Split Trilu Shape Size".split())
     shape, dtype = m.shape(), any_type(m)
     n = len(shape)
@@ -57,6 +58,7 @@ def moves(m):
 
 
 def gathers(m):
+    m.special = True
     m.op = m.r.choice("Gather GatherElements GatherND ScatterElements ScatterND OneHot TopK Where Compress".split())
     shape, dtype = m.shape(1, 3), any_type(m)
     rng = m.np.random.default_rng(m.r.randrange(2**32))
@@ -80,7 +82,7 @@ def gathers(m):
                 m.attributes["reduction"] = m.r.choice(["add", "mul", "max", "min"])
     elif m.op in ("GatherND", "ScatterND"):
         k = m.r.randint(1, len(shape))
-        rows = m.np.array(m.r.sample(range(int(m.np.prod(shape[:k]))), min(2, int(m.np.prod(shape[:k])))))
+        rows = m.np.array(m.r.sample(range(int(m.np.prod(shape[:k]))), min(2, int(m.np.prod(shape[:k])))), "int64")
         m.add(m.np.stack(m.np.unravel_index(rows, shape[:k]), -1).astype("int64"))
         if m.op == "ScatterND":
             m.add(m.array([len(rows)] + shape[k:], dtype))

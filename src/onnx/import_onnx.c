@@ -27,7 +27,8 @@ sl_block *slp_import_onnx_take(struct slp_file *f, struct sl_import_onnx_opts op
 /* Makes a block of an ONNX model (operator sets 1 to 28), as PyTorch's exporters and others write it.  sl_forward takes
  * its inputs in the file's order, or in that of .inputs: sl_import_onnx("bert.onnx", SL_INPUTS("ids", "mask")).  Inputs
  * of another integer or float type than the model's are converted.  Results have the data types of the model, including
- * int64 and bool.  The block can be called with tensors and symbols, hybridised, trained, saved.  Its parameters are
+ * int64 and bool.  A sequence is as many tensors as it has elements, one after another; several among the inputs have
+ * the same length.  The block can be called with tensors and symbols, hybridised, trained, saved.  Its parameters are
  * the model's floating-point initializers, under their names (with "_" for "." in sl_block_find); doc/files.md lists
  * those that count as constants and are not trained.  Batch norm keeps the statistics of the file, also in training.
  * Shapes are computed for each shape of the inputs, or once for each if the block is hybridised.  So are branches and

@@ -55,6 +55,13 @@ static sl_tensor *pad_axis(struct slp_onnx_call *c, sl_tensor *x, int axis, int6
 	                 (struct sl_pad_opts){.value = mode[0] == 'r' ? 0 : value, .reflect = mode[0] == 'r'});
 }
 
+/* Pads have a double for a value; a larger integer is subtracted before, and added behind. */
+static bool is_too_large(struct slp_onnx_call *c)
+{
+	return slp_onnx_has(c, 2) && slp_onnx_dtype(&c->in[0]) == SL_INT64 && c->in[2].known &&
+	       sl_shape_size(c->in[2].known->shape) == 1 && !slp_onnx_known_is_double(c->in[2].known);
+}
+
 void slp_onnx_import_pad(struct slp_onnx_call *c)
 {
 	int64_t pads[2 * SL_MAX_NDIM], list[SL_MAX_NDIM];
@@ -69,12 +76,15 @@ void slp_onnx_import_pad(struct slp_onnx_call *c)
 	if (strcmp(mode, "constant") && strcmp(mode, "reflect") && strcmp(mode, "edge") && strcmp(mode, "wrap"))
 		slp_onnx_call_fail(c, SL_EUNSUPPORTED, "mode \"%s\" is not supported", mode);
 	if (c->failed) return;
-	sl_tensor *t = slp_onnx_tensor(c, 0);
+	bool large = is_too_large(c);
+	sl_tensor *t = slp_onnx_as_tensor(c, large ? slp_onnx_binary(c, "Sub", c->in[0], c->in[2]) : c->in[0]);
 	for (int i = 0; i < axes && t && !c->failed; i++) {
 		int axis = slp_onnx_has(c, 3) ? slp_onnx_axis(c, list[i], x.ndim) : i;
-		if (!c->failed) t = pad_axis(c, t, axis, pads[i], pads[axes + i], mode, value);
+		if (!c->failed) t = pad_axis(c, t, axis, pads[i], pads[axes + i], mode, large ? 0 : value);
 	}
-	slp_onnx_set_output(c, 0, t);
+	struct slp_onnx_value y = {.t = t};
+	if (large && t) y = slp_onnx_binary(c, "Add", y, c->in[2]);
+	slp_onnx_set_output_value(c, 0, y);
 }
 
 /* ---- other sizes ------------------------------------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* ONNX operators, computed: products of integers, Einsum; determinants, of values that are read. */
+/* ONNX operators, computed: sums of products and determinants; integers are exact, determinants are of values read. */
 #include <math.h>
 
 #include "onnx/model/call.h"
@@ -11,11 +11,11 @@
 
 enum { LIMBS = 4, LIMB = 16 };
 
-/* The parts of 16 bits that matter in a number of this type. */
-static int limbs_of(int type)
+/* The parts of 16 bits that matter in a number of this type; products of products are larger. */
+static int limbs_of(int type, int factors)
 {
 	enum { INT32 = 6, INT64 = 7, UINT32 = 12, UINT64 = 13 };
-	return type == INT64 || type == UINT64 ? 4 : type == INT32 || type == UINT32 ? 2 : 1;
+	return type == INT64 || type == UINT64 ? 4 : type == INT32 || type == UINT32 || factors > 2 ? 2 : 1;
 }
 
 static sl_tensor *with_number(struct slp_onnx_call *c, sl_tensor *x, double number, int kind)
@@ -53,7 +53,7 @@ sl_tensor *slp_onnx_whole_product(struct slp_onnx_call *c, sl_tensor *a, sl_tens
 {
 	sl_tensor *p[LIMBS], *q[LIMBS], *y = NULL;
 	enum sl_dtype dtype = sl_tensor_dtype(a);
-	int n = dtype == SL_INT64 ? limbs_of(slp_onnx_type_of(&c->in[0])) : 1;
+	int n = dtype == SL_INT64 ? limbs_of(slp_onnx_type_of(&c->in[0]), c->nin) : 1;
 	if (n == 1) {
 		a = sl_cast_at(c->at, a, SL_FLOAT64), b = sl_cast_at(c->at, b, SL_FLOAT64);
 		y = a && b ? multiply(c, a, b, how) : NULL;

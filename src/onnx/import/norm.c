@@ -220,7 +220,8 @@ void slp_onnx_import_hardmax(struct slp_onnx_call *c)
 	bool old = c->opset < 13;
 	sl_shape x = slp_onnx_shape(c, 0), flat = {.ndim = 2, .dim = {1, 1}};
 	int axis = slp_onnx_axis(c, slp_onnx_attr_int(c, "axis", old ? 1 : -1), x.ndim);
-	if (c->failed) return;
+	if (!c->failed && !sl_shape_size(x)) slp_onnx_set_output_value(c, 0, c->in[0]);
+	if (c->failed || !sl_shape_size(x)) return;
 	for (int i = 0; i < x.ndim; i++) flat.dim[i >= axis] *= x.dim[i];
 	struct slp_onnx_value v = c->in[0];
 	if (old) v = slp_onnx_reshaped(c, v, flat);

@@ -38,8 +38,7 @@ bool slp_onnx_count_inputs(struct slp_onnx_run *r, int nin)
 	int rest = nin - (m->ninputs - m->nlists);
 	r->length = m->nlists && rest > 0 ? rest / m->nlists : 0;
 	if (rest == r->length * m->nlists) return true;
-	if (!m->nlists)
-		slp_call_fail(at, "sl_forward", SL_EINVAL, "%s takes %d inputs, got %d", name, m->ninputs, nin);
+	if (!m->nlists) slp_call_fail(at, "sl_forward", SL_EINVAL, "%s takes %d inputs, got %d", name, m->ninputs, nin);
 	else
 		slp_call_fail(at, "sl_forward", SL_EINVAL,
 		              "%s takes %d sequences of one length, and %d tensors; it got %d tensors", name, m->nlists,
@@ -129,8 +128,7 @@ static bool add_tensor(struct slp_onnx_run *r, int result, struct slp_onnx_value
 static bool add_list(struct slp_onnx_run *r, int result, const struct slp_onnx_sequence *s, struct results *all)
 {
 	bool ok = true;
-	for (int64_t i = 0; i < s->count && ok; i++)
-		ok = add_tensor(r, result, slp_onnx_sequence_at(s, i), all);
+	for (int64_t i = 0; i < s->count && ok; i++) ok = add_tensor(r, result, slp_onnx_sequence_at(s, i), all);
 	return ok;
 }
 

@@ -17,27 +17,10 @@ static bool is_one_of(const char *name, const char *const *list)
 /* Operators whose results of integers may not fit the type of their inputs. */
 static bool may_overflow(const char *name)
 {
-	static const char *const names[] = {"Add",
-	                                    "Sub",
-	                                    "Mul",
-	                                    "Div",
-	                                    "Neg",
-	                                    "Abs",
-	                                    "Pow",
-	                                    "PRelu",
-	                                    "Sum",
-	                                    "CumSum",
-	                                    "CumProd",
-	                                    "ReduceSum",
-	                                    "ReduceProd",
-	                                    "ReduceL1",
-	                                    "MatMul",
-	                                    "Gemm",
-	                                    "Einsum",
-	                                    "ReduceSumSquare",
-	                                    "BitwiseNot",
-	                                    "BitShift",
-	                                    NULL};
+	static const char *const names[] = {"Add",        "Sub",      "Mul",    "Div",    "Neg",     "Abs",
+	                                    "Pow",        "PRelu",    "Sum",    "CumSum", "CumProd", "ReduceSum",
+	                                    "ReduceProd", "ReduceL1", "MatMul", "Gemm",   "Einsum",  "ReduceSumSquare",
+	                                    "BitwiseNot", "BitShift", NULL};
 	return is_one_of(name, names);
 }
 

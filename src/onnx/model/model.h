@@ -67,6 +67,10 @@ struct slp_onnx_model {
 /* Takes a file apart, checks names and operators.  The model must be freed, whatever is returned. */
 bool slp_onnx_model_parse(struct slp_file *f, struct slp_onnx_model *m, const struct sl_import_onnx_opts *opts);
 void slp_onnx_model_free(struct slp_onnx_model *m);
+
+/* ---- declared types (onnx/model/declared.c) ----------------------------------------------------------------------- */
+
+const SlpOnnx__ValueInfoProto *slp_onnx_input_info(const struct slp_onnx_model *m, int input);
 /* The type of an input, or of the elements of a sequence, optional or not; NULL: nothing is said, or it is a map. */
 const SlpOnnx__TypeProto__Tensor *slp_onnx_elements(const SlpOnnx__ValueInfoProto *v, bool *list);
 bool slp_onnx_is_list(const struct slp_onnx_model *m, int input);

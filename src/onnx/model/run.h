@@ -24,7 +24,7 @@ struct slp_onnx_imported {
 struct slp_onnx_run {
 	struct slp_onnx_imported *b;
 	sl_tensor *const *given;
-	int length; /* of each input that is a sequence */
+	int length;                                /* of each input that is a sequence */
 	struct slp_onnx_value *values, *arguments; /* arguments of a node, at each depth */
 	struct slp_onnx_known **copies;            /* by names: of the known values */
 	int *uses;                                 /* that are still to come */
