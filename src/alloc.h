@@ -28,6 +28,9 @@ char *slp_try_format(const char *format, va_list args) __attribute__((format(pri
 /* Ensures memory for the next allocations of another library: a large piece and n small ones, freed just before. */
 void *slp_try_pieces(size_t large, int n, size_t small);
 void slp_free_pieces(void *pieces);
+/* Whole pages of the system, which leave nothing in the heap; NULL: none, or limits do not allow them. */
+void *slp_try_pages(size_t bytes);
+void slp_free_pages(void *pages, size_t bytes);
 
 void *slp_malloc(size_t bytes) __attribute__((malloc));
 void *slp_calloc(size_t n, size_t size) __attribute__((malloc));

@@ -34,7 +34,7 @@ static void begin(struct problem *q, int nunits)
 	                                    .in_bytes = 1e3,
 	                                    .out_latency = 1e-3,
 	                                    .in_latency = 1e-3};
-	for (int i = 0; i < nunits; i++) q->units[i] = (struct slp_offload_unit){q->uses[i], 0, 0.05};
+	for (int i = 0; i < nunits; i++) q->units[i] = (struct slp_offload_unit){.uses = q->uses[i], .seconds = 0.05};
 }
 
 static int add_value(struct problem *q, size_t bytes, enum slp_offload_kind kind)

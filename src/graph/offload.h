@@ -36,6 +36,7 @@ struct slp_offload_unit {
 	const struct slp_offload_use *uses; /* of different values */
 	int nuses;
 	double seconds;
+	int calls; /* of operations, which the thread that submits prepares one after the other */
 };
 struct slp_offload_problem {
 	const struct slp_offload_unit *units;
@@ -48,7 +49,9 @@ struct slp_offload_problem {
 	size_t most;     /* all that the device has, for values that leave later and come back earlier; 0: the same */
 	bool farthest;   /* the value whose next use is farthest away leaves, even if others would save copies */
 	bool one_by_one; /* copies get time one after the other, beside places; else all at once, by bytes first */
-	double together; /* part of the room that two neighbours may take; 0: all of it */
+	const double
+	        *begin; /* of each unit and of the next run, with waits, as a plan predicts them; NULL: nothing waits */
+	double together;                /* part of the room that two neighbours may take; 0: all of it */
 	double out_bytes, in_bytes;     /* a second, over the link, each way */
 	double out_latency, in_latency; /* seconds */
 };
@@ -101,6 +104,7 @@ struct slp_offload {
 	size_t out_bytes, in_bytes;      /* of a run */
 	size_t peak;
 	double seconds, busy; /* of a run, as predicted; of its units alone */
+	double *begin;        /* of each unit and of the next run, as predicted */
 };
 
 /* False without memory, or if a unit does not fit: *unit is its number (else -1), *need its bytes. */

@@ -3,6 +3,9 @@
  * The fewest copies need not take the shortest time.  Two neighbours on the device together leave less room for values that
  * are copied meanwhile; and a value whose next use is farthest away has the most time for its copies.  If copies take time,
  * several ways are tried. */
+#include <stdlib.h>
+
+#include "alloc.h"
 #include "graph/offload.h"
 
 /* Then each way to plan takes seconds: fewer are tried, and copies get time by bytes alone. */
@@ -70,6 +73,34 @@ static bool improves(struct slp_offload_problem *p, struct slp_offload *o, struc
 	return false;
 }
 
+/* The times of a plan, with so many times its waits. */
+static void with_waits(const struct slp_offload_problem *p, const struct slp_offload *o, double times, double *begin)
+{
+	double busy = 0;
+	for (int i = 0; i <= p->nunits; i++) {
+		begin[i] = busy + times * (o->begin[i] - busy);
+		if (i && begin[i] < begin[i - 1]) begin[i] = begin[i - 1];
+		if (i < p->nunits) busy += p->units[i].seconds;
+	}
+}
+
+/* While units wait for copies, the link has time for others: the copies are planned again by the times of the plan so far. */
+static bool use_waits(struct slp_offload_problem *p, struct slp_offload *o, size_t room)
+{
+	enum { ROUNDS = 10, WAITS = 2 };
+	double *begin = slp_malloc(((size_t)p->nunits + 1) * sizeof *begin);
+	if (!begin) return false;
+	for (int i = 0, times = 1; i < ROUNDS && times <= WAITS && slp_offload_exposed(p, o) > 0.01 * o->busy; i++) {
+		with_waits(p, o, times, begin);
+		p->begin = begin;
+		bool better = improves(p, o, (struct way){p->together, p->farthest, p->one_by_one}, room, true);
+		p->begin = NULL;
+		times = better ? 1 : times + 1;
+	}
+	free(begin);
+	return true;
+}
+
 bool slp_offload_plan(struct slp_offload_problem *p, struct slp_offload *o, int *unit, size_t *need)
 {
 	enum { WAYS = 4 };
@@ -82,5 +113,6 @@ bool slp_offload_plan(struct slp_offload_problem *p, struct slp_offload *o, int 
 		if (ok && slp_offload_exposed(p, o) <= 0.01 * o->busy) break;
 		ok |= improves(p, o, ways[i], room, ok);
 	}
+	if (ok && !use_waits(p, o, room)) *need = 0, ok = false;
 	return ok;
 }

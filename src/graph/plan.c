@@ -174,7 +174,7 @@ struct limited {
 /* The same program under the limit, with values that are computed again; NULL with an error, or if there are none. */
 static sl_plan *arranged(const struct limited *l, struct slp_offload_again which)
 {
-	enum { PARTS = 256 }; /* a smaller value is not worth a call */
+	enum { PARTS = 2048 }; /* a smaller value is not worth a call */
 	bool again = which.early > 0 || which.late > 0;
 	sl_plan *p = l->p, *q = slp_calloc(1, sizeof *q);
 	sl_graph *g = q ? slp_graph_copy(p->graph) : NULL;
@@ -252,8 +252,8 @@ static bool is_dear(const struct limited *l, double part)
 static void try_halves(struct limited *l, int both)
 {
 	double r = ratios[both], less = ratios[both ? both - 1 : 0], more = ratios[both + 1 < RATIOS ? both + 1 : both];
-	const struct slp_offload_again ways[] = {{more, r, 0.5}, {r, more, 0.5},   {less, r, 0.5},
-	                                         {r, less, 0.5}, {more, r, 0.125}, {r, more, 0.875}};
+	const struct slp_offload_again ways[] = {{more, r, 0.5},  {r, more, 0.5},  {less, r, 0.5},   {r, less, 0.5},
+	                                         {less, r, 0.25}, {r, less, 0.75}, {more, r, 0.125}, {r, more, 0.875}};
 	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
 		if (ways[i].early != ways[i].late && is_dear(l, 0.01)) try(l, ways[i], true);
 	for (double step = 0.25; step > 0.05; step /= 2) {
@@ -276,6 +276,8 @@ static void try_large(struct limited *l)
 		try(l, which, false);
 		if (which.early != ratios[1] || which.late != ratios[1])
 			try(l, (struct slp_offload_again){ratios[1], ratios[1], 1}, false);
+		for (double until = 0.875; until > 0.5; until -= 0.125)
+			if (!try(l, (struct slp_offload_again){ratios[1], 0, until}, false)) break;
 	}
 }
 
@@ -305,7 +307,7 @@ static enum sl_status arrange_limited(sl_plan *p, const char *at, const char *wh
 	slp_error_set_aside(&error);
 	int both = try_ratios(&l);
 	try_halves(&l, both);
-	enum { MOST = 256 }; /* units: more plans of such programs take too long */
+	enum { MOST = 1000 }; /* units: more plans of such programs take too long */
 	if (p->parts == PARTS && l.best && l.best->layout.nunits <= MOST && is_dear(&l, 0.01)) try_large(&l);
 	enum sl_status s = error.status;
 	if (l.best) {

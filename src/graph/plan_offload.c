@@ -163,6 +163,7 @@ static void add_times(const sl_plan *p, struct slp_plan_offload *o)
 		struct slp_infer c;
 		if (p->layout.unit[i] < 0 || !slp_node_call(p->graph, &p->graph->nodes[i], &c)) continue;
 		o->units[p->layout.unit[i]].seconds += slp_call_gpu_seconds(&c);
+		o->units[p->layout.unit[i]].calls++;
 		slp_call_free(&c);
 	}
 }

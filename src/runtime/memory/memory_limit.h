@@ -18,9 +18,6 @@ void slp_memory_limit_changed(void); /* a limit has changed: earlier readings ar
 bool slp_memory_limit_could_allow(size_t bytes, size_t more);
 /* Set while values can leave main memory (spill_thread.c): they do until `bytes` are allowed; false: they never will be. */
 extern bool (*_Atomic slp_memory_leave_for_others)(size_t bytes);
-/* Whole pages of the system, which leave nothing in the heap; NULL: none, or limits do not allow them. */
-void *slp_try_pages(size_t bytes);
-void slp_free_pages(void *pages, size_t bytes);
 /* Free memory of the heap goes back to the system; glibc alone can do that. */
 void slp_heap_trim(void);
 /* Bytes that were requested and not written yet, so that the system does not count them: more, or less. */
