@@ -2,13 +2,13 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "autograd/blank.h"
 #include "autograd/walk.h"
 #include "runtime/fault.h"
 #include "runtime/gate.h"
 #include "runtime/task/storage.h"
 #include "starling/arithmetic.h"
 #include "starling/primitives.h"
-#include "tensor/blank.h"
 
 /* Adds the devices' contributions to a leaf; the walk met the last shard first. */
 static enum sl_status join(const struct walk *w, struct slp_var *v)

@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "autograd/autograd.h"
+#include "autograd/blank.h"
 #include "op.h"
 #include "runtime/fault.h"
 #include "runtime/gate.h"
 #include "starling/autograd.h"
-#include "tensor/blank.h"
 
 struct slp_guard slp_tape_guard;
 

@@ -4,6 +4,7 @@
  * Their nodes become a separate program, which writes parameters that the plan reads instead. */
 #include <stdlib.h>
 
+#include "autograd/blank.h"
 #include "graph/pass/pass.h"
 #include "graph/plan.h"
 #include "op_inner.h"
@@ -15,7 +16,6 @@
 #include "starling/autograd.h"
 #include "starling/graph.h"
 #include "starling/arithmetic.h"
-#include "tensor/blank.h"
 
 struct slp_hoisted {
 	pthread_mutex_t lock;

@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "io/file.h"
 #include "io/regular.h"
@@ -64,11 +66,21 @@ bool slp_file_read(struct slp_file *f, const char *at, const char *function, con
 	if (!file) return slp_file_fail(f, SL_EIO, "%s", why);
 	bool ok = read_all(f, file, size);
 	fclose(file);
+	f->whole = ok;
 	if (!ok) {
 		free(f->data);
 		f->data = NULL;
 	}
 	return ok;
+}
+
+/* Its whole pages are zeros from now on. */
+void slp_file_forget(struct slp_file *f, const void *data, size_t n)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)data, end = begin + n;
+	begin = (begin + page - 1) / page * page;
+	end = end / page * page;
+	if (f->whole && end > begin) (void)!madvise((void *)begin, end - begin, MADV_DONTNEED); /* else it stays */
 }
 
 const void *slp_file_take(struct slp_file *f, uint64_t n, const char *what)

@@ -13,12 +13,15 @@ struct slp_file {
 	const char *at, *function, *path; /* whose call, for messages */
 	unsigned char *data;
 	size_t size, pos;
+	bool whole;   /* data was read by slp_file_read */
 	FILE *stream; /* the open file, of which data is only a part (onnx/model/outline.h); NULL: data is all */
 	bool failed;
 };
 
 /* Reads all of a regular file; false with an error recorded.  free(f->data) afterwards. */
 bool slp_file_read(struct slp_file *f, const char *at, const char *function, const char *path);
+/* Returns the memory of n bytes that nothing will read again. */
+void slp_file_forget(struct slp_file *f, const void *data, size_t n);
 /* Records "PATH: …", once; returns false. */
 bool slp_file_fail(struct slp_file *f, enum sl_status status, const char *format, ...)
         __attribute__((format(printf, 3, 4)));

@@ -207,7 +207,9 @@ static bool read_name(struct slp_file *f, struct slp_arrays *p, const struct arr
 	if (!name) return false;
 	name = without_prefix(name, &length);
 	if (a->except) return slp_arrays_skip(f, name, length, a->except);
-	return slp_arrays_take(f, p, name, length, a->element, a->shape, f->data + a->pos);
+	bool ok = slp_arrays_take(f, p, name, length, a->element, a->shape, f->data + a->pos);
+	slp_file_forget(f, f->data + a->pos, a->bytes);
+	return ok;
 }
 
 /* Arrays are passed over twice, so that nothing must be kept of them: first to find the names. */

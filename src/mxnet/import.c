@@ -197,7 +197,7 @@ static bool take_param(struct import *im, int node, sl_tensor *t)
 		SL_SCOPE {
 			sl_tensor *values =
 			        p->ones ? sl_ones_at(im->at, sl_tensor_shape(t), SL_MAKE_(.dtype = opts.dtype)) : t;
-			s = sl_param_set_at(im->at, p->param, values);
+			s = slp_param_take(im->at, p->param, values);
 		}
 	return s == SL_OK;
 }

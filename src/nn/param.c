@@ -445,7 +445,7 @@ static enum sl_status set(const char *at, sl_param *param, sl_tensor *values)
 enum sl_status slp_param_take(const char *at, sl_param *param, sl_tensor *values)
 {
 	slp_params_lock();
-	enum sl_status s = check_values(at, param, values);
+	enum sl_status s = values ? check_values(at, param, values) : sl_error();
 	if (s == SL_OK) {
 		param->shape = sl_tensor_shape(values);
 		SL_PAUSE

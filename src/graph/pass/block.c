@@ -179,16 +179,27 @@ static bool describe(const struct blocks *b, const struct slp_gnode *n, struct s
 	return true;
 }
 
-static bool plan_convolution(struct blocks *b, const struct slp_gnode *n, struct slp_conv2d_blocked_attrs *a,
-                             int crop[2])
+static bool plan_kernel(const struct blocks *b, struct slp_conv2d_blocked_attrs *a)
 {
-	if (slp_node_number(n, "activation") != SL_IDENTITY || !describe(b, n, a) || !fits(b, a)) return false;
-	slp_taps_crop(a, crop);
 	a->winograd = winograd_pays(b, a);
 	if (slp_conv_blocked_plan(a, b->threads)) return true;
 	if (!a->winograd) return false;
 	a->winograd = false;
 	return slp_conv_blocked_plan(a, b->threads);
+}
+
+static bool plan_convolution(const struct blocks *b, const struct slp_gnode *n, struct slp_conv2d_blocked_attrs *a,
+                             int crop[2])
+{
+	struct slp_conv2d_blocked_attrs whole;
+	if (slp_node_number(n, "activation") != SL_IDENTITY || !describe(b, n, a) || !fits(b, a)) return false;
+	whole = *a;
+	slp_taps_crop(a, crop);
+	if (plan_kernel(b, a)) return true;
+	if (!crop[0] && !crop[1]) return false;
+	*a = whole;
+	crop[0] = crop[1] = 0;
+	return plan_kernel(b, a);
 }
 
 static bool take_convolution(struct blocks *b, int node)

@@ -1,5 +1,5 @@
 /* Tensors without memory until they have values: gradients that nothing computes, results of later programs. */
-#include "tensor/blank.h"
+#include "autograd/blank.h"
 
 #include "runtime/engine.h"
 #include "runtime/task/storage.h"
