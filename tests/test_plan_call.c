@@ -7,6 +7,7 @@
 #include <starling/own.h>
 
 #include "check.h"
+#include "runtime/device/team.h"
 #include "runtime/observe/watch.h"
 #include "runtime/task/execute.h"
 
@@ -137,8 +138,11 @@ enum { SIDE = 300 };
 static void test_large(void)
 {
 	static _Alignas(64) float x[SIDE * SIDE], y[SIDE * SIDE], s[SIDE + 16], expected[SIDE * SIDE], sums[SIDE];
+	int threads = omp_get_max_threads();
+	omp_set_num_threads(slp_team_threads(0));
 	for (int i = 0; i < SIDE * SIDE; i++) x[i] = (float)(i * 7 % 101) / 50 - 1;
-	sl_plan *plan = compiled("input x: float32 (300, 300)\na = dot(x, relu(x))\nb = softmax(dot(a, x, tb=true), axis=1)\n"
+	sl_plan *plan = compiled("input x: float32 (300, 300)\na = dot(x, relu(x))\n"
+	                         "b = softmax(dot(a, x, tb=true), axis=1)\n"
 	                         "return b, sum(a, axes=(1,))");
 	CHECK(sl_plan_may_call(plan) && !sl_plan_is_small(plan));
 	SL_SCOPE {
@@ -152,10 +156,9 @@ static void test_large(void)
 		CHECK_OK(sl_plan_call(plan, SL_ARRAY(void *, x), 1, NULL, 0, SL_ARRAY(void *, y, s + round)));
 		CHECK(!memcmp(y, expected, sizeof y) && !memcmp(s + round, sums, sizeof sums));
 	}
-	int threads = omp_get_max_threads();
-	omp_set_num_threads(threads + 1);
-	CHECK_STATUS(sl_plan_call(plan, SL_ARRAY(void *, x), 1, NULL, 0, SL_ARRAY(void *, y, s)), SL_EUNSUPPORTED, "sl_plan_call",
-	             "number of threads");
+	omp_set_num_threads(slp_team_threads(0) + 1);
+	CHECK_STATUS(sl_plan_call(plan, SL_ARRAY(void *, x), 1, NULL, 0, SL_ARRAY(void *, y, s)), SL_EUNSUPPORTED,
+	             "sl_plan_call", "number of threads");
 	omp_set_num_threads(threads);
 	sl_profile_start();
 	CHECK(!sl_plan_may_call(plan));
@@ -233,9 +236,11 @@ static void test_threads(void)
 	sl_plan_free(shared);
 }
 
-static const struct slp_test tests[] = {
-        {"values", test_values},   {"larger", test_larger}, {"written", test_written}, {"needs tasks", test_needs_tasks},
-        {"constants", test_constants}, {"large", test_large}, {"refused", test_refused}, {"own", test_own},       {"threads", test_threads}, {0}};
+static const struct slp_test tests[] = {{"values", test_values},       {"larger", test_larger},
+                                        {"written", test_written},     {"needs tasks", test_needs_tasks},
+                                        {"constants", test_constants}, {"large", test_large},
+                                        {"refused", test_refused},     {"own", test_own},
+                                        {"threads", test_threads},     {0}};
 
 int main(int argc, char **argv)
 {

@@ -123,8 +123,7 @@ static void forward_block(const struct job *w, int64_t h, int64_t i)
 		scores(w, h, i, rows, j, width, s);
 		soften(s, rows, width, most, sum, y, a->y.row, a->dv);
 		slp_sgemm_serial(false, false, rows, a->dv, width, 1, s[0], KEYS,
-		                 w->v + slp_attention_at(a, &a->v, h, j), a->v.row, seen > KEYS ? 1 : 0, y,
-		                 a->y.row);
+		                 w->v + slp_attention_at(a, &a->v, h, j), a->v.row, seen > KEYS ? 1 : 0, y, a->y.row);
 	}
 	finish(w, h * a->t + i, y, rows, most, sum);
 }
@@ -208,11 +207,11 @@ static void backward_block(const struct job *w, int parts, int64_t h, int64_t i,
 	slopes(d, p, rows, width, w->sums + row);
 	float scale = (float)a->scale;
 	if (parts & QUERY)
-		slp_sgemm_serial(false, false, rows, a->d, width, scale, d[0], KEYS, w->k + key, a->k.row,
-		                 so_far, w->dq + query, a->q.row);
+		slp_sgemm_serial(false, false, rows, a->d, width, scale, d[0], KEYS, w->k + key, a->k.row, so_far,
+		                 w->dq + query, a->q.row);
 	if (parts & KEY_AND_VALUE)
-		slp_sgemm_serial(true, false, width, a->d, rows, scale, d[0], KEYS, w->q + query, a->q.row,
-		                 so_far, w->dk + key, a->k.row);
+		slp_sgemm_serial(true, false, width, a->d, rows, scale, d[0], KEYS, w->q + query, a->q.row, so_far,
+		                 w->dk + key, a->k.row);
 }
 
 /* sums[row] = dy · y */

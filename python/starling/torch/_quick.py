@@ -13,6 +13,7 @@ from ._text import HERE, Value, raise_error
 
 SMALL = 1 << 15  # bytes; copying a result of this size costs less than giving its memory to a tensor of PyTorch
 
+
 class Quick:
     """A graph of one program.
 
@@ -27,7 +28,7 @@ class Quick:
         self.labels = [(places[v], *limits) for v, limits in plan.labels.items() if v in places]
         self.makes = [(tuple(v.shape), _memory.contiguous(v.shape), v.dtype, v.size * v.dtype.itemsize) for v in plan.results]
         self.gives = [self.place(graph, plan, n) for n, _ in graph.found]
-        shown = {x for (kind, x), i in zip(self.gives, range(len(self.gives))) if kind and not is_saved(graph, i)}
+        shown = {x for i, (kind, x) in enumerate(self.gives) if kind and not is_saved(graph, i)}
         self.memory = Results(plan, set(range(len(plan.results))) - shown)
         self.here = lib.sl_plan_may_call(plan.plan)
 
