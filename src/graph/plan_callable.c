@@ -72,7 +72,7 @@ enum sl_status slp_plan_find_callable(sl_plan *p)
 	if (!is_on_cpu(p) || sl_is_simulated() || !is_plain(p)) return SL_OK;
 	p->constants = slp_calloc((size_t)p->graph->count + 1, sizeof *p->constants);
 	p->direct = slp_calloc((size_t)p->layout.nstorages + 1, sizeof *p->direct);
-	if (!p->constants || !p->direct) return slp_plan_no_memory();
+	if (!p->constants || !p->direct) return SL_ENOMEM;
 	for (int i = 0; s == SL_OK && i < p->graph->count; i++)
 		if (p->graph->nodes[i].kind == SLP_NODE_CONST) s = read_constant(p, i);
 	for (int i = 0; i < p->layout.nstorages; i++) p->direct[i] = alone_in(p, i);
