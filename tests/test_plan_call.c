@@ -1,11 +1,13 @@
-/* Small programs in the calling thread, on plain memory: values, what is written, what is refused. */
+/* Programs in the calling thread, on plain memory: values, what is written, what is refused. */
 #include <math.h>
+#include <omp.h>
 #include <pthread.h>
 #include <string.h>
 #include <starling.h>
 #include <starling/own.h>
 
 #include "check.h"
+#include "runtime/device/team.h"
 #include "runtime/observe/watch.h"
 #include "runtime/task/execute.h"
 
@@ -87,33 +89,82 @@ static void test_written(void)
 }
 
 /* Neither call, nor be called. */
-static void check_not_small(sl_plan *plan, const char *what)
+static void check_refused(sl_plan *plan, const char *what)
 {
 	float x[4] = {1, 2, 3, 4}, y[4];
-	CHECK_SAYING(plan && !sl_plan_is_small(plan), "small: %s", what);
+	CHECK_SAYING(plan && !sl_plan_is_small(plan) && !sl_plan_may_call(plan), "may be called: %s", what);
 	CHECK_STATUS(sl_plan_call(plan, SL_ARRAY(void *, x), 1, NULL, 0, SL_ARRAY(void *, y)), SL_EUNSUPPORTED,
 	             "sl_plan_run");
 	sl_plan_free(plan);
 }
 
-static void check_symbol_not_small(sl_tensor *y, const char *what)
+static sl_plan *defined(sl_tensor *y)
 {
 	sl_graph *g = sl_graph_define(y);
-	check_not_small(sl_compile(g), what);
+	sl_plan *plan = sl_compile(g);
+	CHECK(plan != NULL);
 	sl_graph_free(g);
+	return plan;
 }
 
-static void test_not_small(void)
+static void test_needs_tasks(void)
 {
-	check_not_small(compiled("input x: float32 (1000, 1000)\nreturn relu(x)"), "many bytes");
-	check_not_small(compiled("input x: float32 (100, 100)\nreturn dot(x, dot(x, x))"), "many operations");
 	SL_SCOPE {
 		sl_tensor *x = sl_var("x", SL_VAR_SHAPE(4)), *y;
 		SL_TRAINING
 			y = sl_dropout(x, 0.5);
-		check_symbol_not_small(y, "random numbers");
-		check_symbol_not_small(sl_add(x, sl_ones(SL_SHAPE(4))), "a tensor of the program's");
+		check_refused(defined(y), "random numbers");
+		check_refused(defined(sl_add(x, sl_ones(SL_SHAPE(4)))), "a tensor that may change between runs");
 	}
+}
+
+/* Values that depend on no input are computed once, and a result may be one of them. */
+static void test_constants(void)
+{
+	float x[4] = {1, 2, 3, 4}, y[4], z[2];
+	sl_plan *plan = compiled("input x: float32 (4,)\nc = fill(shape=(4,), value=3.0, dtype=1)\n"
+	                         "two = fill(shape=(2,), value=2.0, dtype=1)\n"
+	                         "return mul(x, add(c, exp(mul_scalar(c, value=0)))), two");
+	CHECK(sl_plan_is_small(plan));
+	CHECK_OK(sl_plan_call(plan, SL_ARRAY(void *, x), 1, NULL, 0, SL_ARRAY(void *, y, z)));
+	same(y, 4, (float[]){4, 8, 12, 16});
+	same(z, 2, (float[]){2, 2});
+	sl_plan_free(plan);
+}
+
+enum { SIDE = 300 };
+
+/* The same results as tasks', bit by bit, where the results are to be and beside it, where it is copied. */
+static void test_large(void)
+{
+	static _Alignas(64) float x[SIDE * SIDE], y[SIDE * SIDE], s[SIDE + 16], expected[SIDE * SIDE], sums[SIDE];
+	int threads = omp_get_max_threads();
+	omp_set_num_threads(slp_team_threads(0));
+	for (int i = 0; i < SIDE * SIDE; i++) x[i] = (float)(i * 7 % 101) / 50 - 1;
+	sl_plan *plan = compiled("input x: float32 (300, 300)\na = dot(x, relu(x))\n"
+	                         "b = softmax(dot(a, x, tb=true), axis=1)\n"
+	                         "return b, sum(a, axes=(1,))");
+	CHECK(sl_plan_may_call(plan) && !sl_plan_is_small(plan));
+	SL_SCOPE {
+		sl_tensor *r[2], *in = sl_from(x, SL_SHAPE(SIDE, SIDE));
+		CHECK_OK(sl_plan_run(plan, &in, 1, r));
+		CHECK_OK(sl_read(r[0], expected, sizeof expected));
+		CHECK_OK(sl_read(r[1], sums, sizeof sums));
+	}
+	for (int round = 0; round < 2; round++) {
+		memset(y, 1, sizeof y);
+		CHECK_OK(sl_plan_call(plan, SL_ARRAY(void *, x), 1, NULL, 0, SL_ARRAY(void *, y, s + round)));
+		CHECK(!memcmp(y, expected, sizeof y) && !memcmp(s + round, sums, sizeof sums));
+	}
+	omp_set_num_threads(slp_team_threads(0) + 1);
+	CHECK_STATUS(sl_plan_call(plan, SL_ARRAY(void *, x), 1, NULL, 0, SL_ARRAY(void *, y, s)), SL_EUNSUPPORTED,
+	             "sl_plan_call", "number of threads");
+	omp_set_num_threads(threads);
+	sl_profile_start();
+	CHECK(!sl_plan_may_call(plan));
+	sl_profile_stop();
+	CHECK(sl_plan_may_call(plan));
+	sl_plan_free(plan);
 }
 
 /* Mistakes, and a kernel that fails. */
@@ -128,7 +179,7 @@ static void test_refused(void)
 	CHECK_STATUS(sl_plan_call(plan, SL_ARRAY(void *, x), 1, NULL, 0, SL_ARRAY(void *, NULL)), SL_EINVAL, "results",
 	             "NULL");
 	CHECK_STATUS(sl_plan_call(plan, NULL, 1, NULL, 0, SL_ARRAY(void *, y)), SL_EINVAL, "inputs");
-	CHECK(!sl_plan_is_small(NULL));
+	CHECK(!sl_plan_is_small(NULL) && !sl_plan_may_call(NULL));
 	atomic_store(&slp_fail_kernel, 1);
 	CHECK_STATUS(sl_plan_call(plan, SL_ARRAY(void *, x), 1, NULL, 0, SL_ARRAY(void *, y)), SL_EKERNEL, "relu",
 	             "told to fail");
@@ -185,9 +236,11 @@ static void test_threads(void)
 	sl_plan_free(shared);
 }
 
-static const struct slp_test tests[] = {
-        {"values", test_values},   {"larger", test_larger}, {"written", test_written}, {"not_small", test_not_small},
-        {"refused", test_refused}, {"own", test_own},       {"threads", test_threads}, {0}};
+static const struct slp_test tests[] = {{"values", test_values},       {"larger", test_larger},
+                                        {"written", test_written},     {"needs tasks", test_needs_tasks},
+                                        {"constants", test_constants}, {"large", test_large},
+                                        {"refused", test_refused},     {"own", test_own},
+                                        {"threads", test_threads},     {0}};
 
 int main(int argc, char **argv)
 {

@@ -117,13 +117,13 @@ static void forward_block(const struct job *w, int64_t h, int64_t i)
 	float most[QUERIES], sum[QUERIES] = {0}, *y = w->out + slp_attention_at(a, &a->y, h, i);
 	int64_t rows = least(QUERIES, a->t - i), seen = slp_attention_seen(a, i + rows - 1);
 	for (int64_t r = 0; r < rows; r++) most[r] = -INFINITY;
-	clear(y, a->y.row, rows, a->dv);
+	if (seen > KEYS || seen <= 0) clear(y, a->y.row, rows, a->dv); /* else the only product sets it */
 	for (int64_t j = 0; j < seen; j += KEYS) {
 		int64_t width = least(KEYS, seen - j);
 		scores(w, h, i, rows, j, width, s);
 		soften(s, rows, width, most, sum, y, a->y.row, a->dv);
 		slp_sgemm_serial(false, false, rows, a->dv, width, 1, s[0], KEYS,
-		                 w->v + slp_attention_at(a, &a->v, h, j), a->v.row, 1, y, a->y.row);
+		                 w->v + slp_attention_at(a, &a->v, h, j), a->v.row, seen > KEYS ? 1 : 0, y, a->y.row);
 	}
 	finish(w, h * a->t + i, y, rows, most, sum);
 }
@@ -177,6 +177,12 @@ SLP_CLONES static void slopes(block d, block p, int64_t rows, int64_t width, con
 		for (int64_t c = 0; c < width; c++) d[r][c] = p[r][c] * (d[r][c] - sums[r]);
 }
 
+/* A head's queries and keys are one block, in which the last query sees all keys. */
+static bool is_one_block(const struct slp_attention *a)
+{
+	return a->t <= QUERIES && a->s <= KEYS && a->t > 0 && slp_attention_seen(a, a->t - 1) == a->s;
+}
+
 /* Which gradients a thread computes. */
 enum part { QUERY = 1, KEY_AND_VALUE = 2 };
 
@@ -189,20 +195,22 @@ static void backward_block(const struct job *w, int parts, int64_t h, int64_t i,
 	        key = slp_attention_at(a, &a->k, h, j), value = slp_attention_at(a, &a->v, h, j);
 	block p, d;
 	if (width <= 0) return;
+	/* The only product of a sum sets it; nothing has cleared it then. */
+	float so_far = is_one_block(a) ? 0 : 1;
 	scores(w, h, i, rows, j, width, p);
 	shares(p, rows, width, w->logs + row);
 	const float *dy = w->dy + result;
 	if (parts & KEY_AND_VALUE)
-		slp_sgemm_serial(true, false, width, a->dv, rows, 1, p[0], KEYS, dy, a->y.row, 1, w->dv + value,
+		slp_sgemm_serial(true, false, width, a->dv, rows, 1, p[0], KEYS, dy, a->y.row, so_far, w->dv + value,
 		                 a->v.row);
 	slp_sgemm_serial(false, true, rows, width, a->dv, 1, dy, a->y.row, w->v + value, a->v.row, 0, d[0], KEYS);
 	slopes(d, p, rows, width, w->sums + row);
 	float scale = (float)a->scale;
 	if (parts & QUERY)
-		slp_sgemm_serial(false, false, rows, a->d, width, scale, d[0], KEYS, w->k + key, a->k.row, 1,
+		slp_sgemm_serial(false, false, rows, a->d, width, scale, d[0], KEYS, w->k + key, a->k.row, so_far,
 		                 w->dq + query, a->q.row);
 	if (parts & KEY_AND_VALUE)
-		slp_sgemm_serial(true, false, width, a->d, rows, scale, d[0], KEYS, w->q + query, a->q.row, 1,
+		slp_sgemm_serial(true, false, width, a->d, rows, scale, d[0], KEYS, w->q + query, a->q.row, so_far,
 		                 w->dk + key, a->k.row);
 }
 
@@ -224,12 +232,14 @@ static void weigh_range(void *arg, int64_t begin, int64_t end)
 static void clear_queries(const struct job *w, int64_t h, int64_t i, int64_t count)
 {
 	const struct slp_attention *a = &w->a;
+	if (is_one_block(a)) return;
 	clear(w->dq + slp_attention_at(a, &a->q, h, i), a->q.row, count, a->d);
 }
 
 static void clear_keys(const struct job *w, int64_t h, int64_t j, int64_t count)
 {
 	const struct slp_attention *a = &w->a;
+	if (is_one_block(a)) return;
 	clear(w->dk + slp_attention_at(a, &a->k, h, j), a->k.row, count, a->d);
 	clear(w->dv + slp_attention_at(a, &a->v, h, j), a->v.row, count, a->dv);
 }

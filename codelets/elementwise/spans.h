@@ -163,11 +163,18 @@ static inline struct span_work span_work_of(const struct slp_kernel *k, span_fn 
 	                          .span = span};
 }
 
+/* As many pieces as SLP_GRAIN makes of n elements, but of one size: of two, neither thread waits for the other. */
+static inline int64_t even_grain(int64_t n)
+{
+	int64_t pieces = (n + SLP_GRAIN - 1) / SLP_GRAIN;
+	return ((n + pieces - 1) / pieces + 63) / 64 * 64;
+}
+
 /* On the team. */
 static inline enum sl_status run_spans(const struct slp_kernel *k, struct span_work *w)
 {
 	int64_t n = slp_size(&k->out[0]);
-	if (n) slp_parallel_for(n, SLP_GRAIN, span_range, w);
+	if (n) slp_parallel_for(n, even_grain(n), span_range, w);
 	return SL_OK;
 }
 

@@ -15,7 +15,7 @@ except ImportError as error:
     raise unittest.SkipTest(f"needs PyTorch: {error}") from None
 
 import starling.torch
-from starling.torch import _memory, _quick
+from starling.torch import _memory, _quick, _results
 
 warnings.filterwarnings("ignore", module="torch")
 torch.set_num_threads(2)
@@ -86,7 +86,16 @@ class Small(Case):
         self.assertEqual((count["computed"], count["queued"], len(_memory.handles)), (6, 0, 0))
         large = torch.randn(1024, 1024)
         self.close(torch.compile(lambda x: x * 2, backend="starling")(large), large * 2)
-        self.assertEqual(count["queued"], 1)
+        self.assertEqual((count["computed"], count["queued"]), (7, 0))
+
+    def test_another_number_of_threads_means_tasks(self):
+        count, x = self.counted(), torch.randn(300, 300)
+        f = torch.compile(lambda x: (x @ x).softmax(1), backend="starling")
+        expected = f(x)
+        self.addCleanup(torch.set_num_threads, torch.get_num_threads())
+        torch.set_num_threads(torch.get_num_threads() + 1)
+        self.assertTrue(torch.equal(f(x), expected))
+        self.assertEqual((count["computed"], count["queued"]), (1, 1))
 
     def test_buffers_and_steps(self):
         """What is written in place: statistics, parameters, states of an optimiser."""
@@ -122,6 +131,52 @@ class Small(Case):
         with self.assertRaises((IndexError, RuntimeError)):
             f(x, torch.tensor([1, 9]))
         self.close(f(x, torch.tensor([2, 0])), x[[2, 0]])
+
+
+class Results(Case):
+    """Memory of large results, which is used again once nobody has them."""
+
+    def setUp(self):
+        super().setUp()
+        self.f = torch.compile(lambda x: x * 2, backend="starling", dynamic=False)
+        self.x = torch.randn(512, 512)
+
+    def test_kept_results_stay(self):
+        kept = [self.f(self.x * k) for k in range(5)]
+        views = [self.f(self.x * k)[1:].view(-1) for k in range(5)]
+        for k in range(5):
+            self.close(kept[k], self.x * k * 2)
+            self.close(views[k], (self.x * k * 2)[1:].flatten())
+
+    def test_freed_results_are_used_again(self):
+        for _ in range(3):
+            self.f(self.x)
+        places = {self.f(self.x).data_ptr() for _ in range(20)}
+        self.assertLessEqual(len(places), _results.MOST)
+
+    def test_resized_or_shared_results_are_not(self):
+        for change in (lambda t: t.untyped_storage().resize_(8), lambda t: t.share_memory_()):
+            y = self.f(self.x)
+            change(y)
+            place = y.untyped_storage().data_ptr()
+            del y
+            for _ in range(4):
+                y = self.f(self.x)
+                self.close(y, self.x * 2)
+                self.assertNotEqual(y.data_ptr(), place)
+
+    def test_backward_passes_after_several_forward_passes(self):
+        w = torch.randn(256, 256, requires_grad=True)
+        loss = lambda x: ((x @ w).tanh() @ w).sin().sum()
+        f, inputs = torch.compile(loss, backend="starling", dynamic=False), [torch.randn(256, 256) / 16 for _ in range(4)]
+        for _ in range(2):
+            for y in [f(x) for x in inputs]:
+                y.backward()
+            ours, w.grad = w.grad, None
+            for x in inputs:
+                loss(x).backward()
+            self.close(ours, w.grad, 1e-3)
+            w.grad = None
 
 
 class Changing(Case):

@@ -35,8 +35,8 @@ struct sl_plan {
 	bool *is_result;           /* by storage */
 	int *last_unit;            /* by storage: that uses it; -1: none, or a result lies there */
 	int max_slots, max_fills;
-	int parts;    /* under a limit of memory, a unit of several operations takes one of so many */
-	bool gpus;    /* it is on `auto`, and all of it runs on GPUs */
+	int parts;     /* under a limit of memory, a unit of several operations takes one of so many */
+	bool gpus;     /* it is on `auto`, and all of it runs on GPUs */
 	bool callable; /* sl_plan_call may compute it in the calling thread */
 	bool light;    /* the same, with one thread: it does little */
 	/* For that: the values of constants, by node; the output that lies alone in a storage, by storage, -1: none. */

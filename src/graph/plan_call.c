@@ -14,7 +14,6 @@
 #include "runtime/uncancelled.h"
 #include "tensor/own.h"
 
-
 /* ---- a call --------------------------------------------------------------------------------------------------------- */
 
 struct call {
@@ -122,7 +121,8 @@ static enum sl_status run_large(struct call *c, void *const *out)
 	SLP_UNCANCELLED(); /* OpenMP's threads would wait for it for ever */
 	if (!slp_team_borrow()) {
 		slp_call_fail(c->at, "sl_plan_call", SL_EUNSUPPORTED,
-		              "there are several teams, or OpenMP gives the calling thread another number of threads: use sl_plan_run");
+		              "there are several teams, or OpenMP gives the calling thread another number of threads: "
+		              "use sl_plan_run");
 		return SL_EUNSUPPORTED;
 	}
 	enum sl_status s = run_light(c, out);
@@ -143,8 +143,7 @@ static bool may_call(const char *at, const sl_plan *plan, int nin)
 {
 	if (!slp_given(at, "sl_plan_call", "plan", plan) || slp_engine_need(at) != SL_OK) return false;
 	if (!sl_plan_may_call(plan))
-		return slp_call_fail(at, "sl_plan_call", SL_EUNSUPPORTED,
-		                     "the program needs tasks: use sl_plan_run"),
+		return slp_call_fail(at, "sl_plan_call", SL_EUNSUPPORTED, "the program needs tasks: use sl_plan_run"),
 		       false;
 	if (nin != plan->graph->ninputs)
 		return slp_call_fail(at, "sl_plan_call", SL_EINVAL, "the program takes %d inputs, got %d",

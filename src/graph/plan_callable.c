@@ -5,6 +5,7 @@
 #include "graph/plan.h"
 #include "runtime/engine.h"
 #include "runtime/observe/fxt.h"
+#include "runtime/observe/layers.h"
 #include "runtime/observe/watch.h"
 #include "runtime/task/record.h"
 #include "tensor/own.h"
@@ -71,7 +72,7 @@ enum sl_status slp_plan_find_callable(sl_plan *p)
 	if (!is_on_cpu(p) || sl_is_simulated() || !is_plain(p)) return SL_OK;
 	p->constants = slp_calloc((size_t)p->graph->count + 1, sizeof *p->constants);
 	p->direct = slp_calloc((size_t)p->layout.nstorages + 1, sizeof *p->direct);
-	if (!p->constants || !p->direct) return slp_plan_no_memory();
+	if (!p->constants || !p->direct) return SL_ENOMEM;
 	for (int i = 0; s == SL_OK && i < p->graph->count; i++)
 		if (p->graph->nodes[i].kind == SLP_NODE_CONST) s = read_constant(p, i);
 	for (int i = 0; i < p->layout.nstorages; i++) p->direct[i] = alone_in(p, i);
@@ -90,11 +91,12 @@ void slp_plan_free_callable(sl_plan *p)
 /* Nobody looks at tasks: there will be none. */
 static bool is_unobserved(void)
 {
-	return !slp_engine.nslaves && !slp_engine.config.explain && !slp_fxt_on && slp_watch_deadline <= 0;
+	return !slp_engine.nslaves && !slp_engine.config.explain && !slp_fxt_on && slp_watch_deadline <= 0 &&
+	       !atomic_load_explicit(&slp_profile_on, memory_order_relaxed);
 }
 
 /* Whether sl_plan_call computes the plan: on a CPU, all of its values come from its inputs and constants, it draws no random
- * numbers, and nobody looks at tasks: no trace, explanation or watchdog, no simulation, no other processes of StarPU. */
+ * numbers, and nobody looks at tasks: no trace, profile, explanation or watchdog, no simulation, no other processes of StarPU. */
 bool sl_plan_may_call(const sl_plan *plan)
 {
 	return plan && plan->callable && is_unobserved();

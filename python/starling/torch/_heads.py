@@ -109,9 +109,8 @@ def whole_of(p, xs, axis):
     """The (batch, positions, parts, heads, width) whose parts, all of them and in turn, these values are; None: there is none."""
     whole = None
     for i, x in enumerate(xs):
-        x = made_by(p, x, "reshape")
-        x = made_by(p, turned(p, x), "reshape") if axis == 0 else made_by(p, x, "reshape")
-        found, begin = cut(p, x, 2)
+        x = turned(p, x) if axis == 0 else made_by(p, x, "reshape")
+        found, begin = cut(p, made_by(p, x, "reshape"), 2)
         if found is None or found.ndim != 5 or found.shape[2] != len(xs) or begin != i or found is not (whole or found):
             return None
         whole = found
@@ -120,12 +119,14 @@ def whole_of(p, xs, axis):
 
 def join(p, xs, axis):
     """The parts of a gradient joined along an axis, without a copy; None: they are something else."""
-    x = whole_of(p, xs, axis) if axis in (0, 2) and xs and xs[0].ndim == {0: 5, 2: 3}[axis] else None
+    x = whole_of(p, xs, axis) if axis in (0, 2) and xs and xs[0].ndim == {0: 4, 2: 3}[axis] else None
     if x is None or (axis == 2 and tuple(p.shape) != (*x.shape[:2], x.shape[2] * x.shape[3] * x.shape[4])):
         return None
     if axis == 2:
         return p.op("reshape", x, shape=list(p.shape))
-    return p.op("transpose", x, axes=IN_TURN)
+    batch, places, parts, heads, width = x.shape
+    y = typed(p, p.op("transpose", x, axes=IN_TURN), (parts, batch, heads, places, width), x.dtype)
+    return p.op("reshape", y, shape=list(p.shape))
 
 
 def transposed(p, x, order):

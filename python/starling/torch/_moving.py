@@ -18,6 +18,9 @@ def _(p, x, strides=None, memory_format=None):
 
 def reshaped(p, x, *_, **__):
     """Another shape of the same elements."""
+    before = made_by(p, x, "reshape")
+    if before is not None and before.shape is not None and tuple(before.shape) == tuple(p.shape):
+        return before
     y = p.op("reshape", x, shape=list(p.shape))
     y.source = x.source
     return y

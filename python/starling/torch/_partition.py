@@ -34,15 +34,22 @@ def _order(n, a, b):
 def _split(node):
     """The parts of a tensor as slices of it."""
     x, sizes, dim = (*node.args, 0)[:3]
-    begin = 0
-    ends = []
-    for size in sizes:
-        begin += size
-        ends.append(begin)
     for part in list(node.users):
         i = part.args[1]
-        _replace(part, aten.slice.Tensor, x, dim, ends[i] - sizes[i], ends[i])
+        begin = sum(sizes[:i])
+        _replace(part, aten.slice.Tensor, x, dim, begin, begin + sizes[i])
     node.graph.erase_node(node)
+
+
+def _unbind(node):
+    """The same along an axis that they lack."""
+    x, dim = (*node.args, 0)[:2]
+    for part in list(node.users):
+        _replace(part, aten.select.int, x, dim, part.args[1])
+    node.graph.erase_node(node)
+
+
+PARTS = {aten.split_with_sizes.default: _split, aten.unbind.int: _unbind}
 
 
 def _as_views(graph):
@@ -56,8 +63,8 @@ def _as_views(graph):
             _replace(node, aten.view.default, *node.args)
         elif node.target is aten.detach.default:
             _replace(node, aten.alias.default, *node.args)
-        elif node.target is aten.split_with_sizes.default and all(u.target is operator.getitem for u in node.users):
-            _split(node)
+        elif node.target in PARTS and all(u.target is operator.getitem for u in node.users):
+            PARTS[node.target](node)
 
 
 def _swap(graph, x):

@@ -1,18 +1,17 @@
 """Calls of graphs that are one program, as most are: what is the same in each call is found out once.
 
-Small programs are computed in the calling thread, on PyTorch's memory (sl_plan_call); others are queued, and waited for.
+Programs are computed in the calling thread, by its OpenMP threads, which are PyTorch's, on PyTorch's memory (sl_plan_call).  Where
+somebody looks at tasks, as a trace does, they are queued, and waited for.
 """
 import torch
 
 from .._core import ffi, lib
 from . import _memory
 from ._labels import check_labels
+from ._results import Results, _new
 from ._text import HERE, Value, raise_error
 
 SMALL = 1 << 15  # bytes; copying a result of this size costs less than giving its memory to a tensor of PyTorch
-
-# What the code that inductor writes calls, a tenth of the price of torch.empty; PyTorch may lack it.
-_new = getattr(torch._C._dynamo.guards, "_empty_strided_cpu", None) or (lambda shape, strides, dtype: torch.empty(shape, dtype=dtype))
 
 
 class Quick:
@@ -29,7 +28,9 @@ class Quick:
         self.labels = [(places[v], *limits) for v, limits in plan.labels.items() if v in places]
         self.makes = [(tuple(v.shape), _memory.contiguous(v.shape), v.dtype, v.size * v.dtype.itemsize) for v in plan.results]
         self.gives = [self.place(graph, plan, n) for n, _ in graph.found]
-        self.small = lib.sl_plan_may_call(plan.plan)
+        shown = {x for i, (kind, x) in enumerate(self.gives) if kind and not is_saved(graph, i)}
+        self.memory = Results(plan, set(range(len(plan.results))) - shown)
+        self.here = lib.sl_plan_may_call(plan.plan)
 
     @staticmethod
     def place(graph, plan, n):
@@ -59,7 +60,7 @@ class Quick:
         for i, classes, ignore in self.labels:
             check_labels(args[i], classes, ignore)
         numbers = numbers if self.plan.updates else ()
-        results = self.computed(given, numbers) if self.small else None
+        results = self.computed(given, numbers) if self.here else None
         if results is None:
             results = self.queued(given, numbers)
         return [x if kind is None else results[x] if kind else args[x] for kind, x in self.gives]
@@ -71,7 +72,7 @@ class Quick:
             if t.untyped_storage().nbytes() < (t.storage_offset() + size) * dtype.itemsize:
                 _memory.resized(t)
             addresses.append(t.data_ptr())
-        results = [_new(shape, strides, dtype) for shape, strides, dtype, _ in self.makes]
+        results = self.memory.new()
         status = self.plan.call(addresses, numbers, [t.data_ptr() for t in results])
         if not status:
             return results

@@ -13,11 +13,11 @@ void slp_team_enter(void);      /* called by a CPU worker before each segment: m
  * the engine's team has another number of them, on which kernels depend, or there are several teams. */
 bool slp_team_borrow(void);
 void slp_team_return(void);
-int slp_team_size(void);        /* threads of the calling worker's team */
-int slp_team_index(void);       /* of the calling worker's team, which it has entered */
-void slp_team_used(void);       /* the calling worker's team computes something together */
-bool slp_team_by_llvm(void);    /* this process has LLVM's OpenMP, whose threads do not inherit masks */
-bool slp_team_polls(void);      /* other threads of the calling worker's team may be polling for something to compute */
-void slp_team_yield(void); /* the calling worker and its team's threads yield to threads that wait for their cores */
+int slp_team_size(void);     /* threads of the calling worker's team */
+int slp_team_index(void);    /* of the calling worker's team, which it has entered */
+void slp_team_used(void);    /* the calling worker's team computes something together */
+bool slp_team_by_llvm(void); /* this process has LLVM's OpenMP, whose threads do not inherit masks */
+bool slp_team_polls(void);   /* other threads of the calling worker's team may be polling for something to compute */
+void slp_team_yield(void);   /* the calling worker and its team's threads yield to threads that wait for their cores */
 
 #endif

@@ -36,8 +36,9 @@ bool slp_code_writes(const struct slp_code *code, int slot);
 bool slp_code_call(struct slp_code *code, const struct slp_infer *call, const struct slp_address *addresses);
 size_t slp_code_scratch(const struct slp_code *code);
 void slp_code_work(const struct slp_code *code, double *flops, double *bytes); /* adds what it computes and moves */
-/* Runs it in the calling thread, with the team that this has borrowed, or alone.  base: the memory of each slot that is bound, set here for the others;
- * scratch: of slp_code_scratch bytes, aligned to 64.  The first kernel that fails ends it, with an error. */
+/* Runs it in the calling thread, with the team that this has borrowed, or alone.  base: the memory of each slot that is bound,
+ * set here for the others; scratch: of slp_code_scratch bytes, aligned to 64.  The first kernel that fails ends it, with an
+ * error. */
 enum sl_status slp_code_run(const struct slp_code *code, char **base, struct slp_patch *patches, int npatches,
                             char *scratch);
 /* Makes its scratch memory as large as this, if it has any: code of one size shares it. */
