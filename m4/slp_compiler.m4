@@ -19,6 +19,8 @@ SLP_CODELET_CFLAGS=
 for flag in -std=gnu11 -Wall -Wextra -fvisibility=hidden; do
   SLP_CFLAG([$flag], [SLP_CFLAGS])
 done
+dnl Since gcc 15 the initialiser of a union clears its first member alone.
+SLP_CFLAG([-fzero-init-padding-bits=unions], [SLP_CFLAGS])
 dnl Messages name places by their paths from the top of the source, wherever that is.
 SLP_CFLAG([-fmacro-prefix-map=$srcdir/=], [SLP_CFLAGS])
 dnl What is no kernel takes a quarter less time to compile so than with -O3, and is as fast.

@@ -230,8 +230,9 @@ static void read_some(struct stream *s, int rank)
 static void listen_to_all(int ranks)
 {
 	static struct pollfd fds[2 * MAX_RANKS];
-	for (int i = 0; i < 2 * ranks; i++) fds[i] = (struct pollfd){processes[i / 2].streams[i % 2].fd, POLLIN, 0};
-	if (poll(fds, (nfds_t)(2 * ranks), 100) <= 0) return;
+	unsigned count = 2 * (unsigned)ranks; /* gcc warns of a negative number (-flto) */
+	for (unsigned i = 0; i < count; i++) fds[i] = (struct pollfd){processes[i / 2].streams[i % 2].fd, POLLIN, 0};
+	if (poll(fds, count, 100) <= 0) return;
 	for (int i = 0; i < 2 * ranks; i++)
 		if (fds[i].fd >= 0 && fds[i].revents) read_some(&processes[i / 2].streams[i % 2], i / 2);
 }

@@ -122,7 +122,7 @@ enum sl_status slp_optim_ref(const struct slp_kernel *k, slp_optim_one *one)
 	double scale = slp_optim_ref_scale(k), limit = slp_optim_limit(k->attrs);
 	for (const struct slp_view *w = k->in; w < k->in + k->nin; w += period)
 		for (int64_t i = 0; i < slp_size(w); i++) {
-			double t[SLP_OPTIM_TENSORS];
+			double t[SLP_OPTIM_TENSORS] = {0};
 			for (int j = 0; j < period; j++) t[j] = slp_get(w + j, i);
 			t[1] *= scale;
 			if (fabs(t[1]) > limit) t[1] = copysign(limit, t[1]);

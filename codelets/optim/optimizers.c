@@ -213,12 +213,14 @@ enum sl_status slp_optimizer_update(const struct slp_optimizer_call *c)
 {
 	const struct slp_optimizer *d = slp_optimizer_of(c->optimizer);
 	int states = sl_optimizer_states(c->optimizer);
-	union attrs attrs = {.common = {.lr = c->lr,
-	                                .weight_decay = c->weight_decay,
-	                                .rescale = c->rescale,
-	                                .clip_norm = c->clip_norm,
-	                                .clip_value = c->optimizer->clip_value,
-	                                .lr_scale = c->lr_scale}};
+	union attrs attrs;
+	memset(&attrs, 0, sizeof attrs); /* an initialiser clears the member that it names, nothing else (gcc 15) */
+	attrs.common = (struct slp_optim_attrs){.lr = c->lr,
+	                                        .weight_decay = c->weight_decay,
+	                                        .rescale = c->rescale,
+	                                        .clip_norm = c->clip_norm,
+	                                        .clip_value = c->optimizer->clip_value,
+	                                        .lr_scale = c->lr_scale};
 	if (d->counts) attrs.counted.step = c->step, attrs.counted.skipped = c->skipped;
 	set_options(&attrs, d, c->optimizer);
 	struct slp_optim_call u = {.at = c->at,

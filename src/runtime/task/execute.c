@@ -234,7 +234,7 @@ static void run_calls(struct slp_run *run)
 	}
 	const struct slp_call_list *p = run->seg->calls;
 	const struct slp_record *r = slp_record_first(p);
-	struct slp_laps laps;
+	struct slp_laps laps = {0}; /* cleared for gcc, which warns with -flto */
 	bool timed = !run->elsewhere && !run->for_master && slp_laps_wanted(run->seg, run->cuda);
 	bool team = !run->cuda && p->flops > team_flops; /* libraries use it, too */
 	if (timed) slp_laps_begin(&laps, run->seg, run->cuda);
