@@ -137,6 +137,12 @@ static void test_block(void)
 	        "c = conv2d(x, w, pad=(1, 1), activation=identity)\nd = conv2d(x, u, groups=2, pad=(1, 1))\n"
 	        "e = concat(c, d, c, axis=1)\nreturn avg_pool2d(e, type=1, global=true)",
 	        2, 0, 2);
+	/* Half a block of channels between others; by itself it stays plain. */
+	check_blocks("input x: float32 (2, 3, 9, 7)\nparam w: float32 (16, 3, 3, 3)\nparam u: float32 (8, 16, 1, 1)\n"
+	             "param t: float32 (24, 8, 1, 1)\n"
+	             "return relu(conv2d(conv2d(relu(conv2d(x, w)), u), t))",
+	             3, 0, 1);
+	check_blocks("input x: float32 (2, 16, 9, 7)\nparam u: float32 (8, 16, 1, 1)\nreturn conv2d(x, u)", 0, 0, 0);
 }
 
 /* The kernel of the program's last convolution in blocks. */

@@ -131,15 +131,16 @@ static bool winograd_pays(const struct blocks *b, const struct slp_conv2d_blocke
 }
 
 /* Blocks of channels must pay: whole blocks in each group, one channel a group, or so few channels of x that it stays
- * plain. */
-static bool fits(const struct blocks *b, const struct slp_conv2d_blocked_attrs *a)
+ * plain.  Where x is in blocks already, half a block costs less than the way out of blocks and back. */
+static bool fits(const struct blocks *b, const struct slp_gnode *n, const struct slp_conv2d_blocked_attrs *a)
 {
 	enum { MOST_TERMS = 1 << 15 }; /* of a sum in one accumulator: longer ones round too much */
 	int groups = a->conv.groups, in = a->channels[0] / groups, out = a->channels[1] / groups;
+	int least = channels_of(b, n->in[0]) ? b->block / 2 : b->block;
 	if ((int64_t)in * a->kernel[0] * a->kernel[1] > MOST_TERMS) return false;
 	if (groups > 1 && in == 1 && out == 1) return true;
 	if (groups > 1) return in % b->block == 0 && out % b->block == 0;
-	return out >= b->block && (in >= b->block || a->x_plain);
+	return out >= least && (in >= least || a->x_plain);
 }
 
 /* In blocks, the layers of a volume are further rows. */
@@ -192,7 +193,7 @@ static bool plan_convolution(const struct blocks *b, const struct slp_gnode *n, 
                              int crop[2])
 {
 	struct slp_conv2d_blocked_attrs whole;
-	if (slp_node_number(n, "activation") != SL_IDENTITY || !describe(b, n, a) || !fits(b, a)) return false;
+	if (slp_node_number(n, "activation") != SL_IDENTITY || !describe(b, n, a) || !fits(b, n, a)) return false;
 	whole = *a;
 	slp_taps_crop(a, crop);
 	if (plan_kernel(b, a)) return true;
