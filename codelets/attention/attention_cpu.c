@@ -180,7 +180,7 @@ SLP_CLONES static void slopes(block d, block p, int64_t rows, int64_t width, con
 /* A head's queries and keys are one block, in which the last query sees all keys. */
 static bool is_one_block(const struct slp_attention *a)
 {
-	return a->t <= QUERIES && a->s <= KEYS && a->t > 0 && slp_attention_seen(a, a->t - 1) == a->s;
+	return a->t <= QUERIES && a->s <= KEYS && a->t > 0 && a->s > 0 && slp_attention_seen(a, a->t - 1) == a->s;
 }
 
 /* Which gradients a thread computes. */
