@@ -3,6 +3,7 @@
 
 #include "runtime/engine.h"
 #include "runtime/task/storage.h"
+#include "starling/arithmetic.h"
 #include "starling/autograd.h"
 #include "starling/primitives.h"
 
@@ -24,16 +25,18 @@ bool slp_is_blank(const sl_tensor *t)
 	return blank;
 }
 
-/* Another thread may do so, too. */
-static void swap(sl_tensor *t, sl_tensor *with)
+/* False: another thread has been faster. */
+static bool swap(sl_tensor *t, sl_tensor *with)
 {
 	slp_lock();
 	struct slp_storage *own = t->storage;
-	if (!own->buffer && own->slot < 0) {
+	bool blank = !own->buffer && own->slot < 0;
+	if (blank) {
 		t->storage = with->storage;
 		with->storage = own;
 	}
 	slp_unlock();
+	return blank;
 }
 
 bool slp_blank_fill(const char *at, sl_tensor *t)
@@ -47,4 +50,17 @@ bool slp_blank_fill(const char *at, sl_tensor *t)
 			if (ok) swap(t, zeros);
 		}
 	return ok;
+}
+
+bool slp_blank_copy(const char *at, sl_tensor *t, sl_tensor *values)
+{
+	bool done = false, failed = false;
+	if (slp_is_blank(t))
+		SL_PAUSE
+			SL_SCOPE {
+				sl_tensor *copy = sl_clone_at(at, values);
+				failed = !copy;
+				done = copy && swap(t, copy);
+			}
+	return !failed && (done || sl_copy_inplace_at(at, t, values));
 }

@@ -78,8 +78,7 @@ static enum sl_status store(const struct walk *w, struct slp_var *v)
 	bool ours = v->grad->offset == 0 && atomic_load(&v->sum->refs) == 1 &&
 	            atomic_load(&v->sum->storage->refs) == 1 && v->sum->offset == 0 &&
 	            sl_tensor_bytes(v->sum) == v->sum->storage->bytes;
-	if (!ours && !slp_blank_fill(w->at, v->grad)) return sl_error();
-	if (!ours) return sl_copy_inplace_at(w->at, v->grad, v->sum) ? SL_OK : sl_error();
+	if (!ours) return slp_blank_copy(w->at, v->grad, v->sum) ? SL_OK : sl_error();
 	struct slp_storage *old = v->grad->storage;
 	v->grad->storage = v->sum->storage;
 	v->sum->storage = old;
