@@ -169,6 +169,9 @@ static const struct row further[] = {
         {"ReduceSum", "", "@18 y = ReduceSum(x:f32[2]{1 -2}, noop_with_empty_axes=1)", "f32[2]{1 -2}"},
         {"ReduceMax", "",
          "@20 e = Greater(x:f32[2,2]{1 2 3 -4}, z!f32[]{2}); y = ReduceMax(e, a!i64[1]{1}, keepdims=0)", "b[2]{0 1}"},
+        {"ReduceMin", "",
+         "@20 e = Slice(x:i64[1]{5}, b!i64[1]{1}, c!i64[1]{1}); y = ReduceMin(e, a!i64[1]{0}, keepdims=0)",
+         "i64[]{9223372036854775807}"},
         {"ReduceMin", "", "@20 e = Greater(x:f32[2,2]{1 2 3 4}, z!f32[]{2}); y = ReduceMin(e, a!i64[1]{1}, keepdims=0)",
          "b[2]{0 1}"},
 };

@@ -123,14 +123,17 @@ static sl_tensor *of_none(struct slp_onnx_call *c, const struct reduction *r, sl
 {
 	enum sl_dtype dtype = sl_tensor_dtype(t);
 	bool max = r->reduce == sl_max_at;
+	int64_t largest = INT64_MAX; /* which no double is */
 	double none = slp_is_float(dtype) ? max ? -INFINITY : INFINITY
-	              : dtype == SL_INT64 ? max ? -0x1p63 : 0x1p63
+	              : dtype == SL_INT64 ? -0x1p63
 	              : dtype == SL_INT32 ? max ? INT32_MIN : INT32_MAX
 	              : dtype == SL_UINT8 ? max ? 0 : UINT8_MAX
 	                                  : !max;
 	sl_shape y = sl_tensor_shape(t);
 	for (int i = 0; i < o.naxes; i++) y.dim[o.axes[i]] = 1;
-	return sl_full_at(c->at, y, none, (struct sl_make){dtype, sl_tensor_device(t)});
+	struct sl_make make = {dtype, sl_tensor_device(t)};
+	if (dtype != SL_INT64 || max) return sl_full_at(c->at, y, none, make);
+	return sl_broadcast_to_at(c->at, sl_from_at(c->at, &largest, SL_SHAPE(1), make), y);
 }
 
 /* Truth values have a largest and a smallest alone; means of integers are computed in float64, then cut off. */
