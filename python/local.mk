@@ -61,6 +61,7 @@ EXTRA_DIST += \
 	python/starling/torch/_failures.py \
 	python/starling/torch/_graph.py \
 	python/starling/torch/_groups.py \
+	python/starling/torch/_heads.py \
 	python/starling/torch/_indices.py \
 	python/starling/torch/_labels.py \
 	python/starling/torch/_layers.py \
@@ -70,7 +71,9 @@ EXTRA_DIST += \
 	python/starling/torch/_moving.py \
 	python/starling/torch/_order.py \
 	python/starling/torch/_parallel.py \
+	python/starling/torch/_partition.py \
 	python/starling/torch/_quick.py \
+	python/starling/torch/_results.py \
 	python/starling/torch/_run.py \
 	python/starling/torch/_sizes.py \
 	python/starling/torch/_special.py \
@@ -243,6 +246,7 @@ EXTRA_DIST += \
 	python/tests/test_torch.py \
 	python/tests/test_torch_eager.py \
 	python/tests/test_torch_calls.py \
+	python/tests/test_torch_heads.py \
 	python/tests/test_torch_ops.py \
 	python/tests/test_torch_special.py \
 	python/tests/test_unknown.py \
