@@ -43,7 +43,7 @@ static inline void slp_conv_set_windows(struct slp_conv *c, const struct sl_conv
 	c->dw = o->dilation[1];
 }
 
-/* The same, and the height and width of y, which follow from those of x and of the window. */
+/* Sets how the windows move, and the height and width of y, computed from those of x and of the window. */
 static inline void slp_conv_set_result(struct slp_conv *c, const struct sl_conv2d_opts *o)
 {
 	slp_conv_set_windows(c, o);

@@ -1,4 +1,4 @@
-/* Convolution by oneDNN.
+/* Convolution by oneDNN: its objects (conv2d_onednn_make.c) are kept and run.
  *
  * oneDNN works best in layouts of its own, which it names for the layout "any"; tensors are reordered on the way in and
  * out. Each thread caches oneDNN's objects (machine code, descriptions, reorders) for its most recent sizes: threads
@@ -16,40 +16,12 @@
 #include "common/blocks.h"
 #include "common/onednn.h"
 #include "common/workspace.h"
-#include "conv2d_kernels.h"
+#include "conv2d_onednn.h"
 #include "fixed.h"
 
 enum { SETS = 256, WAYS = 4 }; /* of the cache: a key has its place in one set */
-enum operand { X, W, B, Y, OPERANDS };
-
-struct key {
-	struct slp_conv c;
-	int pass, bias, threads, half, wide, x_nc16, y_nc16;
-	int inner;                            /* of half types: computed in bfloat16, too */
-	int block, x_plain, packed, winograd; /* images in blocks, conv2d_blocked.h; block 0: in the plain order */
-	struct slp_dnn_after after;
-};
-
-/* A tensor in the caller's layout and in the convolution's; if they differ, `reorder` converts an input or output. */
-struct port {
-	dnnl_memory_t outside, inside;
-	dnnl_primitive_t reorder;
-	size_t bytes; /* of inside, where there is a reorder */
-	int arg;
-};
-
-struct made {
-	struct key key;
-	uint64_t used;
-	dnnl_primitive_t convolution;
-	struct port port[OPERANDS];
-	dnnl_memory_t scratchpad;
-	size_t scratch_bytes, weight_bytes;
-	bool product; /* computed as products of matrices, whose bits depend on the number of threads */
-};
-
 struct cache {
-	struct made made[SETS][WAYS];
+	struct slp_conv_made made[SETS][WAYS];
 	uint64_t clock;
 	dnnl_stream_t stream;
 };
@@ -60,23 +32,10 @@ static dnnl_engine_t engine;
 
 /* ---- the cache of a thread -------------------------------------------------------------------------------------- */
 
-static void unmake(struct made *m)
-{
-	if (m->convolution) dnnl_primitive_destroy(m->convolution);
-	for (int i = 0; i < OPERANDS; i++) {
-		struct port *p = &m->port[i];
-		if (p->inside && p->inside != p->outside) dnnl_memory_destroy(p->inside);
-		if (p->outside) dnnl_memory_destroy(p->outside);
-		if (p->reorder) dnnl_primitive_destroy(p->reorder);
-	}
-	if (m->scratchpad) dnnl_memory_destroy(m->scratchpad);
-	memset(m, 0, sizeof *m);
-}
-
 static void free_cache(void *arg)
 {
 	struct cache *cache = arg;
-	for (int i = 0; i < SETS * WAYS; i++) unmake(&cache->made[i / WAYS][i % WAYS]);
+	for (int i = 0; i < SETS * WAYS; i++) slp_conv_unmake(&cache->made[i / WAYS][i % WAYS]);
 	if (cache->stream) dnnl_stream_destroy(cache->stream);
 	free(cache);
 }
@@ -102,211 +61,7 @@ static struct cache *cache_of_thread(void)
 	return cache;
 }
 
-/* ---- making ----------------------------------------------------------------------------------------------------- */
-
-/* Winograd's algorithm, if its transforms cost little beside the products that it saves. A. Lavin, S. Gray, "Fast
- * algorithms for convolutional neural networks", 2016. SL_WINOGRAD=0 turns it off. */
-static bool winograd_pays(const struct slp_conv *c)
-{
-	const char *wish = getenv("SL_WINOGRAD");
-	bool plain = c->sh == 1 && c->sw == 1 && c->dh == 1 && c->dw == 1 && c->groups == 1;
-	plain = plain && !c->kd && c->kh == 3 && c->kw == 3;
-	return plain && c->ic >= 64 && c->oc >= 64 && !(wish && !strcmp(wish, "0"));
-}
-
-/* With a single channel, the forward pass through matrix products in the plain layout beats blocks of 16 channels. */
-static bool stays_plain(const struct key *key)
-{
-	return key->c.ic == key->c.groups && key->pass != SLP_CONV_WEIGHTS && !key->inner;
-}
-
-/* The layout of x and y: the caller's, or oneDNN's choice. */
-static dnnl_format_tag_t image_tag(const struct key *key, bool plain, bool outside, bool is_x)
-{
-	bool volume = key->c.kd != 0;
-	if (outside && (is_x ? key->x_nc16 : key->y_nc16)) return dnnl_nChw16c;
-	if (key->block && !(is_x && key->x_plain))
-		return key->block == 16 ? volume ? dnnl_nCdhw16c : dnnl_nChw16c : volume ? dnnl_nCdhw8c : dnnl_nChw8c;
-	return !plain && !key->block ? dnnl_format_tag_any : volume ? dnnl_ncdhw : dnnl_nchw;
-}
-
-/* The type of an operand, in the caller's memory or in the computation: gradients of parameters are never rounded
- * here. */
-static dnnl_data_type_t type_of(const struct key *key, enum operand o, bool outside)
-{
-	bool sums = key->pass == SLP_CONV_WEIGHTS && (o == W || o == B);
-	bool wide = key->wide && (o == B || (o == W && outside));
-	return key->half && (outside || key->inner) && !sums && !wide ? dnnl_bf16 : dnnl_f32;
-}
-
-/* Sizes after the first `first`, of images or volumes; returns their number. */
-static int set_dims(dnnl_dims_t dims, int first, int64_t depth, int64_t height, int64_t width)
-{
-	if (depth) dims[first++] = depth;
-	dims[first++] = height;
-	dims[first++] = width;
-	return first;
-}
-
-/* The three or four tensors, in the caller's layout or in oneDNN's choice. */
-static bool describe_tensors(const struct key *key, bool plain, bool plain_w, struct slp_dnn_conv *d)
-{
-	const struct slp_conv *c = &key->c;
-	bool grouped = c->groups > 1;
-	dnnl_dims_t x = {c->n, c->ic}, y = {c->n, c->oc}, b = {c->oc}, w = {c->oc, c->ic};
-	dnnl_dims_t wg = {c->groups, c->oc / c->groups, c->ic / c->groups};
-	dnnl_format_tag_t oihw = c->kd ? dnnl_oidhw : dnnl_oihw, goihw = c->kd ? dnnl_goidhw : dnnl_goihw;
-	dnnl_format_tag_t w_tag = !plain_w ? dnnl_format_tag_any : grouped ? goihw : oihw;
-	int axes = set_dims(x, 2, c->id, c->ih, c->iw);
-	set_dims(y, 2, c->od, c->oh, c->ow);
-	set_dims(w, 2, c->kd, c->kh, c->kw);
-	set_dims(wg, 3, c->kd, c->kh, c->kw);
-	d->bias = key->bias;
-	return slp_dnn_md_make(&d->x, axes, x, type_of(key, X, plain_w), image_tag(key, plain, plain_w, true)) &&
-	       slp_dnn_md_make(&d->w, axes + grouped, grouped ? wg : w, type_of(key, W, plain_w), w_tag) &&
-	       slp_dnn_md_make(&d->b, 1, b, type_of(key, B, plain_w), dnnl_x) &&
-	       slp_dnn_md_make(&d->y, axes, y, type_of(key, Y, plain_w), image_tag(key, plain, plain_w, false));
-}
-
-static void free_tensors(struct slp_dnn_conv *d)
-{
-	slp_dnn_md_free(&d->x);
-	slp_dnn_md_free(&d->w);
-	slp_dnn_md_free(&d->b);
-	slp_dnn_md_free(&d->y);
-}
-
-/* How windows move over images, or over volumes, whose depth comes first. */
-static void set_windows(const struct slp_conv *c, struct slp_dnn_conv *d)
-{
-	int depth = c->kd ? 1 : 0;
-	if (depth) {
-		d->strides[0] = c->sd;
-		d->dilates[0] = c->dd - 1;
-		d->padding[0] = d->padding_after[0] = c->pd;
-	}
-	set_dims(d->strides, depth, 0, c->sh, c->sw);
-	set_dims(d->dilates, depth, 0, c->dh - 1, c->dw - 1);
-	set_dims(d->padding, depth, 0, c->ph, c->pw);
-	set_dims(d->padding_after, depth, 0, c->ph, c->pw);
-}
-
-/* The description of the pass by one algorithm; false if oneDNN has none. */
-static bool describe_by(const struct key *key, dnnl_alg_kind_t algorithm, dnnl_primitive_desc_t *pd)
-{
-	const struct slp_conv *c = &key->c;
-	struct slp_dnn_conv d = {.algorithm = algorithm, .inference = key->block != 0, .after = key->after};
-	dnnl_primitive_desc_t forward = NULL;
-	struct key of_forward = *key;
-	of_forward.pass = SLP_CONV_FORWARD;
-	bool plain = stays_plain(key), ok = true;
-	set_windows(c, &d);
-	if (key->pass != SLP_CONV_FORWARD) {
-		ok = describe_tensors(&of_forward, plain, false, &d) &&
-		     slp_dnn_conv_describe(&forward, engine, &d, SLP_DNN_FORWARD, NULL) == dnnl_success;
-		free_tensors(&d);
-	}
-	ok = ok && describe_tensors(key, plain, false, &d);
-	ok = ok && slp_dnn_conv_describe(pd, engine, &d, (enum slp_dnn_pass)key->pass, forward) == dnnl_success;
-	if (forward) dnnl_primitive_desc_destroy(forward);
-	free_tensors(&d);
-	return ok;
-}
-
-static bool describe(const struct key *key, dnnl_primitive_desc_t *pd)
-{
-	if (key->block)
-		return describe_by(key, key->winograd ? dnnl_convolution_winograd : dnnl_convolution_direct, pd);
-	if (!key->inner && winograd_pays(&key->c) && describe_by(key, dnnl_convolution_winograd, pd)) return true;
-	return describe_by(key, dnnl_convolution_direct, pd);
-}
-
-/* Memory for one operand, and the reorder between the two layouts if they differ. */
-static bool make_port(struct port *p, slp_dnn_ref outside, slp_dnn_ref inside, bool is_output)
-{
-	if (dnnl_memory_create(&p->outside, outside, engine, DNNL_MEMORY_NONE) != dnnl_success) return false;
-	p->inside = p->outside;
-	if (dnnl_memory_desc_equal(outside, inside)) return true;
-	p->inside = NULL;
-	p->bytes = (dnnl_memory_desc_get_size(inside) + 63) & ~(size_t)63;
-	if (dnnl_memory_create(&p->inside, inside, engine, DNNL_MEMORY_NONE) != dnnl_success) return false;
-	dnnl_primitive_desc_t pd;
-	slp_dnn_ref from = is_output ? inside : outside, to = is_output ? outside : inside;
-	if (dnnl_reorder_primitive_desc_create(&pd, from, engine, to, engine, NULL) != dnnl_success) return false;
-	bool ok = dnnl_primitive_create(&p->reorder, pd) == dnnl_success;
-	dnnl_primitive_desc_destroy(pd);
-	return ok;
-}
-
-/* oneDNN's names of the operands of each pass. */
-static const struct name {
-	dnnl_query_t query;
-	int index, arg;
-} names[SLP_CONV_PASSES][OPERANDS] = {
-        [SLP_CONV_FORWARD] = {{dnnl_query_src_md, 0, DNNL_ARG_SRC},
-                              {dnnl_query_weights_md, 0, DNNL_ARG_WEIGHTS},
-                              {dnnl_query_weights_md, 1, DNNL_ARG_BIAS},
-                              {dnnl_query_dst_md, 0, DNNL_ARG_DST}},
-        [SLP_CONV_DATA] = {{dnnl_query_diff_src_md, 0, DNNL_ARG_DIFF_SRC},
-                           {dnnl_query_weights_md, 0, DNNL_ARG_WEIGHTS},
-                           {dnnl_query_weights_md, 1, DNNL_ARG_BIAS},
-                           {dnnl_query_diff_dst_md, 0, DNNL_ARG_DIFF_DST}},
-        [SLP_CONV_WEIGHTS] = {{dnnl_query_src_md, 0, DNNL_ARG_SRC},
-                              {dnnl_query_diff_weights_md, 0, DNNL_ARG_DIFF_WEIGHTS},
-                              {dnnl_query_diff_weights_md, 1, DNNL_ARG_DIFF_BIAS},
-                              {dnnl_query_diff_dst_md, 0, DNNL_ARG_DIFF_DST}},
-};
-
-static bool is_output(int pass, int operand)
-{
-	return pass == SLP_CONV_FORWARD ? operand == Y
-	       : pass == SLP_CONV_DATA  ? operand == X
-	                                : operand == W || operand == B;
-}
-
-static bool make_ports(struct made *m, const_dnnl_primitive_desc_t pd)
-{
-	struct slp_dnn_conv d = {0};
-	const slp_dnn_md *plain[OPERANDS] = {&d.x, &d.w, &d.b, &d.y};
-	bool ok = describe_tensors(&m->key, true, true, &d);
-	for (int i = 0; i < OPERANDS && ok; i++) {
-		const struct name *name = &names[m->key.pass][i];
-		if (i == B && !m->key.bias) continue;
-		slp_dnn_ref inside = dnnl_primitive_desc_query_md(pd, name->query, name->index);
-		slp_dnn_ref outside = i == W && m->key.packed ? inside : slp_dnn_md_ref(plain[i]);
-		m->port[i].arg = name->arg;
-		ok = make_port(&m->port[i], outside, inside, is_output(m->key.pass, i));
-	}
-	free_tensors(&d);
-	return ok;
-}
-
-/* oneDNN 3 computes windows as large as the image as inner products, each in one accumulator: long ones round too much. */
-static bool rounds_too_much(const struct key *key, const char *how)
-{
-	enum { MOST_TERMS = 1 << 15 };
-	return strncmp(how, "ip:", 3) == 0 && key->c.ic / key->c.groups * slp_conv_taps(&key->c) > MOST_TERMS;
-}
-
-static bool make(struct made *m, const struct key *key)
-{
-	dnnl_primitive_desc_t pd;
-	m->key = *key;
-	if (!describe(key, &pd)) return false;
-	slp_dnn_ref scratch = dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
-	m->scratch_bytes = dnnl_memory_desc_get_size(scratch);
-	m->weight_bytes = dnnl_memory_desc_get_size(dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 0));
-	const char *how = "";
-	dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &how);
-	m->product = strstr(how, "emm") || strstr(how, "brg"); /* gemm, brgconv, ip:any+emm (oneDNN 3) */
-	bool ok = !rounds_too_much(key, how) && make_ports(m, pd) &&
-	          dnnl_primitive_create(&m->convolution, pd) == dnnl_success &&
-	          dnnl_memory_create(&m->scratchpad, scratch, engine, DNNL_MEMORY_NONE) == dnnl_success;
-	dnnl_primitive_desc_destroy(pd);
-	return ok;
-}
-
-static size_t set_of(const struct key *key)
+static size_t set_of(const struct slp_conv_key *key)
 {
 	uint64_t h = UINT64_C(14695981039346656037); /* FNV-1a */
 	for (size_t i = 0; i < sizeof *key; i++) h = (h ^ ((const unsigned char *)key)[i]) * UINT64_C(1099511628211);
@@ -314,20 +69,20 @@ static size_t set_of(const struct key *key)
 }
 
 /* The entry of these sizes, made now if necessary in place of the least recently used one. */
-static struct made *find(struct cache *cache, const struct key *key)
+static struct slp_conv_made *find(struct cache *cache, const struct slp_conv_key *key)
 {
-	struct made *set = cache->made[set_of(key)], *oldest = set;
+	struct slp_conv_made *set = cache->made[set_of(key)], *oldest = set;
 	for (int i = 0; i < WAYS; i++) {
-		struct made *m = &set[i];
+		struct slp_conv_made *m = &set[i];
 		if (m->convolution && !memcmp(&m->key, key, sizeof *key)) {
 			m->used = ++cache->clock;
 			return m;
 		}
 		if (m->used < oldest->used) oldest = m;
 	}
-	unmake(oldest);
-	if (!make(oldest, key)) {
-		unmake(oldest);
+	slp_conv_unmake(oldest);
+	if (!slp_conv_make_onednn(oldest, engine, key)) {
+		slp_conv_unmake(oldest);
 		return NULL;
 	}
 	oldest->used = ++cache->clock;
@@ -356,7 +111,7 @@ static int take_threads(int threads)
 
 /* ---- running ---------------------------------------------------------------------------------------------------- */
 
-static dnnl_status_t run_reorder(struct cache *cache, const struct port *p, bool out)
+static dnnl_status_t run_reorder(struct cache *cache, const struct slp_conv_port *p, bool out)
 {
 	dnnl_exec_arg_t args[2] = {{DNNL_ARG_FROM, out ? p->inside : p->outside},
 	                           {DNNL_ARG_TO, out ? p->outside : p->inside}};
@@ -364,14 +119,14 @@ static dnnl_status_t run_reorder(struct cache *cache, const struct port *p, bool
 }
 
 /* Sets all addresses to this call's: the caller's tensors, and the workspace of reordered tensors. */
-static bool point(struct made *m, float *const data[OPERANDS])
+static bool point(struct slp_conv_made *m, float *const data[OPERANDS])
 {
 	size_t bytes = m->scratch_bytes + 64;
 	for (int i = 0; i < OPERANDS; i++) bytes += m->port[i].bytes;
 	char *work = slp_workspace(SLP_WORK_CALL, bytes);
 	if (!work) return false;
 	for (int i = 0; i < OPERANDS; i++) {
-		struct port *p = &m->port[i];
+		struct slp_conv_port *p = &m->port[i];
 		if (!p->outside) continue;
 		dnnl_memory_set_data_handle(p->outside, data[i]);
 		if (!p->reorder) continue;
@@ -381,25 +136,25 @@ static bool point(struct made *m, float *const data[OPERANDS])
 	return dnnl_memory_set_data_handle(m->scratchpad, work) == dnnl_success;
 }
 
-static dnnl_status_t run(struct cache *cache, struct made *m)
+static dnnl_status_t run(struct cache *cache, struct slp_conv_made *m)
 {
 	dnnl_exec_arg_t args[OPERANDS + 1] = {{DNNL_ARG_SCRATCHPAD, m->scratchpad}};
 	dnnl_status_t s = dnnl_success;
 	int n = 1;
 	for (int i = 0; i < OPERANDS && s == dnnl_success; i++) {
-		const struct port *p = &m->port[i];
+		const struct slp_conv_port *p = &m->port[i];
 		if (!p->outside) continue;
 		args[n++] = (dnnl_exec_arg_t){p->arg, p->inside};
-		if (p->reorder && !is_output(m->key.pass, i)) s = run_reorder(cache, p, false);
+		if (p->reorder && !slp_conv_is_output(m->key.pass, i)) s = run_reorder(cache, p, false);
 	}
 	if (s == dnnl_success) s = dnnl_primitive_execute(m->convolution, cache->stream, n, args);
 	for (int i = 0; i < OPERANDS && s == dnnl_success; i++)
-		if (m->port[i].reorder && is_output(m->key.pass, i)) s = run_reorder(cache, &m->port[i], true);
+		if (m->port[i].reorder && slp_conv_is_output(m->key.pass, i)) s = run_reorder(cache, &m->port[i], true);
 	return s == dnnl_success ? dnnl_stream_wait(cache->stream) : s;
 }
 
 /* Padding too is cleared: keys are compared as bytes. */
-static void make_key(struct key *key, const struct slp_conv_args *a, int threads)
+static void make_key(struct slp_conv_key *key, const struct slp_conv_args *a, int threads)
 {
 	memset(key, 0, sizeof *key);
 	key->c = a->c;
@@ -424,9 +179,9 @@ static void make_key(struct key *key, const struct slp_conv_args *a, int threads
 	key->after.high = o->bounded ? (float)o->high : 0;
 }
 
-static struct made *find_for(struct cache *cache, const struct slp_conv_args *a, int threads)
+static struct slp_conv_made *find_for(struct cache *cache, const struct slp_conv_args *a, int threads)
 {
-	struct key key;
+	struct slp_conv_key key;
 	make_key(&key, a, threads);
 	return cache ? find(cache, &key) : NULL;
 }
@@ -434,7 +189,7 @@ static struct made *find_for(struct cache *cache, const struct slp_conv_args *a,
 static bool is_product(const struct slp_kernel *k, const struct slp_conv_args *a)
 {
 	int threads = threads_for(&a->c, k->threads), before = take_threads(threads);
-	struct made *m = find_for(cache_of_thread(), a, threads);
+	struct slp_conv_made *m = find_for(cache_of_thread(), a, threads);
 	take_threads(before);
 	return m && m->product;
 }
@@ -449,7 +204,7 @@ enum sl_status slp_conv_onednn(const struct slp_kernel *k, const struct slp_conv
 static enum sl_status convolve(const struct slp_kernel *k, const struct slp_conv_args *a, int threads)
 {
 	struct cache *cache = a->cropped ? NULL : cache_of_thread(); /* y must be as large as x demands */
-	struct made *m = find_for(cache, a, threads);
+	struct slp_conv_made *m = find_for(cache, a, threads);
 	if (!m) return SL_EUNSUPPORTED;
 	if (m->key.packed && m->weight_bytes > sizeof(float) * (size_t)a->blocked->packed)
 		return slp_kernel_fail(k, SL_EKERNEL, "the weights were packed for another kernel");
@@ -492,10 +247,10 @@ int slp_block_size(void)
 static size_t packed_bytes(const struct slp_conv_args *a, int threads)
 {
 	dnnl_primitive_desc_t pd;
-	struct key key;
+	struct slp_conv_key key;
 	const char *how = "";
 	make_key(&key, a, threads);
-	if (!cache_of_thread() || !describe(&key, &pd)) return 0;
+	if (!cache_of_thread() || !slp_conv_describe(&key, engine, &pd)) return 0;
 	dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &how);
 	size_t bytes = dnnl_memory_desc_get_size(dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 0));
 	if (strncmp(how, "jit", 3) != 0 && strncmp(how, "brg", 3) != 0) bytes = 0; /* plain loops: no gain */
@@ -515,12 +270,12 @@ static enum sl_status pack(const struct slp_kernel *k, const struct slp_conv_arg
                            int threads)
 {
 	struct cache *cache = cache_of_thread();
-	struct key key;
+	struct slp_conv_key key;
 	make_key(&key, a, threads);
 	key.packed = 0;
-	struct made *m = cache ? find(cache, &key) : NULL;
+	struct slp_conv_made *m = cache ? find(cache, &key) : NULL;
 	if (!m) return slp_kernel_fail(k, SL_EKERNEL, "oneDNN has no such convolution any more");
-	struct port *p = &m->port[W];
+	struct slp_conv_port *p = &m->port[W];
 	if (m->weight_bytes > bytes)
 		return slp_kernel_fail(k, SL_EKERNEL, "packed weights take %zu bytes, %zu were planned",
 		                       m->weight_bytes, bytes);

@@ -8,22 +8,6 @@
 #include "starling/elementwise.h"
 #include "starling/primitives.h"
 
-/* ---- loops ------------------------------------------------------------------------------------------------------- */
-
-SLP_CLONES static void beside_number(const int64_t *x, double s, double *to, int64_t n)
-{
-	bool inside = s >= -0x1p63 && s < 0x1p63;
-	int64_t whole = inside ? (int64_t)s : 0;
-	double rest = (double)whole - s, outside = slp_whole_beside(0, s);
-	for (int64_t i = 0; i < n; i++) to[i] = x[i] < whole ? -1 : x[i] > whole ? 1 : rest;
-	for (int64_t i = 0; !inside && i < n; i++) to[i] = outside;
-}
-
-void slp_span_beside(const int64_t *x, double s, double *to, int64_t n)
-{
-	beside_number(x, s, to, n);
-}
-
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
 
 static enum sl_status binary_infer(struct slp_infer *c)

@@ -77,7 +77,7 @@ struct span_work {
 	bool beside;             /* b is a number that a, int64, are compared with */
 };
 
-/* int64 elements as numbers that compare with 0 as the elements with s (slp_whole_beside): binary.c. */
+/* int64 elements as numbers that compare with 0 as the elements with s (slp_whole_beside): spans.c. */
 void slp_span_beside(const int64_t *x, double s, double *to, int64_t n);
 
 static inline void as_doubles(const struct span_work *w, const char *from, int64_t n, double *to)

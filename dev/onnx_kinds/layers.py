@@ -80,7 +80,7 @@ def norms(m):
         m.add(m.array([c]), constant=True)
         m.add(m.array([c], low=0.5), constant=True)
     if m.op == "GroupNormalization":
-        m.inputs[0] = m.array(shape[:2] + [n + 2 for n in shape[2:]])  # of two elements the others have four digits
+        m.inputs[0] = m.array(shape[:2] + [n + 2 for n in shape[2:]])  # the evaluator and others normalise groups of two elements to four digits only
         m.attributes["num_groups"] = m.r.choice([1, 2])
     if m.op in ("LayerNormalization", "RMSNormalization"):
         axis = m.axis(len(shape))

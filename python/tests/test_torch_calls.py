@@ -341,7 +341,7 @@ class Leaks(Case):
         self.assertLess(self.grows(both, 4000, 500), 0.15)
 
     def test_compiled_steps(self):
-        """Nothing stays of steps whose models are gone: neither what they were traced with nor handles."""
+        """Compiled steps whose models are gone leave no tensors of their tracing, and no handles."""
         from torch._subclasses.fake_tensor import FakeTensorMode
 
         def left():

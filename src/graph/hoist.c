@@ -22,7 +22,7 @@ struct slp_hoisted {
 	sl_plan *plan;      /* its results ... */
 	int *nodes, count;  /* ... are the parameters of these nodes */
 	unsigned *versions; /* the versions of the parameters that it reads, by node, at its last run */
-	bool ran, started;
+	bool ran;
 };
 
 /* ---- hoisted nodes ----------------------------------------------------------------------------------------------- */
@@ -204,11 +204,11 @@ static bool has_changed(struct slp_hoisted *h)
 	return changed;
 }
 
-/* The first values are taken as they are; tensors whose values sl_shutdown took are made again.  Later ones are copied: other
- * threads may run the plan. */
-static enum sl_status put(struct slp_gnode *n, sl_tensor *value, bool first)
+/* Values are taken as they are where there are none yet, or none since sl_shutdown.  Later ones are copied: other threads may
+ * run the plan. */
+static enum sl_status put(struct slp_gnode *n, sl_tensor *value)
 {
-	if (!first && n->tensor->storage->generation == slp_engine.generation)
+	if (n->tensor->storage->generation == slp_engine.generation && !slp_is_blank(n->tensor))
 		return sl_copy_(n->tensor, value) ? SL_OK : sl_error();
 	sl_release(n->tensor);
 	n->tensor = sl_retain(value);
@@ -218,14 +218,12 @@ static enum sl_status put(struct slp_gnode *n, sl_tensor *value, bool first)
 static enum sl_status run(const char *at, sl_plan *p)
 {
 	struct slp_hoisted *h = p->hoisted;
-	bool first = !h->started;
 	sl_tensor **out = slp_calloc((size_t)h->count, sizeof *out);
 	if (!out) return slp_plan_no_memory();
 	enum sl_status s = slp_plan_run(at, h->plan, NULL, 0, NULL, 0, NULL, out);
-	for (int i = 0; i < h->count && s == SL_OK; i++) s = put(&p->graph->nodes[h->nodes[i]], out[i], first);
+	for (int i = 0; i < h->count && s == SL_OK; i++) s = put(&p->graph->nodes[h->nodes[i]], out[i]);
 	free(out);
 	h->ran = s == SL_OK;
-	h->started |= h->ran;
 	return s;
 }
 

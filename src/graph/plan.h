@@ -39,7 +39,9 @@ struct sl_plan {
 	bool gpus;     /* it is on `auto`, and all of it runs on GPUs */
 	bool callable; /* sl_plan_call may compute it in the calling thread */
 	bool light;    /* the same, with one thread: it does little */
-	/* For that: the values of constants, by node; the output that lies alone in a storage, by storage, -1: none. */
+	/* For that: the values of constants, by node, once they are read; the output that lies alone in a storage, by storage,
+	 * -1: none. */
+	atomic_bool read;
 	char **constants;
 	int *direct;
 	bool changes; /* it writes tensors that are bound: parameters, statistics */
@@ -111,6 +113,8 @@ int slp_plan_fill(const struct slp_unit *unit, const struct slp_rng *rng, const 
 /* Finds out whether it may be computed in the calling thread, once it has its code. */
 enum sl_status slp_plan_find_callable(sl_plan *plan);
 void slp_plan_free_callable(sl_plan *plan);
+/* Before its first call; any thread. */
+enum sl_status slp_plan_read_constants(sl_plan *plan);
 
 /* plan_run.c */
 /* rng: the first random stream of the run; seed SLP_RNG_VIRTUAL: takes new ones and returns which. NULL: new ones. */

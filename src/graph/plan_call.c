@@ -153,12 +153,13 @@ static bool may_call(const char *at, const sl_plan *plan, int nin)
 }
 
 /* Computes a program in the calling thread, without tasks: in has the memory of the inputs, out that of the results, each
- * of the type and shape that the program was compiled for, row-major.  Inputs that the program writes are written there.  No
- * task may use the memory.  One thread computes a small program (sl_plan_is_small), the calling thread's team of OpenMP's
- * threads another one.  numbers: as for sl_plan_run_with.  Several threads may call one plan at the same time.
+ * of the type and shape that the program was compiled for, row-major.  Results overlap neither inputs nor each other.  Inputs
+ * that the program writes are written there.  No task may use the memory.  One thread computes a small program
+ * (sl_plan_is_small), the calling thread's team of OpenMP's threads another one.  The first call reads the program's
+ * constants.  numbers: as for sl_plan_run_with.  Several threads may call one plan at the same time.
  * SL_EUNSUPPORTED: not sl_plan_may_call, or there are several teams, or OpenMP gives the calling thread another number of
- * threads than the team has; SL_ENOMEM; SL_EINVAL: as for sl_plan_run_with; and the status of a kernel that fails, after which what the program
- * writes is spoilt.
+ * threads than the team has; SL_ENOMEM; SL_EINVAL: as for sl_plan_run_with; and the status of a kernel that fails, after
+ * which what the program writes is spoilt.
  *
  *     float x[2] = {1, 2}, y[2];
  *     if (sl_plan_may_call(plan)) sl_plan_call(plan, SL_ARRAY(void *, x), 1, NULL, 0, SL_ARRAY(void *, y)); */
@@ -169,7 +170,8 @@ enum sl_status sl_plan_call_at(const char *at, sl_plan *plan, void *const *in, i
 	struct slp_setting settings[SLP_PLAN_NUMBERS];
 	if (!may_call(at, plan, nin) || !are_given(at, "memory of inputs", in, nin) ||
 	    !are_given(at, "memory of results", out, plan->graph->noutputs) ||
-	    !slp_plan_numbers(at, "sl_plan_call", plan, numbers, count, settings))
+	    !slp_plan_numbers(at, "sl_plan_call", plan, numbers, count, settings) ||
+	    slp_plan_read_constants(plan) != SL_OK)
 		return slp_error_take();
 	struct call c = {.at = at, .plan = plan, .in = in, .settings = settings, .nsettings = count};
 	enum sl_status s = plan->light ? run_light(&c, out) : run_large(&c, out);

@@ -1,13 +1,16 @@
 /* Which plans may be computed in the calling thread (plan_call.c), and what that needs: the values of their constants, and
  * which results can be computed where the caller wants them. */
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "graph/plan.h"
 #include "runtime/engine.h"
+#include "runtime/forked.h"
 #include "runtime/observe/fxt.h"
 #include "runtime/observe/layers.h"
 #include "runtime/observe/watch.h"
 #include "runtime/task/record.h"
+#include "runtime/uncancelled.h"
 #include "tensor/own.h"
 #include "tensor/tensor.h"
 
@@ -46,9 +49,27 @@ static enum sl_status read_constant(sl_plan *p, int node)
 {
 	const struct slp_gnode *n = &p->graph->nodes[node];
 	size_t bytes = slp_type_bytes(&n->types[0]);
-	char *values = p->constants[node] = slp_try_aligned_alloc(64, slp_align(bytes ? bytes : 1, 64));
-	if (!values) return slp_no_memory(bytes);
-	return bytes ? sl_read_at(n->at, n->tensor, values, bytes) : SL_OK;
+	char **values = &p->constants[node];
+	if (!*values) *values = slp_try_aligned_alloc(64, slp_align(bytes ? bytes : 1, 64));
+	if (!*values) return slp_no_memory(bytes);
+	return bytes ? sl_read_at(n->at, n->tensor, *values, bytes) : SL_OK;
+}
+
+static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER;
+SLP_FORK_MUTEX(reading);
+
+enum sl_status slp_plan_read_constants(sl_plan *p)
+{
+	enum sl_status s = SL_OK;
+	if (atomic_load_explicit(&p->read, memory_order_acquire)) return SL_OK;
+	SLP_UNCANCELLED(); /* it would stay locked */
+	pthread_mutex_lock(&reading);
+	bool read = atomic_load_explicit(&p->read, memory_order_relaxed);
+	for (int i = 0; !read && s == SL_OK && i < p->graph->count; i++)
+		if (p->graph->nodes[i].kind == SLP_NODE_CONST) s = read_constant(p, i);
+	if (s == SL_OK) atomic_store_explicit(&p->read, true, memory_order_release);
+	pthread_mutex_unlock(&reading);
+	return s;
 }
 
 /* The output that fills storage i, if it alone lies there. */
@@ -68,17 +89,14 @@ static int alone_in(const sl_plan *p, int storage)
 
 enum sl_status slp_plan_find_callable(sl_plan *p)
 {
-	enum sl_status s = SL_OK;
 	if (!is_on_cpu(p) || sl_is_simulated() || !is_plain(p)) return SL_OK;
 	p->constants = slp_calloc((size_t)p->graph->count + 1, sizeof *p->constants);
 	p->direct = slp_calloc((size_t)p->layout.nstorages + 1, sizeof *p->direct);
 	if (!p->constants || !p->direct) return SL_ENOMEM;
-	for (int i = 0; s == SL_OK && i < p->graph->count; i++)
-		if (p->graph->nodes[i].kind == SLP_NODE_CONST) s = read_constant(p, i);
 	for (int i = 0; i < p->layout.nstorages; i++) p->direct[i] = alone_in(p, i);
-	p->callable = s == SL_OK;
-	p->light = p->callable && is_light(p);
-	return s;
+	p->callable = true;
+	p->light = is_light(p);
+	return SL_OK;
 }
 
 void slp_plan_free_callable(sl_plan *p)

@@ -171,6 +171,8 @@ char *slp_param_path(const sl_block *block, const sl_param *param);
 /* Surrounds code that sets or changes parameters' values. */
 void slp_params_lock(void);
 void slp_params_unlock(void);
+/* sl_param_set of a parameter without values, which keeps the tensor itself. */
+enum sl_status slp_param_take(const char *at, sl_param *param, sl_tensor *values);
 static inline bool slp_shape_known(sl_shape shape)
 {
 	for (int i = 0; i < shape.ndim; i++)
@@ -219,8 +221,6 @@ struct slp_metric_state slp_metric_get(const sl_metric *metric);
 bool slp_metric_set(const char *at, sl_metric *metric, sl_tensor *sum, int64_t count);
 
 /* param_files.c */
-/* sl_param_set of a parameter without values, which keeps the tensor itself. */
-enum sl_status slp_param_take(const char *at, sl_param *param, sl_tensor *values);
 /* The checks and conversions of sl_param_set for a parameter that has values; then they can be written. */
 bool slp_param_can_be_set(const char *at, sl_param *param, sl_tensor *values);
 /* Writes a line about the mismatch of a parameter and values from a file (out NULL: no line); false if they match. */

@@ -1,8 +1,8 @@
 """What the forward pass keeps for the backward pass.
 
-PyTorch's own division chooses what is kept and what is computed again.  Kept views cost a copy here, so none is kept: the views are
-made again.  PyTorch knows few operations as views; the others are written as these.  Attention keeps its result as the next
-projection reads it, (batch, positions, heads, width), which is then kept once, not twice.
+PyTorch's partitioner chooses which values are kept, and which are computed again.  A kept view would be a copy here, so views are
+always computed again.  The partitioner knows few operations as views; this module writes the other ones as these.  Attention's result
+is kept in the layout that the next projection reads, (batch, positions, heads, width): once instead of twice.
 """
 import operator
 

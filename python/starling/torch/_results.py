@@ -71,7 +71,7 @@ class Group:
 
 
 class Results:
-    """The results of a program; saved: the numbers of those that only the backward pass sees."""
+    """The results of a program; saved: the numbers of the results that only the backward pass reads."""
 
     def __init__(self, plan, saved):
         described = [(i, tuple(v.shape), _memory.contiguous(v.shape), v.size * v.dtype.itemsize) for i, v in enumerate(plan.results)]
