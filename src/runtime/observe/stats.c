@@ -37,6 +37,13 @@ static void read_links(int n)
 	}
 }
 
+void slp_stats_links(void)
+{
+	pthread_mutex_lock(&seen.lock);
+	read_links(nodes());
+	pthread_mutex_unlock(&seen.lock);
+}
+
 /* Looks at the memory of each node.  Called now and then by submission: peaks are sampled, not exact. */
 void slp_stats_sample(void)
 {

@@ -28,5 +28,6 @@ extern struct slp_counters slp_counters;
 #define SLP_COUNT(name) atomic_fetch_add_explicit(&slp_counters.name, 1, memory_order_relaxed)
 void slp_stats_bytes(long change);
 void slp_stats_sample(void);
+void slp_stats_links(void); /* adds up what StarPU has counted of each link so far */
 
 #endif
