@@ -249,6 +249,7 @@ bool slp_plan_offload_grows(const sl_plan *p)
 static void watch(const sl_plan *p)
 {
 	for (int i = 0; i < p->layout.nunits; i++) slp_code_turn(p->units[i].code, i ? SLP_TURN_NEXT : SLP_TURN_FIRST);
+	slp_stats_links();
 	slp_utilisation_start();
 }
 

@@ -27,7 +27,6 @@ void slp_utilisation_start(void)
 	atomic_store(&busy.on, true);
 	pthread_mutex_unlock(&busy.lock);
 	if (starpu_profiling_status_get() == STARPU_PROFILING_ENABLE) return;
-	slp_stats_links(); /* StarPU forgets them here */
 	starpu_profiling_status_set(STARPU_PROFILING_ENABLE);
 }
 
