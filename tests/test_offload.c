@@ -859,6 +859,53 @@ static void test_training(void)
 	}
 }
 
+/* The shortest predicted run of a plan in the ways of slp_offload_plan, without knowledge of when units wait. */
+static double without_waits(struct problem *q, size_t room)
+{
+	static const struct {
+		double together;
+		bool farthest, one_by_one;
+	} ways[] = {{0, false, false}, {0.2, false, true}, {0.2, true, false}, {0, true, false}};
+	double best = INFINITY;
+	for (int i = 0; i < (int)(sizeof ways / sizeof *ways); i++) {
+		struct slp_offload o = {0};
+		int unit;
+		size_t bytes;
+		q->p.room = room;
+		q->p.together = ways[i].together;
+		q->p.farthest = ways[i].farthest;
+		q->p.one_by_one = ways[i].one_by_one;
+		if (slp_offload_fit(&q->p, &o, &unit, &bytes) && o.seconds < best) best = o.seconds;
+		slp_offload_clear(&o);
+	}
+	return best;
+}
+
+/* While units wait for copies, the link has time for others: plans that know this are faster. */
+static void test_waits(void)
+{
+	static struct problem q;
+	int faster = 0, plans = 0;
+	for (int layers = 32; layers <= 40; layers += 8)
+		for (int part = 3; part <= 5; part++) {
+			struct slp_offload o = {0};
+			int unit;
+			size_t bytes;
+			make_training(&q, layers);
+			double before = without_waits(&q, (size_t)layers * 220 / (size_t)part);
+			make_training(&q, layers);
+			q.p.room = (size_t)layers * 220 / (size_t)part;
+			if (!CHECK(slp_offload_plan(&q.p, &o, &unit, &bytes))) return;
+			CHECK_SAYING(o.seconds <= before + 1e-9, "%d layers: %.3f s, %.3f without waits", layers,
+			             o.seconds, before);
+			faster += o.seconds < 0.995 * before;
+			plans++;
+			printf(" %.3f", o.seconds / before);
+			slp_offload_clear(&o);
+		}
+	CHECK_SAYING(faster >= plans / 3, "%d of %d plans are faster with waits", faster, plans);
+}
+
 static const struct slp_test tests[] = {
         {"exhaustive search", test_exhaustive},
         {"bound", test_bound},
@@ -876,6 +923,7 @@ static const struct slp_test tests[] = {
         {"shares computed again", test_shares},
         {"sums", test_early},
         {"training", test_training},
+        {"waits", test_waits},
         {0},
 };
 

@@ -23,6 +23,7 @@
 #include "runtime/memory/pool.h"
 #include "runtime/memory/runahead.h"
 #include "runtime/observe/stats.h"
+#include "runtime/observe/utilisation.h"
 #include "runtime/task/buffer.h"
 #include "runtime/task/code.h"
 #include "runtime/task/handle.h"
@@ -244,6 +245,14 @@ bool slp_plan_offload_grows(const sl_plan *p)
 	return p->offload && p->offload->grows;
 }
 
+/* The time of its tasks, and between them, is measured. */
+static void watch(const sl_plan *p)
+{
+	for (int i = 0; i < p->layout.nunits; i++) slp_code_turn(p->units[i].code, i ? SLP_TURN_NEXT : SLP_TURN_FIRST);
+	slp_stats_links();
+	slp_utilisation_start();
+}
+
 /* The arena of the plan, which other programs on the GPU share: it becomes larger if this one needs more, and smaller if
  * the heap grows at its expense.  Values that are on the GPU leave first. */
 enum sl_status slp_plan_offload_commit(sl_plan *p, const char *at)
@@ -256,7 +265,7 @@ enum sl_status slp_plan_offload_commit(sl_plan *p, const char *at)
 	bool left = places == now || slp_places_leave(o->node);
 	bool ok = left && slp_arena_make(o->node, places, o->heap);
 	slp_unlock();
-	if (ok) return SL_OK;
+	if (ok) return watch(p), SL_OK;
 	if (!left) return sl_error();
 	slp_call_fail(at, "sl_compile", SL_ENOMEM, "the GPU has no %.1f MiB left for the limit of memory",
 	              (double)(o->plan.height + o->heap) / 1048576);
@@ -403,6 +412,7 @@ enum sl_status slp_plan_offload_begin(sl_plan *p, const char *at, struct slp_sto
 	slp_flush();
 	atomic_fetch_add(&slp_counters.planned_out, o->plan.out_bytes);
 	atomic_fetch_add(&slp_counters.planned_in, o->plan.in_bytes);
+	slp_plan_name_values(p, storages);
 	double exposed = slp_offload_exposed(&o->problem, &o->plan);
 	atomic_fetch_add(&slp_counters.planned_us, (uint64_t)(1e6 * copy_seconds(o)));
 	atomic_fetch_add(&slp_counters.exposed_us, exposed > 0 ? (uint64_t)(1e6 * exposed) : 0);

@@ -312,7 +312,7 @@ static void segment_done(void *arg)
 	struct slp_segment *seg = arg;
 	bool waited_for = is_waited_for(seg);
 	if (slp_watch_deadline > 0) slp_watch_leave(seg);
-	slp_utilisation_add(seg->calls->flops);
+	slp_utilisation_add(seg->calls->flops, seg->calls->turn);
 	slp_explain_done(seg);
 	for (int i = 0; i < seg->nslots; i++)
 		if (seg->slots[i].buffer && seg->slots[i].mode & STARPU_W)
