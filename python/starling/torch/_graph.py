@@ -87,14 +87,6 @@ class Plan:
         if status:
             raise_error()
 
-    def call(self, given, numbers, out):
-        """Computes a small program here, from memory at these addresses to memory at those: the status."""
-        given, out = ffi.new("uintptr_t[]", given), ffi.new("uintptr_t[]", out)
-        pairs = ffi.new("struct sl_plan_number[]", [(NAMES[name], x) for name, x in numbers]) if numbers else ffi.NULL
-        return lib.sl_plan_call_at(
-            HERE, self.plan, ffi.cast("void **", given), len(given), pairs, len(numbers), ffi.cast("void **", out)
-        )  # fmt: skip
-
     def run(self, given, numbers=()):
         """A run with these pointers: the results."""
         out = ffi.new("sl_tensor *[]", len(self.results))
@@ -436,6 +428,7 @@ class Function:
         self.gm, self.user_results = gm, user_results
         self.symbols = Symbols([n for n in gm.graph.nodes if n.op == "placeholder"])
         self.known, self.generation = {}, None
+        self.fast = None  # computes the only program in one call, or returns None
 
     def __call__(self, args):
         given = list(args)
@@ -451,6 +444,7 @@ class Function:
             if len(self.known) >= self.MOST:
                 del self.known[next(iter(self.known))]
             self.known[key] = graph
+            self.fast = graph.quick and graph.quick.compute if not self.symbols.by else None
         return graph(given)
 
     def compile(self, concrete):
