@@ -1,6 +1,6 @@
-/* The module starling._call, a part of the extension: a program on PyTorch's tensors, computed in the calling thread, in one call from
- * Python.  PyTorch says where a tensor lies, of which type and shape, through the table of functions that DLPack defines
- * (__dlpack_c_exchange_api__); methods of PyTorch's classes, which setup is given, say the rest. */
+/* The module starling._call, a part of the extension: a program on PyTorch's tensors, computed in the calling thread, in
+ * one call from Python.  PyTorch says where a tensor lies, of which type and shape, through the table of functions that
+ * DLPack defines (__dlpack_c_exchange_api__); methods of PyTorch's classes, which setup is given, say the rest. */
 
 /* ---- DLPack's structures, version 1 --------------------------------------------------------------------------------- */
 
@@ -26,11 +26,11 @@ struct dl_exchange {
 
 static struct {
 	const struct dl_exchange *exchange;
-	PyObject *tensor;                       /* the type */
-	PyObject *empty;                        /* a function of shape, strides, type */
-	PyObject *storage, *offset, *is_neg;    /* methods of tensors */
-	PyObject *nbytes;                       /* a method of storages */
-	PyObject *resized, *failed;             /* raise errors: of a tensor; of the engine */
+	PyObject *tensor;                    /* the type */
+	PyObject *empty;                     /* a function of shape, strides, type */
+	PyObject *storage, *offset, *is_neg; /* methods of tensors */
+	PyObject *nbytes;                    /* a method of storages */
+	PyObject *resized, *failed;          /* raise errors: of a tensor; of the engine */
 } torch;
 static long stops; /* of the engine */
 
@@ -56,10 +56,10 @@ struct give { /* what is returned */
 };
 
 struct caller {
-	PyObject_HEAD
-	PyObject *owner; /* of the plan */
+	PyObject_HEAD PyObject *owner; /* of the plan */
 	sl_plan *plan;
-	PyObject *check, *put; /* None, or functions: of the arguments, raises an error; of the results, puts pieces of memory there */
+	PyObject *check,
+	        *put; /* None, or functions: of the arguments, raises an error; of the results, puts pieces of memory there */
 	struct take *takes;
 	struct make *makes;
 	struct give *gives;
@@ -177,12 +177,13 @@ static int find_results(PyObject *results, void **out)
 	return 0;
 }
 
-static PyObject *given(const struct caller *c, PyObject *args, PyObject *results)
+static PyObject *returned(const struct caller *c, PyObject *args, PyObject *results)
 {
 	PyObject *list = PyList_New(c->ngives);
 	for (Py_ssize_t i = 0; list && i < c->ngives; i++) {
 		const struct give *g = &c->gives[i];
-		PyObject *one = g->kind == ALWAYS ? g->constant : PyList_GetItem(g->kind == RESULT ? results : args, g->place);
+		PyObject *one =
+		        g->kind == ALWAYS ? g->constant : PyList_GetItem(g->kind == RESULT ? results : args, g->place);
 		Py_XINCREF(one);
 		if (one) PyList_SetItem(list, i, one);
 		else Py_CLEAR(list);
@@ -207,6 +208,16 @@ static int read_numbers(PyObject *numbers, struct sl_plan_number *found)
 	return (int)n;
 }
 
+/* memory: of the inputs and, behind them, of the results.  Other threads of Python run meanwhile. */
+static enum sl_status compute(const struct caller *c, void **memory, const struct sl_plan_number *numbers, int count)
+{
+	PyThreadState *state = PyEval_SaveThread();
+	enum sl_status s =
+	        sl_plan_call_at("torch.compile", c->plan, memory, (int)c->ntakes, numbers, count, memory + c->ntakes);
+	PyEval_RestoreThread(state);
+	return s;
+}
+
 /* Computes the program; gives the arguments up, as PyTorch expects.  None: the engine queues tasks now. */
 static PyObject *computed(const struct caller *c, PyObject *args, PyObject *numbers, void **memory)
 {
@@ -215,11 +226,8 @@ static PyObject *computed(const struct caller *c, PyObject *args, PyObject *numb
 	PyObject *results = count < 0 ? NULL : new_results(c), *list = NULL;
 	if (!results) return NULL;
 	if (!find_results(results, memory + c->ntakes)) {
-		enum sl_status s;
-		Py_BEGIN_ALLOW_THREADS
-		s = sl_plan_call_at("torch.compile", c->plan, memory, (int)c->ntakes, named, count, memory + c->ntakes);
-		Py_END_ALLOW_THREADS
-		list = s == SL_OK ? given(c, args, results) : PyObject_CallFunctionObjArgs(torch.failed, NULL);
+		enum sl_status s = compute(c, memory, named, count);
+		list = s == SL_OK ? returned(c, args, results) : PyObject_CallFunction(torch.failed, "i", (int)s);
 		if (s == SL_OK && list) PyList_SetSlice(args, 0, PyList_Size(args), NULL);
 	}
 	Py_DECREF(results);
@@ -239,8 +247,8 @@ static PyObject *run(const struct caller *c, PyObject *args, PyObject *numbers, 
 	return computed(c, args, numbers, memory);
 }
 
-/* caller(arguments, numbers=()): the results in a list, after which that of the arguments is empty; None if the arguments, or the
- * engine, want the general way. */
+/* caller(arguments, numbers=()): the results in a list, after which that of the arguments is empty; None if the
+ * arguments, or the engine, want the general way. */
 static PyObject *caller_call(PyObject *self, PyObject *given, PyObject *named)
 {
 	const struct caller *c = (const struct caller *)self;
@@ -277,16 +285,17 @@ static void caller_free(PyObject *self)
 }
 
 static PyType_Slot caller_slots[] = {
-	{Py_tp_call, caller_call},
-	{Py_tp_dealloc, caller_free},
-	{0, NULL},
+        {Py_tp_call, caller_call},
+        {Py_tp_dealloc, caller_free},
+        {0, NULL},
 };
 static PyType_Spec caller_spec = {"starling._call.Caller", sizeof(struct caller), 0, Py_TPFLAGS_DEFAULT, caller_slots};
 static PyTypeObject *caller_type;
 
 static int read_shape(struct take *t, PyObject *shape)
 {
-	if (!PyTuple_Check(shape) || PyTuple_Size(shape) > AXES) return PyErr_SetString(PyExc_ValueError, "a shape"), -1;
+	if (!PyTuple_Check(shape) || PyTuple_Size(shape) > AXES)
+		return PyErr_SetString(PyExc_ValueError, "a shape"), -1;
 	t->ndim = (int)PyTuple_Size(shape);
 	t->size = 1;
 	for (int i = 0; i < t->ndim; i++) t->size *= t->shape[i] = PyLong_AsSsize_t(PyTuple_GetItem(shape, i));
@@ -341,8 +350,8 @@ static PyObject *new_caller(PyObject *module, PyObject *from)
 	PyObject *owner, *takes, *makes, *gives, *check, *put;
 	unsigned long long plan;
 	(void)module;
-	if (!PyArg_ParseTuple(from, "OKO!O!O!OO", &owner, &plan, &PyList_Type, &takes, &PyList_Type, &makes, &PyList_Type, &gives, &check,
-	                      &put))
+	if (!PyArg_ParseTuple(from, "OKO!O!O!OO", &owner, &plan, &PyList_Type, &takes, &PyList_Type, &makes,
+	                      &PyList_Type, &gives, &check, &put))
 		return NULL;
 	struct caller *c = (struct caller *)PyType_GenericAlloc(caller_type, 0);
 	if (!c) return NULL;
@@ -355,14 +364,15 @@ static PyObject *new_caller(PyObject *module, PyObject *from)
 	return (PyObject *)c;
 }
 
-/* setup(table of DLPack, type of tensors, empty, untyped_storage, storage_offset, is_neg, nbytes, resized, failed): whether the
- * table is of a version that is known here. */
+/* setup(table of DLPack, type of tensors, empty, untyped_storage, storage_offset, is_neg, nbytes, resized, failed):
+ * whether the table is of a version that is known here. */
 static PyObject *setup(PyObject *module, PyObject *from)
 {
-	PyObject *table, **parts[] = {&torch.tensor, &torch.empty, &torch.storage, &torch.offset,
+	PyObject *table, **parts[] = {&torch.tensor, &torch.empty,  &torch.storage, &torch.offset,
 	                              &torch.is_neg, &torch.nbytes, &torch.resized, &torch.failed};
 	(void)module;
-	if (!PyArg_ParseTuple(from, "OOOOOOOOO", &table, parts[0], parts[1], parts[2], parts[3], parts[4], parts[5], parts[6], parts[7]))
+	if (!PyArg_ParseTuple(from, "OOOOOOOOO", &table, parts[0], parts[1], parts[2], parts[3], parts[4], parts[5],
+	                      parts[6], parts[7]))
 		return NULL;
 	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) Py_INCREF(*parts[i]);
 	torch.exchange = PyCapsule_GetPointer(table, "dlpack_exchange_api");
@@ -378,12 +388,13 @@ static PyObject *stopped(PyObject *module, PyObject *none)
 }
 
 static PyMethodDef call_functions[] = {
-	{"caller", new_caller, METH_VARARGS, NULL},
-	{"setup", setup, METH_VARARGS, NULL},
-	{"stopped", stopped, METH_NOARGS, NULL},
-	{NULL, NULL, 0, NULL},
+        {"caller", new_caller, METH_VARARGS, NULL},
+        {"setup", setup, METH_VARARGS, NULL},
+        {"stopped", stopped, METH_NOARGS, NULL},
+        {NULL, NULL, 0, NULL},
 };
-static struct PyModuleDef call_module = {PyModuleDef_HEAD_INIT, "starling._call", NULL, -1, call_functions, NULL, NULL, NULL, NULL};
+static struct PyModuleDef call_module = {
+        PyModuleDef_HEAD_INIT, "starling._call", NULL, -1, call_functions, NULL, NULL, NULL, NULL};
 
 PyMODINIT_FUNC PyInit__call(void)
 {

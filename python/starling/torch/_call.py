@@ -23,12 +23,12 @@ def _load():
     return module
 
 
-def _failed():
+def _failed(status):
     """Raises the engine's error; returns if the engine wants tasks, as while it records a trace."""
-    if lib.sl_error() == lib.SL_EUNSUPPORTED:
+    if status == lib.SL_EUNSUPPORTED:
         return lib.sl_error_clear()
     _memory.forget()
-    raise_error()
+    raise_error(status)
 
 
 _module = _load()

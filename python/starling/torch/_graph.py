@@ -22,7 +22,7 @@ from ._quick import quick
 from ._run import BY_SHAPE, Run
 from ._sizes import Symbols
 from ._table import aten, lowered
-from ._text import DTYPES, HERE, MOST_AXES, Program, Unsupported, Value, raise_error
+from ._text import DTYPES, HERE, MOST_AXES, Program, Unsupported, Value, checked_status, raise_error
 
 log = logging.getLogger("starling.torch")
 fallbacks: collections.Counter = collections.Counter()  # operations that were left to PyTorch, by name and reason
@@ -84,8 +84,7 @@ class Plan:
             status = lib.sl_plan_run_with_at(HERE, self.plan, pointers, len(given), pairs, len(pairs), out)
         else:
             status = lib.sl_plan_run_at(HERE, self.plan, pointers, len(given), out)
-        if status:
-            raise_error()
+        checked_status(status)
 
     def run(self, given, numbers=()):
         """A run with these pointers: the results."""

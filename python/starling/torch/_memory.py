@@ -13,7 +13,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from .._core import InternalError, ffi, lib
 from .._engine import when_stopped
-from ._text import HERE, NUMBERS, raise_error
+from ._text import HERE, NUMBERS, checked_status, raise_error
 
 MOST = 2048  # handles that are kept, of some 20 KB each
 FEW = 64  # handles, beside as many as there are of tensors that live, before those of freed ones are dropped
@@ -112,8 +112,7 @@ def shown(p, shape, dtype):
         if lib.sl_error():
             raise_error()
         t = torch.empty(shape, dtype=dtype)
-        if lib.sl_read_at(HERE, p, ffi.cast("void *", t.data_ptr()), t.nbytes):
-            raise_error()
+        checked_status(lib.sl_read_at(HERE, p, ffi.cast("void *", t.data_ptr()), t.nbytes))
         return t
     key = (int(ffi.cast("uintptr_t", values)), torch.Size(shape), dtype)
     _shown[key] = p
@@ -146,8 +145,7 @@ def generation():
     """Another number after each stop of the engine: handles and plans are those of one run of it."""
     if not lib.sl_is_initialized():
         _stopped()
-        if lib.sl_init_at(HERE, ffi.NULL):
-            raise_error()
+        checked_status(lib.sl_init_at(HERE, ffi.NULL))
     return _stops
 
 
@@ -161,5 +159,4 @@ def contiguous(shape):
 
 def wait(p):
     """Waits for what a program wrote into an input."""
-    if lib.sl_wait_at(HERE, p):
-        raise_error()
+    checked_status(lib.sl_wait_at(HERE, p))

@@ -10,7 +10,7 @@ from . import _memory
 from ._call import caller
 from ._labels import check_labels
 from ._results import Results, _new
-from ._text import HERE, Value, raise_error
+from ._text import HERE, Value, checked_status
 
 SMALL = 1 << 15  # bytes; copying a result of this size costs less than giving its memory to a tensor of PyTorch
 
@@ -107,8 +107,7 @@ def copied(p, t, size):
     """A small result in this tensor: waits for it, and gives it up."""
     status = lib.sl_read_at(HERE, p, ffi.cast("void *", t.data_ptr()), size)
     lib.sl_release(p)
-    if status:
-        raise_error()
+    checked_status(status)
     return t
 
 
