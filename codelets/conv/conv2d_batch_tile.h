@@ -50,7 +50,8 @@ SLP_INLINE void NAME(multiply)(const struct pass *p, const int tile, const struc
 		in += last & in_step;
 		w += last & w_step;
 	}
-	if (u->ends && p->activation == SL_RELU) SLP_UNROLL for (int o = 0; o < 2 * tile; o++) NAME(relu)(&acc[o / 2][o % 2]);
+	if (u->ends && p->activation == SL_RELU)
+		SLP_UNROLL for (int o = 0; o < 2 * tile; o++) NAME(relu)(&acc[o / 2][o % 2]);
 	SLP_UNROLL for (int o = 0; o < tile; o++)
 	{
 		if (o < u->channels) memcpy(to + o * u->step, &acc[o][0], sizeof acc[o][0]);
@@ -104,8 +105,8 @@ TARGET static void NAME(pool_windows)(const struct pass *p, const struct unit *u
 			uint8_t *mask = p->mask + 2 * ((plane + o) * p->positions + at) + v * next;
 			VECTOR element[4], y;
 			BITS flow[4];
-			SLP_UNROLL for (int e = 0; e < 4; e++)
-			        memcpy(&element[e], from->to + v * from->to_second + o * from->step + e * LANES, sizeof y);
+			SLP_UNROLL for (int e = 0; e < 4; e++) memcpy(
+			        &element[e], from->to + v * from->to_second + o * from->step + e * LANES, sizeof y);
 			NAME(pool4)(p, element, &y, flow);
 			memcpy(to + v * u->to_second + o * u->step, &y, sizeof y);
 			for (int e = 0; e < 4; e++)

@@ -111,8 +111,7 @@ SLP_CLONES static void add_bias_to_unit(const struct unit *t, int64_t channel, c
 	slp_v16 sum[4] = {{0}}, row;
 	int64_t p = 0;
 	memcpy(&sum[0], bias, sizeof sum[0]);
-	for (; p + 4 <= count; p += 4)
-		SLP_UNROLL for (int chain = 0; chain < 4; chain++)
+	for (; p + 4 <= count; p += 4) SLP_UNROLL for (int chain = 0; chain < 4; chain++)
 		{
 			memcpy(&row, rows + (p + chain) * LANES, sizeof row);
 			sum[chain] += row;
