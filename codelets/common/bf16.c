@@ -15,6 +15,7 @@ static dnnl_engine_t engine;
 
 static void start(void)
 {
+	slp_bf16_limit();
 	dnnl_cpu_isa_t isa = dnnl_get_effective_cpu_isa();
 	bool there = (isa & dnnl_cpu_isa_avx512_core_bf16) == dnnl_cpu_isa_avx512_core_bf16;
 	if (!there || dnnl_engine_create(&engine, dnnl_cpu, 0) != dnnl_success) engine = NULL;

@@ -20,4 +20,8 @@ struct slp_bf16_matrix {
 enum sl_status slp_bf16_multiply(const struct slp_kernel *k, const struct slp_bf16_matrix *a,
                                  const struct slp_bf16_matrix *b, const struct slp_bf16_matrix *c, bool wide);
 
+/* Keeps oneDNN from slow instructions for bfloat16 (isa.c). Runs while the library is loaded; named so that a static
+ * library keeps it. */
+void slp_bf16_limit(void);
+
 #endif

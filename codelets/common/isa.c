@@ -5,6 +5,8 @@
  * There, oneDNN multiplies bfloat16 by float32's instructions, and products are computed in float32. */
 #include "config.h"
 
+#include "bf16.h"
+
 #if defined(HAVE_ONEDNN) && defined(__x86_64__) && defined(__GNUC__)
 #include <cpuid.h>
 #include <dnnl.h>
@@ -24,11 +26,15 @@ static bool has_amx_bf16(void)
 	return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 22 & 1);
 }
 
-__attribute__((constructor)) static void limit(void)
+__attribute__((constructor)) void slp_bf16_limit(void)
 {
 	__builtin_cpu_init();
 	bool slow = __builtin_cpu_is("intel") && __builtin_cpu_supports("avx512bf16") && !has_amx_bf16();
 	if (!slow || is_set("ONEDNN_MAX_CPU_ISA") || is_set("DNNL_MAX_CPU_ISA")) return;
 	(void)dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx512_core_vnni); /* a wish: others may use oneDNN already */
+}
+#else
+void slp_bf16_limit(void)
+{
 }
 #endif
