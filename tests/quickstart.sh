@@ -101,7 +101,7 @@ mkdir "$tmp/others"
 printf '%s\n' "$PATH:/usr/sbin:/sbin" | tr : '\n' | tac | while read -r place; do
   [ -d "$place" ] || continue
   find "$place/" -maxdepth 1 ! -type d -perm /111 ! -name 'apt*' ! -name 'dpkg*' ! -name 'dnf*' ! -name 'rpm*' ! -name 'yum*' \
-    ! -name 'sudo*' ! -name ccache -print0 | xargs -0 -r ln -sf -t "$tmp/others"
+    ! -name 'sudo*' ! -name ccache ! -name nvcc -print0 | xargs -0 -r ln -sf -t "$tmp/others"
 done
 # elsewhere STUBS ARGUMENT...: quickstart in a system of these stubs
 elsewhere() { env -u CC -u CXX -u MAKEFLAGS -u MFLAGS PATH="$1:$tmp/others" "$tree/quickstart" "${@:2}"; }
@@ -190,6 +190,24 @@ done <<END
 apt-get libopenblas-dev libsodium-dev
 dnf onednn-devel libsodium-devel
 END
+
+echo "--- the library of a wheel is not compiled twice"
+mkdir "$tree/python"
+printf '#!/bin/sh\necho "$1" >"%s"\n' "$tmp/wheel" | stub "$tree/python/make-wheel"
+for name in patchelf perl; do stub "$tmp/enough/$name" </dev/null; done
+# without_cuda COMMAND [FLAG]...
+without_cuda() { QUICKSTART_CUDA=$tmp/none elsewhere "$tmp/enough" "$1" --no-install -- "${@:2}"; }
+rm -rf "$tree/build"
+run 0 without_cuda build
+run 0 without_cuda python
+contains "$tmp/wheel" '^build$'
+for flags in --other --without-cuda; do
+  run 0 without_cuda python $flags
+  contains "$tmp/wheel" '^build/python/library$'
+done
+run 0 elsewhere "$tmp/bin:$tmp/enough" python --no-install # there is an nvcc
+contains "$tmp/wheel" '^build/python/library$'
+rm -rf "$tree/build"
 
 echo "--- a source archive of StarPU"
 stub "$tree/tools/build-starpu" <<END

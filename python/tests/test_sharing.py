@@ -11,7 +11,7 @@ import unittest
 import numpy as np
 import starling as sl
 
-PATIENCE = 120  # seconds that something may take on a busy machine
+PATIENCE = 600  # seconds that something may take on a busy machine
 
 
 def together(*functions, times=30):
