@@ -14,6 +14,7 @@ EXTRA_DIST += \
 	python/README.md \
 	python/make-wheel \
 	python/generate/build.py \
+	python/generate/call.c \
 	python/generate/defaults.py \
 	python/generate/extension.py \
 	python/generate/headers.py \
@@ -56,6 +57,7 @@ EXTRA_DIST += \
 	python/starling/torch/__init__.py \
 	python/starling/torch/_attention.py \
 	python/starling/torch/_backend.py \
+	python/starling/torch/_call.py \
 	python/starling/torch/_device.py \
 	python/starling/torch/_eager.py \
 	python/starling/torch/_failures.py \

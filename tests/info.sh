@@ -23,6 +23,14 @@ says "^  calibration +${STARPU_HOME:-$HOME}"
 awk -v kib="$(awk '/^MemTotal/ { print $2 }' /proc/meminfo)" \
   '$1 == "main" { found = $3 > 0.2 * kib / 1024 && $3 < 1.01 * kib / 1024 } END { exit !found }' "$tmp/out" ||
   fail "main memory, of $(grep MemTotal /proc/meminfo)"
+# What is free in it: no more than a limit of the process allows
+case ${CFLAGS:-} in
+  *-fsanitize*) ;;
+  *)
+    limited=$(bash -c 'ulimit -v 2097152 && exec "$@"' - "$info" | awk '$1 == "main" { print int($4) }')
+    { [ "${limited:-0}" -gt 0 ] && [ "$limited" -lt 2048 ]; } || fail "free main memory under ulimit -v: $limited MiB"
+    ;;
+esac
 # The CPU's flags, as the kernel reports them
 if grep -qE '^  own *(x86-64-v4|avx512vl)' "$tmp/out"; then
   grep -qw avx512vl /proc/cpuinfo || fail "the variant for AVX-512 without AVX-512"

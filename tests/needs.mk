@@ -62,6 +62,7 @@ tests/simulate.$(log): $(installed_targets) tests/placement tests/priorities
 tests/sl-run.$(log): tools/sl-run
 tests/slaves-long.$(log): models/lenet models/mlp tests/slaves
 tests/slaves.$(log): models/lenet models/mlp tests/slaves
+tests/spill.$(log): models/gpt models/lenet
 tests/smpi.$(log): $(installed_targets) tests/dist
 tests/soak-long.$(log): tests/soak
 tests/trace.$(log): $(installed_targets) libcore.la

@@ -19,8 +19,8 @@ static void start(void)
 	bool there = (isa & dnnl_cpu_isa_avx512_core_bf16) == dnnl_cpu_isa_avx512_core_bf16;
 	if (!there || dnnl_engine_create(&engine, dnnl_cpu, 0) != dnnl_success) engine = NULL;
 	if (!engine)
-		fputs("starling: no instructions for bfloat16 here (AVX512_BF16, AMX): products are computed in "
-		      "float32\n",
+		fputs("starling: no fast instructions for bfloat16 here (AMX, or AVX512_BF16 of AMD): products are "
+		      "computed in float32\n",
 		      stderr);
 }
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "common/activation.h"
+#include "common/cache.h"
 #include "common/lanes.h"
 #include "common/workspace.h"
 #include "conv2d_batch.h"
@@ -29,6 +30,7 @@ struct pass {
 	const struct vectors *vectors;
 	int64_t n, nin, nout, in_plane, out_plane, kernel; /* channels and sizes of planes */
 	int64_t groups, units, tiles, chunk, chunks;       /* units: of groups that are computed side by side */
+	int64_t near, strip;                               /* input channels, windows of a pool at once */
 	int tile;                                          /* output channels at once */
 	const float *bias, *w, *in;                        /* in: in N16 */
 	float *out;
@@ -118,6 +120,8 @@ struct unit {
 	int64_t in_second, to_second, group_step, step; /* second: from one vector to the other */
 	bool has_second;
 	int groups, channels; /* in use, of the unit and of the tile */
+	int64_t nin;          /* input channels to add */
+	bool resumes, ends;   /* `to` has the sums of earlier input channels; no later ones follow */
 };
 
 typedef void multiply_fn(const struct pass *p, const struct unit *u, int64_t position, float *to);
@@ -187,21 +191,47 @@ static void unpack(const struct pass *p, const struct unit *u, int64_t first, in
 		}
 }
 
-/* Computes windows [at, at + count) element by element, through `elements`. */
+/* The place in its plane of result i; results of a pool are ordered by windows, four each. */
+static int64_t place_of(const struct pass *p, int64_t i)
+{
+	if (!p->pool) return i;
+	int64_t window = i / 4, row = window / (p->width / 2), column = window % (p->width / 2);
+	return (2 * row + i % 4 / 2) * p->width + 2 * column + i % 2;
+}
+
+/* Computes results [begin, end) into u->to, a block of input channels at a time, whose rows under a window stay in the
+ * first cache: the bits do not depend on the blocks, since sums between them are stored as they are. */
+static void add_channels(const struct pass *p, const struct unit *u, int64_t begin, int64_t end)
+{
+	struct unit part = *u;
+	for (int64_t channel = 0; channel < p->nin; channel += p->near) {
+		part.nin = p->nin - channel < p->near ? p->nin - channel : p->near;
+		part.in = u->in + channel * p->in_plane * LANES;
+		part.w = u->w + channel * p->kernel * p->tile;
+		part.resumes = channel > 0;
+		part.ends = channel + p->near >= p->nin;
+		for (int64_t i = begin; i < end; i++)
+			p->vectors->multiply[p->tile](p, &part, place_of(p, i), u->to + (i - begin) * LANES);
+	}
+}
+
+/* Computes windows [at, at + count), a strip at a time through `elements`. */
 static void run_windows(const struct pass *p, const struct unit *u, int64_t plane, int64_t at, int64_t count,
                         float *elements)
 {
-	struct unit window = *u;
-	window.to = elements;
-	window.step = 4 * LANES;
-	window.group_step = p->tile * window.step;
-	if (p->vectors->groups > 1) window.to_second = window.group_step;
-	for (int64_t i = at; i < at + count; i++) {
-		int64_t row = i / (p->width / 2), first = 2 * row * p->width + 2 * (i - row * (p->width / 2));
-		for (int e = 0; e < 4; e++)
-			p->vectors->multiply[p->tile](p, &window, first + e / 2 * p->width + e % 2,
-			                              elements + e * LANES);
-		p->vectors->pool(p, u, &window, plane, first, u->to + (i - at) * LANES);
+	struct unit strip = *u;
+	strip.to = elements;
+	strip.step = 4 * p->strip * LANES;
+	strip.group_step = p->tile * strip.step;
+	if (p->vectors->groups > 1) strip.to_second = strip.group_step;
+	for (int64_t i = at, end; i < at + count; i = end) {
+		end = i + p->strip < at + count ? i + p->strip : at + count;
+		add_channels(p, &strip, 4 * i, 4 * end);
+		for (int64_t j = i; j < end; j++) {
+			struct unit window = strip;
+			window.to += 4 * (j - i) * LANES;
+			p->vectors->pool(p, u, &window, plane, place_of(p, 4 * j), u->to + (j - at) * LANES);
+		}
 	}
 }
 
@@ -239,7 +269,7 @@ static void run_unit(const struct pass *p, int64_t unit, float *buffer)
 	if (count > p->chunk) count = p->chunk;
 	for (int o = 0; p->bias && o < u.channels; o++) bias[o] = p->bias[channel + o];
 	if (p->pool) run_windows(p, &u, first * p->nout + channel, at, count, buffer + p->tile * p->chunk * 2 * LANES);
-	for (int64_t i = 0; i < count && !p->pool; i++) p->vectors->multiply[p->tile](p, &u, at + i, u.to + i * LANES);
+	else add_channels(p, &u, at, at + count);
 	activate(p, &u, count);
 	if (!p->out_n16) unpack(p, &u, first, channel, at, count);
 }
@@ -247,7 +277,7 @@ static void run_unit(const struct pass *p, int64_t unit, float *buffer)
 static void run_units(void *arg, int64_t begin, int64_t end)
 {
 	struct pass *p = arg;
-	size_t bytes = sizeof(float) * (size_t)(p->tile * (p->chunk + 4) * 2 * LANES);
+	size_t bytes = sizeof(float) * (size_t)(p->tile * (p->chunk + 4 * p->strip) * 2 * LANES);
 	float *buffer = slp_workspace(SLP_WORK_THREAD, bytes);
 	if (!buffer) p->no_memory = true;
 	for (int64_t unit = begin; buffer && unit < end; unit++) run_unit(p, unit, buffer);
@@ -287,6 +317,17 @@ bool slp_conv_prefers_n16(const struct slp_infer *call)
 	return takes && c.n % LANES == 0 && slp_conv_batch_pays(&c) && slp_batch_has_width(c.kw);
 }
 
+/* As many input channels at once as fit in three quarters of the first cache: rows under a window, and weights. */
+static void choose_near(struct pass *p, const struct slp_conv *c, bool back)
+{
+	enum { STRIP = 16 };
+	int64_t row = (back ? c->ow : c->iw) * LANES * p->vectors->groups;
+	int64_t bytes = (c->kh * row + p->kernel * p->tile) * (int64_t)sizeof(float), room = slp_first_cache() * 3 / 4;
+	int64_t most = bytes < room ? room / bytes : 1, blocks = (p->nin + most - 1) / most;
+	p->near = (p->nin + blocks - 1) / blocks;
+	p->strip = blocks > 1 ? STRIP : 1;
+}
+
 static struct pass pass_of(const struct slp_conv_args *a)
 {
 	const struct slp_conv *c = &a->c;
@@ -318,6 +359,7 @@ static struct pass pass_of(const struct slp_conv_args *a)
 	p.tile = (int)((p.nout + p.tiles - 1) / p.tiles);
 	p.chunks = (p.out_plane + CHUNK - 1) / CHUNK;
 	p.chunk = (p.out_plane + p.chunks - 1) / p.chunks;
+	choose_near(&p, c, back);
 	return p;
 }
 

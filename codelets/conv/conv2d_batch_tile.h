@@ -12,6 +12,17 @@ SLP_INLINE void NAME(relu)(VECTOR *v)
 	*v = (VECTOR)((INTS)*v & ~(*v < 0));
 }
 
+/* The sums so far of one output position, of earlier blocks of input channels. */
+SLP_INLINE void NAME(resume)(const int tile, const struct unit *u, const float *to, VECTOR acc[TILE][2])
+{
+	SLP_UNROLL for (int o = 0; o < tile; o++)
+	{
+		if (o < u->channels) memcpy(&acc[o][0], to + o * u->step, sizeof acc[o][0]);
+		if (o < u->channels && u->has_second)
+			memcpy(&acc[o][1], to + u->to_second + o * u->step, sizeof acc[o][1]);
+	}
+}
+
 /* One output position of `tile` channels, a constant. */
 SLP_INLINE void NAME(multiply)(const struct pass *p, const int tile, const struct unit *u, int64_t position, float *to)
 {
@@ -20,9 +31,10 @@ SLP_INLINE void NAME(multiply)(const struct pass *p, const int tile, const struc
 	const float *in = u->in, *w = u->w;
 	const int64_t second = u->in_second;
 	SLP_UNROLL for (int o = 0; o < tile; o++) acc[o][0] = acc[o][1] = (VECTOR){0} + u->bias[o];
+	if (u->resumes) NAME(resume)(tile, u, to, acc);
 	const int64_t count = end - begin, in_step = p->in_plane * LANES, w_step = p->kernel * tile;
 	int64_t t = 0;
-	for (int64_t left = p->nin * count; left > 0; left--) {
+	for (int64_t left = u->nin * count; left > 0; left--) {
 		const float *x = in + begin[t].in * (int64_t)LANES, *e = w + begin[t].w * (int64_t)tile;
 		VECTOR x0, x1;
 		memcpy(&x0, x, sizeof x0);
@@ -38,7 +50,8 @@ SLP_INLINE void NAME(multiply)(const struct pass *p, const int tile, const struc
 		in += last & in_step;
 		w += last & w_step;
 	}
-	if (p->activation == SL_RELU) SLP_UNROLL for (int o = 0; o < 2 * tile; o++) NAME(relu)(&acc[o / 2][o % 2]);
+	if (u->ends && p->activation == SL_RELU)
+		SLP_UNROLL for (int o = 0; o < 2 * tile; o++) NAME(relu)(&acc[o / 2][o % 2]);
 	SLP_UNROLL for (int o = 0; o < tile; o++)
 	{
 		if (o < u->channels) memcpy(to + o * u->step, &acc[o][0], sizeof acc[o][0]);
@@ -81,7 +94,7 @@ TARGET static void NAME(pool4)(const struct pass *p, const VECTOR *v, VECTOR *y,
 	flow[3] &= (BITS)(low & r1);
 }
 
-/* The windows of all channels of a tile, whose elements are in the unit `from`: [channel][4]; at: the first element's
+/* The windows of all channels of a tile, whose elements are in the unit `from`; at: the first element's
  * place in its plane. */
 TARGET static void NAME(pool_windows)(const struct pass *p, const struct unit *u, const struct unit *from,
                                       int64_t plane, int64_t at, float *to)
@@ -92,8 +105,8 @@ TARGET static void NAME(pool_windows)(const struct pass *p, const struct unit *u
 			uint8_t *mask = p->mask + 2 * ((plane + o) * p->positions + at) + v * next;
 			VECTOR element[4], y;
 			BITS flow[4];
-			SLP_UNROLL for (int e = 0; e < 4; e++)
-			        memcpy(&element[e], from->to + v * from->to_second + (4 * o + e) * LANES, sizeof y);
+			SLP_UNROLL for (int e = 0; e < 4; e++) memcpy(
+			        &element[e], from->to + v * from->to_second + o * from->step + e * LANES, sizeof y);
 			NAME(pool4)(p, element, &y, flow);
 			memcpy(to + v * u->to_second + o * u->step, &y, sizeof y);
 			for (int e = 0; e < 4; e++)

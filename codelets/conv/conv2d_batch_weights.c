@@ -103,17 +103,25 @@ struct unit {
 	float *sums, *bias, *y;
 };
 
-/* Adds `count` vectors of a channel of dy to the sum of its bias, in four chains. */
+/* Adds `count` vectors of a channel of dy to the sum of its bias, in four chains. Vectors are explicit, because gcc adds
+ * arrays of sums lane by lane, in memory. */
 SLP_CLONES static void add_bias_to_unit(const struct unit *t, int64_t channel, const float *rows, int64_t count)
 {
-	float *bias = t->bias + channel * LANES, sum[4][LANES] = {{0}};
+	float *bias = t->bias + channel * LANES;
+	slp_v16 sum[4] = {{0}}, row;
 	int64_t p = 0;
-	memcpy(sum[0], bias, sizeof sum[0]);
-	for (; p + 4 <= count; p += 4)
-		for (int l = 0; l < 4 * LANES; l++) sum[l / LANES][l % LANES] += rows[p * LANES + l];
-	for (; p < count; p++)
-		for (int l = 0; l < LANES; l++) sum[0][l] += rows[p * LANES + l];
-	for (int l = 0; l < LANES; l++) bias[l] = (sum[0][l] + sum[1][l]) + (sum[2][l] + sum[3][l]);
+	memcpy(&sum[0], bias, sizeof sum[0]);
+	for (; p + 4 <= count; p += 4) SLP_UNROLL for (int chain = 0; chain < 4; chain++)
+		{
+			memcpy(&row, rows + (p + chain) * LANES, sizeof row);
+			sum[chain] += row;
+		}
+	for (; p < count; p++) {
+		memcpy(&row, rows + p * LANES, sizeof row);
+		sum[0] += row;
+	}
+	sum[0] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+	memcpy(bias, &sum[0], sizeof sum[0]);
 }
 
 /* Rows [i, end) of dy of a group in N16, also added to the sums of the bias: in place, or in t->y if they have another

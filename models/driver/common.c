@@ -21,7 +21,9 @@ static const struct argp_option options[] = {
         {"spill", KEY_SPILL, "FILE", 0,
          "Without GPUs: keep values that do not fit into main memory in this new file, or in this folder", 10},
         {"spill-memory", KEY_SPILL_MEMORY, "SIZE", 0,
-         "With --spill: the most main memory for values (default: half of the free memory)", 10},
+         "With --spill: the most main memory for values (default: half of the free memory, more for one operation that "
+         "needs it)",
+         10},
         {"json", KEY_JSON, "FILE", 0, "Write the results as JSON; -: to standard output, and text to standard error",
          20},
         {"quiet", 'q', NULL, 0, "Print errors only", 20},

@@ -1,5 +1,6 @@
 """The extension module starling._ffi: the library's functions through cffi, and the callbacks from
-the library into Python."""
+the library into Python.  Its file is the module starling._call, too (call.c)."""
+import pathlib
 import subprocess
 import sys
 
@@ -46,6 +47,7 @@ static int slpy_whole(const sl_tensor *a, const sl_tensor *b)
 {
 	return slpy_truths(a, b) | slpy_integers(a, b);
 }
+#include "call.c"
 """
 
 
@@ -56,7 +58,7 @@ def build(headers, folder, include, libraries, carried):
     ffi.set_source(
         "starling._ffi",
         _SOURCE,
-        include_dirs=[include],
+        include_dirs=[include, str(pathlib.Path(__file__).resolve().parent)],
         library_dirs=libraries,
         libraries=["starling"],
         extra_compile_args=["-O2", "-g0", "-Wno-unused", "-fstack-protector-strong", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2"],

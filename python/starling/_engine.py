@@ -82,10 +82,15 @@ def spill(path, memory=None):
     check(lib.sl_spill_at(here(), _core.text_of(path, "path"), _core.options("sl_spill_opts", memory=memory)))
 
 
+when_stopped: list = []  # functions that shutdown calls
+
+
 def shutdown():
     """Waits for everything and stops the engine; tensors lose their values."""
     if lib.sl_is_initialized():
         lib.sl_shutdown()
+        for function in when_stopped:
+            function()
 
 
 def seed(value):

@@ -56,14 +56,20 @@ class Small(Case):
     def counted(self):
         """How many programs are computed here, and queued."""
         count = collections.Counter()
-        for name in ("computed", "queued"):
 
-            def call(*args, name=name, f=getattr(_quick.Quick, name)):
+        def counting(name, f):
+            def call(*args):
                 found = f(*args)
                 count[name] += found is not None
                 return found
 
-            patch = unittest.mock.patch.object(_quick.Quick, name, call)
+            return f and call
+
+        makes, queued = _quick.caller, _quick.Quick.queued
+        for owner, name, other in (
+            (_quick, "caller", lambda *args: counting("computed", makes(*args))), (_quick.Quick, "queued", counting("queued", queued)),
+        ):  # fmt: skip
+            patch = unittest.mock.patch.object(owner, name, other)
             patch.start()
             self.addCleanup(patch.stop)
         return count
@@ -194,6 +200,29 @@ class Changing(Case):
             kept.resize_(4 * size)
             x.fill_(3)
             self.close(f(x), x + 1)
+
+    def test_memory_of_another_kind(self):
+        """Parameters whose data were replaced, which Dynamo does not look at."""
+        f, x, w = torch.compile(lambda x, w: x @ w, backend="starling", dynamic=False), torch.randn(3, 4), nn.Parameter(torch.randn(4, 4))
+        for data in (torch.randn(4, 4), torch.randn(4, 4).t(), torch.randn(8, 4)[::2], torch.randn(17)[1:].view(4, 4), torch.randn(4, 1).expand(4, 4)):
+            w.data = data
+            self.close(f(x, w), x @ w)
+        for data in (torch.randn(4, 5), torch.randn(4, 4, dtype=torch.float64)):
+            w.data = data
+            self.close(f(x.to(data.dtype), w), x.to(data.dtype) @ w)
+        one = torch.randn(1, dtype=torch.complex64).conj().imag  # negated, and in order
+        self.close(torch.compile(lambda x: x + 1, backend="starling")(one), one + 1)
+
+    def test_the_engine_is_stopped_between_calls(self):
+        f, x = torch.compile(lambda x, w: (x * w).sum(), backend="starling"), torch.randn(8)
+        for restart in (lambda: None, lambda: starling.ones(2).numpy(), starling.init_engine):
+            w = torch.randn(8, requires_grad=True)
+            y = f(x, w)
+            self.close(y, (x * w).sum())
+            starling.shutdown()
+            restart()
+            y.backward()
+            self.close(w.grad, x)
 
     def test_a_large_result_is_changed_in_place_by_a_program(self):
         """Its memory is the engine's."""

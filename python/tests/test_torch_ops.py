@@ -103,6 +103,10 @@ class Attention(Case):
         with self.assertRaises(IndexError):
             torch.compile(f, backend="starling")(x, torch.tensor([1, 6, 7, 2]))
 
+    def test_no_label_that_counts(self):
+        """The loss is not a number; the gradient is 0."""
+        self.check(lambda x, labels: F.cross_entropy(x, labels), torch.randn(4, 7), torch.full((4,), -100))
+
 
 class Indices(Case):
     def test_numbers_of_an_axis(self):
@@ -143,6 +147,9 @@ class Truths(Case):
         for b in (float("inf"), float("-inf")):
             torch._dynamo.reset()
             self.check(lambda x: torch.where(x == b, 2.0, 1.0) + torch.where(x != b, 0.5, 0.25) + torch.where(x.abs() < 2, x, 1.0), x)
+
+    def test_signs(self):
+        self.check(lambda x: torch.sign(x) + 0 * x.nan_to_num(), torch.tensor([float("nan"), float("inf"), float("-inf"), 0.0, -0.0, 2.0]))
 
     def test_any_all_how_many(self):
         x = torch.randn(3, 4)

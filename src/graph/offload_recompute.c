@@ -13,6 +13,7 @@
 #include "graph/pass/pass.h"
 #include "graph/units.h"
 #include "op_list/norm.h"
+#include "runtime/observe/fxt.h"
 #include "runtime/task/code.h"
 #include "starling/autograd.h"
 #include "starling/graph.h"
@@ -93,10 +94,19 @@ static double cone_seconds(struct recompute *r, int node, int place, size_t byte
 
 /* ---- second calls ------------------------------------------------------------------------------------------------ */
 
+/* Traces show the time of operations that run again by itself. */
+static const char *site_of(const char *at)
+{
+	const char *outer = slp_fxt_enter("recompute");
+	at = slp_fxt_call_site(at);
+	slp_fxt_leave(outer);
+	return at;
+}
+
 static int add(struct recompute *r, int node, const struct slp_value *in, int place)
 {
 	const struct slp_gnode n = r->g->nodes[node]; /* the list may move */
-	int again = slp_graph_add_op(r->g, n.at, n.name, n.op, n.attrs.bytes, n.nin, in);
+	int again = slp_graph_add_op(r->g, site_of(n.at), n.name, n.op, n.attrs.bytes, n.nin, in);
 	if (again < 0) return r->status = slp_pass_no_memory("recompute"), -1;
 	slp_graph_before(r->g, again, place);
 	r->g->nodes[again].backward = true;

@@ -109,6 +109,9 @@ bool slp_plan_numbers(const char *at, const char *function, const sl_plan *plan,
 int slp_plan_fill(const struct slp_unit *unit, const struct slp_rng *rng, const struct slp_setting *settings,
                   int nsettings, struct slp_patch *patches);
 
+/* plan_traced.c: while a trace is recorded, names the values of a run by the operations that make them. */
+void slp_plan_name_values(const sl_plan *plan, struct slp_storage *const *storages);
+
 /* plan_callable.c */
 /* Finds out whether it may be computed in the calling thread, once it has its code. */
 enum sl_status slp_plan_find_callable(sl_plan *plan);

@@ -23,6 +23,7 @@
 #include "runtime/memory/pool.h"
 #include "runtime/memory/runahead.h"
 #include "runtime/observe/stats.h"
+#include "runtime/observe/utilisation.h"
 #include "runtime/task/buffer.h"
 #include "runtime/task/code.h"
 #include "runtime/task/handle.h"
@@ -244,6 +245,14 @@ bool slp_plan_offload_grows(const sl_plan *p)
 	return p->offload && p->offload->grows;
 }
 
+/* The time of its tasks, and between them, is measured. */
+static void watch(const sl_plan *p)
+{
+	for (int i = 0; i < p->layout.nunits; i++) slp_code_turn(p->units[i].code, i ? SLP_TURN_NEXT : SLP_TURN_FIRST);
+	slp_stats_links();
+	slp_utilisation_start();
+}
+
 /* The arena of the plan, which other programs on the GPU share: it becomes larger if this one needs more, and smaller if
  * the heap grows at its expense.  Values that are on the GPU leave first. */
 enum sl_status slp_plan_offload_commit(sl_plan *p, const char *at)
@@ -256,7 +265,7 @@ enum sl_status slp_plan_offload_commit(sl_plan *p, const char *at)
 	bool left = places == now || slp_places_leave(o->node);
 	bool ok = left && slp_arena_make(o->node, places, o->heap);
 	slp_unlock();
-	if (ok) return SL_OK;
+	if (ok) return watch(p), SL_OK;
 	if (!left) return sl_error();
 	slp_call_fail(at, "sl_compile", SL_ENOMEM, "the GPU has no %.1f MiB left for the limit of memory",
 	              (double)(o->plan.height + o->heap) / 1048576);
@@ -403,6 +412,7 @@ enum sl_status slp_plan_offload_begin(sl_plan *p, const char *at, struct slp_sto
 	slp_flush();
 	atomic_fetch_add(&slp_counters.planned_out, o->plan.out_bytes);
 	atomic_fetch_add(&slp_counters.planned_in, o->plan.in_bytes);
+	slp_plan_name_values(p, storages);
 	double exposed = slp_offload_exposed(&o->problem, &o->plan);
 	atomic_fetch_add(&slp_counters.planned_us, (uint64_t)(1e6 * copy_seconds(o)));
 	atomic_fetch_add(&slp_counters.exposed_us, exposed > 0 ? (uint64_t)(1e6 * exposed) : 0);
@@ -420,13 +430,24 @@ enum sl_status slp_plan_offload_begin(sl_plan *p, const char *at, struct slp_sto
 static void wait_for(const sl_plan *p, int unit)
 {
 	const struct slp_code *code = p->units[unit].code;
-	while (slp_code_in_flight(code) && slp_runahead_wait_progress()) continue;
+	while (slp_code_in_flight(code) && slp_runahead_wait_one()) continue;
 }
 
 /* A parameter that a task in main memory still changes is sent when that has ended (slp_buffer_send). */
 static void fetch(const struct slp_plan_offload *o, const struct slp_buffer *b)
 {
 	if (!atomic_load(&b->readers) || !slp_pool_tasks(b)) starpu_data_prefetch_on_node(b->handle, o->node, 1);
+}
+
+/* What the previous run has left on the GPU may have left it for another program since: if it is needed, it comes back while
+ * the first units run. */
+static bool place(const struct slp_plan_offload *o, struct slp_buffer *b, struct slp_offload_step s)
+{
+	bool away = s.rests && slp_place_is_away(b, o->node);
+	if (away && !s.needed) return true;
+	if (!slp_place_take(b, o->node, s.offset, s.written)) return false;
+	if (away) fetch(o, b);
+	return true;
 }
 
 static bool carry_out(const sl_plan *p, struct slp_offload_step s)
@@ -438,7 +459,7 @@ static bool carry_out(const sl_plan *p, struct slp_offload_step s)
 	switch (s.what) {
 	case SLP_OFFLOAD_COPY: starpu_data_prefetch_on_node(b->handle, STARPU_MAIN_RAM, 1); break;
 	case SLP_OFFLOAD_DROP: return slp_place_leave(b);
-	case SLP_OFFLOAD_PLACE: return slp_place_take(b, o->node, s.offset);
+	case SLP_OFFLOAD_PLACE: return place(o, b, s);
 	case SLP_OFFLOAD_FETCH: fetch(o, b); break;
 	}
 	return true;

@@ -82,7 +82,7 @@ void *slp_try_aligned_alloc(size_t alignment, size_t bytes)
 
 void *slp_try_pages(size_t bytes)
 {
-	if (told_to_fail() || !slp_memory_limit_allows(bytes)) return noted(NULL, bytes);
+	if (told_to_fail() || !slp_memory_limit_allows_movable(bytes)) return noted(NULL, bytes);
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	return noted(p == MAP_FAILED ? NULL : in_large_pages(p, bytes), bytes);
 }

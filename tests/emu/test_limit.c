@@ -76,11 +76,13 @@ static void train_network(size_t limit, struct sl_optimizer optimizer, struct re
 	sl_block_free(net);
 }
 
+static const char *policy; /* NULL: the default */
+
 static struct result train(size_t limit, struct sl_optimizer optimizer)
 {
 	struct result r = {.bits = 0};
 	struct emu_counts counts;
-	slp_begin((struct sl_config){.gpus = 1, .seed = 1});
+	slp_begin((struct sl_config){.gpus = 1, .seed = 1, .sched = policy});
 	emu_counts_reset();
 	CHECK_OK(sl_device_default(sl_gpu(0)));
 	train_network(limit, optimizer, &r);
@@ -99,6 +101,7 @@ static void compare(const char *name, struct sl_optimizer optimizer, size_t limi
 	CHECK_SAYING(ample->bits == small.bits, "%s: other parameters", name);
 	CHECK_SAYING(small.peak <= limit, "%s: %.2f MiB, the limit is %.2f", name, (double)small.peak / MIB,
 	             (double)limit / MIB);
+	CHECK_SAYING(!small.allocations, "%s: %llu allocations", name, (unsigned long long)small.allocations);
 	CHECK(small.info.limit == limit && small.info.copied_in > 0 && small.info.copied_out > 0);
 	double in = (double)small.in / (STEPS - WARM), out = (double)small.out / (STEPS - WARM);
 	printf("\n    %s: %.1f MiB of %.1f where %.1f are taken; %.2f MB a step out (%.2f planned), %.2f in (%.2f), %d "
@@ -122,6 +125,24 @@ static void test_sgd(void)
 	struct sl_optimizer sgd = sl_sgd(.lr = 0.05, .momentum = 0.9);
 	struct result ample = train(0, sgd);
 	compare("SGD, 10 MiB", sgd, (size_t)10 * MIB, &ample);
+}
+
+/* Tasks in any order that their values allow. */
+static void test_schedules(void)
+{
+	struct sl_optimizer sgd = sl_sgd(.lr = 0.05, .momentum = 0.9);
+	struct result ample = train(0, sgd);
+	policy = "starling-fuzz";
+	for (int seed = 1; seed <= 3; seed++) {
+		char number[8], name[48];
+		size_t limit = (size_t)(8 + seed) * MIB;
+		snprintf(number, sizeof number, "%d", seed);
+		snprintf(name, sizeof name, "schedule %d, %d MiB", seed, 8 + seed);
+		setenv("SL_FUZZ_SEED", number, 1);
+		compare(name, sgd, limit, &ample);
+	}
+	unsetenv("SL_FUZZ_SEED");
+	policy = NULL;
 }
 
 /* Nothing is copied if there is enough. */
@@ -342,15 +363,11 @@ static void test_held(void)
 }
 
 static const struct slp_test tests[] = {
-        {"adam", test_adam},
-        {"sgd", test_sgd},
-        {"enough", test_enough},
-        {"too small", test_too_small},
-        {"several programs", test_several},
-        {"inference", test_inference},
-        {"recorded", test_recorded},
-        {"held", test_held},
-        {0},
+        {"adam", test_adam},           {"sgd", test_sgd},
+        {"schedules", test_schedules}, {"enough", test_enough},
+        {"too small", test_too_small}, {"several programs", test_several},
+        {"inference", test_inference}, {"recorded", test_recorded},
+        {"held", test_held},           {0},
 };
 
 int main(int argc, char **argv)

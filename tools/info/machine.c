@@ -11,6 +11,7 @@
 #include "runtime/device/device.h"
 #include "runtime/device/team.h"
 #include "runtime/engine.h"
+#include "runtime/memory/memory_limit.h"
 
 /* ---- devices ----------------------------------------------------------------------------------------------------- */
 
@@ -77,12 +78,21 @@ static double node_bytes(unsigned node)
 	return main_memory ? (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) : 0;
 }
 
+/* What programs may still take: the most that a limit of memory can be (`.memory`, `--memory`), on GPUs; in main memory, what
+ * the limits of the process allow, of which spilled values take half by default (sl_spill). */
+static double free_bytes(unsigned node)
+{
+	if (starpu_node_get_kind(node) == STARPU_CPU_RAM) return (double)slp_memory_available();
+	starpu_ssize_t there = starpu_memory_get_available(node);
+	return there > 0 ? (double)there : 0;
+}
+
 json_t *info_memory(void)
 {
 	json_t *list = json_array();
 	for (unsigned i = 0; i < starpu_memory_nodes_get_count(); i++)
-		json_array_append_new(list, json_pack("{s:o, s:f}", "memory", node_name(i), "MiB for StarPU",
-		                                      node_bytes(i) / 1048576));
+		json_array_append_new(list, json_pack("{s:o, s:f, s:f}", "memory", node_name(i), "MiB for StarPU",
+		                                      node_bytes(i) / 1048576, "MiB free", free_bytes(i) / 1048576));
 	return list;
 }
 

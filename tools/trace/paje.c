@@ -7,9 +7,9 @@
 
 enum { MAX_EVENTS = 64, MAX_FIELDS = 24 };
 
-enum field { TIME, TYPE, CONTAINER, VALUE, ALIAS, NAME, KEY, START, END, FIELDS };
-static const char *const field_names[FIELDS] = {"Time", "Type", "Container",      "Value",       "Alias",
-                                                "Name", "Key",  "StartContainer", "EndContainer"};
+enum field { TIME, TYPE, CONTAINER, VALUE, ALIAS, NAME, KEY, START, END, HNAME, FIELDS };
+static const char *const field_names[FIELDS] = {"Time", "Type", "Container",      "Value",        "Alias",
+                                                "Name", "Key",  "StartContainer", "EndContainer", "HName"};
 
 /* The kind of an event by its number, and the places of its fields (0: missing). */
 static struct event {
@@ -158,8 +158,14 @@ static void begin_transfer(struct trace *t, const struct line *l)
 	int from = number_after(get(l, START), "mm");
 	if (from < 0) return;
 	t->transfers = list_add(t->transfers, &t->ntransfers, sizeof *t->transfers);
-	t->transfers[t->ntransfers - 1] =
-	        (struct transfer){text_copy(get(l, KEY)), from, -1, atof(get(l, TIME)), -1, atof(get(l, VALUE))};
+	t->transfers[t->ntransfers - 1] = (struct transfer){text_copy(get(l, KEY)),
+	                                                    text_copy(get(l, HNAME)),
+	                                                    text_copy(get(l, TYPE)),
+	                                                    from,
+	                                                    -1,
+	                                                    atof(get(l, TIME)),
+	                                                    -1,
+	                                                    atof(get(l, VALUE))};
 }
 
 /* They end soon after they have begun: the search goes back from the newest. */

@@ -346,8 +346,9 @@ static void write_transfers(const struct trace *t)
 		char name[128];
 		if (x->end < 0 || x->from >= t->nnodes || x->to >= t->nnodes) continue;
 		snprintf(name, sizeof name, "%s to %s", t->nodes[x->from], t->nodes[x->to]);
-		write_span(LINKS, "transfer", name, i + 1, us(t, x->start), us(t, x->end),
-		           json_pack("{s:f}", "bytes", x->bytes));
+		write_span(
+		        LINKS, "transfer", name, i + 1, us(t, x->start), us(t, x->end),
+		        json_pack("{s:f, s:s, s:s}", "bytes", x->bytes, "value", x->name, "reason", copy_reason(t, x)));
 	}
 }
 

@@ -12,7 +12,7 @@ static double seconds_of(const struct task *task)
 	return 1e-3 * (task->end - task->start);
 }
 
-static void title(const char *text)
+void print_title(const char *text)
 {
 	const char *no_color = getenv("NO_COLOR");
 	bool bold = isatty(STDOUT_FILENO) && !(no_color && *no_color);
@@ -75,7 +75,7 @@ static void print_sums(struct sums *s, const char *heading)
 	qsort(s->list, (size_t)s->count, sizeof *s->list, by_seconds);
 	snprintf(text, sizeof text, "%-48s %6s %13s %7s %13s %8s", heading, "count", "time", "share", "mean",
 	         "GFlop/s");
-	title(text);
+	print_title(text);
 	for (int i = 0; i < s->count; i++) {
 		if (i < SHOWN || s->count == SHOWN + 1) {
 			print_sum(&s->list[i], s->seconds);
@@ -184,7 +184,7 @@ static void print_workers(const struct trace *t)
 	double sum[SHARES], all = t->end - t->begin;
 	snprintf(text, sizeof text, "%-20s %8s %8s %10s %9s %8s", "Workers", "tasks", "busy", "transfers", "overhead",
 	         "idle");
-	title(text);
+	print_title(text);
 	for (int w = 0; w < t->nworkers; w++) {
 		int tasks = 0;
 		for (int i = 0; i < t->ntasks; i++) tasks += t->tasks[i].worker == w;
@@ -233,7 +233,7 @@ static void print_gaps(const struct trace *t)
 	int count = 0;
 	struct gap *gaps = find_gaps(t, &count);
 	if (count) qsort(gaps, (size_t)count, sizeof *gaps, by_length);
-	title("Longest gaps");
+	print_title("Longest gaps");
 	for (int i = 0; i < count && i < SHOWN; i++) {
 		const struct gap *g = &gaps[i];
 		printf("  %-12s %10.2f ms at %.1f ms, before %s (%s)%s%s\n", t->workers[g->before->worker].name,
@@ -267,7 +267,7 @@ static void print_link(const struct trace *t, int from, int to)
 static void print_links(const struct trace *t)
 {
 	if (!t->ntransfers) return;
-	title("Links");
+	print_title("Links");
 	for (int from = 0; from < t->nnodes; from++)
 		for (int to = 0; to < t->nnodes; to++) print_link(t, from, to);
 }
@@ -348,7 +348,7 @@ static void print_bound(const char *name, double seconds, double all)
 static void print_bounds(const struct trace *t)
 {
 	double all = 1e-3 * (t->end - t->begin);
-	title("Bounds");
+	print_title("Bounds");
 	print_bound("area", area(t), all);
 	print_bound("path", path(t), all);
 }
@@ -362,7 +362,7 @@ static void print_energy(const struct trace *t)
 		gpu += t->energies[i].gpu;
 	}
 	if (!t->nenergies || (isnan(cpu) && isnan(gpu))) return;
-	title("Energy");
+	print_title("Energy");
 	if (!isnan(cpu)) printf("  processors %10.3f J\n", cpu);
 	if (!isnan(gpu)) printf("  GPUs       %10.3f J\n", gpu);
 }
@@ -377,6 +377,7 @@ void print_summary(const struct trace *t)
 	print_waits(t);
 	print_gaps(t);
 	print_links(t);
+	print_copies(t);
 	print_bounds(t);
 	print_energy(t);
 }

@@ -55,7 +55,7 @@ struct worker {
 };
 
 struct transfer {
-	char *key;
+	char *key, *name, *kind;  /* of the value, or ""; StarPU's: F, TF, PF, IF */
 	int from, to;             /* memory nodes */
 	double start, end, bytes; /* end < 0: still running */
 };
@@ -103,6 +103,10 @@ void write_picture(const struct trace *t, const char *path);
 /* The tasks of an iteration (-1: one that took about as long as most) for Graphviz; expanded: with their layers. */
 void write_dag(const struct trace *t, const char *path, long iteration, bool expanded);
 void print_summary(const struct trace *t);
+void print_title(const char *text);
+void print_copies(const struct trace *t);
+/* "offload", "fetch", "on demand", ... */
+const char *copy_reason(const struct trace *t, const struct transfer *x);
 void write_perfetto(const struct trace *t, const char *path);
 
 #endif

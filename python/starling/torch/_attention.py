@@ -122,4 +122,6 @@ def _(p, dy, logp, target, weight, mode, ignore, rows):
     hot = chosen(p, logp, target, weight, ignore)
     if mode == 0 and logp.ndim == 2:
         dy = p.op("reshape", dy, shape=[*dy.shape, 1])
-    return p.op("mul", hot, p.op("neg", p.op("div", dy, rows) if mode == 1 else dy))
+    if mode == 1:  # no label counts: the loss is not a number, its gradient 0
+        dy = p.op("div", dy, p.op("add", rows, p.op("eq_scalar", rows, value=0.0)))
+    return p.op("mul", hot, p.op("neg", dy))

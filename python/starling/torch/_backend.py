@@ -29,7 +29,9 @@ def _boxed(function):
     """A plain function, whose mark survives Dynamo's wrappers: it takes the arguments in a list, and gives them up."""
 
     def call(args):
-        return function(args)
+        fast = function.fast
+        found = fast and fast(args)
+        return function(args) if found is None else found
 
     call._boxed_call = True
     return call

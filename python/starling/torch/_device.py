@@ -6,7 +6,7 @@ import torch
 
 from .._core import lib
 from ._memory import generation
-from ._text import HERE, raise_error
+from ._text import HERE, checked_status
 
 # Functions that make tensors of a size that only they know: computed in main memory.
 MADE = """arange arange.start arange.start_step eye eye.m linspace logspace randperm randperm.generator tril_indices triu_indices
@@ -28,8 +28,8 @@ def device_count():
 
 def synchronize(device=None):
     """Waits for all work that was queued."""
-    if lib.sl_is_initialized() and lib.sl_wait_all_at(HERE):
-        raise_error()
+    if lib.sl_is_initialized():
+        checked_status(lib.sl_wait_all_at(HERE))
 
 
 def device(index=0):

@@ -22,7 +22,7 @@ from ._quick import quick
 from ._run import BY_SHAPE, Run
 from ._sizes import Symbols
 from ._table import aten, lowered
-from ._text import DTYPES, HERE, MOST_AXES, Program, Unsupported, Value, raise_error
+from ._text import DTYPES, HERE, MOST_AXES, Program, Unsupported, Value, checked_status, raise_error
 
 log = logging.getLogger("starling.torch")
 fallbacks: collections.Counter = collections.Counter()  # operations that were left to PyTorch, by name and reason
@@ -84,16 +84,7 @@ class Plan:
             status = lib.sl_plan_run_with_at(HERE, self.plan, pointers, len(given), pairs, len(pairs), out)
         else:
             status = lib.sl_plan_run_at(HERE, self.plan, pointers, len(given), out)
-        if status:
-            raise_error()
-
-    def call(self, given, numbers, out):
-        """Computes a small program here, from memory at these addresses to memory at those: the status."""
-        given, out = ffi.new("uintptr_t[]", given), ffi.new("uintptr_t[]", out)
-        pairs = ffi.new("struct sl_plan_number[]", [(NAMES[name], x) for name, x in numbers]) if numbers else ffi.NULL
-        return lib.sl_plan_call_at(
-            HERE, self.plan, ffi.cast("void **", given), len(given), pairs, len(numbers), ffi.cast("void **", out)
-        )  # fmt: skip
+        checked_status(status)
 
     def run(self, given, numbers=()):
         """A run with these pointers: the results."""
@@ -436,6 +427,7 @@ class Function:
         self.gm, self.user_results = gm, user_results
         self.symbols = Symbols([n for n in gm.graph.nodes if n.op == "placeholder"])
         self.known, self.generation = {}, None
+        self.fast = None  # computes the only program in one call, or returns None
 
     def __call__(self, args):
         given = list(args)
@@ -451,6 +443,7 @@ class Function:
             if len(self.known) >= self.MOST:
                 del self.known[next(iter(self.known))]
             self.known[key] = graph
+            self.fast = graph.quick and graph.quick.compute if not self.symbols.by else None
         return graph(given)
 
     def compile(self, concrete):

@@ -12,7 +12,8 @@ import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from .._core import InternalError, ffi, lib
-from ._text import HERE, NUMBERS, raise_error
+from .._engine import when_stopped
+from ._text import HERE, NUMBERS, checked_status, raise_error
 
 MOST = 2048  # handles that are kept, of some 20 KB each
 FEW = 64  # handles, beside as many as there are of tensors that live, before those of freed ones are dropped
@@ -22,7 +23,7 @@ _AXES = 6
 handles: dict = {}  # (address, shape, dtype): [a pointer of the engine, which has the reference; whether it was used again; its storage]
 _shown: dict = {}  # the same for results whose memory PyTorch's tensors show
 _lock = threading.Lock()
-_stops = 0
+_stops, _count = 0, None
 _limit = FEW  # the number of handles at which those of freed tensors are looked for
 
 
@@ -111,8 +112,7 @@ def shown(p, shape, dtype):
         if lib.sl_error():
             raise_error()
         t = torch.empty(shape, dtype=dtype)
-        if lib.sl_read_at(HERE, p, ffi.cast("void *", t.data_ptr()), t.nbytes):
-            raise_error()
+        checked_status(lib.sl_read_at(HERE, p, ffi.cast("void *", t.data_ptr()), t.nbytes))
         return t
     key = (int(ffi.cast("uintptr_t", values)), torch.Size(shape), dtype)
     _shown[key] = p
@@ -128,14 +128,24 @@ def shown(p, shape, dtype):
     return torch.empty(0, dtype=dtype).set_(flat.untyped_storage(), 0, shape, contiguous(shape))
 
 
+def count_stops(function):
+    """Has this function, which returns another number each time, called when the engine has stopped."""
+    global _count
+    _count = function
+    when_stopped.append(_stopped)
+
+
+def _stopped():
+    global _stops
+    _stops = _count()
+    forget()
+
+
 def generation():
     """Another number after each stop of the engine: handles and plans are those of one run of it."""
-    global _stops
     if not lib.sl_is_initialized():
-        _stops += 1
-        forget()
-        if lib.sl_init_at(HERE, ffi.NULL):
-            raise_error()
+        _stopped()
+        checked_status(lib.sl_init_at(HERE, ffi.NULL))
     return _stops
 
 
@@ -149,5 +159,4 @@ def contiguous(shape):
 
 def wait(p):
     """Waits for what a program wrote into an input."""
-    if lib.sl_wait_at(HERE, p):
-        raise_error()
+    checked_status(lib.sl_wait_at(HERE, p))

@@ -7,9 +7,10 @@ import torch
 
 from .._core import ffi, lib
 from . import _memory
+from ._call import caller
 from ._labels import check_labels
 from ._results import Results, _new
-from ._text import HERE, Value, raise_error
+from ._text import HERE, Value, checked_status
 
 SMALL = 1 << 15  # bytes; copying a result of this size costs less than giving its memory to a tensor of PyTorch
 
@@ -17,20 +18,21 @@ SMALL = 1 << 15  # bytes; copying a result of this size costs less than giving i
 class Quick:
     """A graph of one program.
 
-    takes: (place among the arguments, shape, type, elements) of each input; constants are tensors in the place of their place.
-    makes: (shape, strides, type, bytes) of each result.  gives: what is returned: (a list of the call, place in it).
+    takes: (place among the arguments, shape, type) of each input; constants are tensors in the place of their place.
+    makes: (shape, strides, type, bytes) of each result.  gives: what is returned: (whether it is a result, its number).
+    compute: computes the program in the calling thread; None if tasks are needed.
     """
 
     def __init__(self, graph, plan):
         places = {**graph.positions, **{v: len(graph.placeholders) + i for i, v in enumerate(graph.extra)}}
-        self.plan, self.size = plan, len(plan.inputs)
-        self.takes = [(places[v] if v in places else graph.kept[v], tuple(v.shape), v.dtype, v.size) for v in plan.inputs]
-        self.labels = [(places[v], *limits) for v, limits in plan.labels.items() if v in places]
+        self.plan = plan
+        self.takes = [(places[v] if v in places else graph.kept[v], tuple(v.shape), v.dtype) for v in plan.inputs]
+        self.check = labels_checked([(places[v], *limits) for v, limits in plan.labels.items() if v in places])
         self.makes = [(tuple(v.shape), _memory.contiguous(v.shape), v.dtype, v.size * v.dtype.itemsize) for v in plan.results]
         self.gives = [self.place(graph, plan, n) for n, _ in graph.found]
         shown = {x for i, (kind, x) in enumerate(self.gives) if kind and not is_saved(graph, i)}
-        self.memory = Results(plan, set(range(len(plan.results))) - shown)
-        self.here = lib.sl_plan_may_call(plan.plan)
+        memory = Results(plan, set(range(len(plan.results))) - shown)
+        self.compute = caller(plan.plan, self.takes, self.gives, memory, self.check)
 
     @staticmethod
     def place(graph, plan, n):
@@ -45,7 +47,7 @@ class Quick:
     def tensors(self, args):
         """The inputs, in pieces of memory as the program reads them; None if one is not."""
         given = []
-        for i, shape, dtype, _ in self.takes:
+        for i, shape, dtype in self.takes:
             t = args[i] if type(i) is int else i
             if t.shape != shape or t.dtype is not dtype or not t.is_contiguous() or t.is_neg():
                 return None
@@ -54,32 +56,19 @@ class Quick:
 
     def __call__(self, args, numbers):
         """A run; None if the general way has to be gone."""
+        numbers = numbers if self.plan.updates else ()
+        found = self.compute and self.compute(args, numbers)
+        return self.by_tasks(args, numbers) if found is None else found
+
+    def by_tasks(self, args, numbers):
+        """The same by tasks."""
         given = self.tensors(args)
         if given is None:
             return None
-        for i, classes, ignore in self.labels:
-            check_labels(args[i], classes, ignore)
-        numbers = numbers if self.plan.updates else ()
-        results = self.computed(given, numbers) if self.here else None
-        if results is None:
-            results = self.queued(given, numbers)
+        if self.check:
+            self.check(args)
+        results = self.queued(given, numbers)
         return [x if kind is None else results[x] if kind else args[x] for kind, x in self.gives]
-
-    def computed(self, given, numbers):
-        """The results, computed here; None if the engine refuses that, as while it records a trace."""
-        addresses = []
-        for t, (_, _, dtype, size) in zip(given, self.takes):
-            if t.untyped_storage().nbytes() < (t.storage_offset() + size) * dtype.itemsize:
-                _memory.resized(t)
-            addresses.append(t.data_ptr())
-        results = self.memory.new()
-        status = self.plan.call(addresses, numbers, [t.data_ptr() for t in results])
-        if not status:
-            return results
-        if status != lib.SL_EUNSUPPORTED:
-            raise_error()
-        lib.sl_error_clear()
-        return None
 
     def queued(self, given, numbers):
         """The results, computed by tasks."""
@@ -104,12 +93,21 @@ class Quick:
         return results
 
 
+def labels_checked(labels):
+    """A function of the arguments that raises PyTorch's error for labels that are no class; None: there are no labels."""
+
+    def check(args):
+        for i, classes, ignore in labels:
+            check_labels(args[i], classes, ignore)
+
+    return check if labels else None
+
+
 def copied(p, t, size):
     """A small result in this tensor: waits for it, and gives it up."""
     status = lib.sl_read_at(HERE, p, ffi.cast("void *", t.data_ptr()), size)
     lib.sl_release(p)
-    if status:
-        raise_error()
+    checked_status(status)
     return t
 
 

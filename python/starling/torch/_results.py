@@ -80,14 +80,10 @@ class Results:
         self.groups = [Group(dtype, given) for dtype, given in together.items() if given]
         alone = [d for d in described if d[0] not in saved]
         self.groups += [Group(types[d[0]], [d]) for d in alone if d[3] >= LARGE]
-        self.small = [(i, shape, strides, types[i]) for i, shape, strides, size in alone if size < LARGE]
-        self.count = len(described)
+        together = {place[0] for group in self.groups for place in group.places}
+        self.alone = [None if i in together else (shape, strides, types[i]) for i, shape, strides, _ in described]
 
-    def new(self):
-        """Tensors for the results of a call."""
-        results = [None] * self.count
+    def put(self, results):
+        """Puts those that lie in kept pieces in their places among the results; the others are new tensors."""
         for group in self.groups:
             group.put(results)
-        for i, shape, strides, dtype in self.small:
-            results[i] = _new(shape, strides, dtype)
-        return results

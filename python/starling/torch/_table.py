@@ -105,7 +105,7 @@ def unary(name):
 
 
 for _name in (
-    "neg abs exp log sqrt reciprocal sigmoid tanh sin cos tan asin acos atan sinh cosh asinh acosh atanh erf erfc log1p expm1 rsqrt sign floor ceil round silu"
+    "neg abs exp log sqrt reciprocal sigmoid tanh sin cos tan asin acos atan sinh cosh asinh acosh atanh erf erfc log1p expm1 rsqrt floor ceil round silu"
 ).split():
     lower(getattr(aten, _name).default, any_type=True)(unary(_name))
 
@@ -181,6 +181,12 @@ def _(p, a, b):
     equal = p.op("eq", low, high)  # infinities and zeros have no quotient
     q = p.op("add", p.op("take_unless", equal, p.op("div", low, high)), equal)
     return p.op("mul", high, p.op("sqrt", p.op("add_scalar", p.op("square", q), value=1.0)))
+
+
+@lower(aten.sign.default)
+def _(p, x):
+    """0 of what is not a number, as in PyTorch."""
+    return p.op("sub", p.op("gt_scalar", x, value=0.0), p.op("lt_scalar", x, value=0.0))
 
 
 @lower(aten.signbit.default, any_type=True)

@@ -18,11 +18,17 @@ class Unsupported(Exception):
     """The table has no way to compute this: it runs in PyTorch."""
 
 
-def raise_error():
-    """Raises the engine's error of this thread."""
-    status, message = lib.sl_error(), ffi.string(lib.sl_error_message()).decode(errors="replace")
+def raise_error(status=0):
+    """Raises the engine's error of this thread; status: what a function returned, which took the error."""
+    status, message = status or lib.sl_error(), ffi.string(lib.sl_error_message()).decode(errors="replace")
     lib.sl_error_clear()
     raise failure(status, in_python(message))
+
+
+def checked_status(status):
+    """Raises the error that a function of the engine returned."""
+    if status:
+        raise_error(status)
 
 
 class Value:

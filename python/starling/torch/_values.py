@@ -10,7 +10,7 @@ import torch
 
 from .._core import ffi, lib
 from ._memory import _shape
-from ._text import DTYPES, HERE, NUMBERS, raise_error
+from ._text import DTYPES, HERE, NUMBERS, checked_status, raise_error
 
 
 def checked(p):
@@ -32,8 +32,7 @@ def upload(t, device):
 def download(p, shape, dtype):
     """Values in main memory; waits for them."""
     t = torch.empty(shape, dtype=dtype)
-    if lib.sl_read_at(HERE, p, ffi.cast("void *", t.data_ptr()), t.nbytes):
-        raise_error()
+    checked_status(lib.sl_read_at(HERE, p, ffi.cast("void *", t.data_ptr()), t.nbytes))
     return t
 
 

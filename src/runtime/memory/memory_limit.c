@@ -280,6 +280,13 @@ bool slp_memory_limit_allows(size_t bytes)
 	return true;
 }
 
+bool slp_memory_limit_allows_movable(size_t bytes)
+{
+	if (bytes <= SLP_MEMORY_BESIDE_MOVABLE) return slp_memory_limit_allows(bytes);
+	struct room r = room_for(bytes, 0);
+	return r.bytes >= bytes && r.bytes - bytes >= SLP_MEMORY_BESIDE_MOVABLE + r.margin;
+}
+
 static bool is_there(size_t bytes, size_t more)
 {
 	struct room r = room_for(bytes, more);

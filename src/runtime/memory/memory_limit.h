@@ -10,6 +10,9 @@ enum { SLP_MEMORY_LARGE = 1 << 20 }; /* writing it takes longer than reading the
 
 /* Whether `bytes` more may be requested.  Nanoseconds, unless recent requests could matter. */
 bool slp_memory_limit_allows(size_t bytes);
+/* The same for memory that leaves when others need some (spill.h): little stays free beside it. */
+enum { SLP_MEMORY_BESIDE_MOVABLE = 16 << 20 };
+bool slp_memory_limit_allows_movable(size_t bytes);
 /* The same for libraries while others take memory unseen: where ulimit makes requests fail, it is read now. */
 bool slp_memory_limit_allows_now(size_t bytes);
 size_t slp_memory_available(void);   /* read now */

@@ -75,6 +75,14 @@ bool slp_runahead_wait_progress(void)
 	return true;
 }
 
+bool slp_runahead_wait_one(void)
+{
+	int pending = atomic_load(&ahead.pending);
+	if (pending == 0) return false;
+	wait_below(pending - 1);
+	return true;
+}
+
 static void peak(int pending)
 {
 	uint64_t old = atomic_load(&slp_counters.peak_tasks);

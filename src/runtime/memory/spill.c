@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "alloc.h"
+#include "runtime/memory/memory_limit.h"
 #include "runtime/memory/pool.h"
 #include "runtime/memory/spill.h"
 #include "runtime/memory/spill_file.h"
@@ -36,14 +37,24 @@ static bool is_there(const struct set *set)
 	return true;
 }
 
+/* A room that nobody has set is no more than a guess: one task may take more while no other runs, if limits allow it once
+ * all other values have left. */
+static bool may_take_more(const struct set *set)
+{
+	size_t there = slp_memory_available() + slp_spill.resident;
+	return slp_spill.guessed && there >= set->bytes + SLP_MEMORY_BESIDE_MOVABLE;
+}
+
 /* Waits until the set fits beside those of other tasks that run.  False: it never will. */
 static bool fits(const struct set *set, char *why, size_t size)
 {
 	while (slp_spill.held && slp_spill.held + set->bytes > slp_spill.room && !slp_spill.broken)
 		pthread_cond_wait(&slp_spill.news, &slp_spill.lock);
-	if (set->bytes <= slp_spill.room) return true;
-	snprintf(why, size, "it uses %zu bytes at once, and spilled values may take %zu of memory (SL_SPILL_MEMORY)",
-	         set->bytes, slp_spill.room);
+	if (set->bytes <= slp_spill.room || may_take_more(set)) return true;
+	snprintf(why, size,
+	         "it uses %zu bytes at once, and spilled values may take %zu of memory (SL_SPILL_MEMORY); %zu are free "
+	         "beside %zu of values",
+	         set->bytes, slp_spill.room, slp_memory_available(), slp_spill.resident);
 	return false;
 }
 

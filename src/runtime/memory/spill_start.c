@@ -46,6 +46,7 @@ static bool read_settings(const char *at, const char **path)
 		                     "SL_SPILL_TIMEOUT one of seconds above 0") != NULL;
 	pthread_mutex_lock(&slp_spill.lock);
 	slp_spill.room = asked.memory ? asked.memory : bytes ? (size_t)bytes : default_room();
+	slp_spill.guessed = !asked.memory && !bytes;
 	slp_spill.patience = seconds > 0 ? seconds : 30;
 	pthread_mutex_unlock(&slp_spill.lock);
 	return true;

@@ -36,6 +36,7 @@ struct slp_spill {
 	char why[SLP_SPILL_MESSAGE]; /* broken */
 	struct slp_spilled *all;
 	size_t room, resident, held; /* bytes: the most in memory, in memory, held there */
+	bool guessed;                /* the room: nobody has set it */
 	size_t wanted, gave;         /* bytes that others need; that have left for it the last time */
 	uint64_t submitted, started; /* tasks */
 	uint64_t short_at;           /* the last task that had begun when others needed memory */

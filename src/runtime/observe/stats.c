@@ -37,6 +37,13 @@ static void read_links(int n)
 	}
 }
 
+void slp_stats_links(void)
+{
+	pthread_mutex_lock(&seen.lock);
+	read_links(nodes());
+	pthread_mutex_unlock(&seen.lock);
+}
+
 /* Looks at the memory of each node.  Called now and then by submission: peaks are sampled, not exact. */
 void slp_stats_sample(void)
 {
@@ -108,6 +115,8 @@ void sl_stats_reset(void)
 	atomic_store(&slp_counters.planned_in, 0);
 	atomic_store(&slp_counters.planned_us, 0);
 	atomic_store(&slp_counters.exposed_us, 0);
+	atomic_store(&slp_counters.limited_us, 0);
+	atomic_store(&slp_counters.waited_us, 0);
 	pthread_mutex_lock(&seen.lock);
 	if (sl_is_initialized()) read_links(nodes());
 	memset(seen.node_peak, 0, sizeof seen.node_peak);
@@ -131,18 +140,40 @@ static void print_energy(FILE *file)
 	print_joules(file, "GPUs", e.gpu, e.no_gpu);
 }
 
-/* If there were limits of memory. */
-static void print_planned(FILE *file)
+/* Bytes that StarPU has copied between main memory and GPUs: all, planned or not. */
+static double copied(const struct sl_stats *s, bool out)
 {
+	double bytes = 0;
+	for (int i = 0; i < s->nodes; i++)
+		for (int j = 0; j < s->nodes; j++) {
+			bool from_main = starpu_node_get_kind((unsigned)i) == STARPU_CPU_RAM,
+			     to_main = starpu_node_get_kind((unsigned)j) == STARPU_CPU_RAM;
+			if (from_main != to_main && to_main == out) bytes += (double)s->link_bytes[i][j];
+		}
+	return bytes;
+}
+
+static double seconds_of(const _Atomic uint64_t *microseconds)
+{
+	return 1e-6 * (double)atomic_load(microseconds);
+}
+
+/* If there were limits of memory. */
+static void print_planned(FILE *file, const struct sl_stats *s)
+{
+	enum { MIB = 1 << 20 };
 	uint64_t out = atomic_load(&slp_counters.planned_out), in = atomic_load(&slp_counters.planned_in);
 	if (!out && !in) return;
-	slp_fprintf(file,
-	            "copies planned for limits of memory: %.1f MiB to main memory, %.1f MiB to GPUs; %lu allocations "
-	            "there\n",
-	            (double)out / 1048576, (double)in / 1048576, slp_arena_allocations());
-	slp_fprintf(file, "these copies take %.3f s, as planned; operations wait for them %.3f s\n",
-	            1e-6 * (double)atomic_load(&slp_counters.planned_us),
-	            1e-6 * (double)atomic_load(&slp_counters.exposed_us));
+	double all = seconds_of(&slp_counters.planned_us), exposed = seconds_of(&slp_counters.exposed_us);
+	slp_fprintf(
+	        file,
+	        "copies planned for limits of memory: %.1f MiB to main memory, %.1f MiB to GPUs; copied in all: %.1f "
+	        "and %.1f MiB\n",
+	        (double)out / MIB, (double)in / MIB, copied(s, true) / MIB, copied(s, false) / MIB);
+	slp_fprintf(file, "planned: copies take %.3f s, of which %.3f s are hidden; operations wait %.3f s for them\n",
+	            all, all > exposed ? all - exposed : 0, exposed);
+	slp_fprintf(file, "measured: operations take %.3f s; GPUs wait %.3f s between them; allocations on GPUs: %lu\n",
+	            seconds_of(&slp_counters.limited_us), seconds_of(&slp_counters.waited_us), slp_arena_allocations());
 }
 
 /* If values were spilled. */
@@ -180,7 +211,7 @@ void sl_stats_print(FILE *file)
 		            "without\n",
 		            (unsigned long long)s.graphs, (unsigned long long)s.graph_launches,
 		            (unsigned long long)s.graph_changes, (unsigned long long)s.graph_refusals);
-	print_planned(file);
+	print_planned(file, &s);
 	print_spill(file);
 	for (int i = 0; i < s.nodes; i++) {
 		slp_fprintf(file, "memory node %d: at most %.1f MiB", i, (double)s.node_peak[i] / 1048576);

@@ -20,11 +20,14 @@ struct slp_counters {
 	_Atomic uint64_t planned_out,
 	        planned_in; /* bytes that programs with a limit of memory copy from GPUs, and to them */
 	_Atomic uint64_t planned_us, exposed_us; /* microseconds of these copies; in which operations wait for them */
-	_Atomic double loss_scale;               /* of the trainer that made a step last; 0: none scales */
+	_Atomic uint64_t limited_us,
+	        waited_us;         /* as measured: of these programs' tasks; of GPUs without one in between */
+	_Atomic double loss_scale; /* of the trainer that made a step last; 0: none scales */
 };
 extern struct slp_counters slp_counters;
 #define SLP_COUNT(name) atomic_fetch_add_explicit(&slp_counters.name, 1, memory_order_relaxed)
 void slp_stats_bytes(long change);
 void slp_stats_sample(void);
+void slp_stats_links(void); /* adds up what StarPU has counted of each link so far */
 
 #endif

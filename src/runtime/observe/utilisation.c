@@ -5,6 +5,7 @@
 #include "runtime/device/device.h"
 #include "runtime/engine.h"
 #include "runtime/forked.h"
+#include "runtime/observe/stats.h"
 #include "runtime/observe/utilisation.h"
 
 static struct {
@@ -25,6 +26,7 @@ void slp_utilisation_start(void)
 	busy.generation = slp_engine.generation;
 	atomic_store(&busy.on, true);
 	pthread_mutex_unlock(&busy.lock);
+	if (starpu_profiling_status_get() == STARPU_PROFILING_ENABLE) return;
 	starpu_profiling_status_set(STARPU_PROFILING_ENABLE);
 }
 
@@ -33,7 +35,16 @@ static double seconds(const struct timespec *t)
 	return (double)t->tv_sec + 1e-9 * (double)t->tv_nsec;
 }
 
-void slp_utilisation_add(double flops)
+/* Of a task behind one of the same program, which ended at `before`. */
+static void add_turn(enum slp_turn turn, double before, double start, double end)
+{
+	double idle = turn == SLP_TURN_NEXT && start > before ? start - before : 0;
+	if (start < before) start = before;
+	if (end > start) atomic_fetch_add(&slp_counters.limited_us, (uint64_t)(1e6 * (end - start)));
+	atomic_fetch_add(&slp_counters.waited_us, (uint64_t)(1e6 * idle));
+}
+
+void slp_utilisation_add(double flops, enum slp_turn turn)
 {
 	if (!atomic_load_explicit(&busy.on, memory_order_relaxed)) return;
 	const struct starpu_task *task = starpu_task_get_current();
@@ -42,6 +53,7 @@ void slp_utilisation_add(double flops)
 	struct worker *w = &busy.workers[info->workerid];
 	double start = seconds(&info->start_time), end = seconds(&info->end_time);
 	pthread_mutex_lock(&busy.lock);
+	if (turn) add_turn(turn, w->end, start, end);
 	if (start < w->end) start = w->end;
 	if (end > start) w->sum.seconds += end - start;
 	if (end > w->end) w->end = end;

@@ -4,10 +4,14 @@
 
 #include "starling/base.h"
 
-/* StarPU takes the time of each task from now on. */
+/* StarPU takes the time of each task from now on.  It forgets what it has counted of links: slp_stats_links comes first. */
 void slp_utilisation_start(void);
-/* A task has ended: adds its time; called from its callback. */
-void slp_utilisation_add(double flops);
+/* Tasks of programs with a limit of memory (graph/plan_offload.c): the first of a program; one behind another one, for whose
+ * end or for whose copies it waits. */
+enum slp_turn { SLP_TURN_NONE, SLP_TURN_FIRST, SLP_TURN_NEXT };
+/* A task has ended: adds its time, and, in such a program, the time in which the worker waited before it to the counters of
+ * observe/stats.h; called from its callback. */
+void slp_utilisation_add(double flops, enum slp_turn turn);
 
 struct slp_utilisation {
 	double seconds; /* that some task ran */

@@ -287,6 +287,11 @@ void slp_code_share_scratch(struct slp_code *code, size_t bytes)
 	if (own && bytes > own) code->scratch = (bytes - 64 - code->calls.op_scratch) / 64 * 64;
 }
 
+void slp_code_turn(struct slp_code *code, enum slp_turn turn)
+{
+	code->calls.turn = turn;
+}
+
 /* Its plan and each segment in flight hold it. */
 bool slp_code_in_flight(const struct slp_code *code)
 {

@@ -3,6 +3,7 @@
 #define SLP_CODE_H
 
 #include "runtime/fault.h"
+#include "runtime/observe/utilisation.h"
 #include "runtime/task/storage.h"
 
 struct slp_address {
@@ -43,7 +44,8 @@ enum sl_status slp_code_run(const struct slp_code *code, char **base, struct slp
                             char *scratch);
 /* Makes its scratch memory as large as this, if it has any: code of one size shares it. */
 void slp_code_share_scratch(struct slp_code *code, size_t bytes);
-bool slp_code_in_flight(const struct slp_code *code);    /* a task that runs it has not ended */
+void slp_code_turn(struct slp_code *code, enum slp_turn turn); /* of its tasks */
+bool slp_code_in_flight(const struct slp_code *code);          /* a task that runs it has not ended */
 bool slp_code_find_scratch(const struct slp_code *code); /* the workspace of its calls; false with an error; locked */
 /* Locked.  bindings: one a slot; patches in the order of the calls. */
 enum sl_status slp_code_submit(struct slp_code *code, const struct slp_binding *bindings, sl_device device,

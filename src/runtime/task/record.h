@@ -2,6 +2,7 @@
 #ifndef SLP_RECORD_H
 #define SLP_RECORD_H
 
+#include "runtime/observe/utilisation.h"
 #include "runtime/task/buffer.h"
 #include "runtime/task/code.h"
 #include "runtime/task/storage.h"
@@ -31,12 +32,13 @@ struct slp_call_list {
 	char *records;
 	size_t used, capacity;
 	int nops;
-	int op;            /* of the last call */
-	int max_operands;  /* of a call */
-	bool cuda;         /* every call has a CUDA kernel for its types */
-	bool graph;        /* which CUDA graphs may record */
-	uint64_t code;     /* of prepared code: a number that no other has had; else 0 */
-	size_t op_scratch; /* of the call that needs most */
+	int op;             /* of the last call */
+	int max_operands;   /* of a call */
+	bool cuda;          /* every call has a CUDA kernel for its types */
+	bool graph;         /* which CUDA graphs may record */
+	enum slp_turn turn; /* in a program with a limit of memory */
+	uint64_t code;      /* of prepared code: a number that no other has had; else 0 */
+	size_t op_scratch;  /* of the call that needs most */
 	uint32_t footprint;
 	double flops;
 };
