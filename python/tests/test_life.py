@@ -258,6 +258,7 @@ class Signals(unittest.TestCase):
         code = """
 import os, signal, threading, time
 import starling as sl
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background of a shell's script ignores it
 sl.start(bulk=1)
 x = sl.normal((300, 300), 0, 0.01)
 for _ in range(300):
