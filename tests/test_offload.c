@@ -98,14 +98,8 @@ static int last_use(const struct problem *q, int v, int before, bool write)
 	return before;
 }
 
-/* Whether no unit from i on uses the value. */
-static bool is_gone(const struct device *d, int v, int i)
-{
-	return d->q->kind[v] == SLP_OFFLOAD_LOCAL && d->last[v] < i;
-}
-
 /* Whether the program has waited for the unit that wrote the value before it is copied, and for those that used it before it
- * leaves or its place is given on: not for a value of no further use, if the unit that comes next writes to the place. */
+ * leaves or its place is given on. */
 static bool has_waited(struct device *d, struct slp_offload_step s, int i)
 {
 	const size_t *bytes = d->q->bytes;
@@ -113,10 +107,8 @@ static bool has_waited(struct device *d, struct slp_offload_step s, int i)
 	if (s.ended > d->ended) d->ended = s.ended;
 	if (s.what == SLP_OFFLOAD_FETCH) return true;
 	if (s.what != SLP_OFFLOAD_PLACE) return last_use(d->q, s.value, i, s.what == SLP_OFFLOAD_COPY) <= d->ended;
-	bool written = s.written && d->first[s.value] == i && writes_value(d->q, i, s.value);
 	for (int v = 0; v < d->q->p.nvalues; v++)
-		if (v != s.value && d->was[v] && !(written && is_gone(d, v, i)) &&
-		    d->at[v] < s.offset + bytes[s.value] && s.offset < d->at[v] + bytes[v])
+		if (v != s.value && d->was[v] && d->at[v] < s.offset + bytes[s.value] && s.offset < d->at[v] + bytes[v])
 			ok &= last_use(d->q, v, i, false) <= d->ended;
 	return ok;
 }
@@ -152,11 +144,14 @@ static size_t bytes_here(const struct device *d)
 	return sum;
 }
 
-/* Memory of values of no use is free for the next unit, which runs when their last one has ended. */
+/* Memory of values of no use is free once their last unit has ended. */
 static void end_units(struct device *d, int i)
 {
-	for (int v = 0; v < d->q->p.nvalues; v++)
-		if (is_gone(d, v, i) && d->written[v]) d->here[v] = d->placed[v] = false;
+	for (int v = 0; v < d->q->p.nvalues; v++) {
+		int ended = d->o->alone[i] ? i - 1 : i - 2;
+		if (d->q->kind[v] == SLP_OFFLOAD_LOCAL && d->last[v] <= ended && d->written[v])
+			d->here[v] = d->placed[v] = false;
+	}
 }
 
 /* Whether each value that is here has a place, and no two share one. */
@@ -281,7 +276,6 @@ static void reach(unsigned *costs, int state, unsigned cost)
 /* The moments of values at position i: not written yet; may be away; of no use any more. */
 struct moment {
 	int needed, unborn, dead, created, written, all;
-	unsigned late; /* bytes that the unit before it may still use, beside those that results take over */
 };
 
 static struct moment moment_of(const struct problem *q, const bool *alone, int i)
@@ -297,11 +291,8 @@ static struct moment moment_of(const struct problem *q, const bool *alone, int i
 		bool kept = q->kind[v] == SLP_OFFLOAD_KEPT;
 		if (!kept && !before && !uses_value(q, i, v)) m.unborn |= 1 << v;
 		if (!kept && !before && uses_value(q, i, v)) m.created |= 1 << v;
-		if (q->kind[v] == SLP_OFFLOAD_LOCAL && !later) m.dead |= 1 << v;
+		if (q->kind[v] == SLP_OFFLOAD_LOCAL && !later && !(m.needed >> v & 1)) m.dead |= 1 << v;
 	}
-	unsigned gone = alone[i] ? 0 : bytes_in(q, m.dead & mask(q, i - 1)), made = bytes_in(q, m.created);
-	m.late = gone > made ? gone - made : 0;
-	m.needed &= ~m.dead;
 	for (int k = 0; k < q->units[i].nuses; k++) m.written |= q->uses[i][k].write << q->uses[i][k].value;
 	return m;
 }
@@ -313,7 +304,7 @@ static void step(const struct problem *q, const struct moment *m, int here, int 
 	here &= ~gone;
 	there &= ~(gone | m->created);
 	for (int next = 0; next <= m->all; next++) {
-		if ((next & m->needed) != m->needed || next & gone || bytes_in(q, next) + m->late > q->p.room) continue;
+		if ((next & m->needed) != m->needed || next & gone || bytes_in(q, next) > q->p.room) continue;
 		int fetched = next & ~here & ~m->created, dropped = here & ~next, out = dropped & ~there;
 		if (fetched & ~there) continue;
 		int main_memory = (there | out) & ~m->written;
@@ -434,24 +425,19 @@ static double bound(const struct problem *q, const struct slp_offload *o)
 	double sum = 0;
 	memset(part, 0, sizeof part);
 	for (int i = 0; i < q->p.nunits; i++) {
-		double used = 0, gone = 0, made = 0;
+		double used = 0;
 		int next[MAX_VALUES];
 		for (int v = 0; v < q->p.nvalues; v++) {
 			int before = -1, after = q->p.nunits;
+			bool busy = uses_value(q, i, v) || (!o->alone[i] && uses_value(q, i - 1, v));
 			for (int k = 0; k < i; k++)
 				if (uses_value(q, k, v)) before = k;
 			for (int k = q->p.nunits - 1; k > i; k--)
 				if (uses_value(q, k, v)) after = k;
-			bool last = after == q->p.nunits;
-			bool busy = uses_value(q, i, v) || (!o->alone[i] && !last && uses_value(q, i - 1, v));
 			next[v] = busy || before < 0 || after == q->p.nunits ? -1 : after;
-			if (last && !o->alone[i] && uses_value(q, i - 1, v) && !uses_value(q, i, v))
-				gone += (double)q->bytes[v];
-			if (before < 0 && uses_value(q, i, v)) made += (double)q->bytes[v];
 			if (busy) part[v] = 0;
 			if (busy || next[v] >= 0) used += (double)q->bytes[v] - part[v];
 		}
-		if (gone > made) used += gone - made;
 		while (used > (double)q->p.room) {
 			int best = -1;
 			for (int v = 0; v < q->p.nvalues; v++)

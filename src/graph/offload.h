@@ -76,9 +76,6 @@ struct slp_offload_step {
 	int value;
 	size_t offset; /* of its place */
 	int ended;     /* the unit of this run that ends before it; negative: none */
-	bool written;  /* a unit writes to the place first: what is of no use there may still be read by units before */
-	bool rests;    /* it has been there since the previous run, unless another program has taken the place */
-	bool needed;   /* ... and a unit of this run uses it before it leaves */
 };
 enum { SLP_OFFLOAD_AHEAD = 8 }; /* so many units may be submitted and not ended, if no step waits for one of them */
 /* A value is on the device from position `begin` to before position `end`, which may be in the next run: at this offset. */

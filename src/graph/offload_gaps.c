@@ -73,32 +73,6 @@ bool slp_offload_find_gaps(struct slp_offload_choice *c)
 
 /* ---- what must be there ------------------------------------------------------------------------------------------ */
 
-static bool is_last(const struct slp_offload_choice *c, int unit, int value)
-{
-	return c->p->kind[value] == SLP_OFFLOAD_LOCAL && c->last[value] == unit;
-}
-
-/* Whether the unit makes the value. */
-static bool is_first(const struct slp_offload_choice *c, int unit, struct slp_offload_use u)
-{
-	enum slp_offload_kind kind = c->p->kind[u.value];
-	return (kind == SLP_OFFLOAD_LOCAL || slp_offload_is_result(kind)) && u.write && c->begin[u.value] == unit;
-}
-
-/* Bytes of values of no further use that the unit before this one may still use while copies for this one come.  This unit's
- * results take their memory without waiting, as they come later. */
-static size_t late_bytes(const struct slp_offload_choice *c, int unit)
-{
-	const struct slp_offload_unit *u = &c->p->units[unit];
-	size_t gone = 0, made = 0;
-	if (unit == 0 || c->o->alone[unit]) return 0;
-	for (int k = 0; k < u[-1].nuses; k++)
-		if (is_last(c, unit - 1, u[-1].uses[k].value)) gone += c->p->bytes[u[-1].uses[k].value];
-	for (int k = 0; k < u->nuses; k++)
-		if (is_first(c, unit, u->uses[k])) made += c->p->bytes[u->uses[k].value];
-	return gone > made ? gone - made : 0;
-}
-
 /* Bytes of a unit's values, with those of the unit before it if that may still run. */
 static size_t bytes_of(const struct slp_offload_choice *c, int unit, bool pair, int mark)
 {
@@ -106,21 +80,10 @@ static size_t bytes_of(const struct slp_offload_choice *c, int unit, bool pair, 
 	for (int i = pair ? unit - 1 : unit; i <= unit; i++)
 		for (int k = 0; k < c->p->units[i].nuses; k++) {
 			int v = c->p->units[i].uses[k].value;
-			if (c->seen[v] != mark && !(i < unit && is_last(c, i, v))) bytes += c->p->bytes[v];
+			if (c->seen[v] != mark) bytes += c->p->bytes[v];
 			c->seen[v] = mark;
 		}
-	return bytes + (pair ? late_bytes(c, unit) : 0);
-}
-
-static void find_lives(const struct slp_offload_choice *c)
-{
-	for (int v = 0; v < c->p->nvalues; v++) c->begin[v] = -1;
-	for (int i = 0; i < c->p->nunits; i++)
-		for (int k = 0; k < c->p->units[i].nuses; k++) {
-			int v = c->p->units[i].uses[k].value;
-			if (c->begin[v] < 0) c->begin[v] = i;
-			c->last[v] = i;
-		}
+	return bytes;
 }
 
 bool slp_offload_find_needs(struct slp_offload_choice *c, int *unit, size_t *need)
@@ -128,7 +91,6 @@ bool slp_offload_find_needs(struct slp_offload_choice *c, int *unit, size_t *nee
 	double part = c->p->together > 0 ? c->p->together : 1;
 	size_t together = (size_t)(part * (double)c->p->room);
 	int mark = 1;
-	find_lives(c);
 	for (int i = 0; i < c->p->nunits; i++) {
 		c->o->alone[i] = i == 0 || bytes_of(c, i, true, mark++) > together;
 		*need = bytes_of(c, i, !c->o->alone[i], mark++);
@@ -145,8 +107,7 @@ void slp_offload_fill(const struct slp_offload_choice *c)
 	for (int v = 0; v < p->nvalues; v++) {
 		if (c->begin[v] < 0) continue;
 		bool always = p->kind[v] == SLP_OFFLOAD_KEPT || p->kind[v] == SLP_OFFLOAD_INPUT;
-		int end = p->kind[v] == SLP_OFFLOAD_LOCAL ? c->last[v] + 1 : p->nunits;
+		int end = p->kind[v] == SLP_OFFLOAD_LOCAL ? free_from(c->o, c->last[v], p->nunits) : p->nunits;
 		for (int i = always ? 0 : c->begin[v]; i < end && i < p->nunits; i++) c->o->used[i] += p->bytes[v];
 	}
-	for (int i = 1; i < p->nunits; i++) c->o->used[i] += late_bytes(c, i);
 }

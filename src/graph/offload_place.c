@@ -110,10 +110,12 @@ static bool find_stays(struct place *w)
 	struct lives l;
 	bool ok = find_lives(w, &l);
 	for (int v = 0; ok && v < p->nvalues; v++) {
+		int after = l.last[v] + 1;
 		if (l.begin[v] < 0) continue;
+		if (after < p->nunits && !w->o->alone[after]) after++;
 		bool result = slp_offload_is_result(p->kind[v]);
 		ok = add_stays(w, v, l.gaps + l.first[v], l.first[v + 1] - l.first[v], l.begin[v],
-		               result ? p->nunits : l.last[v] + 1);
+		               result || after > p->nunits ? p->nunits : after);
 	}
 	free(l.begin);
 	return ok;
@@ -127,24 +129,6 @@ static bool overlap(const struct slp_offload_stay *a, const struct slp_offload_s
 	for (int shift = -n; shift <= n; shift += n)
 		if (a->begin < b->end + shift && b->begin + shift < a->end) return true;
 	return false;
-}
-
-/* The last unit that uses a value may still run when the copy of another one begins, at `position`; the result of a unit comes
- * later. */
-static bool ends_late(const struct slp_offload_problem *p, const struct slp_offload *o,
-                      const struct slp_offload_stay *s, int position)
-{
-	int n = p->nunits;
-	if (s->before >= 0 || p->kind[s->value] != SLP_OFFLOAD_LOCAL) return false;
-	return (s->end - position) % n == 0 && !o->alone[(position + n) % n];
-}
-
-/* Whether they must not share memory. */
-static bool meet(const struct place *w, const struct slp_offload_stay *a, const struct slp_offload_stay *b)
-{
-	if (overlap(a, b, w->p->nunits)) return true;
-	return (a->after >= 0 && ends_late(w->p, w->o, b, a->begin)) ||
-	       (b->after >= 0 && ends_late(w->p, w->o, a, b->begin));
 }
 
 static int by_begin(const void *a, const void *b)
@@ -196,7 +180,7 @@ static size_t place_of(struct place *w, const struct slp_offload_stay *s, int co
 	int n = 0;
 	for (int i = 0; i < count; i++) {
 		const struct slp_offload_stay *other = &o->stays[w->placed[i]];
-		if (meet(w, s, other))
+		if (overlap(s, other, w->p->nunits))
 			o->taken[n++] = (struct slp_offload_range){other->offset, other->offset + bytes_of(w, other)};
 	}
 	return find_place(w->p, o, n, bytes_of(w, s));
@@ -345,8 +329,7 @@ bool slp_offload_stretch(const struct slp_offload_problem *p, struct slp_offload
 	if (longer.end - longer.begin > p->nunits) return false;
 	for (int i = 0; i < o->nstays; i++) {
 		const struct slp_offload_stay *other = &o->stays[i];
-		bool late = earlier && ends_late(p, o, other, longer.begin);
-		if (i != stay && (late || overlap(&longer, other, p->nunits)))
+		if (i != stay && overlap(&longer, other, p->nunits))
 			o->taken[n++] =
 			        (struct slp_offload_range){other->offset, other->offset + p->bytes[other->value]};
 	}

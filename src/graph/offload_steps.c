@@ -50,31 +50,14 @@ static bool list_stays(const struct slp_offload_times *w, bool by_end, int *list
 	return true;
 }
 
-/* The value is of no use after its stay. */
-static bool is_last(const struct slp_offload_times *w, const struct slp_offload_stay *s)
-{
-	return w->p->kind[s->value] == SLP_OFFLOAD_LOCAL && s->before < 0;
-}
-
-/* The value comes to be during its stay: the first unit that uses it writes it. */
-static bool is_first(const struct slp_offload_times *w, const struct slp_offload_stay *s)
-{
-	enum slp_offload_kind kind = w->p->kind[s->value];
-	return s->after < 0 && (kind == SLP_OFFLOAD_LOCAL || slp_offload_is_result(kind));
-}
-
-/* The last unit of this run that must have let go of memory at the place of a stay; negative: none must.  Units run one after
- * the other: a result needs not wait for one that read a value for the last time. */
+/* The last unit of this run that has let go of memory at the place of a stay; negative: none has. */
 static int last_there(const struct slp_offload_times *w, const struct cells *c, int stay)
 {
 	const struct slp_offload_stay *s = &w->o->stays[stay];
 	int last = -1;
 	for (int k = cell_at(c, s->offset); k < c->count && c->begin[k] < s->offset + w->p->bytes[s->value]; k++) {
 		if (c->last[k] < 0 || c->last[k] == stay) continue;
-		const struct slp_offload_stay *t = &w->o->stays[c->last[k]];
-		if (is_last(w, t) && is_first(w, s)) continue;
-		int end = end_of(w, c->last[k]);
-		int unit = end - (is_last(w, t) || w->o->alone[end % w->p->nunits] ? 1 : 2);
+		int end = end_of(w, c->last[k]), unit = end - (w->o->alone[end % w->p->nunits] ? 1 : 2);
 		if (unit > last) last = unit;
 	}
 	return last;
@@ -143,20 +126,6 @@ static int last_user(const struct slp_offload_times *w, const struct slp_offload
 	return what == SLP_OFFLOAD_FETCH ? -1 : position >= n ? unit - n : unit;
 }
 
-/* The value stays from the end of a run to the next one. */
-static bool rests(const struct slp_offload_times *w, const struct slp_offload_stay *s)
-{
-	return s->end > w->p->nunits || (s->begin == 0 && s->end == w->p->nunits);
-}
-
-/* The step with which it stays, at the beginning of a run. */
-static struct slp_offload_step at_first(const struct slp_offload_times *w, const struct slp_offload_stay *s)
-{
-	bool kept = w->p->kind[s->value] == SLP_OFFLOAD_KEPT;
-	bool needed = s->before < 0 || w->o->gaps[s->before].drop < w->p->nunits;
-	return (struct slp_offload_step){SLP_OFFLOAD_PLACE, s->value, s->offset, -1, .rests = kept, .needed = needed};
-}
-
 /* Calls each step with its position: copies before values that leave, then places, then copies back, by the unit that needs
  * them.  A value that stays from the end of a run to the next one has a place in the first run, too. */
 static void each_step(const struct slp_offload_times *w,
@@ -168,17 +137,14 @@ static void each_step(const struct slp_offload_times *w,
 		int what = order[k];
 		for (int i = 0; i < o->nstays && what == SLP_OFFLOAD_PLACE; i++) {
 			const struct slp_offload_stay *s = &o->stays[i];
-			struct slp_offload_step place = {what, s->value, s->offset, w->last[i],
-			                                 .written = is_first(w, s)};
-			if (s->begin || !rests(w, s)) step(w, s->begin, place);
-			if (rests(w, s)) step(w, 0, at_first(w, s));
+			step(w, s->begin, (struct slp_offload_step){what, s->value, s->offset, w->last[i]});
+			if (s->end > w->p->nunits) step(w, 0, (struct slp_offload_step){what, s->value, s->offset, -1});
 		}
 		for (int i = 0; i < o->ngaps && what != SLP_OFFLOAD_PLACE; i++) {
 			const struct slp_offload_gap *g = &o->gaps[w->order[i]];
 			int position = position_of(w, g, what);
 			if (position < 0) continue;
-			step(w, position,
-			     (struct slp_offload_step){what, g->value, 0, last_user(w, g, what), .written = false});
+			step(w, position, (struct slp_offload_step){what, g->value, 0, last_user(w, g, what)});
 		}
 	}
 }

@@ -430,24 +430,13 @@ enum sl_status slp_plan_offload_begin(sl_plan *p, const char *at, struct slp_sto
 static void wait_for(const sl_plan *p, int unit)
 {
 	const struct slp_code *code = p->units[unit].code;
-	while (slp_code_in_flight(code) && slp_runahead_wait_one()) continue;
+	while (slp_code_in_flight(code) && slp_runahead_wait_progress()) continue;
 }
 
 /* A parameter that a task in main memory still changes is sent when that has ended (slp_buffer_send). */
 static void fetch(const struct slp_plan_offload *o, const struct slp_buffer *b)
 {
 	if (!atomic_load(&b->readers) || !slp_pool_tasks(b)) starpu_data_prefetch_on_node(b->handle, o->node, 1);
-}
-
-/* What the previous run has left on the GPU may have left it for another program since: if it is needed, it comes back while
- * the first units run. */
-static bool place(const struct slp_plan_offload *o, struct slp_buffer *b, struct slp_offload_step s)
-{
-	bool away = s.rests && slp_place_is_away(b, o->node);
-	if (away && !s.needed) return true;
-	if (!slp_place_take(b, o->node, s.offset, s.written)) return false;
-	if (away) fetch(o, b);
-	return true;
 }
 
 static bool carry_out(const sl_plan *p, struct slp_offload_step s)
@@ -459,7 +448,7 @@ static bool carry_out(const sl_plan *p, struct slp_offload_step s)
 	switch (s.what) {
 	case SLP_OFFLOAD_COPY: starpu_data_prefetch_on_node(b->handle, STARPU_MAIN_RAM, 1); break;
 	case SLP_OFFLOAD_DROP: return slp_place_leave(b);
-	case SLP_OFFLOAD_PLACE: return place(o, b, s);
+	case SLP_OFFLOAD_PLACE: return slp_place_take(b, o->node, s.offset);
 	case SLP_OFFLOAD_FETCH: fetch(o, b); break;
 	}
 	return true;

@@ -26,7 +26,6 @@
 #include "runtime/fault.h"
 #include "runtime/forked.h"
 #include "runtime/memory/arena.h"
-#include "runtime/memory/place.h"
 #include "runtime/memory/runahead.h"
 #include "runtime/memory/spill.h"
 #include "runtime/observe/stats.h"
@@ -304,7 +303,6 @@ static void stop(void)
 	slp_spill_stop();
 	slp_scratch_clear();
 	slp_handles_use_arenas(false);
-	slp_place_stop();
 	slp_arena_stop();
 	slp_segments_clear();
 	slp_unlock();

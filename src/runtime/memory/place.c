@@ -2,8 +2,7 @@
  * there, and StarPU gets that address whenever it needs memory for the buffer on the node.
  *
  * A place is given only after the previous value there has left: its tasks have ended, main memory has a copy if the value is
- * still of use, and StarPU has returned the memory.  A value of no further use need not leave for one that a task writes: tasks
- * of a program run one after the other, as each writes slp_place_order(). */
+ * still of use, and StarPU has returned the memory. */
 #include <math.h>
 
 #include "config.h"
@@ -16,34 +15,14 @@
 #include "runtime/observe/watch.h"
 #include "runtime/task/buffer.h"
 
-/* By `next`: values with a place, and those of no further use whose place another one has got. */
-static struct slp_buffer *placed, *covered;
-
-static struct slp_buffer **list_of(const struct slp_buffer *b)
-{
-	return b->place.covered ? &covered : &placed;
-}
-
-static void enlist(struct slp_buffer *b)
-{
-	struct slp_buffer **list = list_of(b);
-	b->place.before = NULL;
-	b->place.next = *list;
-	if (*list) (*list)->place.before = b;
-	*list = b;
-}
-
-static void take_out(const struct slp_buffer *b)
-{
-	*(b->place.before ? &b->place.before->place.next : list_of(b)) = b->place.next;
-	if (b->place.next) b->place.next->place.before = b->place.before;
-}
+static struct slp_buffer *placed; /* by `next` */
 
 static void unlist(struct slp_buffer *b)
 {
-	take_out(b);
+	*(b->place.before ? &b->place.before->place.next : &placed) = b->place.next;
+	if (b->place.next) b->place.next->place.before = b->place.before;
 	b->place.memory = 0;
-	b->place.dead = b->place.covered = false;
+	b->place.dead = false;
 }
 
 #if SLP_STARPU_1_4
@@ -124,50 +103,38 @@ bool slp_place_leave(struct slp_buffer *b)
 	return true;
 }
 
-static bool all_leave(struct slp_buffer *list, unsigned node)
+bool slp_places_leave(unsigned node)
 {
 	bool ok = true;
-	for (struct slp_buffer *b = list, *next; b && ok; b = next) {
+	for (struct slp_buffer *b = placed, *next; b && ok; b = next) {
 		next = b->place.next;
 		if (b->place.node == node) ok = slp_place_leave(b);
 	}
 	return ok;
 }
 
-bool slp_places_leave(unsigned node)
-{
-	return all_leave(placed, node) && all_leave(covered, node);
-}
-
-/* StarPU returns its memory when the buffer is used again. */
-static void cover(struct slp_buffer *b)
-{
-	take_out(b);
-	b->place.covered = true;
-	enlist(b);
-}
-
-static bool make_room(uintptr_t memory, size_t bytes, unsigned node, bool written)
+static bool make_room(uintptr_t memory, size_t bytes, unsigned node)
 {
 	bool ok = true;
 	for (struct slp_buffer *b = placed, *next; b && ok; b = next) {
 		next = b->place.next;
-		if (b->place.node != node || b->place.memory >= memory + bytes || memory >= b->place.memory + b->bytes)
-			continue;
-		if (written && b->place.dead) cover(b);
-		else ok = slp_place_leave(b);
+		if (b->place.node == node && b->place.memory < memory + bytes && memory < b->place.memory + b->bytes)
+			ok = slp_place_leave(b);
 	}
 	return ok;
 }
 
-bool slp_place_take(struct slp_buffer *b, unsigned node, size_t offset, bool written)
+bool slp_place_take(struct slp_buffer *b, unsigned node, size_t offset)
 {
 	uintptr_t memory = slp_arena_base(node) + offset;
 	bool stays = b->place.memory == memory && b->place.node == node;
 	if (stays && !b->place.dead) return true;
-	if (!slp_place_leave(b) || !evict(b, node) || !make_room(memory, b->bytes, node, written)) return false;
+	if (!slp_place_leave(b) || !evict(b, node) || !make_room(memory, b->bytes, node)) return false;
 	b->place.node = node;
-	enlist(b);
+	b->place.before = NULL;
+	b->place.next = placed;
+	if (placed) placed->place.before = b;
+	placed = b;
 	atomic_store(&b->place.memory, memory);
 	return true;
 }
@@ -186,27 +153,13 @@ bool slp_places_leave(unsigned node)
 	return true;
 }
 
-bool slp_place_take(struct slp_buffer *b, unsigned node, size_t offset, bool written)
+bool slp_place_take(struct slp_buffer *b, unsigned node, size_t offset)
 {
-	(void)b, (void)node, (void)offset, (void)written;
+	(void)b, (void)node, (void)offset;
 	return true;
 }
 
 #endif
-
-static starpu_data_handle_t order;
-
-starpu_data_handle_t slp_place_order(void)
-{
-	if (!order) starpu_void_data_register(&order);
-	return order;
-}
-
-void slp_place_stop(void)
-{
-	if (order) starpu_data_unregister_no_coherency(order);
-	order = NULL;
-}
 
 void slp_place_dead(struct slp_buffer *b)
 {

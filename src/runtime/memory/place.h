@@ -6,26 +6,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "runtime/compat.h"
-
 struct slp_buffer;
 
 enum { SLP_PLACE_SMALL = 4096 }; /* bytes: values up to this have no places, but lie in the arena's heap */
 
 /* Seconds that a value may take to leave while no task ends. */
 extern double slp_place_patience;
-/* All but the last five are for the thread that runs programs, locked.  False: a value did not leave, an error.
- * The buffer has this place from now on: what lies there leaves first, and what the buffer has elsewhere on the node.  If its
- * value is written there first, by a task behind those in flight, values of no further use need not leave. */
-bool slp_place_take(struct slp_buffer *b, unsigned node, size_t offset, bool written);
+/* All but the last three are for the thread that runs programs, locked.  False: a value did not leave, an error.
+ * The buffer has this place from now on: what lies there leaves first, and what the buffer has elsewhere on the node. */
+bool slp_place_take(struct slp_buffer *b, unsigned node, size_t offset);
 /* Its value leaves the node: main memory has it afterwards. */
 bool slp_place_leave(struct slp_buffer *b);
 void slp_place_dead(struct slp_buffer *b);   /* tasks in flight are the last that use its value */
 void slp_place_forget(struct slp_buffer *b); /* the buffer's handle is gone */
 bool slp_places_leave(unsigned node);        /* all of them */
-/* Data that each task of a program with places writes, so that one runs after the other. */
-starpu_data_handle_t slp_place_order(void);
-void slp_place_stop(void);
 /* From any thread: it would need a place on the node, and has none now. */
 bool slp_place_is_away(const struct slp_buffer *b, unsigned node);
 /* StarPU gets or returns the memory of a buffer; 0, false: it has no place. */

@@ -40,7 +40,7 @@ struct slp_buffer {
 	struct {
 		_Atomic uintptr_t memory; /* its planned place on a GPU (memory/place.h); 0: it has none */
 		unsigned node;
-		bool dead, covered; /* of no further use; another value has got the place */
+		bool dead;
 		struct slp_buffer *next, *before;
 	} place;
 	struct slp_spilled *spilled; /* it has memory only at times (memory/spill.h); NULL: always */

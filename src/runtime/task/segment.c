@@ -15,7 +15,6 @@
 #include "runtime/forked.h"
 #include "runtime/memory/admission.h"
 #include "runtime/memory/memory_limit.h"
-#include "runtime/memory/place.h"
 #include "runtime/memory/runahead.h"
 #include "runtime/memory/spill.h"
 #include "runtime/observe/explain.h"
@@ -332,8 +331,8 @@ static void segment_done(void *arg)
 /* The task's buffers: within the task where they fit, else in arrays that StarPU frees with it. */
 static bool task_buffers(struct starpu_task *task, struct slp_segment *seg)
 {
-	starpu_data_handle_t scratch = seg->work.handle, order = slp_admission_planned ? slp_place_order() : NULL;
-	int n = seg->nbuffers + (scratch ? 1 : 0) + (order ? 1 : 0);
+	starpu_data_handle_t scratch = seg->work.handle;
+	int n = seg->nbuffers + (scratch ? 1 : 0);
 	starpu_data_handle_t *handles = task->handles;
 	enum starpu_data_access_mode *modes = task->modes;
 	if (n > STARPU_NMAXBUFS) {
@@ -349,14 +348,10 @@ static bool task_buffers(struct starpu_task *task, struct slp_segment *seg)
 		modes[slot->index] = slot->mode | (first ? 0 : modes[slot->index]);
 		seen += first;
 	}
-	seg->scratch_index = scratch ? seg->nbuffers : -1;
+	seg->scratch_index = scratch ? n - 1 : -1;
 	if (scratch) {
-		handles[seg->nbuffers] = scratch;
-		modes[seg->nbuffers] = STARPU_SCRATCH;
-	}
-	if (order) {
-		handles[n - 1] = order;
-		modes[n - 1] = STARPU_W;
+		handles[n - 1] = scratch;
+		modes[n - 1] = STARPU_SCRATCH;
 	}
 	task->nbuffers = n;
 	return true;
