@@ -353,6 +353,21 @@ static void test_step(void)
 	sl_graph_free(g);
 }
 
+#define RESIDUAL                                                                                                       \
+	"input x: float32 (5, 40)\ninput r: float32 (5, 40)\ninput g: float32 (40,)\ninput b: float32 (40,)\n"         \
+	"input m: float32 (5,)\n"
+
+/* Sums around layer normalisation are a part of it, with the same bits. */
+static void test_residual(void)
+{
+	EXACT(FUSE, RESIDUAL "s = add(x, r)\nn = layer_norm(s, g, b, eps=0.001)\nreturn n, s",
+	      RESIDUAL "s = layer_norm_sum(x, g, b, r, eps=0.001)\nreturn s, s[3]");
+	EXACT(FUSE, RESIDUAL "d = layer_norm_grad(x, r, g, m, m)\ne = add(d, x)\nreturn e, d[1]",
+	      RESIDUAL "d = layer_norm_grad(x, r, g, m, m, x)\nreturn d, d[1]");
+	SAME(FUSE, RESIDUAL "d = layer_norm_grad(x, r, g, m, m)\ne = add(d, x)\nreturn e, d");
+	SAME(FUSE, RESIDUAL "s = add(x, b)\nn = layer_norm(s, g, b, eps=0.001)\nreturn n");
+}
+
 static const struct slp_test conv_tests[] = {
         {"pooling", test_conv_pool},
         {"layout", test_layout},
@@ -371,6 +386,7 @@ static const struct slp_test fuse_tests[] = {
         {"linear gradients", test_linear_grads},
         {"not linear gradients", test_not_linear_grads},
         {"updates", test_updates},
+        {"residual", test_residual},
         {0},
 };
 

@@ -53,6 +53,23 @@ static void scores(const struct job *w, int64_t h, int64_t i, int64_t rows, int6
 
 enum { LANES = 16 };
 
+/* Folding in pairs: a chain of 16 additions would take longer than a row of 64 exponentials. */
+SLP_INLINE float fold_max(float *a)
+{
+	SLP_UNROLL
+	for (int w = LANES / 2; w; w /= 2)
+		for (int l = 0; l < w; l++) a[l] = a[l + w] > a[l] ? a[l + w] : a[l];
+	return a[0];
+}
+
+SLP_INLINE float fold_sum(float *a)
+{
+	SLP_UNROLL
+	for (int w = LANES / 2; w; w /= 2)
+		for (int l = 0; l < w; l++) a[l] += a[l + w];
+	return a[0];
+}
+
 SLP_INLINE float row_max(const float *x, int64_t n, float m)
 {
 	float a[LANES];
@@ -61,8 +78,8 @@ SLP_INLINE float row_max(const float *x, int64_t n, float m)
 	for (; c + LANES <= n; c += LANES)
 		for (int l = 0; l < LANES; l++) a[l] = x[c + l] > a[l] ? x[c + l] : a[l];
 	for (; c < n; c++) m = x[c] > m ? x[c] : m;
-	for (int l = 0; l < LANES; l++) m = a[l] > m ? a[l] : m;
-	return m;
+	float most = fold_max(a);
+	return most > m ? most : m;
 }
 
 /* x = exp(x - m); returns the sum. */
@@ -73,8 +90,7 @@ SLP_INLINE float row_exp(float *x, int64_t n, float m)
 	for (; c + LANES <= n; c += LANES)
 		for (int l = 0; l < LANES; l++) a[l] += x[c + l] = slp_exp_falling(x[c + l] - m);
 	for (; c < n; c++) sum += x[c] = slp_exp_falling(x[c] - m);
-	for (int l = 0; l < LANES; l++) sum += a[l];
-	return sum;
+	return sum + fold_sum(a);
 }
 
 /* Turns scores into weights relative to the largest score so far, and scales y, the earlier sums, accordingly. */
@@ -214,19 +230,24 @@ static void backward_block(const struct job *w, int parts, int64_t h, int64_t i,
 		                 w->dk + key, a->k.row);
 }
 
-/* sums[row] = dy · y */
-SLP_CLONES static void weigh(const struct job *w, int64_t row)
+SLP_INLINE float row_product(const float *x, const float *y, int64_t n)
 {
-	int64_t at = slp_attention_at(&w->a, &w->a.y, row / w->a.t, row % w->a.t);
-	const float *dy = w->dy + at, *y = w->y + at;
-	float sum = 0;
-	for (int64_t c = 0; c < w->a.dv; c++) sum += dy[c] * y[c];
-	w->sums[row] = sum;
+	float a[LANES] = {0}, sum = 0;
+	int64_t c = 0;
+	for (; c + LANES <= n; c += LANES)
+		for (int l = 0; l < LANES; l++) a[l] += x[c + l] * y[c + l];
+	for (; c < n; c++) sum += x[c] * y[c];
+	return sum + fold_sum(a);
 }
 
-static void weigh_range(void *arg, int64_t begin, int64_t end)
+/* sums[row] = dy · y */
+SLP_CLONES static void weigh_range(void *arg, int64_t begin, int64_t end)
 {
-	for (int64_t row = begin; row < end; row++) weigh(arg, row);
+	const struct job *w = arg;
+	for (int64_t row = begin; row < end; row++) {
+		int64_t at = slp_attention_at(&w->a, &w->a.y, row / w->a.t, row % w->a.t);
+		w->sums[row] = row_product(w->dy + at, w->y + at, w->a.dv);
+	}
 }
 
 static void clear_queries(const struct job *w, int64_t h, int64_t i, int64_t count)
@@ -252,7 +273,7 @@ static void backward_range(void *arg, int64_t begin, int64_t end)
 	for (int64_t h = begin; h < end; h++) {
 		clear_queries(w, h, 0, a->t);
 		clear_keys(w, h, 0, a->s);
-		for (int64_t i = 0; i < a->t; i++) weigh(w, h * a->t + i);
+		weigh_range(arg, h * a->t, (h + 1) * a->t);
 		for (int64_t j = 0; j < a->s; j += KEYS)
 			for (int64_t i = 0; i < a->t; i += QUERIES) backward_block(w, QUERY | KEY_AND_VALUE, h, i, j);
 	}

@@ -171,13 +171,25 @@ struct job {
 	const float *x, *gamma;
 	/* forward */
 	double eps;
-	const float *beta;
-	float *y, *out_mean, *out_invstd;
+	const float *beta, *r; /* r: x is the sum of x and r; NULL: of nothing */
+	float *sum, *y, *out_mean, *out_invstd;
 	/* backward */
 	const float *dy, *mean, *invstd, *more; /* more: added to dx; NULL: nothing */
 	float *dx, *dgamma, *dbeta;
 	double *sums; /* [part][2][n]: of dy h and of dy */
 };
+
+/* Row r of x, of which the sum is made while it is in the cache. */
+SLP_VFN const float *row_of(const struct job *j, int64_t r)
+{
+	int64_t n = j->s.n;
+	const float *x = j->x + r * n, *more = j->r + (j->r ? r * n : 0);
+	float *sum = j->sum + (j->r ? r * n : 0);
+	if (!j->r) return x;
+	SLP_INDEPENDENT
+	for (int64_t i = 0; i < n; i++) sum[i] = x[i] + more[i];
+	return sum;
+}
 
 static SLP_CLONES void forward(void *arg, int64_t begin, int64_t end)
 {
@@ -185,7 +197,7 @@ static SLP_CLONES void forward(void *arg, int64_t begin, int64_t end)
 	int64_t n = j->s.n;
 	const float *gamma = j->gamma, *beta = j->beta;
 	for (int64_t r = begin; r < end; r++) {
-		const float *x = j->x + r * n;
+		const float *x = row_of(j, r);
 		float *y = j->y + r * n;
 		double mean, rest, squares;
 		SLP_ROW_SUM(mean, n, (double)x[i]);
@@ -213,7 +225,10 @@ SLP_VFN void grad_row(const struct job *j, int64_t r)
 	float a = (float)(sum / (double)n), b = (float)(product / (double)n * invstd * invstd);
 	SLP_INDEPENDENT
 	for (int64_t i = 0; i < n; i++) dx[i] = invstd * (dy[i] * gamma[i] - a - b * (x[i] - mean));
-	for (int64_t i = 0; j->more && i < n; i++) dx[i] += j->more[r * n + i];
+	if (!j->more) return;
+	const float *more = j->more + r * n;
+	SLP_INDEPENDENT
+	for (int64_t i = 0; i < n; i++) dx[i] += more[i];
 }
 
 /* The number of rows that are added in single precision before they join the sums of their part. */
@@ -268,6 +283,7 @@ static SLP_CLONES void join_parts(void *arg, int64_t begin, int64_t end)
 	}
 }
 
+/* Of layer_norm_sum, too. */
 enum sl_status slp_layer_norm_cpu(const struct slp_kernel *k)
 {
 	const struct slp_layer_norm_attrs *a = k->attrs;
@@ -276,6 +292,8 @@ enum sl_status slp_layer_norm_cpu(const struct slp_kernel *k)
 	                .gamma = k->in[1].ptr,
 	                .eps = a->eps,
 	                .beta = k->in[2].ptr,
+	                .r = k->nin > 3 ? k->in[3].ptr : NULL,
+	                .sum = k->nin > 3 ? k->out[3].ptr : NULL,
 	                .y = k->out[0].ptr,
 	                .out_mean = k->out[1].ptr,
 	                .out_invstd = k->out[2].ptr};

@@ -1,5 +1,5 @@
-/* Layer normalisation with the operations around it, which the graph pass fuse makes on GPUs of the residual connections
- * of transformers, so that each is one pass over memory.  layer_norm_sum: the sum of two tensors is normalised, and is a
+/* Layer normalisation with the operations around it, which the graph pass fuse makes of the residual connections of
+ * transformers, so that each is one pass over memory.  layer_norm_sum: the sum of two tensors is normalised, and is a
  * result, too; y may have another type than the sum.  layer_norm_grad_copy: the gradient, and dx in a half type, too, for
  * the products before it. */
 #include <string.h>
@@ -44,35 +44,15 @@ static double flops(const struct slp_infer *c)
 	return 8.0 * (double)sl_shape_size(c->out[0].shape);
 }
 
-/* layer_norm of the sum, by one of its kernels. */
-static enum sl_status normalise(const struct slp_kernel *k, slp_kernel_fn *norm)
-{
-	struct slp_view in[] = {k->nin > 3 ? k->out[3] : k->in[0], k->in[1], k->in[2]};
-	struct slp_kernel inner = *k;
-	inner.nin = inner.nout = 3;
-	inner.in = in;
-	return norm(&inner);
-}
-
 static enum sl_status ref(const struct slp_kernel *k)
 {
 	for (int64_t i = 0, n = k->nin > 3 ? slp_size(&k->in[0]) : 0; i < n; i++)
 		slp_set(&k->out[3], i, slp_get(&k->in[0], i) + slp_get(&k->in[3], i));
-	return normalise(k, slp_layer_norm_ref);
-}
-
-static void add(void *arg, int64_t begin, int64_t end)
-{
-	const struct slp_kernel *k = arg;
-	const float *x = k->in[0].ptr, *r = k->in[3].ptr;
-	float *s = k->out[3].ptr;
-	for (int64_t i = begin; i < end; i++) s[i] = x[i] + r[i];
-}
-
-static enum sl_status cpu(const struct slp_kernel *k)
-{
-	if (k->nin > 3) slp_parallel_for(slp_size(&k->in[0]), SLP_GRAIN, add, (void *)k);
-	return normalise(k, slp_layer_norm_cpu);
+	struct slp_view in[] = {k->nin > 3 ? k->out[3] : k->in[0], k->in[1], k->in[2]};
+	struct slp_kernel inner = *k;
+	inner.nin = inner.nout = 3;
+	inner.in = in;
+	return slp_layer_norm_ref(&inner);
 }
 
 const struct sl_op slp_op_layer_norm_sum = {
@@ -84,7 +64,8 @@ const struct sl_op slp_op_layer_norm_sum = {
         .nout = 4,
         .attr_table = attr_table,
         .attrs_size = sizeof(struct slp_layer_norm_attrs),
-        .rows = SLP_ROWS(SLP_ROW(SLP_F32, cpu, slp_cuda_layer_norm_sum), SLP_ROW(SLP_F64, ref, slp_cuda_layer_norm_sum),
+        .rows = SLP_ROWS(SLP_ROW(SLP_F32, slp_layer_norm_cpu, slp_cuda_layer_norm_sum),
+                         SLP_ROW(SLP_F64, ref, slp_cuda_layer_norm_sum),
                          SLP_ROW(SLP_DTYPE(SL_BFLOAT16) | SLP_F32, NULL, slp_cuda_layer_norm_sum),
                          SLP_ROW(SLP_DTYPE(SL_FLOAT16) | SLP_F32, NULL, slp_cuda_layer_norm_sum)),
         .declines = true,

@@ -1,6 +1,6 @@
-/* fuse, layer normalisation on GPUs: a residual sum before it and a conversion of its result to a half type become parts
- * of it (layer_norm_sum); its gradient takes a gradient in a half type, adds the one that passes it by, and also gives its
- * result in a half type where products read that (layer_norm_grad_copy). */
+/* fuse, layer normalisation: a residual sum before it becomes a part of it (layer_norm_sum), and its gradient adds the one
+ * that passes it by.  On GPUs a conversion of its result to a half type becomes a part of it, too; its gradient takes a
+ * gradient in a half type, and also gives its result in a half type where products read that (layer_norm_grad_copy). */
 #include <string.h>
 
 #include "graph/pass/pass.h"
@@ -14,6 +14,7 @@ struct rows {
 	sl_graph *g;
 	struct slp_users *u;
 	int node;
+	bool halves; /* kernels take and make half types beside float32: those of GPUs */
 };
 
 static const struct slp_type *type_of(const struct rows *w, struct slp_value v)
@@ -26,7 +27,7 @@ static struct slp_value narrow(const struct rows *w, struct slp_value v)
 {
 	const struct slp_gnode *cast = slp_value_op(w->g, v, &slp_op_cast);
 	bool widens = cast && type_of(w, v)->dtype == SL_FLOAT32 && slp_is_half(type_of(w, cast->in[0])->dtype);
-	return widens && slp_users_count(w->u, v) == 1 ? cast->in[0] : v;
+	return w->halves && widens && slp_users_count(w->u, v) == 1 ? cast->in[0] : v;
 }
 
 /* An addition of two tensors of the type of its result. */
@@ -67,7 +68,7 @@ static enum sl_dtype wanted_type(const struct rows *w)
 {
 	struct slp_value y = {w->node, 0};
 	enum sl_dtype type = SL_DTYPE_DEFAULT;
-	if (type_of(w, y)->dtype != SL_FLOAT32) return type;
+	if (!w->halves || type_of(w, y)->dtype != SL_FLOAT32) return type;
 	for (int i = slp_users_first(w->u, y); i >= 0; i = w->u->list[i].next) {
 		const struct slp_gnode *n = w->u->list[i].node < 0 ? NULL : &w->g->nodes[w->u->list[i].node];
 		if (!n || !slp_node_is(n, &slp_op_cast) || !slp_is_half(n->types[0].dtype)) return SL_DTYPE_DEFAULT;
@@ -190,7 +191,7 @@ static enum sl_status fuse_copy(const struct rows *w)
 	struct slp_value in[6];
 	const struct slp_gnode *n = &w->g->nodes[w->node];
 	int count = n->nin, type = SL_DTYPE_DEFAULT;
-	if (type_of(w, (struct slp_value){w->node, 0})->dtype != SL_FLOAT32) return SL_OK;
+	if (!w->halves || type_of(w, (struct slp_value){w->node, 0})->dtype != SL_FLOAT32) return SL_OK;
 	for (int i = slp_users_first(w->u, (struct slp_value){w->node, 0}); i >= 0; i = w->u->list[i].next)
 		if (is_copy(w, w->u->list[i].node)) type = (int)w->g->nodes[w->u->list[i].node].types[0].dtype;
 	if (type == SL_DTYPE_DEFAULT) return SL_OK;
@@ -207,10 +208,11 @@ enum sl_status slp_fuse_rows(sl_graph *g)
 {
 	struct slp_users users;
 	enum sl_status s = SL_OK;
-	if (!slp_layout_on_gpu(g)) return SL_OK;
+	bool gpu = slp_layout_on_gpu(g);
 	if (!slp_users_find(&users, g)) return SL_ENOMEM;
 	for (int i = 0; i < g->count && s == SL_OK; i++) {
-		struct rows w = {g, &users, i};
+		struct rows w = {g, &users, i, gpu};
+		if (!gpu && g->nodes[i].kind == SLP_NODE_OP && g->nodes[i].types[0].dtype != SL_FLOAT32) continue;
 		if (slp_node_is(&g->nodes[i], &slp_op_layer_norm)) s = fuse_forward(&w);
 		else if (slp_node_is(&g->nodes[i], &slp_op_layer_norm_grad)) s = fuse_back(&w);
 		if (s == SL_OK && slp_node_is(&g->nodes[i], &slp_op_layer_norm_grad)) s = fuse_copy(&w);
