@@ -264,24 +264,13 @@ SLP_VFN float slp_tanhf(float x)
 	return copysignf(t / (t + 2), x);
 }
 
-/* exp(hi + lo), -110 < hi + lo <= 0, lo small: n is at least -159, so that 2^(n + 64) is a normal number. */
-SLP_VFN float slp_exp_falling_sum(float hi, float lo)
-{
-	const float shift = 12582912.0f; /* as in slp_exp_falling */
-	float shifted = hi * 1.44269504f + shift, k = shifted - shift;
-	float r = hi - k * 0.693359375f;
-	r = r + k * 2.12194440e-4f + lo;
-	float p = slp_exp_rest(r) * (r * r) + r + 1;
-	return p * slp_bits_float((int32_t)(((uint32_t)slp_float_bits(shifted) << 23) + 0x5F800000u)) * 0x1p-64f;
-}
-
 /* For a >= 0: the density of the standard normal distribution without its factor, *bell = exp(-a^2 / 2), and the
  * probability of more than a.  The ratio of the two is a polynomial in (a - 4) / (a + 4), over a + 4. */
 SLP_VFN float slp_normal_tail(float a, float *bell)
 {
 	a = a > 14.5f ? 14.5f : a;
 	float head = slp_bits_float((int32_t)((uint32_t)slp_float_bits(a) & 0xFFFFF000u)); /* its square is exact */
-	*bell = slp_exp_falling_sum(-0.5f * head * head, -0.5f * (a - head) * (a + head));
+	*bell = slp_exp_sum(-0.5f * head * head, -0.5f * (a - head) * (a + head));
 	float q = 1 / (a + 4), t = 1 - 8 * q;
 	float p = -1.3197196e-4f;
 	p = p * t + 1.793542e-4f;
