@@ -72,6 +72,17 @@ resnet=(models/resnet18 --device "gpu:0,gpu:1" --limit 1536 --batch-size 256 --e
 run 0 "$srcdir/tools/sl-trace" --view none --output "$tmp/trace" "$srcdir/tools/sl-simulate" --machine h100x2 "${resnet[@]}"
 documented doc/traces.md '^[0-9]+ tasks on'
 
+echo "--- a trace lists all copies, by value and reason"
+run 0 "$srcdir/tools/sl-trace" --view none --output "$tmp/limited" "$srcdir/tools/sl-simulate" --machine h100 --memory 300M models/gpt \
+  --layers 4 --heads 8 --width 512 --context 128 --batch-size 16 --iterations 4 --every 4 --device gpu:0
+mib_of() { cat "$tmp/out" "$tmp/err" | awk -v start="$1" -v end="$2" -v field="$3" '
+  $0 ~ start { on = 1; if (end) next } end && !NF { on = 0 } on { sum += $(NF - field); if (!end) on = 0 } END { printf "%.1f", sum }'; }
+[ "$(mib_of '^Copies' 1 4)" = "$(mib_of '^simulated link' '' 1)" ] ||
+  fail "copies of $(mib_of '^Copies' 1 4) MiB instead of $(mib_of '^simulated link' '' 1)"
+for reason in fetch offload; do
+  grep -qE "^  dense[0-9]+_weight_(mean|var) +$reason +4 " "$tmp/out" || fail "no state of the optimiser with the reason $reason"
+done
+
 echo "--- several devices bring what they must"
 "$srcdir/dev/parallel-goals" --simulation . --images 16384 >"$tmp/out" 2>"$tmp/err" || fail "a goal is not met"
 cat "$tmp/out"

@@ -9,9 +9,8 @@ extern "C" {
 #endif
 
 struct sl_spill_opts {
-	int64_t memory SL_IS_(
-	        SL_UNSET_INT); /* most bytes of values in main memory [half of the free memory, more for one operation that needs it] */
-	bool as_written SL_IS_(true); /* see SL_OPTIONS */
+	int64_t memory SL_IS_(SL_UNSET_INT); /* most bytes of values in main memory [half of the free memory] */
+	bool as_written SL_IS_(true);        /* see SL_OPTIONS */
 };
 #define SL_DEFAULTS_sl_spill_opts(X) X(memory, SL_UNSET_INT)
 SL_API enum sl_status sl_spill_at(const char *at, const char *path, struct sl_spill_opts opts);

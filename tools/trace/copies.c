@@ -21,12 +21,31 @@ const char *copy_reason(const struct trace *t, const struct transfer *x)
 	return is_main(t, x->from) ? "fetch" : "exchange";
 }
 
+static double longest_task(const struct trace *t)
+{
+	double longest = 0;
+	for (int i = 0; i < t->ntasks; i++) longest = fmax(longest, t->tasks[i].end - t->tasks[i].start);
+	return longest;
+}
+
+/* The first task that starts at this time or later. */
+static int first_since(const struct trace *t, double time)
+{
+	int low = 0, high = t->ntasks;
+	while (low < high) {
+		int middle = low + (high - low) / 2;
+		if (t->tasks[middle].start < time) low = middle + 1;
+		else high = middle;
+	}
+	return low;
+}
+
 /* Milliseconds of a copy in which a task ran on the GPU; copies between GPUs: on the one that receives. */
-static double hidden(const struct trace *t, const struct transfer *x)
+static double hidden(const struct trace *t, const struct transfer *x, double longest)
 {
 	int gpu = is_main(t, x->to) ? x->from : x->to;
 	double sum = 0, since = x->start;
-	for (int i = 0; i < t->ntasks && t->tasks[i].start < x->end; i++) {
+	for (int i = first_since(t, x->start - longest); i < t->ntasks && t->tasks[i].start < x->end; i++) {
 		const struct task *task = &t->tasks[i];
 		double begin = fmax(task->start, since), end = fmin(task->end, x->end);
 		if (t->workers[task->worker].node != gpu || end <= begin) continue;
@@ -108,12 +127,13 @@ void print_copies(const struct trace *t)
 {
 	struct copies *rows = calloc((size_t)t->ntransfers + 1, sizeof *rows);
 	int count = 0;
+	double longest = longest_task(t);
 	if (!rows) fail("no memory for %d copies", t->ntransfers);
 	for (int i = 0; i < t->ntransfers; i++) {
 		const struct transfer *x = &t->transfers[i];
 		if (x->end < 0 || x->from >= t->nnodes || x->to >= t->nnodes) continue;
 		rows[count] = (struct copies){*x->name ? x->name : "without a name", copy_reason(t, x), 0, 0, 0, 0};
-		add(&rows[count++], x->bytes, x->end - x->start, hidden(t, x));
+		add(&rows[count++], x->bytes, x->end - x->start, hidden(t, x, longest));
 	}
 	if (count) print_rows(rows, join(rows, count));
 	free(rows);
