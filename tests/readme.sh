@@ -24,7 +24,7 @@ tr -d '[]' <"$dir/output" | awk '
 
 # | what it is (`case`) | Starling | PyTorch | ...: the median and the peer's time of the case, units left out
 awk -F ' *[|] *' '
-	FNR == NR { value[$2] = $3; peer[$2] = $8; next }
+	FNR == NR { if (!($2 in value)) { value[$2] = $3; peer[$2] = $8 } next } # the first table has the figures
 	/^\|.*\(`[a-z0-9-]+`\) *\|/ {
 		match($2, /`[a-z0-9-]+`/)
 		name = substr($2, RSTART + 1, RLENGTH - 2)
