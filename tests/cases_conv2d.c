@@ -150,6 +150,8 @@ const struct slp_case slp_cases_conv2d[] = {
 	POOL("largest, no relu, n16", (.x_layout = SLP_LAYOUT_N16, .y_layout = SLP_LAYOUT_N16, .pool = SLP_CONV_POOL_MAX), 2, (REAL(48, 3, 9, 8), REAL(15, 3, 2, 3))),
 	POOL("mean, no relu", (.pool = SLP_CONV_POOL_AVG), 2, (REAL(16, 3, 9, 8), REAL(27, 3, 2, 3))),
 	POOL("one channel", (.activation = SL_RELU, .y_layout = SLP_LAYOUT_N16, .pool = SLP_CONV_POOL_AVG), 3, (REAL(48, 1, 12, 12), REAL(20, 1, 3, 3), REAL(20))),
+	POOL("many channels, n16", (.activation = SL_RELU, .x_layout = SLP_LAYOUT_N16, .y_layout = SLP_LAYOUT_N16, .pool = SLP_CONV_POOL_MAX), 3, (REAL(48, 20, 16, 14), REAL(3, 20, 5, 5), REAL(3)), .tolerance = 2e-4),
+	POOL("many channels", (.pool = SLP_CONV_POOL_AVG), 2, (REAL(16, 24, 14, 13), REAL(6, 24, 5, 4)), .tolerance = 2e-4),
 	POOL("strides, padding", (.conv.stride = {2, 1}, .conv.pad = {1, 2}, .activation = SL_RELU, .x_layout = SLP_LAYOUT_N16, .crop = {0, 1}, .pool = SLP_CONV_POOL_MAX), 3, (REAL(32, 5, 7, 6), REAL(14, 5, 3, 4), REAL(14))),
 	POOL("groups", (.conv.groups = 2, .activation = SL_RELU, .y_layout = SLP_LAYOUT_N16, .pool = SLP_CONV_POOL_AVG), 3, (REAL(16, 4, 6, 6), REAL(6, 2, 3, 3), REAL(6))),
 	POOL("groups, in the plain order", (.conv.groups = 2, .pool = SLP_CONV_POOL_MAX), 3, (REAL(16, 4, 6, 6), REAL(6, 2, 3, 3), REAL(6))),
