@@ -49,7 +49,7 @@ struct make { /* a result: the arguments of empty; NULL: of a piece of memory th
 
 enum { ALWAYS, ARGUMENT, RESULT };
 
-struct give { /* what is returned */
+struct give { /* an element of the list that a call returns */
 	PyObject *constant;
 	Py_ssize_t place;
 	int kind;
@@ -319,7 +319,7 @@ static int read_make(struct make *m, PyObject *from)
 	return 0;
 }
 
-/* (None, what is always the same), or (whether it is a result, its number) */
+/* (None, a constant), (True, the number of a result) or (False, the number of an argument) */
 static int read_give(struct give *g, PyObject *from)
 {
 	PyObject *kind, *x;
@@ -380,7 +380,7 @@ static PyObject *setup(PyObject *module, PyObject *from)
 	return PyBool_FromLong(torch.exchange->major == 1 && torch.exchange->describe);
 }
 
-/* Plans are those of one run of the engine. */
+/* Called when the engine has stopped: callers that were made before return None from now on.  Returns the number of stops. */
 static PyObject *stopped(PyObject *module, PyObject *none)
 {
 	(void)module, (void)none;

@@ -43,9 +43,8 @@ _memory.count_stops(_module.stopped)
 def caller(plan, takes, gives, memory, check):
     """A function that computes a plan; None: it needs tasks.
 
-    takes: (place among the arguments or tensor, shape, type) of each input; gives: of what is returned; memory: the results'; check:
-    None, or called with the arguments.  The function takes a list of arguments, which it clears, and numbers; it returns a list, or
-    None if it cannot take these arguments.
+    takes and gives: as in Quick.  memory: the Results of the plan.  check: a function of the arguments that raises an error, or None.
+    The function takes a list of arguments, which it clears, and numbers; it returns a list, or None if it cannot take these arguments.
     """
     if not _known or not lib.sl_plan_may_call(plan):
         return None

@@ -18,8 +18,9 @@ SMALL = 1 << 15  # bytes; copying a result of this size costs less than giving i
 class Quick:
     """A graph of one program.
 
-    takes: (place among the arguments, shape, type) of each input; constants are tensors in the place of their place.
-    makes: (shape, strides, type, bytes) of each result.  gives: what is returned: (whether it is a result, its number).
+    takes: (number of the argument, shape, type) of each input, or (tensor, shape, type) of a constant.
+    makes: (shape, strides, type, bytes) of each result.  gives: for each element of the returned list (None, a
+    constant), (True, the number of a result) or (False, the number of an argument).
     compute: computes the program in the calling thread; None if tasks are needed.
     """
 

@@ -84,6 +84,6 @@ class Results:
         self.alone = [None if i in together else (shape, strides, types[i]) for i, shape, strides, _ in described]
 
     def put(self, results):
-        """Puts those that lie in kept pieces in their places among the results; the others are new tensors."""
+        """Fills the list of results with tensors over kept pieces of memory; the caller makes the other tensors."""
         for group in self.groups:
             group.put(results)

@@ -185,7 +185,7 @@ def _(p, a, b):
 
 @lower(aten.sign.default)
 def _(p, x):
-    """0 of what is not a number, as in PyTorch."""
+    """PyTorch's sign of NaN is 0."""
     return p.op("sub", p.op("gt_scalar", x, value=0.0), p.op("lt_scalar", x, value=0.0))
 
 

@@ -14,7 +14,7 @@ struct rows {
 	sl_graph *g;
 	struct slp_users *u;
 	int node;
-	bool halves; /* kernels take and make half types beside float32: those of GPUs */
+	bool halves; /* the kernels, on GPUs, read and write half types beside float32 */
 };
 
 static const struct slp_type *type_of(const struct rows *w, struct slp_value v)

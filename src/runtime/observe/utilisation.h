@@ -4,7 +4,7 @@
 
 #include "starling/base.h"
 
-/* StarPU takes the time of each task from now on.  It forgets what it has counted of links: slp_stats_links comes first. */
+/* From now on StarPU measures the time of each task.  It clears its counters of links: call slp_stats_links before. */
 void slp_utilisation_start(void);
 /* Tasks of programs with a limit of memory (graph/plan_offload.c): the first of a program; one behind another one, for whose
  * end or for whose copies it waits. */
