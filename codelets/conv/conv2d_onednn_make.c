@@ -188,11 +188,14 @@ static bool make_ports(struct slp_conv_made *m, dnnl_engine_t engine, const_dnnl
 	return ok;
 }
 
-/* oneDNN 3 computes windows as large as the image as inner products, each in one accumulator: long ones round too much. */
+/* Long sums in one accumulator round too much: oneDNN's direct kernels sum the window of up to 16 channels in one, and the
+ * inner products by which oneDNN 3 computes windows as large as the image sum all channels. */
 static bool rounds_too_much(const struct slp_conv_key *key, const char *how)
 {
-	enum { MOST_TERMS = 1 << 15 };
-	return strncmp(how, "ip:", 3) == 0 && key->c.ic / key->c.groups * slp_conv_taps(&key->c) > MOST_TERMS;
+	enum { MOST_TERMS = 1 << 15, BLOCK = 16 };
+	int64_t channels = key->c.ic / key->c.groups;
+	if (channels > BLOCK && strncmp(how, "ip:", 3) != 0) channels = BLOCK;
+	return channels * slp_conv_taps(&key->c) > MOST_TERMS;
 }
 
 bool slp_conv_make_onednn(struct slp_conv_made *m, dnnl_engine_t engine, const struct slp_conv_key *key)
