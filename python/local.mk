@@ -77,6 +77,7 @@ EXTRA_DIST += \
 	python/starling/torch/_quick.py \
 	python/starling/torch/_results.py \
 	python/starling/torch/_run.py \
+	python/starling/torch/_settings.py \
 	python/starling/torch/_sizes.py \
 	python/starling/torch/_special.py \
 	python/starling/torch/_step.py \
@@ -248,6 +249,7 @@ EXTRA_DIST += \
 	python/tests/test_torch.py \
 	python/tests/test_torch_eager.py \
 	python/tests/test_torch_calls.py \
+	python/tests/test_torch_edges.py \
 	python/tests/test_torch_heads.py \
 	python/tests/test_torch_ops.py \
 	python/tests/test_torch_special.py \

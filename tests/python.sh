@@ -37,7 +37,7 @@ echo "--- pairs"
 "$python" "$STARLING_SOURCE/python/tests/pairs.py" --pairs "${PYTHON_PAIRS:-20}"
 
 if "$python" -c 'import torch' 2>/dev/null; then
-  for name in test_torch test_torch_ops test_torch_special test_torch_calls test_torch_heads test_torch_eager test_second_torch; do
+  for name in test_torch test_torch_ops test_torch_special test_torch_calls test_torch_edges test_torch_heads test_torch_eager test_second_torch; do
     echo "--- $name"
     (cd "$srcdir/python/tests" && "$python" -m unittest "$name")
   done

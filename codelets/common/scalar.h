@@ -24,7 +24,7 @@
 	                                                    : whole;)
 
 /* For derivatives: infinity times zero is zero. */
-#define m_limit(x) ((x) < -50 ? -50 : (x) > 50 ? 50 : (x))
+#define m_limit(x) ((x) < -1000 ? -1000 : (x) > 1000 ? 1000 : (x))
 
 /* gelu_tanh(x) is x times the sigmoid of this: 2 sqrt(2 / pi) (x + 0.044715 x^3); its derivative. */
 #define m_gelu_turn(x) ((x) * ((T)1.5957691216057308 + (T)0.07135481627260025 * (x) * (x)))

@@ -146,6 +146,28 @@ class Backend(Case):
         self.assertLess(abs(float((y != 0).float().mean()) - 0.75), 0.02)
         self.close(y.max(), torch.tensor(1 / 0.75))
 
+    def test_dropout_in_a_checkpoint(self):
+        """The backward pass draws the same numbers again, with the generator's saved state, whose size the trace does not know."""
+        from torch.utils.checkpoint import checkpoint
+
+        layers = nn.Sequential(nn.Linear(50, 50), nn.Dropout(0.5))
+        x = torch.ones(4, 50, requires_grad=True)
+        y = torch.compile(lambda x: checkpoint(layers, x, use_reentrant=False), backend="starling")(x)
+        y.sum().backward()
+        self.close(x.grad, (y != 0).float() * 2 @ layers[0].weight)
+
+    def test_strides_of_results(self):
+        """Those of eager PyTorch, of copies of inputs, too."""
+        images = torch.randn(2, 3, 4, 5).contiguous(memory_format=torch.channels_last)
+
+        def f(x):
+            return x.contiguous(), x.clone(), x * 2, torch.zeros_like(x), x.permute(0, 2, 3, 1), x.mT.clone(), x.mT.contiguous()
+
+        for x in (images, images.contiguous(), images[:, :, ::2]):
+            for a, b in zip(torch.compile(f, backend="starling", dynamic=False)(x), f(x)):
+                self.close(a, b)
+                self.assertEqual(a.stride(), b.stride())
+
     def test_autocast(self):
         model = nn.Sequential(nn.Linear(32, 64), nn.GELU(), nn.LayerNorm(64), nn.Linear(64, 8))
         other, x = copy.deepcopy(model), torch.randn(16, 32)

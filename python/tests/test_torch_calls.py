@@ -323,6 +323,32 @@ class Models(Case):
 
         self.beside(model, replace)
 
+    def test_settings_of_layers_and_hooks(self):
+        """Another slope, or another factor by a hook, makes another program."""
+        model = nn.Sequential(nn.Linear(4, 4), nn.LeakyReLU(0.1), nn.Linear(4, 4))
+
+        def steeper(m, _):
+            m[1].negative_slope = 3.0
+
+        self.beside(model, steeper)
+        self.beside(model, lambda m, _: m[1].register_forward_hook(lambda module, inputs, y: y * 2))
+        hooked = copy.deepcopy(model)
+        hooked[1].register_full_backward_hook(lambda module, given, wanted: (given[0] * 0.5,))
+        self.beside(hooked, lambda m, _: m[1]._backward_hooks.clear())
+
+    def test_hooks_of_gradients_are_refused(self):
+        model = nn.Linear(4, 4)
+        step = starling.torch.compile_step(model, F.mse_loss, torch.optim.SGD(model.parameters(), lr=0.1))
+        for hook in (
+            lambda: model.weight.register_hook(lambda g: g * 3), lambda: model.bias.register_post_accumulate_grad_hook(lambda p: None),
+            lambda: step.optimizer.register_step_pre_hook(lambda *_: None),
+        ):  # fmt: skip
+            handle = hook()
+            with self.assertRaisesRegex(NotImplementedError, "hook"):
+                step(torch.randn(3, 4), torch.randn(3, 4))
+            handle.remove()
+            step(torch.randn(3, 4), torch.randn(3, 4))
+
     def test_shared_memory(self):
         model = nn.Sequential(nn.Linear(4, 4, bias=False), nn.Linear(4, 4, bias=False))
         whole = torch.randn(6, 4)

@@ -103,10 +103,18 @@ class Special(Case):
         s = torch.tensor([1.0, 2.0, 3.0, 2.5, 0.5, 7.0, 11.0])
         q = torch.cat([x[x.abs() < 20], torch.tensor([0.0, -1.0, 1e4, float("nan")])])
         self.near(lambda q: torch.special.zeta(s[:, None].to(q.dtype), q), q, gradient=False)
-        ends = torch.tensor([0.0, -0.0, -1.0, -2.0, float("inf"), float("-inf"), float("nan"), 1e20])
+        self.near(lambda x: torch.polygamma(2, x), torch.tensor([-1e-5, -1.0 + 1e-4, 1e-3]), gradient=False)
+        ends = torch.tensor([0.0, -0.0, -1.0, -2.0, float("inf"), float("-inf"), float("nan"), 1e20, -3e38])
         for f in (torch.lgamma, torch.digamma):
             torch._dynamo.reset()
             torch.testing.assert_close(torch.compile(f, backend="starling")(ends), f(ends), equal_nan=True)
+
+    def test_half_types(self):
+        """PyTorch computes them in float32, too."""
+        x = torch.linspace(0.1, 4, 80).bfloat16()
+        for f in (torch.lgamma, torch.digamma, torch.special.i0, torch.special.i1e, lambda x: torch.polygamma(2, x)):
+            torch._dynamo.reset()
+            torch.testing.assert_close(torch.compile(f, backend="starling")(x), f(x), rtol=8e-3, atol=1e-5)
 
     def test_bessel(self):
         s, ends = torch.special, torch.tensor([0.0, float("nan"), 3.0, 3.75, 2.0])

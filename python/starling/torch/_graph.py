@@ -198,6 +198,9 @@ class Graph:
         if not random and all(self.kind[n] == "constant" for n in inputs) and self.is_pure(node):
             self.compute_constant(node)
             return
+        if not self.is_sized(val):  # such as a generator's state, in checkpoints with dropout
+            self.put_between(node, max((self.stage[n] for n in inputs), default=-1))
+            return
         if not random and self.is_pure(node) and self.is_empty(node, val):
             return
         if is_check(node):
@@ -261,9 +264,17 @@ class Graph:
         self.last = max(self.last, stage + 1)
         self.between[stage].append(node)
         val = node.meta.get("val")
-        if isinstance(val, torch.Tensor) and is_on_cpu(val):
+        if isinstance(val, torch.Tensor) and is_on_cpu(val) and self.is_sized(val):
             v = self.values[node] = Value(None, f"a{len(self.values)}", tuple(self.concrete(list(val.shape))), val.dtype)
             v.source = v
+
+    def is_sized(self, val):
+        """Whether the sizes of a result are known before the call."""
+        try:
+            self.concrete([list(t.shape) for t in pytree.tree_leaves(val) if isinstance(t, torch.Tensor)])
+        except NotImplementedError:
+            return False
+        return True
 
     def put_in_program(self, node, val):
         inputs = node.all_input_nodes

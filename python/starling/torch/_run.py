@@ -115,7 +115,7 @@ class Run:
             t = self.theirs[v] if isinstance(v, Value) else self.get(n)
             if isinstance(t, torch.Tensor):
                 if self.is_shared(n, v, t, owner):
-                    t = t.clone()
+                    t = t.clone(memory_format=torch.contiguous_format if strides is None else torch.preserve_format)
                 if strides is not None:
                     t = with_strides(t, strides)
             out.append(t)

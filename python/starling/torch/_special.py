@@ -63,13 +63,18 @@ class Writer:
         return polynomial(self.p, x, rising[::-1])
 
 
+def rounded(p, y):
+    """A result in float32 in its own type: half types would lose digits in each operation."""
+    return y if p.dtype == torch.float32 else p.op("cast", y, dtype=NUMBERS[p.dtype])
+
+
 def of_one(*targets):
     """Enters a function of a writer and a value; only float32, and types that are computed in it, have this precision."""
 
     def keep(function):
         def lowering(p, x):
             need(x.dtype == p.dtype and p.dtype != torch.float64, f"of {str(x.dtype)[6:]}")
-            return function(Writer(p), x)
+            return rounded(p, function(Writer(p), p.cast(x, torch.float32)))
 
         lower(*targets, any_type=True)(lowering)
         return function
@@ -101,7 +106,7 @@ def log_gamma(w, x):
     low = w.below(x, 0.5)
     above = log_gamma_above(w, w.either(low, w.less(1, x), x))
     sine = w.sin(w.times(part_of_turns(w, x), math.pi))
-    turned = w.sub(w.less(math.log(math.pi), w.log(w.abs(sine))), above)
+    turned = w.sub(w.less(math.log(math.pi), w.log(w.abs(sine))), w.most(above, MOST_FLOAT))  # all large negative ones are poles
     return w.either(w.infinite(x), w.abs(x), w.either(low, turned, above))
 
 
@@ -163,7 +168,7 @@ def zeta(w, s, q):
     """The same for any q: terms below 0 are a difference of two such sums."""
     low, whole = w.below(q, 0), w.floor(q)
     part = w.sub(q, whole)
-    turned = w.plus(w.neg(part), 1)
+    turned = w.sub(w.plus(whole, 1), q)  # 1 less the part, without its rounding
     first = w.either(low, w.either(w.equals(part, 0), w.plus(part, 1), part), w.either(w.equals(q, 0), w.plus(q, 1), q))
     below = w.sub(zeta_above(w, s, turned), zeta_above(w, s, w.sub(turned, w.most(whole, 0))))
     even = w.equals(w.sub(s, w.times(w.floor(w.times(s, 0.5)), 2)), 0)
@@ -187,11 +192,11 @@ def _(p, s, q):
 @lower(aten.polygamma.default)
 def _(p, n, x):
     need(0 <= n <= 16 and x.dtype == p.dtype != torch.float64, f"of order {n}")
-    w = Writer(p)
+    w, x = Writer(p), p.cast(x, torch.float32)
     if n < 2:
-        return (digamma, trigamma)[n](w, x)
-    s = p.op("fill", shape=[1] * x.ndim, value=n + 1.0, dtype=NUMBERS[p.dtype])
-    return w.times(zeta(w, s, x), (-1) ** (n + 1) * math.factorial(n))
+        return rounded(p, (digamma, trigamma)[n](w, x))
+    s = p.op("fill", shape=[1] * x.ndim, value=n + 1.0)
+    return rounded(p, w.times(zeta(w, s, x), (-1) ** (n + 1) * math.factorial(n)))
 
 
 # ---- Bessel functions ---------------------------------------------------------------------------------------------------

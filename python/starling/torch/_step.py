@@ -11,6 +11,7 @@ from torch.nn.utils.stateless import _reparametrize_module
 from . import _memory
 from ._backend import decompositions
 from ._graph import Graph
+from ._settings import Settings, refuse_hooks
 from ._text import Value
 
 _Late = collections.namedtuple("_Late", "args all_input_nodes")  # an assignment to an input
@@ -242,7 +243,7 @@ class CompiledStep:
             raise NotImplementedError(f"compile_step: {type(optimizer).__name__} is none of the optimisers that are programs: {known}")
         self.whole, self.optimizer, self.known, self.generation = _Whole(model, loss), optimizer, {}, None
         self.counts = type(optimizer) is not torch.optim.SGD
-        self.modules, self.parts, self.places, self.ties = [], [], None, {}
+        self.modules, self.parts, self.places, self.ties, self.settings = [], [], None, {}, Settings()
 
     def made_of(self):
         """The modules and tensors of the model, and the optimiser's parameters."""
@@ -254,6 +255,7 @@ class CompiledStep:
         parts = self.made_of()
         if len(parts) != len(self.parts) or not all(map(operator.is_, parts, self.parts)):
             self.modules = list(self.whole.modules())
+            self.settings = Settings(self.modules)
             self.parts, self.places = self.made_of(), None
             self.known.clear()
         places = [t.data_ptr() for t in self.parts if isinstance(t, torch.Tensor)]
@@ -277,6 +279,7 @@ class CompiledStep:
         )  # fmt: skip
         return (
             tuple((t.shape, t.dtype, t.is_contiguous()) for t in inputs), tuple(m.training for m in self.modules), groups, self.scales(),
+            self.settings.now(),
             tuple(p.requires_grad for g in self.optimizer.param_groups for p in g["params"]),
             torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu"),
         )  # fmt: skip
@@ -314,6 +317,7 @@ class CompiledStep:
         if self.generation != _memory.generation():
             self.known.clear()
             self.generation = _memory.generation()
+        refuse_hooks(self.optimizer)
         self.look()
         key = self.key(inputs)
         compiled = self.known.get(key)

@@ -168,19 +168,52 @@ def overloads(name):
     return [getattr(packet, o) for o in known if o in packet.overloads()]
 
 
-for _name in "add sub mul div pow maximum minimum".split():
+for _name in "add sub mul div maximum minimum".split():
     lower(*overloads(_name), any_type=True)(arithmetic(_name))
-lower(aten.pow.Scalar, any_type=True)(arithmetic("pow"))
+POWERS = {0.5: ("sqrt",), -0.5: ("rsqrt",), 2: ("square",), -1: ("reciprocal",)}  # as PyTorch's kernel has them, and faster
+
+
+@lower(*overloads("pow"), aten.pow.Scalar, any_type=True)
+def _(p, a, b):
+    if isinstance(b, (int, float)) and b in POWERS and p.dtype in FLOATS:
+        return p.op(*POWERS[b], p.cast(a, p.dtype))
+    return arithmetic("pow")(p, a, b)
+
+
 for _name in "atan2 fmod remainder floor_divide fmax fmin copysign".split():
     lower(*overloads(_name), any_type=True)(of_floats(_name))
 
 
 @lower(aten.hypot.default)
 def _(p, a, b):
-    low, high = (p.op(name, p.op("abs", a), p.op("abs", b)) for name in ("minimum", "maximum"))
-    equal = p.op("eq", low, high)  # infinities and zeros have no quotient
+    a, b = p.op("abs", a), p.op("abs", b)
+    low, high, most = p.op("minimum", a, b), p.op("maximum", a, b), p.op("fmax", a, b)
+    equal = p.op("eq", low, high)  # zeros have no quotient
     q = p.op("add", p.op("take_unless", equal, p.op("div", low, high)), equal)
-    return p.op("mul", high, p.op("sqrt", p.op("add_scalar", p.op("square", q), value=1.0)))
+    y = p.op("mul", high, p.op("sqrt", p.op("add_scalar", p.op("square", q), value=1.0)))
+    finite = p.op("isfinite", most)  # beside an infinity, NaN does not count
+    return p.op("add", p.op("take_if", finite, y), p.op("take_unless", finite, most))
+
+
+def shared(p, dy, reduction):
+    """The gradient of a loss for each element; 1: of their mean."""
+    return dy if reduction != 1 else typed(p, p.op("mul_scalar", dy, value=1 / math.prod(p.shape)), dy.shape, dy.dtype)
+
+
+@lower(aten.smooth_l1_loss_backward.default)
+def _(p, dy, x, target, reduction, beta):
+    need(beta > 0 and x.dtype == target.dtype in (torch.float32, torch.float64), "of this type, or without a square part")
+    slope = p.op("mul_scalar", p.op("sub", x, target), value=1 / number(beta))
+    slope = p.op("minimum_scalar", p.op("maximum_scalar", slope, value=-1.0), value=1.0)  # NaN stays
+    return p.op("mul", slope, shared(p, dy, reduction))
+
+
+@lower(aten.soft_margin_loss_backward.default)
+def _(p, dy, x, target, reduction):
+    need(x.dtype == target.dtype in (torch.float32, torch.float64), "of this type")
+    away = p.op("neg", target)
+    slope = p.op("mul", away, p.op("sigmoid", p.op("mul", away, x)))
+    return p.op("mul", slope, shared(p, dy, reduction))
 
 
 @lower(aten.sign.default)
@@ -302,8 +335,8 @@ def _(p, x, low=-1.0, high=1.0):
 
 @lower(aten.hardtanh_backward.default)
 def _(p, dy, x, low, high):
-    inside = p.op("logical_and", p.op("gt_scalar", x, value=number(low)), p.op("lt_scalar", x, value=number(high)))
-    return p.op("take_if", inside, dy)
+    outside = p.op("logical_or", p.op("le_scalar", x, value=number(low)), p.op("ge_scalar", x, value=number(high)))
+    return p.op("take_unless", outside, dy)  # NaN is not outside
 
 
 @lower(aten.round.decimals)
@@ -405,7 +438,13 @@ def _(p, dy, x, approximate="none"):
 
 @lower(aten.threshold_backward.default)
 def _(p, dy, y, threshold):
-    return p.op("take_if", p.op("gt_scalar", y, value=number(threshold)), dy) if threshold else p.op("relu_grad", dy, y)
+    return p.op("take_unless", p.op("le_scalar", y, value=number(threshold)), dy) if threshold else p.op("relu_grad", dy, y)
+
+
+@lower(aten.hardshrink_backward.default, aten.softshrink_backward.default)
+def _(p, dy, x, limit):
+    inside = p.op("logical_and", p.op("ge_scalar", x, value=-number(limit)), p.op("le_scalar", x, value=number(limit)))
+    return p.op("take_unless", inside, dy)
 
 
 LOWER[aten.sigmoid_backward.default] = lambda p, dy, y: p.op("sigmoid_grad", dy, y)
