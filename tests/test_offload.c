@@ -194,6 +194,44 @@ static void test_repeatable(void)
 	slp_offload_clear(&b);
 }
 
+/* Values with fixed places, and memory that others have, stay where they are; the rest of the room is used as always. */
+static void test_resting(void)
+{
+	enum { LAYERS = 24, PARAM = 40, OTHERS = 700 };
+	static struct slp_problem q;
+	static size_t fixed[SLP_MAX_VALUES];
+	unsigned state = 13;
+	for (int part = 1; part <= 3; part++) {
+		struct slp_offload o = {0};
+		int unit, param[LAYERS];
+		size_t need, room;
+		slp_problem_chain(&q, LAYERS, &state);
+		for (int v = 0; v < SLP_MAX_VALUES; v++) fixed[v] = SLP_OFFLOAD_ANYWHERE;
+		q.p.fixed = fixed;
+		for (int i = 0; i < LAYERS; i++)
+			slp_problem_use(&q, i, param[i] = slp_problem_value(&q, PARAM, SLP_OFFLOAD_KEPT), false);
+		for (int i = 0; i < LAYERS / 2; i++) fixed[param[i]] = (size_t)(50 + i * 60 + i % 3 * 5);
+		int others = slp_problem_value(&q, OTHERS, SLP_OFFLOAD_KEPT);
+		fixed[others] = 2000;
+		q.p.room = room = 3000 + 4000 / (size_t)part;
+		if (!CHECK(slp_offload_plan(&q.p, &o, &unit, &need))) return;
+		q.p.room = room;
+		CHECK_SAYING(o.height <= room, "%zu of %zu", o.height, room);
+		slp_problem_check(&q, &o);
+		for (int i = 0; i < o.nstays; i++) {
+			const struct slp_offload_stay *s = &o.stays[i];
+			size_t end = s->offset + q.bytes[s->value];
+			if (fixed[s->value] != SLP_OFFLOAD_ANYWHERE)
+				CHECK_SAYING(s->offset == fixed[s->value] && s->begin == 0 && s->end == q.p.nunits,
+				             "value %d at %zu from %d to %d", s->value, s->offset, s->begin, s->end);
+			else
+				CHECK_SAYING(end <= fixed[others] || s->offset >= fixed[others] + OTHERS,
+				             "value %d at %zu", s->value, s->offset);
+		}
+		slp_offload_clear(&o);
+	}
+}
+
 static const struct slp_test tests[] = {
         {"ways", test_ways},
         {"height", test_height},
@@ -204,6 +242,7 @@ static const struct slp_test tests[] = {
         {"too little memory", test_too_small},
         {"rewritten", test_rewritten},
         {"repeatable", test_repeatable},
+        {"resting", test_resting},
         {0},
 };
 

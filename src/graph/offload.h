@@ -51,10 +51,18 @@ struct slp_offload_problem {
 	bool one_by_one; /* copies get time one after the other, beside places; else all at once, by bytes first */
 	const double
 	        *begin; /* of each unit and of the next run, with waits, as a plan predicts them; NULL: nothing waits */
+	const size_t *fixed;            /* by value: its place, where it stays all the time; NULL: no value has one */
 	double together;                /* part of the room that two neighbours may take; 0: all of it */
 	double out_bytes, in_bytes;     /* a second, over the link, each way */
 	double out_latency, in_latency; /* seconds */
 };
+
+/* Not fixed. */
+#define SLP_OFFLOAD_ANYWHERE ((size_t)-1)
+static inline bool slp_offload_is_fixed(const struct slp_offload_problem *p, int value)
+{
+	return p->fixed && p->fixed[value] != SLP_OFFLOAD_ANYWHERE;
+}
 
 /* A value is away from the device between two uses. */
 struct slp_offload_gap {

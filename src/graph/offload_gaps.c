@@ -12,7 +12,7 @@ static bool add_gap(struct slp_offload_choice *c, int value, int before, bool re
 {
 	struct slp_offload *o = c->o;
 	int after = c->last[value], from = free_from(o, after, c->p->nunits);
-	if (from >= before) return true;
+	if (from >= before || slp_offload_is_fixed(c->p, value)) return true;
 	if (!slp_grow((void **)&o->gaps, &c->max_gaps, o->ngaps + 1, sizeof *o->gaps)) return false;
 	if (c->shared[value] < 0) c->shared[value] = o->ngaps;
 	o->gaps[o->ngaps++] = (struct slp_offload_gap){.value = value,
@@ -73,14 +73,22 @@ bool slp_offload_find_gaps(struct slp_offload_choice *c)
 
 /* ---- what must be there ------------------------------------------------------------------------------------------ */
 
-/* Bytes of a unit's values, with those of the unit before it if that may still run. */
+static size_t fixed_bytes(const struct slp_offload_problem *p)
+{
+	size_t sum = 0;
+	for (int v = 0; v < p->nvalues; v++)
+		if (slp_offload_is_fixed(p, v)) sum += p->bytes[v];
+	return sum;
+}
+
+/* Bytes of a unit's values that have no fixed places, with those of the unit before it if that may still run. */
 static size_t bytes_of(const struct slp_offload_choice *c, int unit, bool pair, int mark)
 {
 	size_t bytes = 0;
 	for (int i = pair ? unit - 1 : unit; i <= unit; i++)
 		for (int k = 0; k < c->p->units[i].nuses; k++) {
 			int v = c->p->units[i].uses[k].value;
-			if (c->seen[v] != mark) bytes += c->p->bytes[v];
+			if (c->seen[v] != mark && !slp_offload_is_fixed(c->p, v)) bytes += c->p->bytes[v];
 			c->seen[v] = mark;
 		}
 	return bytes;
@@ -89,13 +97,14 @@ static size_t bytes_of(const struct slp_offload_choice *c, int unit, bool pair, 
 bool slp_offload_find_needs(struct slp_offload_choice *c, int *unit, size_t *need)
 {
 	double part = c->p->together > 0 ? c->p->together : 1;
-	size_t together = (size_t)(part * (double)c->p->room);
+	size_t fixed = fixed_bytes(c->p), room = c->p->room > fixed ? c->p->room - fixed : 0;
+	size_t together = (size_t)(part * (double)room);
 	int mark = 1;
 	for (int i = 0; i < c->p->nunits; i++) {
 		c->o->alone[i] = i == 0 || bytes_of(c, i, true, mark++) > together;
 		*need = bytes_of(c, i, !c->o->alone[i], mark++);
 		*unit = i;
-		if (*need > c->p->room) return false;
+		if (*need > room) return false;
 	}
 	*unit = -1;
 	return true;
@@ -105,9 +114,11 @@ void slp_offload_fill(const struct slp_offload_choice *c)
 {
 	const struct slp_offload_problem *p = c->p;
 	for (int v = 0; v < p->nvalues; v++) {
-		if (c->begin[v] < 0) continue;
-		bool always = p->kind[v] == SLP_OFFLOAD_KEPT || p->kind[v] == SLP_OFFLOAD_INPUT;
-		int end = p->kind[v] == SLP_OFFLOAD_LOCAL ? free_from(c->o, c->last[v], p->nunits) : p->nunits;
+		bool fixed = slp_offload_is_fixed(p, v);
+		if (c->begin[v] < 0 && !fixed) continue;
+		bool always = fixed || p->kind[v] == SLP_OFFLOAD_KEPT || p->kind[v] == SLP_OFFLOAD_INPUT;
+		int end =
+		        !always && p->kind[v] == SLP_OFFLOAD_LOCAL ? free_from(c->o, c->last[v], p->nunits) : p->nunits;
 		for (int i = always ? 0 : c->begin[v]; i < end && i < p->nunits; i++) c->o->used[i] += p->bytes[v];
 	}
 }

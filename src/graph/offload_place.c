@@ -18,6 +18,7 @@ struct place {
 	struct slp_offload *o;
 	int max_stays;
 	int *order, *best, *from; /* of stays */
+	int nfixed;               /* so many of them have fixed places: the first in any order */
 	int *placed;              /* stays that have their places, the lowest first */
 };
 
@@ -111,6 +112,11 @@ static bool find_stays(struct place *w)
 	bool ok = find_lives(w, &l);
 	for (int v = 0; ok && v < p->nvalues; v++) {
 		int after = l.last[v] + 1;
+		if (slp_offload_is_fixed(p, v)) {
+			ok = add(w, v, 0, p->nunits, -1, -1);
+			w->nfixed += p->bytes[v] > 0;
+			continue;
+		}
 		if (l.begin[v] < 0) continue;
 		if (after < p->nunits && !w->o->alone[after]) after++;
 		bool result = slp_offload_is_result(p->kind[v]);
@@ -199,7 +205,7 @@ static size_t assign(struct place *w)
 	size_t height = 0;
 	for (int i = 0; i < w->o->nstays; i++) {
 		struct slp_offload_stay *s = &w->o->stays[w->order[i]];
-		s->offset = place_of(w, s, i);
+		s->offset = i < w->nfixed ? w->p->fixed[s->value] : place_of(w, s, i);
 		insert_placed(w, w->order[i], i);
 		if (s->offset + bytes_of(w, s) > height) height = s->offset + bytes_of(w, s);
 	}
@@ -213,6 +219,7 @@ enum order { BY_BYTES, BY_AREA, BY_LENGTH, ORDERS };
 static double rank(const struct place *w, enum order order, const struct slp_offload_stay *s)
 {
 	double bytes = (double)bytes_of(w, s), length = s->end - s->begin;
+	if (slp_offload_is_fixed(w->p, s->value)) return 1e40;
 	if (s->end - s->begin == w->p->nunits) return 1e30 + bytes; /* always there: at one end */
 	return order == BY_BYTES ? bytes : order == BY_AREA ? bytes * length : length;
 }
@@ -241,9 +248,10 @@ static void promote_highest(struct place *w)
 		const struct slp_offload_stay *a = &o->stays[w->order[i]], *b = &o->stays[w->order[highest]];
 		if (a->offset + bytes_of(w, a) > b->offset + bytes_of(w, b)) highest = i;
 	}
-	int stay = w->order[highest];
-	memmove(w->order + 1, w->order, (size_t)highest * sizeof *w->order);
-	w->order[0] = stay;
+	if (highest < w->nfixed) return;
+	int stay = w->order[highest], first = w->nfixed;
+	memmove(w->order + first + 1, w->order + first, (size_t)(highest - first) * sizeof *w->order);
+	w->order[first] = stay;
 }
 
 static void keep_if_lower(struct place *w)
@@ -271,7 +279,8 @@ static void find_offsets(struct place *w, bool thorough)
 	w->o->height = (size_t)-1;
 	w->o->largest = 0;
 	for (int i = 0; i < n; i++)
-		if (bytes_of(w, &w->o->stays[i]) > w->o->largest) w->o->largest = bytes_of(w, &w->o->stays[i]);
+		if (bytes_of(w, &w->o->stays[i]) > w->o->largest && !slp_offload_is_fixed(w->p, w->o->stays[i].value))
+			w->o->largest = bytes_of(w, &w->o->stays[i]);
 	for (enum order order = 0; order < ORDERS && w->o->height > w->p->room; order++) {
 		for (int i = 0; i < n; i++) w->order[i] = i;
 		sort(w, order, w->order, w->from, n);
@@ -351,6 +360,7 @@ bool slp_offload_stretch(const struct slp_offload_problem *p, struct slp_offload
 void slp_offload_sink(const struct slp_offload_problem *p, struct slp_offload *o)
 {
 	size_t n = 0, at = 0, low = 0, gap = 0;
+	if (p->fixed) return;
 	for (int i = 0; i < o->nstays; i++)
 		o->taken[n++] = (struct slp_offload_range){o->stays[i].offset,
 		                                           o->stays[i].offset + p->bytes[o->stays[i].value]};

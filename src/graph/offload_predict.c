@@ -12,7 +12,7 @@ struct clock {
 };
 
 /* Of a task beside its kernels, and of StarPU for each value; of the thread that submits: each task, and each call in it. */
-static const double task_seconds = 5e-6, value_seconds = 2.3e-6, submit_seconds = 4e-6, call_seconds = 1e-6;
+static const double task_seconds = 15e-6, value_seconds = 2.3e-6, submit_seconds = 4e-6, call_seconds = 1e-6;
 
 static double beside_kernels(const struct slp_offload_unit *u)
 {

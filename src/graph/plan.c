@@ -167,7 +167,8 @@ struct limited {
 	const char *at, *what;
 	const struct sl_compile_opts *opts;
 	sl_plan *best;                  /* so far; NULL: none fits */
-	struct slp_offload_again which; /* the best one's */
+	struct slp_offload_again which; /* the best one's with units of this size */
+	double here;                    /* seconds of a run of that one; 0: there is none yet */
 	double least;                   /* seconds of the operations that the program has */
 };
 
@@ -210,23 +211,24 @@ static void become(sl_plan *p, sl_plan *q)
 	free(q);
 }
 
-/* Makes a plan and keeps the one that should run faster: whether it is this one. */
+/* Makes a plan and keeps the one that should run fastest: whether it is the fastest so far with units of this size. */
 static bool try(struct limited *l, struct slp_offload_again which, bool may_grow)
 {
 	sl_plan *more = arranged(l, which);
 	sl_error_clear();
 	if (more && l->least <= 0) l->least = more->info.busy_seconds;
-	bool better = more && (may_grow || !slp_plan_offload_grows(more)) &&
-	              (!l->best || more->info.run_seconds < l->best->info.run_seconds);
-	sl_plan_free(better ? l->best : more);
-	if (!better) return false;
-	l->best = more;
-	l->which = which;
-	return true;
+	bool fits = more && (may_grow || !slp_plan_offload_grows(more));
+	bool better = fits && (l->here <= 0 || more->info.run_seconds < l->here);
+	bool best = fits && (!l->best || more->info.run_seconds < l->best->info.run_seconds);
+	if (better) l->here = more->info.run_seconds;
+	if (better) l->which = which;
+	sl_plan_free(best ? l->best : more);
+	if (best) l->best = more;
+	return better;
 }
 
 enum { PARTS = 16, SMALL_PARTS = 64 };
-static const double ratios[] = {0, 0.25, 0.6, 1.2, 2.5};
+static const double ratios[] = {0, 0.06, 0.25, 0.6, 1.2, 2.5};
 enum { RATIOS = sizeof ratios / sizeof *ratios };
 
 /* Several shares of copies and second computations; returns the best one's number. */
@@ -247,6 +249,19 @@ static bool is_dear(const struct limited *l, double part)
 	return l->best && l->best->info.run_seconds > (1 + part) * l->least;
 }
 
+/* The moment between the two shares is earlier or later. */
+static void move_between(struct limited *l, bool may_grow)
+{
+	for (double step = 0.25; step > 0.05; step /= 2) {
+		struct slp_offload_again earlier = l->which, later = l->which;
+		if (l->which.early == l->which.late || !is_dear(l, 0.01)) return;
+		earlier.until -= step;
+		later.until += step;
+		if (earlier.until > 0 && try(l, earlier, may_grow)) continue;
+		if (later.until < 1) try(l, later, may_grow);
+	}
+}
+
 /* Values of the forward pass that are made early are away for longer than later ones, and are often larger: another share of
  * these, or of those; then the moment between them. */
 static void try_halves(struct limited *l, int both)
@@ -256,28 +271,24 @@ static void try_halves(struct limited *l, int both)
 	                                         {less, r, 0.25}, {r, less, 0.75}, {more, r, 0.125}, {r, more, 0.875}};
 	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
 		if (ways[i].early != ways[i].late && is_dear(l, 0.01)) try(l, ways[i], true);
-	for (double step = 0.25; step > 0.05; step /= 2) {
-		struct slp_offload_again earlier = l->which, later = l->which;
-		if (l->which.early == l->which.late || !is_dear(l, 0.01)) return;
-		earlier.until -= step;
-		later.until += step;
-		if (earlier.until > 0 && try(l, earlier, true)) continue;
-		if (later.until < 1) try(l, later, true);
-	}
+	move_between(l, true);
 }
 
-/* Larger units are fewer tasks, and take more memory to work in. */
-static void try_large(struct limited *l)
+/* Larger units are fewer tasks, and take more memory to work in: the best share may be another one. */
+static void try_large(struct limited *l, int both)
 {
 	static const int parts[] = {8, 4};
 	const struct slp_offload_again which = l->which;
 	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+		double r = ratios[both], more = ratios[both + 1 < RATIOS ? both + 1 : both];
 		l->p->parts = parts[i];
+		l->here = 0;
 		try(l, which, false);
-		if (which.early != ratios[1] || which.late != ratios[1])
-			try(l, (struct slp_offload_again){ratios[1], ratios[1], 1}, false);
-		for (double until = 0.875; until > 0.5; until -= 0.125)
-			if (!try(l, (struct slp_offload_again){ratios[1], 0, until}, false)) break;
+		if (which.early != r || which.late != r) try(l, (struct slp_offload_again){r, r, 1}, false);
+		try(l, (struct slp_offload_again){more, more, 1}, false);
+		try(l, (struct slp_offload_again){more, r, 0.5}, false);
+		try(l, (struct slp_offload_again){r, more, 0.5}, false);
+		move_between(l, false);
 	}
 }
 
@@ -286,6 +297,7 @@ static bool try_copies(struct limited *l)
 {
 	l->best = arranged(l, (struct slp_offload_again){0});
 	if (l->best) l->least = l->best->info.busy_seconds;
+	if (l->best) l->here = l->best->info.run_seconds;
 	if (!l->best || !slp_plan_offload_grows(l->best)) return true;
 	sl_plan_free(l->best);
 	l->best = NULL;
@@ -303,12 +315,13 @@ static enum sl_status arrange_limited(sl_plan *p, const char *at, const char *wh
 	if (!try_copies(&l)) {
 		p->parts = SMALL_PARTS;
 		l.best = arranged(&l, (struct slp_offload_again){0});
+		l.here = l.best ? l.best->info.run_seconds : 0;
 	}
 	slp_error_set_aside(&error);
 	int both = try_ratios(&l);
 	try_halves(&l, both);
 	enum { MOST = 1000 }; /* units: more plans of such programs take too long */
-	if (p->parts == PARTS && l.best && l.best->layout.nunits <= MOST && is_dear(&l, 0.01)) try_large(&l);
+	if (p->parts == PARTS && l.best && l.best->layout.nunits <= MOST && is_dear(&l, 0.01)) try_large(&l, both);
 	enum sl_status s = error.status;
 	if (l.best) {
 		become(p, l.best);

@@ -1,5 +1,5 @@
-/* Plans with a limit of memory on a GPU: the copies that offload.h plans, for the units and storages of a plan, and their
- * requests to StarPU at each run.
+/* Plans with a limit of memory on a GPU: the copies that offload.h plans, for the units and storages of a plan;
+ * plan_offload_run.c requests them from StarPU at each run.
  *
  * The thread that runs the plan is a few units ahead of the GPU.  Before it submits a unit, it requests the copies that begin
  * here, drops what leaves here, and gives places to what comes; each of these steps waits for the units that have used the
@@ -10,6 +10,7 @@
 
 #include "graph/offload.h"
 #include "graph/plan.h"
+#include "graph/plan_offload.h"
 #include "graph/units.h"
 #include "runtime/compat.h"
 #include "runtime/device/auto.h"
@@ -20,8 +21,6 @@
 #include "runtime/memory/arena.h"
 #include "runtime/memory/memory_limit.h"
 #include "runtime/memory/place.h"
-#include "runtime/memory/pool.h"
-#include "runtime/memory/runahead.h"
 #include "runtime/observe/stats.h"
 #include "runtime/observe/utilisation.h"
 #include "runtime/task/buffer.h"
@@ -29,28 +28,10 @@
 #include "runtime/task/handle.h"
 #include "runtime/task/storage.h"
 
-struct slp_plan_offload {
-	struct slp_offload_problem problem;
-	struct slp_offload plan;
-	struct slp_offload_unit *units;
-	struct slp_offload_use *uses;
-	size_t *bytes;
-	enum slp_offload_kind *kinds;
-	struct slp_location *where; /* of each value */
-	struct slp_storage **now;   /* in the present run */
-	int nvalues, max_values, nuses, max_uses;
-	int *table; /* to find values while the problem is made */
-	size_t mask;
-	unsigned node;      /* of the GPU's memory */
-	double exposed;     /* seconds of a run in which operations wait for copies */
-	size_t most;        /* bytes for places that the limit allows */
-	bool grows;         /* the heap that other programs have is too small */
-	size_t small, heap; /* bytes of small values; of the heap for them and for the memory that kernels work in */
-};
-
 void slp_plan_offload_free(struct slp_plan_offload *o)
 {
 	if (!o) return;
+	slp_plan_offload_forget(o);
 	slp_offload_clear(&o->plan);
 	free(o->units);
 	free(o->uses);
@@ -58,6 +39,7 @@ void slp_plan_offload_free(struct slp_plan_offload *o)
 	free(o->kinds);
 	free(o->where);
 	free(o->now);
+	free(o->fixed);
 	free(o);
 }
 
@@ -346,10 +328,7 @@ enum sl_status slp_plan_offload(sl_plan *p, const char *at, size_t limit)
 		       : need    ? no_place(p, at, limit, need, scratch)
 		                 : slp_plan_no_memory();
 	p->info.limit = limit;
-	p->info.copied_out = o->plan.out_bytes;
-	p->info.copied_in = o->plan.in_bytes;
-	p->info.busy_seconds = o->plan.busy;
-	p->info.run_seconds = o->plan.seconds;
+	slp_plan_offload_note(p);
 	o->exposed = slp_offload_exposed(&o->problem, &o->plan);
 	return check_main_memory(at, o);
 }
@@ -383,6 +362,8 @@ static enum sl_status plan_again(sl_plan *p, const char *at)
 	int unit;
 	if (o->plan.height <= places) return SL_OK;
 	o->problem.room = places;
+	o->problem.fixed = NULL;
+	o->problem.nvalues = o->nvalues;
 	if (!slp_offload_fit(&o->problem, &o->plan, &unit, &need)) {
 		slp_call_fail(
 		        at, "sl_plan_run", SL_ENOMEM,
@@ -391,9 +372,7 @@ static enum sl_status plan_again(sl_plan *p, const char *at)
 		        (double)need / 1048576, (double)places / 1048576);
 		return SL_ENOMEM;
 	}
-	p->info.copied_out = o->plan.out_bytes;
-	p->info.copied_in = o->plan.in_bytes;
-	p->info.run_seconds = o->plan.seconds;
+	slp_plan_offload_note(p);
 	return SL_OK;
 }
 
@@ -410,66 +389,18 @@ enum sl_status slp_plan_offload_begin(sl_plan *p, const char *at, struct slp_sto
 	enum sl_status s = plan_again(p, at);
 	if (s != SL_OK) return s;
 	slp_flush();
-	atomic_fetch_add(&slp_counters.planned_out, o->plan.out_bytes);
-	atomic_fetch_add(&slp_counters.planned_in, o->plan.in_bytes);
-	slp_plan_name_values(p, storages);
-	double exposed = slp_offload_exposed(&o->problem, &o->plan);
-	atomic_fetch_add(&slp_counters.planned_us, (uint64_t)(1e6 * copy_seconds(o)));
-	atomic_fetch_add(&slp_counters.exposed_us, exposed > 0 ? (uint64_t)(1e6 * exposed) : 0);
 	for (int v = 0; v < o->nvalues; v++) {
 		struct slp_location l = o->where[v];
 		o->now[v] = l.kind == SLP_LOCATION_STORAGE  ? storages[l.index]
 		            : l.kind == SLP_LOCATION_TENSOR ? p->graph->nodes[l.index].tensor->storage
 		                                            : in[l.index]->storage;
 	}
+	slp_plan_offload_rest(p);
+	atomic_fetch_add(&slp_counters.planned_out, o->plan.out_bytes);
+	atomic_fetch_add(&slp_counters.planned_in, o->plan.in_bytes);
+	slp_plan_name_values(p, storages);
+	double exposed = slp_offload_exposed(&o->problem, &o->plan);
+	atomic_fetch_add(&slp_counters.planned_us, (uint64_t)(1e6 * copy_seconds(o)));
+	atomic_fetch_add(&slp_counters.exposed_us, exposed > 0 ? (uint64_t)(1e6 * exposed) : 0);
 	return SL_OK;
 }
-
-#if SLP_STARPU_1_4
-
-static void wait_for(const sl_plan *p, int unit)
-{
-	const struct slp_code *code = p->units[unit].code;
-	while (slp_code_in_flight(code) && slp_runahead_wait_progress()) continue;
-}
-
-/* A parameter that a task in main memory still changes is sent when that has ended (slp_buffer_send). */
-static void fetch(const struct slp_plan_offload *o, const struct slp_buffer *b)
-{
-	if (!atomic_load(&b->readers) || !slp_pool_tasks(b)) starpu_data_prefetch_on_node(b->handle, o->node, 1);
-}
-
-static bool carry_out(const sl_plan *p, struct slp_offload_step s)
-{
-	const struct slp_plan_offload *o = p->offload;
-	struct slp_buffer *b = o->now[s.value] ? o->now[s.value]->buffer : NULL;
-	if (!b || b->lost) return true;
-	if (s.ended >= 0) wait_for(p, s.ended);
-	switch (s.what) {
-	case SLP_OFFLOAD_COPY: starpu_data_prefetch_on_node(b->handle, STARPU_MAIN_RAM, 1); break;
-	case SLP_OFFLOAD_DROP: return slp_place_leave(b);
-	case SLP_OFFLOAD_PLACE: return slp_place_take(b, o->node, s.offset);
-	case SLP_OFFLOAD_FETCH: fetch(o, b); break;
-	}
-	return true;
-}
-
-enum sl_status slp_plan_offload_before(sl_plan *p, int unit)
-{
-	const struct slp_offload *plan = &p->offload->plan;
-	if (unit == 0) wait_for(p, p->layout.nunits - 1);
-	if (unit >= SLP_OFFLOAD_AHEAD) wait_for(p, unit - SLP_OFFLOAD_AHEAD);
-	bool ok = true;
-	for (int i = plan->first[unit]; i < plan->first[unit + 1] && ok; i++) ok = carry_out(p, plan->steps[i]);
-	return ok ? SL_OK : sl_error();
-}
-
-#else
-
-enum sl_status slp_plan_offload_before(sl_plan *p, int unit)
-{
-	(void)p, (void)unit;
-	return SL_OK;
-}
-
-#endif

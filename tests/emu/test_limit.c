@@ -249,6 +249,48 @@ static void test_several(void)
 	       (double)ample.peak / MIB);
 }
 
+static uint64_t bytes_in(void)
+{
+	struct emu_counts c;
+	CHECK_OK(sl_wait_all());
+	emu_counts_get(&c);
+	return c.link[EMU_HOST][0].bytes;
+}
+
+/* What rests on the GPU between two steps stays there while the network is evaluated: the step behind that copies no more
+ * than the next one. */
+static void test_resting(void)
+{
+	const size_t limit = (size_t)12 * MIB, little = 16 << 10;
+	uint64_t in[3] = {0};
+	slp_begin((struct sl_config){.gpus = 1, .seed = 1});
+	CHECK_OK(sl_device_default(sl_gpu(0)));
+	sl_block *net = network();
+	CHECK_OK(sl_initialize(net, .init = sl_xavier_init()));
+	CHECK_OK(sl_hybridize(net, .memory = limit));
+	sl_trainer *trainer = sl_trainer_new(net, sl_sgd(.lr = 0.05, .momentum = 0.9));
+	sl_step *step = sl_step_compile(net, sl_softmax_cross_entropy_at, trainer, .memory = limit);
+	for (int i = 0; i < TURNS; i++)
+		SL_SCOPE {
+			evaluate(net, i);
+			for (int k = 0; k < 3; k++) {
+				sl_tensor *x, *y;
+				make_batch(k, &x, &y);
+				in[k] = bytes_in();
+				CHECK(sl_step_run(step, x, y) != NULL);
+				in[k] = bytes_in() - in[k];
+			}
+		}
+	CHECK_SAYING(in[0] <= in[2] + little, "%llu bytes behind an evaluation, %llu behind a step",
+	             (unsigned long long)in[0], (unsigned long long)in[2]);
+	printf("\n    %.2f MB come behind an evaluation, %.2f behind a step", 1e-6 * (double)in[0],
+	       1e-6 * (double)in[2]);
+	sl_step_free(step);
+	sl_trainer_free(trainer);
+	sl_block_free(net);
+	slp_end_well();
+}
+
 /* ---- inference of a network that is larger than the GPU ----------------------------------------------------------- */
 
 enum { WIDE = 512, DEEP = 12, FEW = 16 }; /* 12 layers of a MiB */
@@ -363,11 +405,17 @@ static void test_held(void)
 }
 
 static const struct slp_test tests[] = {
-        {"adam", test_adam},           {"sgd", test_sgd},
-        {"schedules", test_schedules}, {"enough", test_enough},
-        {"too small", test_too_small}, {"several programs", test_several},
-        {"inference", test_inference}, {"recorded", test_recorded},
-        {"held", test_held},           {0},
+        {"adam", test_adam},
+        {"sgd", test_sgd},
+        {"schedules", test_schedules},
+        {"enough", test_enough},
+        {"too small", test_too_small},
+        {"several programs", test_several},
+        {"what rests", test_resting},
+        {"inference", test_inference},
+        {"recorded", test_recorded},
+        {"held", test_held},
+        {0},
 };
 
 int main(int argc, char **argv)

@@ -171,6 +171,13 @@ void slp_place_forget(struct slp_buffer *b)
 	if (b->place.memory) unlist(b);
 }
 
+struct slp_buffer *slp_place_next(const struct slp_buffer *b, unsigned node)
+{
+	struct slp_buffer *next = b ? b->place.next : placed;
+	while (next && (next->place.node != node || next->place.dead)) next = next->place.next;
+	return next;
+}
+
 bool slp_place_is_away(const struct slp_buffer *b, unsigned node)
 {
 	if (b->bytes <= SLP_PLACE_SMALL || !slp_arena_bytes(node)) return false;
