@@ -29,8 +29,8 @@ static int last_use(const struct slp_problem *q, int v, int before, bool write)
 	return before;
 }
 
-/* Whether the program has waited for the unit that wrote the value before it is copied, and for those that used it before it
- * leaves or its place is given on. */
+/* Before a copy, the program must have waited for the unit that wrote the value; before a value leaves or its place is given
+ * to another one, for every unit that used it. */
 static bool has_waited(struct device *d, struct slp_offload_step s, int i)
 {
 	const size_t *bytes = d->q->bytes;

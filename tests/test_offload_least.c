@@ -52,7 +52,7 @@ static struct moment moment_of(const struct slp_problem *q, const bool *alone, i
 	return m;
 }
 
-/* All that can be on the device at position i. */
+/* Tries every set of values that can be on the device at position i. */
 static void step(const struct slp_problem *q, const struct moment *m, int here, int there, unsigned cost)
 {
 	int n = q->p.nvalues, gone = m->dead | m->unborn;

@@ -54,7 +54,7 @@ static void make_training(struct slp_problem *q, int layers)
 	for (int i = 2 * layers; i < 3 * layers; i++) q->units[i].seconds = 0.01;
 }
 
-/* Half of the memory: all copies are hidden, but those of what does not fit when the updates begin. */
+/* With half of the memory all copies are hidden, except those of the values that do not fit when the updates begin. */
 static void test_training(void)
 {
 	static struct slp_problem q;

@@ -157,7 +157,7 @@ class Backend(Case):
         self.close(x.grad, (y != 0).float() * 2 @ layers[0].weight)
 
     def test_strides_of_results(self):
-        """Those of eager PyTorch, of copies of inputs, too."""
+        """Results, copies of inputs among them, have the strides of eager PyTorch."""
         images = torch.randn(2, 3, 4, 5).contiguous(memory_format=torch.channels_last)
 
         def f(x):

@@ -78,7 +78,7 @@ def eager(f, inputs, slopes, apart):
 
 
 def compiled(functions, inputs, slopes):
-    """The same of several functions, each of inputs of its own, which are one graph."""
+    """A list like that of eager for each function; all functions are compiled as one graph, and each has inputs of its own."""
     n = len(inputs)
     given = [x.clone().requires_grad_() for _ in functions for x in inputs]
     results = torch.compile(lambda *given: tuple(f(*given[i * n : i * n + n]) for i, f in enumerate(functions)), backend="starling", dynamic=False)(*given)

@@ -81,7 +81,7 @@ static size_t fixed_bytes(const struct slp_offload_problem *p)
 	return sum;
 }
 
-/* Bytes of a unit's values that have no fixed places, with those of the unit before it if that may still run. */
+/* Bytes of a unit's values without fixed places; pair: with the values of the unit before it, which may still run. */
 static size_t bytes_of(const struct slp_offload_choice *c, int unit, bool pair, int mark)
 {
 	size_t bytes = 0;

@@ -63,7 +63,7 @@ static size_t bytes_of(const sl_plan *p, struct slp_location l)
 	if (l.kind == SLP_LOCATION_STORAGE) bytes = p->layout.storages[l.index];
 	if (l.kind == SLP_LOCATION_TENSOR) bytes = storage_of(p, l)->bytes;
 	if (l.kind == SLP_LOCATION_INPUT) bytes = slp_type_bytes(&p->graph->nodes[p->graph->inputs[l.index]].types[0]);
-	return (slp_buffer_class_bytes(bytes) + 255) / 256 * 256;
+	return slp_place_bytes(slp_buffer_class_bytes(bytes));
 }
 
 static enum slp_offload_kind kind_of(const sl_plan *p, struct slp_location l)

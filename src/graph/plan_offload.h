@@ -29,10 +29,10 @@ struct slp_plan_offload {
 	size_t small, heap; /* bytes of small values; of the heap for them and for the memory that kernels work in */
 };
 
-/* Before a run of a program that changes no parameter, behind another program's: what rests on the GPU from that one stays
- * there, if there is room.  The engine is locked. */
+/* Before a run of a program that changes no parameter, behind another program's: values of that one that rest on the GPU
+ * stay there, if there is room.  The engine is locked. */
 void slp_plan_offload_rest(sl_plan *p);
-/* What the plan says about its copies. */
+/* Enters the copies and times of the plan in the information about the program. */
 static inline void slp_plan_offload_note(sl_plan *p)
 {
 	const struct slp_offload *plan = &p->offload->plan;

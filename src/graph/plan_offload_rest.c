@@ -2,8 +2,9 @@
  *
  * Between two training steps, parameters and states rest where the step's plan has them.  An evaluation with places of its own
  * would move them, and the next step would wait for all of them.  So an evaluation is planned again when it begins behind
- * another program: what rests keeps its place, and parameters that both use are where they are.  If that is slower by more
- * than the copies of what it would move, the plan stays as it was. */
+ * another program: resting values keep their places, and parameters that both programs use are not copied.  The plan is kept
+ * unless it is slower than the first one by more than the copies that it saves. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,7 +58,7 @@ static int list_resting(const struct slp_plan_offload *o, struct resting **list)
 	for (struct slp_buffer *b = slp_place_next(NULL, o->node); b; b = slp_place_next(b, o->node)) {
 		if (!slp_grow((void **)list, &max, count + 1, sizeof **list)) return -1;
 		size_t begin = b->place.memory - slp_arena_base(o->node);
-		(*list)[count++] = (struct resting){value_of(o, b), {begin, begin + (b->bytes + 255) / 256 * 256}};
+		(*list)[count++] = (struct resting){value_of(o, b), {begin, begin + slp_place_bytes(b->bytes)}};
 	}
 	if (count) qsort(*list, (size_t)count, sizeof **list, by_address);
 	return join(*list, count);
@@ -172,5 +173,5 @@ void slp_plan_offload_rest(sl_plan *p)
 
 void slp_plan_offload_forget(const struct slp_plan_offload *o)
 {
-	if (latest == o) latest = NULL;
+	atomic_compare_exchange_strong(&latest, &o, NULL);
 }

@@ -10,9 +10,15 @@ struct slp_buffer;
 
 enum { SLP_PLACE_SMALL = 4096 }; /* bytes: values up to this have no places, but lie in the arena's heap */
 
+/* Bytes that a place takes for a buffer of this size. */
+static inline size_t slp_place_bytes(size_t bytes)
+{
+	return (bytes + 255) / 256 * 256;
+}
+
 /* Seconds that a value may take to leave while no task ends. */
 extern double slp_place_patience;
-/* All but the last four are for the thread that runs programs, locked.  False: a value did not leave, an error.
+/* All but the last three are for the thread that runs programs, locked.  False: a value did not leave, an error.
  * The buffer has this place from now on: what lies there leaves first, and what the buffer has elsewhere on the node. */
 bool slp_place_take(struct slp_buffer *b, unsigned node, size_t offset);
 /* Its value leaves the node: main memory has it afterwards. */
